@@ -1,0 +1,49 @@
+# Everything a newcomer needs: `make demo` and `make test` set themselves up in .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint bench figures clean
+
+help:            ## what there is
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/core: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; say make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/core constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+$(VENV)/bench: $(VENV)/core constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	@touch $@
+
+demo: $(VENV)/core       ## train, compare and save rankers on built-in data
+	$(BIN)/rankwright demo --out demo
+
+test: $(VENV)/dev        ## the test suite, a few minutes
+	$(BIN)/python -m pytest
+
+test-slow: $(VENV)/dev   ## the longer checks: published figures on OHSUMED and MQ2008
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/dev        ## style, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/bench     ## ratios against peers, measured side by side
+	$(BIN)/python -m benchmarks
+
+figures: $(VENV)/core    ## published figures beside ours (RANKWRIGHT_DATA names the folder of data sets)
+	$(BIN)/python -m benchmarks.figures
+
+clean:           ## remove the environment and every cache
+	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

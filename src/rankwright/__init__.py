@@ -1,0 +1,93 @@
+"""Rankwright: train rankers on the measure they are judged by.
+
+>>> import rankwright as rw
+>>> queries = rw.make_queries(40, random_state=0)
+>>> ranker = rw.AdaRank(measure="ndcg@10").fit(queries)
+>>> ranker.score(queries) > 0.5
+True
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from rankwright.backends import Serial as Serial
+    from rankwright.backends import Threads as Threads
+    from rankwright.data import InputError as InputError
+    from rankwright.data import Queries as Queries
+    from rankwright.evaluation import Evaluations as Evaluations
+    from rankwright.evaluation import QueryKFold as QueryKFold
+    from rankwright.evaluation import evaluate as evaluate
+    from rankwright.evaluation import select as select
+    from rankwright.folds import read_folds as read_folds
+    from rankwright.letor import read_letor as read_letor
+    from rankwright.letor import write_letor as write_letor
+    from rankwright.measures import AP as AP
+    from rankwright.measures import DCG as DCG
+    from rankwright.measures import ERR as ERR
+    from rankwright.measures import NDCG as NDCG
+    from rankwright.measures import RBP as RBP
+    from rankwright.measures import RR as RR
+    from rankwright.measures import WTA as WTA
+    from rankwright.measures import Measure as Measure
+    from rankwright.measures import P as P
+    from rankwright.measures import Recall as Recall
+    from rankwright.measures import measure as measure
+    from rankwright.measures import parse as parse
+    from rankwright.models import Model as Model
+    from rankwright.models import load as load
+    from rankwright.models import save as save
+    from rankwright.rankers import AdaRank as AdaRank
+    from rankwright.rankers import Ranker as Ranker
+    from rankwright.rankers import Regression as Regression
+    from rankwright.rankers import SingleFeature as SingleFeature
+    from rankwright.scaling import scale as scale
+    from rankwright.synthetic import make_queries as make_queries
+    from rankwright.trec import write_run as write_run
+
+# Where each public name lives: nothing is imported before it is used, so `import rankwright` is free.
+_HOME = {
+    "backends": ("Serial", "Threads"),
+    "data": ("InputError", "Queries"),
+    "evaluation": ("Evaluations", "QueryKFold", "evaluate", "select"),
+    "folds": ("read_folds",),
+    "letor": ("read_letor", "write_letor"),
+    "measures": (
+        "AP",
+        "DCG",
+        "ERR",
+        "NDCG",
+        "RBP",
+        "RR",
+        "WTA",
+        "Measure",
+        "P",
+        "Recall",
+        "measure",
+        "parse",
+    ),
+    "models": ("Model", "load", "save"),
+    "rankers": ("AdaRank", "Ranker", "Regression", "SingleFeature"),
+    "scaling": ("scale",),
+    "synthetic": ("make_queries",),
+    "trec": ("write_run",),
+}
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = sorted(_MODULE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE:
+        raise AttributeError(f"module 'rankwright' has no attribute {name!r}")
+    value = getattr(import_module(f"rankwright.{_MODULE[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULE})

@@ -1,0 +1,173 @@
+"""Where the work runs: on one thread or on many, with the same bits.
+
+A backend is a small picklable value. Work is cut into parts by the data alone, never by the number of workers, and
+results are combined in the order of the parts, with single-threaded BLAS inside: so one thread and many give
+the same bits. Thread pools live outside the value.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from multiprocessing import parent_process
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from rankwright.data import Queries
+
+T = TypeVar("T")
+R = TypeVar("R")
+T_co = TypeVar("T_co", covariant=True)
+
+_DOCS_PER_SHARD = 4096
+_MOST_SHARDS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Shards(Generic[T_co]):
+    """Parts of a data set, in order, wherever the backend keeps them."""
+
+    parts: tuple[T_co, ...]
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """What runs the work. ``fn(part, *state)`` must be a pure function."""
+
+    def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield ``fn(item)`` in the order of the items, few of them in memory at a time."""
+        ...
+
+    def scatter(self, queries: Queries) -> Shards[Queries]:
+        """Cut into shards of whole queries; their number depends on the data only."""
+        ...
+
+    def apply(self, fn: Callable[..., R], shards: Shards[Any], *state: Any) -> Shards[R]:
+        """Turn every part into another that stays where it is."""
+        ...
+
+    def sum(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
+        """Add up ``fn(part, *state)`` over the parts, in order."""
+        ...
+
+    def concat(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
+        """Concatenate the arrays ``fn(part, *state)``, in order."""
+        ...
+
+
+class _Local:
+    """Scatter, sum and concat of one machine, on top of ``map``."""
+
+    __slots__ = ()
+
+    def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        raise NotImplementedError
+
+    def scatter(self, queries: Queries) -> Shards[Queries]:
+        return Shards(tuple(queries.shards(n_shards(queries.n_docs))))
+
+    def apply(self, fn: Callable[..., R], shards: Shards[Any], *state: Any) -> Shards[R]:
+        with _single_threaded_blas():
+            return Shards(tuple(self.map(lambda part: fn(part, *state), shards.parts)))
+
+    def sum(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
+        first, *rest = self.apply(fn, shards, *state).parts
+        for part in rest:
+            first = first + part
+        return first
+
+    def concat(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
+        return np.concatenate(self.apply(fn, shards, *state).parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Serial(_Local):
+    """Everything on the calling thread.
+
+    >>> list(Serial().map(abs, [-1, 2]))
+    [1, 2]
+    """
+
+    def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield ``fn(item)`` for each item."""
+        return map(fn, items)
+
+
+@dataclass(frozen=True, slots=True)
+class Threads(_Local):
+    """Parts in parallel on ``n`` threads; the kernels release the GIL.
+
+    >>> list(Threads(2).map(abs, [-1, 2]))
+    [1, 2]
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise ValueError(f"Threads({self.n}); expected at least 1")
+
+    def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield ``fn(item)`` in order, at most ``2 n`` of them in flight."""
+        if getattr(_inside, "pool", False):  # one level of parallelism: a task of the pool may not wait for it
+            return map(fn, items)
+        return self._map(fn, items)
+
+    def _map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        remaining = iter(items)
+        pool = _pool(self.n, os.getpid())
+        waiting: deque[Future[R]] = deque(pool.submit(fn, item) for item in islice(remaining, 2 * self.n))
+        try:
+            while waiting:
+                yield waiting.popleft().result()
+                waiting.extend(pool.submit(fn, item) for item in islice(remaining, 1))
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def resolve(backend: Backend | None) -> Backend:
+    """The backend to use: ``None`` means all cores, and one thread inside a worker process."""
+    if backend is not None:
+        if not isinstance(backend, Backend):
+            raise ValueError(f"backend={backend!r}; expected Serial(), Threads(n) or None")
+        return backend
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Serial() if cores == 1 or parent_process() is not None else Threads(cores)
+
+
+def n_shards(n_docs: int) -> int:
+    """The number of parts a data set is cut into: a function of its size only."""
+    return max(1, min(_MOST_SHARDS, n_docs // _DOCS_PER_SHARD))
+
+
+_inside = threading.local()
+
+
+def _enter_pool() -> None:
+    _inside.pool = True
+
+
+@lru_cache(maxsize=8)
+def _pool(n: int, process: int) -> ThreadPoolExecutor:  # a forked child must not use its parent's pool
+    return ThreadPoolExecutor(n, thread_name_prefix="rankwright", initializer=_enter_pool)
+
+
+@lru_cache(maxsize=1)
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+def _single_threaded_blas() -> AbstractContextManager[Any]:
+    limited: AbstractContextManager[Any] = _blas().limit(limits=1)
+    return limited

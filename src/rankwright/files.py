@@ -1,0 +1,66 @@
+"""Files: compressed text by content, and outputs that appear whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, TextIO, cast
+
+StrPath = str | os.PathLike[str]
+
+_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
+
+
+def is_compressed(path: StrPath) -> bool:
+    """Whether the file begins like gzip or xz, whatever it is called."""
+    with Path(path).open("rb") as file:
+        return file.read(6).startswith((_GZIP, _XZ))
+
+
+def open_binary(path: StrPath) -> BinaryIO:
+    """Open a file for reading bytes; gzip and xz are recognised by content."""
+    with Path(path).open("rb") as file:
+        head = file.read(6)
+    if head.startswith(_GZIP):
+        return cast(BinaryIO, gzip.open(path, "rb"))
+    if head.startswith(_XZ):
+        return cast(BinaryIO, lzma.open(path, "rb"))
+    return Path(path).open("rb")
+
+
+@contextmanager
+def write_atomic(path: StrPath) -> Iterator[TextIO]:
+    """Open a text file for writing under a temporary name and rename it when the block ends well.
+
+    ``.gz`` and ``.xz`` names are compressed. If the block raises, the target is left as it was.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: is a folder; expected a file name to write to")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: cannot be written: there is no folder {path.parent}")
+    if path.exists() and not path.is_file():  # /dev/stdout, a named pipe: nothing to rename
+        with path.open("w", encoding="utf-8") as stream:
+            yield stream
+        return
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with _open_text(temporary, path.suffix) as file:
+            yield file
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _open_text(path: Path, suffix: str) -> TextIO:
+    if suffix == ".gz":
+        return cast(TextIO, gzip.open(path, "wt", encoding="utf-8", newline="\n"))
+    if suffix == ".xz":
+        return cast(TextIO, lzma.open(path, "wt", encoding="utf-8", newline="\n"))
+    return path.open("w", encoding="utf-8", newline="\n")
+

@@ -1,0 +1,86 @@
+"""Sorting the documents of each query by score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.kernels.jit import kernel
+
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.integer[Any]]
+
+_RUN = 16
+
+
+@kernel
+def merge_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -> None:
+    """Sort the first ``n`` items by descending key, stably; ``keys2`` and ``items2`` are working space.
+
+    Insertion sort on short runs, then merges that are skipped where two runs are already in order: linear on
+    sorted input, so re-ranking after a small change of the scores is cheap.
+    """
+    for low in range(0, n, _RUN):
+        for i in range(low + 1, min(low + _RUN, n)):
+            key, item, j = keys[i], items[i], i - 1
+            while j >= low and keys[j] < key:
+                keys[j + 1], items[j + 1] = keys[j], items[j]
+                j -= 1
+            keys[j + 1], items[j + 1] = key, item
+    width = _RUN
+    while width < n:
+        for low in range(0, n - width, 2 * width):
+            mid, high = low + width, min(low + 2 * width, n)
+            if keys[mid - 1] >= keys[mid]:
+                continue
+            for i in range(width):
+                keys2[i], items2[i] = keys[low + i], items[low + i]
+            left, right, to = 0, mid, low
+            while left < width and right < high:
+                if keys2[left] >= keys[right]:
+                    keys[to], items[to] = keys2[left], items2[left]
+                    left += 1
+                else:
+                    keys[to], items[to] = keys[right], items[right]
+                    right += 1
+                to += 1
+            while left < width:
+                keys[to], items[to] = keys2[left], items2[left]
+                left += 1
+                to += 1
+        width *= 2
+
+
+@kernel
+def sort_rows(scores: Floats, tie: Floats, indptr: Ints, start: int, stop: int, order: Ints) -> None:
+    """Sort the rows of queries ``start`` to ``stop`` by descending score, then ascending ``tie``, then row.
+
+    ``order`` holds the rows of each query in any order (the last ranking is a good start) and is sorted in place.
+    """
+    longest = 0
+    for q in range(start, stop):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    keys, keys2 = np.empty(longest), np.empty(longest)
+    items2 = np.empty(longest, order.dtype)
+    for q in range(start, stop):
+        a, n = indptr[q], indptr[q + 1] - indptr[q]
+        items = order[a : a + n]
+        for i in range(n):
+            keys[i] = scores[items[i]]
+        merge_sort(keys, items, keys2, items2, n)
+        low = 0
+        while low < n:
+            high = low + 1
+            while high < n and keys[high] == keys[low]:
+                high += 1
+            if high - low > 1:
+                run_keys, run = keys[low:high], items[low:high]
+                for i in range(high - low):
+                    run_keys[i] = -run[i]
+                merge_sort(run_keys, run, keys2, items2, high - low)
+                for i in range(high - low):
+                    run_keys[i] = -tie[run[i]]
+                merge_sort(run_keys, run, keys2, items2, high - low)
+            low = high

@@ -1,0 +1,40 @@
+"""Measures: immutable values that print, parse and compare, and are bound to queries for evaluation.
+
+>>> parse("nDCG@10")
+ndcg@10
+>>> NDCG(10, gain="linear")
+ndcg@10(gain=linear)
+>>> parse("AP(rel=2)@100") == AP(100, rel=2)
+True
+"""
+
+from rankwright.measures.base import BoundMeasure, Measure, bound_values, weighted_mean
+from rankwright.measures.custom import CustomMeasure
+from rankwright.measures.dialects import DIALECTS
+from rankwright.measures.names import AP, DCG, ERR, NDCG, RBP, RR, WTA, P, Recall, measure, parse, split
+from rankwright.measures.table import DEFINITIONS, BoundTable, MeasureArrays, TableMeasure
+
+__all__ = [
+    "AP",
+    "DCG",
+    "DEFINITIONS",
+    "DIALECTS",
+    "ERR",
+    "NDCG",
+    "RBP",
+    "RR",
+    "WTA",
+    "BoundMeasure",
+    "BoundTable",
+    "CustomMeasure",
+    "Measure",
+    "MeasureArrays",
+    "P",
+    "Recall",
+    "TableMeasure",
+    "bound_values",
+    "measure",
+    "parse",
+    "split",
+    "weighted_mean",
+]

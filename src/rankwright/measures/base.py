@@ -1,0 +1,107 @@
+"""What a measure is, and how the values of several are computed together."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from rankwright.backends import Backend, n_shards, resolve
+from rankwright.data import Floats, InputError, Ints, Queries, query_ranges
+from rankwright.kernels.order import sort_rows
+
+
+class Measure(ABC):
+    """A measure of a ranked list: an immutable value whose text says exactly what is computed."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def bind(self, queries: Queries) -> BoundMeasure:
+        """Compute once what depends on the judged documents only: gains, ideals, discounts."""
+
+    @abstractmethod
+    def for_training(self) -> Measure:
+        """The same measure with ties broken pessimistically, whatever the dialect does in evaluation."""
+
+    def values(self, queries: Queries, scores: Floats, backend: Backend | None = None) -> Floats:
+        """The measure of each query when its documents are ranked by descending score."""
+        return self.bind(queries).values(scores, backend)
+
+    def mean(self, queries: Queries, scores: Floats, backend: Backend | None = None) -> float:
+        """The weighted mean of the measure over the queries."""
+        return weighted_mean(self.values(queries, scores, backend), queries.query_weight)
+
+
+class BoundMeasure(ABC):
+    """A measure with everything that the labels of one set of queries determine."""
+
+    __slots__ = ()
+
+    indptr: Ints
+    ties: str  # the rule for equal scores; measures of one rule share a sort
+    tie_keys: Floats  # of documents with equal scores, the one with the lower key comes first
+
+    @abstractmethod
+    def fill(self, scores: Floats, order: Ints, start: int, stop: int, out: Floats) -> None:
+        """Write the values of queries ``start`` to ``stop``; ``order`` holds their ranked rows."""
+
+    @abstractmethod
+    def swap_deltas(self, scores: Floats, query: int) -> Floats:
+        """The change of the measure if documents i and j of a query exchanged their ranks, for all i and j."""
+
+    def values(self, scores: Floats, backend: Backend | None = None) -> Floats:
+        """The measure of each query when its documents are ranked by descending score."""
+        return bound_values([self], scores, backend)[0]
+
+    def rank(self, scores: Floats, query: int) -> Ints:
+        """The rows of a query, counted from its first, in ranked order."""
+        rows = slice(int(self.indptr[query]), int(self.indptr[query + 1]))
+        keys = self.sort_keys(scores[rows])
+        order = np.arange(len(keys))
+        sort_rows(keys, self.tie_keys[rows], np.array([0, len(keys)]), 0, 1, order)
+        return order
+
+    def sort_keys(self, scores: Floats) -> Floats:
+        """What is sorted: the scores, rounded to float32 where ties follow trec_eval, which reads them so."""
+        keys = np.asarray(scores, dtype=np.float64)
+        return keys.astype(np.float32).astype(np.float64) if self.ties == "docid" else keys
+
+
+def bound_values(bounds: Sequence[BoundMeasure], scores: Floats, backend: Backend | None = None) -> Floats:
+    """The values of several measures of the same queries, a row each; documents are sorted once per tie rule."""
+    indptr = bounds[0].indptr
+    if np.shape(scores) != (indptr[-1],):
+        raise InputError(f"scores have shape {np.shape(scores)}; there are {indptr[-1]} documents")
+    if np.isnan(scores).any():
+        raise InputError(f"score {int(np.argmax(np.isnan(scores)))} is NaN; expected numbers")
+    out = np.empty((len(bounds), len(indptr) - 1))
+    for ties in dict.fromkeys(bound.ties for bound in bounds):
+        members = [i for i, bound in enumerate(bounds) if bound.ties == ties]
+        _fill_rows([bounds[i] for i in members], scores, resolve(backend), [out[i] for i in members])
+    return out
+
+
+def _fill_rows(bounds: list[BoundMeasure], scores: Floats, backend: Backend, rows: list[Floats]) -> None:
+    indptr, tie, keys = bounds[0].indptr, bounds[0].tie_keys, bounds[0].sort_keys(scores)
+    order = np.arange(len(keys))
+
+    def work(part: tuple[int, int]) -> None:
+        sort_rows(keys, tie, indptr, *part, order)
+        for bound, out in zip(bounds, rows, strict=True):
+            bound.fill(keys, order, *part, out)
+
+    for _ in backend.map(work, query_ranges(indptr, n_shards(len(keys)))):
+        pass
+
+
+def weighted_mean(values: Floats, weight: Floats) -> float:
+    """The weighted mean; a query whose value is NaN (a skipped one) does not count.
+
+    >>> weighted_mean(np.array([0.5, np.nan, 1.0]), np.array([1.0, 1.0, 3.0]))
+    0.875
+    """
+    counted = ~np.isnan(values)
+    total = float(weight[counted].sum())
+    return float((values[counted] * weight[counted]).sum() / total) if total > 0 else float("nan")

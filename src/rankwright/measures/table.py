@@ -1,0 +1,465 @@
+"""Measures made of tables: a gain per document, a discount per rank, a norm per query.
+
+To add one, write its entry in ``DEFINITIONS``; parsing, printing, training, dialects and the documentation follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from rankwright.data import Floats, InputError, Ints, Queries
+from rankwright.kernels.measures import averaged_values, leads, ranked_values, swap_adjacent, swap_deltas
+from rankwright.kernels.order import sort_rows
+from rankwright.measures.base import BoundMeasure, Measure
+from rankwright.measures.dialects import DIALECTS
+
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "gain": ("exp", "linear", "pow2"),
+    "discount": ("log2", "letor"),
+    "empty": ("0", "1", "skip"),
+    "short": ("pad", "list", "zero"),
+    "norm": ("all", "min"),
+    "ties": ("pessimistic", "file", "reverse", "docid", "average"),
+}
+_HIGHEST_EXPONENT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class TableMeasure(Measure):
+    """A measure of ``DEFINITIONS``, with its cut-off and options.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``DEFINITIONS``.
+    k : int, optional
+        The cut-off; None means the full list.
+    dialect : str, optional
+        The tool whose rules set the options below that are not given.
+    gain : "exp" (2^l - 1), "linear" (l) or "pow2" (2^l)
+    discount : "log2" (1 / log2(1 + rank)) or "letor" (1, 1, 1/log2(3), 1/log2(4), ...)
+    rel : float
+        The lowest grade that counts as relevant, for binary measures.
+    empty : "0", "1" or "skip"
+        What a query without a relevant document counts; skip leaves it out of means.
+    short : "pad", "list" or "zero"
+        A list shorter than k: padded with irrelevant documents, taken with k = its length, or counted 0.
+    norm : "all" or "min"
+        AP divides by the number R of relevant documents, or by min(R, k).
+    ties : "pessimistic", "file", "reverse", "docid" or "average"
+        Of equal scores first: the lower grade, the earlier row, the later row, the larger document id; or the
+        mean over all orders.
+    max : int or "data"
+        The highest grade of ERR's (2^l - 1) / 2^max.
+    p : float
+        The persistence of RBP.
+    """
+
+    name: str
+    k: int | None = None
+    dialect: str | None = None
+    gain: str = "exp"
+    discount: str = "log2"
+    rel: float = 1.0
+    empty: str = "0"
+    short: str = "pad"
+    norm: str = "all"
+    ties: str = "pessimistic"
+    max: int | str = 4
+    p: float = 0.8
+
+    @classmethod
+    def of(cls, name: str, k: int | None = None, **options: object) -> Self:
+        """Build and check: options as Python values or as the text of a measure's name."""
+        definition = DEFINITIONS[name]
+        if k is not None and k < 1:
+            raise InputError(f"{name}@{k}: the cut-off must be at least 1")
+        if k is not None and not definition.cut:
+            raise InputError(f"{name} takes no cut-off")
+        dialect = options.pop("dialect", None)
+        for option in options:
+            if option not in definition.options:
+                known = ", ".join((*definition.options, "dialect"))
+                raise InputError(f"{name} has no option {option!r}; it has {known}")
+        defaults: Mapping[str, object] = {}
+        if dialect is not None:
+            k, defaults = _spoken(str(dialect), name, k)
+        checked = {o: _check(o, value) for o, value in {**defaults, **options}.items()}
+        made = cls(name, k, None if dialect is None else str(dialect), **checked)  # type: ignore[arg-type]
+        if made.ties == "average" and not definition.additive:
+            raise InputError(f"{name}(ties=average) is not defined; only sums over ranks can be averaged")
+        return made
+
+    def __str__(self) -> str:
+        definition = DEFINITIONS[self.name]
+        usual = TableMeasure(self.name)
+        if self.dialect is not None:
+            _, spoken = _spoken(self.dialect, self.name, self.k)
+            usual = replace(usual, **{o: _check(o, value) for o, value in spoken.items()})  # type: ignore[arg-type]
+        said = [] if self.dialect is None else [f"dialect={self.dialect}"]
+        for option in definition.options:
+            value = getattr(self, option)
+            if value != getattr(usual, option):
+                said.append(f"{option}={value:g}" if isinstance(value, float) else f"{option}={value}")
+        head = definition.full_name or self.name if self.k is None else f"{self.name}@{self.k}"
+        return head + (f"({','.join(said)})" if said else "")
+
+    __repr__ = __str__
+
+    def for_training(self) -> TableMeasure:
+        """The same measure with ties broken pessimistically."""
+        return replace(self, ties="pessimistic")
+
+    def bind(self, queries: Queries) -> BoundTable:
+        """Compute gains, discounts and norms for these queries."""
+        self._check_grades(queries.y)
+        definition = DEFINITIONS[self.name]
+        depth = int(queries.sizes.max()) if self.k is None else self.k
+        view = _View(queries, definition.gains(self, queries), definition.discounts(self, depth))
+        best = _best(view, definition)
+        found = best > 0
+        norm = definition.norm(self, view, best)
+        scale = np.divide(1.0, norm, out=np.zeros(len(queries)), where=found)
+        base = np.where(found, 0.0, {"0": 0.0, "1": 1.0, "skip": np.nan}[self.empty])
+        if self.k is not None and self.short == "zero":
+            too_short = queries.sizes < self.k
+            scale[too_short], base[too_short] = 0.0, 0.0
+        if self.k is not None and self.short == "list":
+            scale *= self.k / np.minimum(self.k, queries.sizes)
+        arrays = MeasureArrays(view.gain, view.discount, scale, base, definition.u, definition.v)
+        return BoundTable(queries.indptr, self.ties, _tie_keys(self.ties, queries), arrays)
+
+    def _check_grades(self, y: Floats) -> None:
+        if y.min() < 0:
+            raise InputError(f"{self}: grade {y.min():g} found; grades start at 0")
+        highest = y.max()
+        dialect = None if self.dialect is None else DIALECTS[self.dialect]
+        if dialect is not None and dialect.integers and (y != np.floor(y)).any():
+            wrong = y[np.argmax(y != np.floor(y))]
+            raise InputError(f"{self}: grade {wrong:g} found; {self.dialect} takes integer grades only")
+        if dialect is not None and dialect.top is not None and highest > dialect.top:
+            raise InputError(f"{self}: grade {highest:g} found; {self.dialect} knows grades up to {dialect.top}")
+        if self.name == "err" and self.max != "data" and highest > int(self.max):
+            raise InputError(f"{self}: grade {highest:g} found; say err(max={highest:g}) or err(max=data)")
+        if "gain" in DEFINITIONS[self.name].options and self.gain != "linear" and highest > _HIGHEST_EXPONENT:
+            raise InputError(f"{self}: grade {highest:g} is too high for the gain 2^l; use gain=linear")
+
+
+class MeasureArrays(NamedTuple):
+    """What kernels need of a bound measure; ``kernels/measures.py`` has the formula."""
+
+    gain: Floats  # per document
+    discount: Floats  # per rank; zero beyond its end
+    scale: Floats  # per query
+    base: Floats  # per query
+    u: float
+    v: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundTable(BoundMeasure):
+    """A table measure with its arrays."""
+
+    indptr: Ints
+    ties: str
+    tie_keys: Floats
+    arrays: MeasureArrays
+
+    def fill(self, scores: Floats, order: Ints, start: int, stop: int, out: Floats) -> None:
+        """Write the values of queries ``start`` to ``stop``."""
+        gain, discount, scale, base, u, v = self.arrays
+        if self.ties == "average":
+            averaged_values(order, scores, gain, discount, scale, base, self.indptr, start, stop, out)
+        else:
+            ranked_values(order, gain, discount, scale, base, u, v, self.indptr, start, stop, out)
+
+    def swap_deltas(self, scores: Floats, query: int) -> Floats:
+        """The change of the measure if documents i and j exchanged their ranks."""
+        order = self.rank(scores, query)
+        by_rank = swap_deltas(self.ranked_gains(query, order), self.arrays.discount, self.arrays.u, self.arrays.v)
+        deltas = np.empty_like(by_rank)
+        deltas[np.ix_(order, order)] = by_rank * self.arrays.scale[query]
+        return deltas
+
+    def ranked_gains(self, query: int, order: Ints) -> Floats:
+        """The gains of a query's documents in this order of its rows."""
+        return self.arrays.gain[self.indptr[query] + order]
+
+    def walk(self, scores: Floats, query: int) -> Walk:
+        """Start a walk from the ranking by these scores, one adjacent swap at a time."""
+        a, gains = self.arrays, self.ranked_gains(query, self.rank(scores, query))
+        lead, depth = leads(gains, a.u, a.v), min(len(gains), len(a.discount))
+        total = float((gains * lead)[:depth] @ a.discount[:depth])
+        return Walk(gains, lead, float(a.base[query] + a.scale[query] * total), a, query)
+
+
+@dataclass(slots=True, eq=False)
+class Walk:
+    """One ranked list whose neighbours swap; the value follows in O(1) a swap."""
+
+    gains: Floats
+    lead: Floats
+    value: float
+    arrays: MeasureArrays
+    query: int
+
+    def swap(self, rank: int) -> float:
+        """Swap ranks ``rank`` and ``rank + 1`` (from 0) and return the new value."""
+        a = self.arrays
+        delta = swap_adjacent(self.gains, self.lead, a.discount, a.u, a.v, rank)
+        self.value += float(a.scale[self.query]) * delta
+        return self.value
+
+
+class _View(NamedTuple):
+    """What a norm may look at."""
+
+    queries: Queries
+    gain: Floats
+    discount: Floats
+
+    @property
+    def relevant(self) -> Floats:
+        """The number of documents with a gain, by query."""
+        return np.add.reduceat(self.gain > 0, self.queries.indptr[:-1], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """How a measure is made.
+
+    Parameters
+    ----------
+    title : str
+        What it is, for people.
+    gains : callable
+        (measure, queries) -> a gain per document.
+    discounts : callable
+        (measure, depth) -> a discount per rank.
+    norm : callable
+        (measure, view, best) -> what each query's sum is divided by; ``best`` is the sum of the ideal ranking.
+    options : tuple of str
+        The options that mean something to it.
+    u, v : float
+        Its family: (0, 0) additive, (1, 0) average precision, (0, -1) cascade; see ``kernels/measures.py``.
+    cut : bool
+        Whether it takes a cut-off.
+    full_name : str, optional
+        Its name without a cut-off, where that differs.
+    aliases : tuple of str
+        Other tools' names for it.
+    """
+
+    title: str
+    gains: Callable[[TableMeasure, Queries], Floats]
+    discounts: Callable[[TableMeasure, int], Floats]
+    norm: Callable[[TableMeasure, _View, Floats], Floats | float]
+    options: tuple[str, ...]
+    u: float = 0.0
+    v: float = 0.0
+    cut: bool = True
+    full_name: str | None = None
+    aliases: tuple[str, ...] = field(default=())
+
+    @property
+    def additive(self) -> bool:
+        """Whether the measure is a plain sum over ranks."""
+        return self.u == 0.0 and self.v == 0.0
+
+
+def _graded(measure: TableMeasure, queries: Queries) -> Floats:
+    if measure.gain == "linear":
+        return queries.y
+    return np.exp2(queries.y) - (1.0 if measure.gain == "exp" else 0.0)
+
+
+def _binary(measure: TableMeasure, queries: Queries) -> Floats:
+    return (queries.y >= measure.rel).astype(np.float64)
+
+
+def _stop_probability(measure: TableMeasure, queries: Queries) -> Floats:
+    highest = queries.y.max() if measure.max == "data" else float(measure.max)
+    return (np.exp2(queries.y) - 1.0) / np.exp2(highest)
+
+
+def _top_grade(measure: TableMeasure, queries: Queries) -> Floats:
+    top = np.maximum.reduceat(queries.y, queries.indptr[:-1])
+    return ((queries.y == np.repeat(top, queries.sizes)) & (queries.y > 0)).astype(np.float64)
+
+
+def _logarithmic(measure: TableMeasure, depth: int) -> Floats:
+    ranks = np.arange(1, depth + 1)
+    if measure.discount == "letor":
+        return 1.0 / np.log2(np.maximum(ranks, 2))
+    return 1.0 / np.log2(1.0 + ranks)
+
+
+def _harmonic(measure: TableMeasure, depth: int) -> Floats:
+    return 1.0 / np.arange(1, depth + 1)
+
+
+def _geometric(measure: TableMeasure, depth: int) -> Floats:
+    return (1.0 - measure.p) * measure.p ** np.arange(depth)
+
+
+def _flat(measure: TableMeasure, depth: int) -> Floats:
+    return np.ones(depth)
+
+
+def _one(measure: TableMeasure, view: _View, best: Floats) -> float:
+    return 1.0
+
+
+def _ideal(measure: TableMeasure, view: _View, best: Floats) -> Floats:
+    return best
+
+
+def _all_relevant(measure: TableMeasure, view: _View, best: Floats) -> Floats:
+    if measure.norm == "min" and measure.k is not None:
+        return np.minimum(view.relevant, measure.k)
+    return view.relevant
+
+
+def _cut_off(measure: TableMeasure, view: _View, best: Floats) -> Floats:
+    return view.queries.sizes if measure.k is None else np.full(len(view.queries), float(measure.k))
+
+
+_ALWAYS = ("empty", "ties")
+
+DEFINITIONS: Mapping[str, Definition] = {
+    "ndcg": Definition(
+        "normalised discounted cumulative gain",
+        _graded,
+        _logarithmic,
+        _ideal,
+        ("gain", "discount", "short", *_ALWAYS),
+    ),
+    "dcg": Definition(
+        "discounted cumulative gain", _graded, _logarithmic, _one, ("gain", "discount", "short", *_ALWAYS)
+    ),
+    "ap": Definition(
+        "average precision; map is its mean",
+        _binary,
+        _harmonic,
+        _all_relevant,
+        ("rel", "norm", "short", *_ALWAYS),
+        u=1.0,
+        full_name="map",
+        aliases=("map",),
+    ),
+    "p": Definition(
+        "precision", _binary, _flat, _cut_off, ("rel", "short", *_ALWAYS), aliases=("precision", "prec")
+    ),
+    "recall": Definition(
+        "recall: the part of the relevant documents found",
+        _binary,
+        _flat,
+        _all_relevant,
+        ("rel", *_ALWAYS),
+        aliases=("r",),
+    ),
+    "rr": Definition(
+        "reciprocal rank of the first relevant document; mrr is its mean",
+        _binary,
+        _harmonic,
+        _one,
+        ("rel", *_ALWAYS),
+        v=-1.0,
+        full_name="mrr",
+        aliases=("mrr",),
+    ),
+    "err": Definition(
+        "expected reciprocal rank", _stop_probability, _harmonic, _one, ("max", *_ALWAYS), v=-1.0
+    ),
+    "wta": Definition(
+        "winner takes all: the first document has the query's top grade",
+        _top_grade,
+        lambda measure, depth: np.ones(1),
+        _one,
+        _ALWAYS,
+        cut=False,
+    ),
+    "rbp": Definition(
+        "rank-biased precision", _binary, _geometric, _one, ("p", "rel", *_ALWAYS)
+    ),
+}
+
+
+def _best(view: _View, definition: Definition) -> Floats:
+    """The sum of the ideal ranking of each query."""
+    queries, best = view.queries, np.empty(len(view.queries))
+    order = np.arange(queries.n_docs)
+    nothing = np.zeros(len(best))
+    sort_rows(view.gain, view.gain, queries.indptr, 0, len(best), order)
+    ranked_values(
+        order,
+        view.gain,
+        view.discount,
+        nothing + 1.0,
+        nothing,
+        definition.u,
+        definition.v,
+        queries.indptr,
+        0,
+        len(best),
+        best,
+    )
+    return best
+
+
+def _tie_keys(ties: str, queries: Queries) -> Floats:
+    rows = np.arange(queries.n_docs, dtype=np.float64)
+    if ties == "pessimistic":
+        return queries.y
+    if ties == "reverse":
+        return -rows
+    if ties == "docid":
+        if queries.docid is None:
+            raise InputError("ties=docid needs document ids; these queries have none")
+        return -np.unique(queries.docid, return_inverse=True)[1].astype(np.float64)
+    return rows
+
+
+def _spoken(dialect: str, name: str, k: int | None) -> tuple[int | None, Mapping[str, object]]:
+    """The cut-off and the options of a measure in a dialect; an error if the dialect does not have it."""
+    if dialect not in DIALECTS:
+        raise InputError(f"unknown dialect {dialect!r}; there are {', '.join(DIALECTS)}")
+    rules = DIALECTS[dialect]
+    definition = DEFINITIONS[name]
+    key = definition.full_name if k is None and definition.full_name in rules.measures else name
+    entry = rules.measures.get(key or name)
+    if entry is None:
+        raise InputError(f"{dialect} does not define {name}; it has {', '.join(rules.measures)}")
+    full = rules.full.get(key or name) if k is None else None
+    for reason in (entry, full):
+        if isinstance(reason, str):
+            raise InputError(f"{name}(dialect={dialect}) is refused: {reason}")
+    return (full if isinstance(full, int) else k), dict(entry)  # type: ignore[arg-type]
+
+
+def _check(option: str, value: object) -> object:
+    text = str(value).strip("'\"")
+    if option in CHOICES:
+        if text not in CHOICES[option]:
+            raise InputError(f"{option}={text}; expected one of {', '.join(CHOICES[option])}")
+        return text
+    if option == "max" and text == "data":
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        raise InputError(f"{option}={text}; expected a number") from None
+    if option == "max" and (number < 1 or number != int(number)):
+        raise InputError(f"max={text}; expected a whole number from 1, or data")
+    if option == "p" and not 0 < number < 1:
+        raise InputError(f"p={text}; expected a number between 0 and 1")
+    if option == "rel" and not number > 0:
+        raise InputError(f"rel={text}; expected a number above 0")
+    return int(number) if option == "max" else number
+
+
+OPTIONS = tuple(f.name for f in fields(TableMeasure) if f.name not in ("name", "k", "dialect"))

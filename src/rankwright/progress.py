@@ -1,0 +1,51 @@
+"""Progress of long work: the worker reports, whoever called decides what to show.
+
+Rankers and readers wrap their loops in :func:`track`; without a listener it costs nothing. The command line
+listens with a progress bar on a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+T = TypeVar("T")
+Listener = Callable[[str, int, int], None]
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Send every ``(what, done, total)`` reported inside the block to ``listener``."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def track(items: Iterable[T], what: str, total: int) -> Iterator[T]:
+    """Yield the items and report each one done; leaving early reports the work as finished.
+
+    >>> with listening(lambda what, done, total: print(what, done, "of", total)):
+    ...     for _ in track(range(2), "rounds", 2):
+    ...         pass
+    rounds 0 of 2
+    rounds 1 of 2
+    rounds 2 of 2
+    """
+    listener = _listener.get()
+    if listener is None:
+        yield from items
+        return
+    listener(what, 0, total)
+    try:
+        for done, item in enumerate(items, 1):
+            yield item
+            if done < total:
+                listener(what, done, total)
+    finally:
+        listener(what, total, total)
