@@ -232,7 +232,9 @@ def as_matrix(X: Any) -> Floats:
     if matrix.ndim != 2:
         raise InputError(f"X has {matrix.ndim} dimension(s); expected 2 (documents x features)")
     if 0 in matrix.shape:
-        raise InputError(f"X has {matrix.shape[0]} documents and {matrix.shape[1]} features; expected at least 1")
+        raise InputError(
+            f"X has {matrix.shape[0]} documents and {matrix.shape[1]} features; expected at least 1"
+        )
     infinite = np.isinf(matrix)
     if infinite.any():
         row, column = np.argwhere(infinite)[0]

@@ -63,4 +63,3 @@ def _open_text(path: Path, suffix: str) -> TextIO:
     if suffix == ".xz":
         return cast(TextIO, lzma.open(path, "wt", encoding="utf-8", newline="\n"))
     return path.open("w", encoding="utf-8", newline="\n")
-

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import lzma
 import os
-from collections.abc import Iterator
+import threading
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +31,14 @@ _MESSAGES = {
     kernel.ZERO_INDEX: "feature index 0; LETOR indices start at 1",
     kernel.ORDER: "feature index {found} after an equal or higher one; expected increasing indices",
     kernel.BAD_VALUE: "found {found} for a feature value; expected a finite number",
+    kernel.TOO_WIDE: "feature index {found}; expected at most {most} features",
 }
 
+Bytes = NDArray[np.uint8]
+_thread = threading.local()
 
-def read_letor(
-    *paths: StrPath, n_features: int | None = None, backend: Backend | None = None
-) -> Queries:
+
+def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend | None = None) -> Queries:
     """Read LETOR or SVMlight ranking text, several files as one.
 
     Lines are ``label qid:ID index:value ... #docid = ID``. Labels are numbers, query ids any text without spaces (integers
@@ -56,126 +62,208 @@ def read_letor(
     """
     if not paths:
         raise InputError("read_letor needs at least one file")
-    blocks: list[_Block] = []
-    for path in paths:
-        before = len(blocks)
-        blocks.extend(_read_blocks(Path(path), n_features, resolve(backend)))
-        if len(blocks) == before:
-            raise InputError(f"{path}: no documents; expected lines such as '2 qid:1 1:0.5 2:0'")
-    return _join(blocks, n_features)
+    files = [Path(path) for path in paths]
+    read = _read_streams if any(is_compressed(file) for file in files) else _read_plain
+    parts, X, y = read(files, n_features, resolve(backend))
+    empty = [
+        str(file) for i, file in enumerate(files) if not any(part.file == i and part.rows for part in parts)
+    ]
+    if empty:
+        raise InputError(f"{empty[0]}: no documents; expected lines such as '2 qid:1 1:0.5 2:0'")
+    return _group(parts, X, y)
 
 
-class _Block(NamedTuple):
-    """The documents of some whole lines."""
+class _Part(NamedTuple):
+    """What is known of the documents of some whole lines, besides ``X`` and ``y``."""
 
-    X: Floats
-    y: Floats
+    file: int
+    rows: int
+    lines: int
     starts: Ints  # the first row of each run of one qid
     qid: list[str]
     docid: NDArray[Any] | None
-    lines: int
+    highest: int  # the highest feature index
 
 
 class _BadLine(NamedTuple):
+    file: int
     line: int
     message: str
 
 
-def _read_blocks(path: Path, n_features: int | None, backend: Backend) -> Iterator[_Block]:
-    """Parse a file block by block, in order; the first bad line raises."""
-    width = n_features or 64
+def _read_plain(
+    files: list[Path], n_features: int | None, backend: Backend
+) -> tuple[list[_Part], Floats, Floats]:
+    """Count the lines of every block, make room for all, and parse each block into its place."""
+    with ExitStack() as stack:
+        handles = [stack.enter_context(file.open("rb")) for file in files]
+        spans = [(i, *span) for i, handle in enumerate(handles) for span in _spans(handle)]
 
-    def parse(block: tuple[int, int] | bytes) -> _Block | _BadLine:
-        data = block if isinstance(block, bytes) else os.pread(file.fileno(), block[1] - block[0], block[0])
-        return _parse(np.frombuffer(data, dtype=np.uint8), width, n_features)
+        def load(span: tuple[int, int, int]) -> Bytes:
+            return _load(handles[span[0]], *span[1:])
 
-    lines = 0
-    with open_binary(path) as file:
-        pieces, total = _stream(file, path) if is_compressed(path) else _spans(file)
-        for block in progress.track(backend.map(parse, pieces), f"reading {path.name}", total):
-            if isinstance(block, _BadLine):
-                raise InputError(f"{path}:{lines + block.line}: {block.message}")
-            lines += block.lines
-            width = max(width, block.X.shape[1])
-            if len(block.y):
-                yield block
+        counts = list(backend.map(lambda span: _count_lines(load(span)), spans))
+        places = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        width = n_features or _guess_width(handles[0])
+        while True:
+            X, y = np.zeros((places[-1], width), np.float32), np.empty(places[-1])
+
+            def parse(k: int, X: Floats = X, y: Floats = y) -> _Part | _BadLine:
+                rows = slice(places[k], places[k + 1])
+                return _parse(spans[k][0], load(spans[k]), X[rows], y[rows], n_features)
+
+            results = progress.track(backend.map(parse, range(len(spans))), "reading", len(spans))
+            parts = _checked(results, files)
+            highest = max((part.highest for part in parts), default=0)
+            if highest <= width:
+                break
+            width = highest
+    total = sum(part.rows for part in parts)
+    if total < len(y):  # blank lines and ends of files: close the gaps
+        keep = np.concatenate([p + np.arange(part.rows) for p, part in zip(places[:-1], parts, strict=True)])
+        X, y = X[keep], y[keep]
+    return parts, X, y
 
 
-def _spans(file: Any) -> tuple[Iterator[tuple[int, int]], int]:
+def _read_streams(
+    files: list[Path], n_features: int | None, backend: Backend
+) -> tuple[list[_Part], Floats, Floats]:
+    """Decompress piece by piece, parse the pieces as they come, and put them together at the end."""
+    tables: list[tuple[Floats, Floats]] = []
+    parts: list[_Part] = []
+
+    def parse(piece: tuple[int, Bytes]) -> tuple[_Part | _BadLine, Floats, Floats]:
+        file, text = piece
+        rows, width = _count_lines(text), n_features or 64
+        while True:
+            X, y = np.zeros((rows, width), np.float32), np.empty(rows)
+            part = _parse(file, text, X, y, n_features)
+            if isinstance(part, _BadLine) or part.highest <= width:
+                return part, X, y
+            width = part.highest
+
+    def results() -> Iterator[_Part | _BadLine]:
+        pieces = ((i, piece) for i, file in enumerate(files) for piece in _stream(file))
+        for part, X, y in backend.map(parse, pieces):
+            if isinstance(part, _Part):
+                tables.append((X[: part.rows, : max(part.highest, 1)].copy(), y[: part.rows]))
+            yield part
+
+    parts = _checked(results(), files)
+    sizes = [part.rows for part in parts]
+    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    X = np.zeros((starts[-1], n_features or max((part.highest for part in parts), default=1)), np.float32)
+    y = np.concatenate([table[1] for table in tables]) if tables else np.empty(0)
+    for at in starts[-2::-1]:  # from the back, giving memory back
+        part_X, _ = tables.pop()
+        X[at : at + len(part_X), : part_X.shape[1]] = part_X
+    return parts, X, y
+
+
+def _checked(results: Iterable[_Part | _BadLine], files: list[Path]) -> list[_Part]:
+    """Collect the parts; the first bad line raises, with its number in its file."""
+    parts: list[_Part] = []
+    for result in results:
+        if isinstance(result, _BadLine):
+            line = result.line + sum(part.lines for part in parts if part.file == result.file)
+            raise InputError(f"{files[result.file]}:{line}: {result.message}")
+        parts.append(result)
+    return parts
+
+
+def _spans(file: IO[bytes]) -> Iterator[tuple[int, int]]:
     """Cut a plain file at newlines into (start, end) of about ``BLOCK`` bytes."""
-    size = os.fstat(file.fileno()).st_size
-
-    def cut() -> Iterator[tuple[int, int]]:
-        start = 0
-        while start < size:
-            end = min(start + BLOCK, size)
-            while end < size:
-                ahead = os.pread(file.fileno(), 1 << 14, end)
-                newline = ahead.find(b"\n")
-                end += len(ahead) if newline < 0 else newline + 1
-                if newline >= 0:
-                    break
-            yield start, end
-            start = end
-
-    return cut(), size // BLOCK + 1
+    size, start = os.fstat(file.fileno()).st_size, 0
+    while start < size:
+        end = min(start + BLOCK, size)
+        while end < size:
+            ahead = os.pread(file.fileno(), 1 << 14, end)
+            newline = ahead.find(b"\n")
+            end += len(ahead) if newline < 0 else newline + 1
+            if newline >= 0:
+                break
+        yield start, end
+        start = end
 
 
-def _stream(file: Any, path: Path) -> tuple[Iterator[bytes], int]:
-    """Cut a compressed file at newlines into pieces of about ``BLOCK`` bytes."""
-
-    def cut() -> Iterator[bytes]:
-        rest = b""
-        try:
-            while piece := file.read(BLOCK):
-                whole = piece.rfind(b"\n") + 1
-                if whole:
-                    yield rest + piece[:whole]
-                    rest = piece[whole:]
-                else:
-                    rest += piece
-        except (EOFError, OSError, ValueError) as error:
-            raise InputError(f"{path}: the compressed file is damaged or cut off: {error}") from None
-        if rest:
-            yield rest
-
-    return cut(), path.stat().st_size * 4 // BLOCK + 1
+def _load(file: IO[bytes], start: int, end: int) -> Bytes:
+    """The bytes from start to end, and the padding that the kernel wants; the buffer is the thread's own."""
+    needed = end - start + kernel.PADDING
+    buffer: Bytes | None = getattr(_thread, "buffer", None)
+    if buffer is None or len(buffer) < needed:
+        buffer = _thread.buffer = np.empty(needed + BLOCK // 8, np.uint8)
+    text = buffer[:needed]
+    done = 0
+    while done < end - start:
+        got = os.preadv(file.fileno(), [memoryview(text[done : end - start])], start + done)
+        if got == 0:
+            raise InputError(f"{file.name}: the file became shorter while it was read")
+        done += got
+    text[end - start :] = ord("\n")
+    return text
 
 
-def _parse(text: NDArray[np.uint8], width: int, n_features: int | None) -> _Block | _BadLine:
-    """Parse whole lines; wider rows or more hard numbers than expected mean another try with more room."""
-    rows = kernel.count_newlines(text) + 1
-    y, runs, docs = np.empty(rows), np.empty((rows, 3), np.int64), np.empty((rows, 2), np.int64)
-    hard = np.empty((256, 4), np.int64)
+def _count_lines(text: Bytes) -> int:
+    unfinished = len(text) > kernel.PADDING and text[-kernel.PADDING - 1] != ord("\n")
+    return int(kernel.count_newlines(text)) - kernel.PADDING + unfinished
+
+
+def _guess_width(file: IO[bytes]) -> int:
+    """The highest feature index of the first line: right for dense files, a start for others."""
+    tokens = os.pread(file.fileno(), 1 << 20, 0).partition(b"\n")[0].partition(b"#")[0].split()
+    index = tokens[-1].partition(b":")[0] if tokens else b""
+    return min(max(int(index), 1), MOST_FEATURES) if index.isdigit() else 1
+
+
+def _stream(path: Path) -> Iterator[Bytes]:
+    """Cut a file, compressed or not, at newlines into padded pieces of about ``BLOCK`` bytes."""
+    rest, padding = b"", b"\n" * kernel.PADDING
+    with open_binary(path) as file:
+        while True:
+            try:
+                piece = file.read(BLOCK)
+            except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
+                raise InputError(f"{path}: the compressed file is damaged or cut off: {error}") from None
+            whole = piece.rfind(b"\n") + 1
+            if whole or (rest and not piece):
+                yield np.frombuffer(rest + piece[:whole] + padding, np.uint8)
+                rest = piece[whole:]
+            else:
+                rest += piece
+            if not piece:
+                return
+
+
+def _parse(file: int, text: Bytes, X: Floats, y: Floats, n_features: int | None) -> _Part | _BadLine:
+    """Parse whole lines into ``X`` and ``y``, which have room for them."""
+    runs, docs = np.empty((len(y), 3), np.int64), np.empty((len(y), 2), np.int64)
+    hard, most = np.empty((256, 4), np.int64), n_features or MOST_FEATURES
     while True:
-        X = np.zeros((rows, width), np.float32)
-        status, n, lines, n_runs, n_hard, highest, start, end = kernel.parse_block(text, X, y, runs, docs, hard)
-        if status == kernel.TOO_WIDE:
-            if n_features is not None:
-                return _BadLine(lines, f"feature index {highest}; expected at most {n_features} features")
-            if highest > MOST_FEATURES:
-                return _BadLine(lines, f"feature index {highest}; at most {MOST_FEATURES} are supported")
-            width = max(int(highest), min(2 * width, MOST_FEATURES))
-        elif status == kernel.TOO_MANY_HARD:
-            hard = np.empty((8 * len(hard), 4), np.int64)
-        else:
+        status, n, lines, n_runs, n_hard, highest, start, end = kernel.parse_block(
+            text, X, y, runs, docs, hard, most
+        )
+        if status != kernel.TOO_MANY_HARD:
             break
+        hard = np.empty((8 * len(hard), 4), np.int64)
     if status != kernel.OK:
-        found = repr(_shorten(_decode(text[start:end])))
-        return _BadLine(lines, _MESSAGES[status].format(found=found if end > start else "the end of the line"))
+        found = repr(_shorten(_decode(text[start:end]))) if end > start else "the end of the line"
+        return _BadLine(file, int(lines), _MESSAGES[status].format(found=found, most=most))
     for row, column, a, b in hard[:n_hard]:
         with np.errstate(over="ignore"):
-            value = float(_decode(text[a:b]))
-            (X[row] if column >= 0 else y[row : row + 1])[max(column, 0)] = value
-        if not np.isfinite(np.float32(X[row, column]) if column >= 0 else value):
-            line = 1 + kernel.count_newlines(text[:a])
-            return _BadLine(line, f"found {_decode(text[a:b])!r}; it is too large")
+            value = np.float32(_decode(text[a:b])) if column >= 0 else float(_decode(text[a:b]))
+        if not np.isfinite(value):
+            message = _MESSAGES[kernel.BAD_VALUE].format(found=repr(_shorten(_decode(text[a:b]))))
+            return _BadLine(file, 1 + int(kernel.count_newlines(text[:a])), message)
+        if column < 0:
+            y[row] = value
+        elif column < X.shape[1]:
+            X[row, column] = value
     qid = [_decode(text[a:b]) for _, a, b in runs[:n_runs]]
-    used = X[:n, : n_features or max(int(highest), 1)]
-    return _Block(used, y[:n], runs[:n_runs, 0].copy(), qid, _docids(text, docs[:n]), int(lines))
+    docid = _docids(text, docs[:n])
+    return _Part(file, int(n), int(lines), runs[:n_runs, 0].copy(), qid, docid, max(int(highest), 1))
 
 
-def _docids(text: NDArray[np.uint8], spans: Ints) -> NDArray[Any] | None:
+def _docids(text: Bytes, spans: Ints) -> NDArray[Any] | None:
     widths = spans[:, 1] - spans[:, 0]
     widest = int(widths.max(initial=0))
     if widest == 0:
@@ -187,24 +275,16 @@ def _docids(text: NDArray[np.uint8], spans: Ints) -> NDArray[Any] | None:
     return np.array([_decode(text[a:b]) for a, b in spans], dtype=object if widest > _WIDEST_DOCID else None)
 
 
-def _join(blocks: list[_Block], n_features: int | None) -> Queries:
-    """Put the blocks together, giving back the memory of each as it is copied."""
-    d = n_features or max(block.X.shape[1] for block in blocks)
-    sizes = [len(block.y) for block in blocks]
-    n, starts = sum(sizes), np.concatenate([[0], np.cumsum(sizes)])
-    run_starts = np.concatenate([block.starts + at for block, at in zip(blocks, starts[:-1], strict=True)])
-    qid = _as_ids([token for block in blocks for token in block.qid])
+def _group(parts: list[_Part], X: Floats, y: Floats) -> Queries:
+    """Make queries of the runs of rows with one query id."""
+    places = np.concatenate([[0], np.cumsum([part.rows for part in parts], dtype=np.int64)])
+    starts = np.concatenate([part.starts + at for part, at in zip(parts, places[:-1], strict=True)])
+    qid = _as_ids([token for part in parts for token in part.qid])
     docid = None
-    if any(block.docid is not None for block in blocks):
-        docid = np.concatenate([np.full(len(b.y), "") if b.docid is None else b.docid for b in blocks])
-    y = np.concatenate([block.y for block in blocks])
-    X = np.empty((n, d), np.float32)
-    for i, at in enumerate(starts[:-1]):
-        part, blocks[i] = blocks[i].X, blocks[i]._replace(X=np.empty((0, 0), np.float32))
-        X[at : at + len(part), : part.shape[1]] = part
-        X[at : at + len(part), part.shape[1] :] = 0.0
-    new = np.concatenate([[True], qid[1:] != qid[:-1]])  # a query may go on in the next block
-    ids, indptr, order = group_runs(run_starts[new], qid[new], n)
+    if any(part.docid is not None for part in parts):
+        docid = np.concatenate([np.full(p.rows, "") if p.docid is None else p.docid for p in parts])
+    new = np.concatenate([[True], qid[1:] != qid[:-1]])  # a query may go on in the next part
+    ids, indptr, order = group_runs(starts[new], qid[new], len(y))
     if order is not None:
         X, y, docid = X[order], y[order], None if docid is None else docid[order]
     return Queries(X, y, indptr, ids, docid, source=order)
@@ -219,7 +299,7 @@ def _as_ids(tokens: list[str]) -> NDArray[Any]:
     return numbers if [str(number) for number in numbers] == tokens else np.array(tokens)
 
 
-def _decode(token: NDArray[np.uint8]) -> str:
+def _decode(token: Bytes) -> str:
     return token.tobytes().decode("utf-8", errors="backslashreplace")
 
 
@@ -237,12 +317,16 @@ def write_letor(queries: Queries, path: StrPath) -> None:
     for name, ids in (("query", queries.qid), ("document", queries.docid)):
         for token in () if ids is None else ids:
             if not str(token) or str(token).split() != [str(token)] or "#" in str(token):
-                raise InputError(f"the {name} id {str(token)!r} cannot be written: it is empty or has spaces or '#'")
+                raise InputError(
+                    f"the {name} id {str(token)!r} cannot be written: it is empty or has spaces or '#'"
+                )
     heads = [f"{index}:" for index in range(1, queries.n_features + 1)]
     with write_atomic(path) as file:
         for query, rows in zip(queries.qid, queries, strict=True):
             for row in range(rows.start, rows.stop):
-                values = " ".join(head + _short(value) for head, value in zip(heads, queries.X[row], strict=True))
+                values = " ".join(
+                    head + _short(value) for head, value in zip(heads, queries.X[row], strict=True)
+                )
                 tail = "" if queries.docid is None else f" #docid = {queries.docid[row]}"
                 file.write(f"{_short(queries.y[row])} qid:{query} {values}{tail}\n")
 

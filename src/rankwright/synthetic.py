@@ -7,7 +7,18 @@ import numpy as np
 from rankwright.data import Floats, Queries
 
 # The kinds of feature, in the order they take turns: of ten features five carry signal.
-_KINDS = ("signal", "integer", "signal", "copy", "useless", "signal", "integer", "constant", "binary", "useless")
+_KINDS = (
+    "signal",
+    "integer",
+    "signal",
+    "copy",
+    "useless",
+    "signal",
+    "integer",
+    "constant",
+    "binary",
+    "useless",
+)
 
 
 def make_queries(

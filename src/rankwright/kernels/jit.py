@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -13,3 +16,36 @@ F = TypeVar("F", bound=Callable[..., Any])
 def kernel(fn: F) -> F:
     """Compile on first use, cache on disk, release the GIL while running."""
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(fn))
+
+
+@intrinsic
+def load_word(context: Any, text: Any, i: Any) -> Any:
+    """``load_word(text, i)``: the eight bytes of a uint8 array from ``i`` on as one uint64."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = target.make_array(signature.args[0])(target, builder, arguments[0]).data
+        word = builder.bitcast(cgutils.gep(builder, data, arguments[1]), ir.IntType(64).as_pointer())
+        return builder.load(word, align=1)
+
+    return types.uint64(text, types.intp), generate
+
+
+@intrinsic
+def load_byte(context: Any, text: Any, i: Any) -> Any:
+    """``load_byte(text, i)``: ``text[i]`` of a uint8 array, for ``i`` known not to be negative."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = target.make_array(signature.args[0])(target, builder, arguments[0]).data
+        return builder.zext(builder.load(cgutils.gep(builder, data, arguments[1])), ir.IntType(64))
+
+    return types.int64(text, types.intp), generate
+
+
+@intrinsic
+def trailing_zeros(context: Any, word: Any) -> Any:
+    """``trailing_zeros(word)``: how many low bits of a uint64 are 0; 64 if all are."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), generate

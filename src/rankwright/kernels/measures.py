@@ -122,9 +122,7 @@ def swap_deltas(gains: Floats, discount: Floats, u: float, v: float) -> Floats:
     for i in range(n):
         a, b, m = 1.0, 0.0, 0.0
         for j in range(i + 1, n):
-            delta = (gains[j] - gains[i]) * (
-                lead[i] * (d[i] - a * d[j]) + m * (u + v * lead[i]) - b * d[j]
-            )
+            delta = (gains[j] - gains[i]) * (lead[i] * (d[i] - a * d[j]) + m * (u + v * lead[i]) - b * d[j])
             out[i, j] = out[j, i] = delta
             m += gains[j] * d[j] * a
             a, b = a * (1.0 + v * gains[j]), b * (1.0 + v * gains[j]) + u * gains[j]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.kernels.jit import kernel
+from rankwright.kernels.jit import kernel, load_byte, load_word, trailing_zeros
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
@@ -18,9 +18,26 @@ OK, BAD_LABEL, NO_QID, BAD_INDEX, ZERO_INDEX, ORDER, BAD_VALUE, TOO_WIDE, TOO_MA
 
 _POWERS = np.array([float(f"1e{e}") for e in range(309)])
 _MOST_DIGITS = 18  # of a mantissa that fits an int64
+_TOO_LARGE = 10**9
 _EXACT = 1 << 53  # integers up to here, and powers of ten up to 22, are exact in float64
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _MINUS, _POINT = 9, 10, 13, 32, 35, 43, 45, 46
-_ZERO, _COLON = 48, 58
+_ZERO, _COLON, _EQUALS = 48, 58, 61
+_TEN64, _EXACT64 = np.uint64(10), np.uint64(_EXACT)
+_TENS = np.array([10**e for e in range(9)], dtype=np.uint64)
+_ZEROS, _ABOVE_NINE, _HIGH_BITS, _LOW, _WEIGHT_LOW, _WEIGHT_HIGH = (
+    np.uint64(word)
+    for word in (
+        0x3030303030303030,
+        0x7676767676767676,
+        0x8080808080808080,
+        0x000000FF000000FF,
+        0x000F424000000064,
+        0x0000271000000001,
+    )
+)
+PADDING = 8  # newlines after the text, so that whole words can be read
+_QID = np.frombuffer(b"qid:", dtype=np.uint8)
+_DOCID = np.frombuffer(b"docid", dtype=np.uint8)
 
 
 @kernel
@@ -38,209 +55,246 @@ def _ends_token(c: int) -> bool:
 
 
 @kernel
-def token_end(text: Bytes, i: int) -> int:
-    """Where the token that starts at ``i`` ends."""
-    while i < len(text) and not _ends_token(text[i]):
+def _skip_blanks(text: Bytes, i: int) -> int:
+    while load_byte(text, i) == _SPACE or load_byte(text, i) == _TAB:
         i += 1
     return i
 
 
 @kernel
-def parse_number(text: Bytes, i: int) -> tuple[float, int, bool]:
-    """Read a decimal number: its value, where it ends (``i`` itself if there is none), whether it is exact.
+def _line_end(text: Bytes, i: int) -> int:
+    while load_byte(text, i) != _NEWLINE:
+        i += 1
+    return i
 
-    Exact means correctly rounded: the mantissa is at most 2^53 and the power of ten at most 22 (Clinger's fast
-    path). Otherwise the relative error is below 2^-50.
+
+@kernel
+def _token_end(text: Bytes, i: int) -> int:
+    while not _ends_token(load_byte(text, i)):
+        i += 1
+    return i
+
+
+@kernel
+def _eight_digits(text: Bytes, i: int) -> tuple[int, int]:
+    """The value and the number of the digits at ``i``, at most eight, without a branch.
+
+    Eight bytes are one word: '0' is taken off each, the first byte that is no digit is found by its high bit, what
+    follows is shifted out, and neighbouring digits, pairs and fours are added up.
     """
-    n, start = len(text), i
-    negative = False
-    if i < n and (text[i] == _MINUS or text[i] == _PLUS):
-        negative = text[i] == _MINUS
+    word = load_word(text, i) ^ _ZEROS
+    other = ((word + _ABOVE_NINE) | word) & _HIGH_BITS
+    count = trailing_zeros(other) >> 3
+    word = (word << np.uint64(8)) << np.uint64(56 - 8 * count) if count < 8 else word
+    word = word * _TEN64 + (word >> np.uint64(8))
+    fours = (word & _LOW) * _WEIGHT_LOW + ((word >> np.uint64(16)) & _LOW) * _WEIGHT_HIGH
+    return fours >> np.uint64(32) if count > 0 else np.uint64(0), count
+
+
+@kernel
+def _parse_hard_number(text: Bytes, i: int) -> tuple[float, int, bool]:
+    """As ``_parse_number``, for numbers with an exponent or with more digits than an int64 holds."""
+    start, negative = i, load_byte(text, i) == _MINUS
+    if load_byte(text, i) == _MINUS or load_byte(text, i) == _PLUS:
         i += 1
-    mantissa, digits, power, seen = 0, 0, 0, False
-    while i < n:
-        c = np.int64(text[i]) - _ZERO
-        if c < 0 or c > 9:
-            break
-        seen = True
-        if digits < _MOST_DIGITS:
-            mantissa = mantissa * 10 + c
-            digits += mantissa > 0
-        else:
-            power += 1
-            digits += 1
-        i += 1
-    if i < n and text[i] == _POINT:
-        i += 1
-        while i < n:
-            c = np.int64(text[i]) - _ZERO
-            if c < 0 or c > 9:
-                break
+    mantissa, digits, power, seen, after_point = 0, 0, 0, False, False
+    while True:
+        c = np.int64(load_byte(text, i)) - _ZERO
+        if 0 <= c <= 9:
             seen = True
             if digits < _MOST_DIGITS:
                 mantissa = mantissa * 10 + c
-                digits += mantissa > 0
-                power -= 1
+                power -= after_point
             else:
-                digits += 1
-            i += 1
+                power += not after_point
+            digits += mantissa > 0
+        elif load_byte(text, i) == _POINT and not after_point:
+            after_point = True
+        else:
+            break
+        i += 1
     if not seen:
         return 0.0, start, True
-    if i < n and (text[i] == 101 or text[i] == 69):  # e, E
-        j, sign, exponent = i + 1, 1, 0
-        if j < n and (text[j] == _MINUS or text[j] == _PLUS):
-            sign = -1 if text[j] == _MINUS else 1
-            j += 1
-        first = j
-        while j < n and _ZERO <= text[j] < _COLON:
-            exponent = min(exponent * 10 + np.int64(text[j]) - _ZERO, 100000)
-            j += 1
-        if j == first:
+    if load_byte(text, i) == 101 or load_byte(text, i) == 69:  # e, E
+        i += 1
+        sign, exponent = (-1 if load_byte(text, i) == _MINUS else 1), 0
+        if load_byte(text, i) == _MINUS or load_byte(text, i) == _PLUS:
+            i += 1
+        first = i
+        while _ZERO <= load_byte(text, i) < _COLON:
+            exponent = min(exponent * 10 + np.int64(load_byte(text, i)) - _ZERO, 100000)
+            i += 1
+        if i == first:
             return 0.0, start, True
         power += sign * exponent
-        i = j
     value = float(mantissa)
-    exact = digits <= _MOST_DIGITS and mantissa <= _EXACT and -22 <= power <= 22
-    if mantissa == 0:
-        exact = True
-    elif power < -290 or power > 290:
-        return np.nan, i, False
-    elif power < 0:
-        value /= _POWERS[-power]
-    else:
-        value *= _POWERS[power]
+    exact = mantissa == 0 or (digits <= _MOST_DIGITS and mantissa <= _EXACT and -22 <= power <= 22)
+    if mantissa > 0:
+        if power < -290 or power > 290:
+            return np.nan, i, False
+        value = value / _POWERS[-power] if power < 0 else value * _POWERS[power]
     return (-value if negative else value), i, exact
+
+
+@kernel
+def _parse_number(text: Bytes, i: int) -> tuple[float, int, bool]:
+    """Read a decimal number: its value, where it ends (``i`` itself if there is none), whether it is exact.
+
+    Exact means correctly rounded: the mantissa is at most 2^53 and the power of ten at most 22 (Clinger's fast
+    path). Otherwise the relative error is below 2^-50, or the value is NaN where it may overflow.
+    """
+    start, negative = i, load_byte(text, i) == _MINUS
+    i += negative | (load_byte(text, i) == _PLUS)
+    mantissa, digits = _eight_digits(text, i)
+    i += digits
+    decimals = 0
+    if load_byte(text, i) == _POINT:
+        i += 1
+        fraction, decimals = _eight_digits(text, i)
+        mantissa = mantissa * _TENS[decimals] + fraction
+        i += decimals
+        if decimals == 8:
+            fraction, more = _eight_digits(text, i)
+            mantissa = mantissa * _TENS[more] + fraction
+            i += more
+            decimals += more
+        digits += decimals
+    if digits > _MOST_DIGITS or not _ends_token(load_byte(text, i)):
+        return _parse_hard_number(text, start)
+    if digits == 0:
+        return 0.0, start, True
+    value = float(np.int64(mantissa)) / _POWERS[decimals]
+    return (-value if negative else value), i, mantissa <= _EXACT64
 
 
 @kernel
 def _same_token(text: Bytes, a: int, b: int, length: int) -> bool:
     for i in range(length):
-        if text[a + i] != text[b + i]:
+        if load_byte(text, a + i) != load_byte(text, b + i):
+            return False
+    return True
+
+
+@kernel
+def _spells(text: Bytes, i: int, word: Bytes) -> bool:
+    for j in range(len(word)):
+        if load_byte(text, i + j) != word[j]:  # the newline at the end stops it
             return False
     return True
 
 
 @kernel
 def _find_docid(text: Bytes, i: int) -> tuple[int, int]:
-    """The document id in a comment that starts at ``i``: after 'docid =', or else the first word."""
-    n = len(text)
-    while i < n and (text[i] == _HASH or text[i] == _SPACE or text[i] == _TAB):
-        i += 1
-    # d o c i d
-    if (
-        i + 5 < n
-        and text[i] == 100
-        and text[i + 1] == 111
-        and text[i + 2] == 99
-        and text[i + 3] == 105
-        and text[i + 4] == 100
-    ):
-        j = i + 5
-        while j < n and (text[j] == _SPACE or text[j] == _TAB):
-            j += 1
-        if j < n and text[j] == 61:  # =
-            i = j + 1
-            while i < n and (text[i] == _SPACE or text[i] == _TAB):
-                i += 1
+    """The document id in the comment that starts at ``i``: after 'docid =', or else the first word."""
+    i = _skip_blanks(text, i + 1)
+    if _spells(text, i, _DOCID):
+        j = _skip_blanks(text, i + len(_DOCID))
+        if load_byte(text, j) == _EQUALS:
+            i = _skip_blanks(text, j + 1)
     start = i
-    while i < n and text[i] != _SPACE and text[i] != _TAB and text[i] != _NEWLINE and text[i] != _RETURN:
+    while (
+        load_byte(text, i) != _SPACE
+        and load_byte(text, i) != _TAB
+        and load_byte(text, i) != _NEWLINE
+        and load_byte(text, i) != _RETURN
+    ):
         i += 1
     return start, i
 
 
 @kernel
 def parse_block(
-    text: Bytes, X: Floats, y: Floats, runs: Ints, docs: Ints, hard: Ints
+    text: Bytes, X: Floats, y: Floats, runs: Ints, docs: Ints, hard: Ints, most: int
 ) -> tuple[int, int, int, int, int, int, int, int]:
-    """Parse whole lines of LETOR text into ``X`` (zeroed) and ``y``.
+    """Parse whole lines of LETOR text, which end with ``PADDING`` newlines more, into ``X`` (zeroed) and ``y``.
 
     ``runs`` gets (row, start, end) of the qid of every run of rows with one qid, ``docs`` the (start, end) of every row's
     document id, ``hard`` (row, column or -1 for the label, start, end) of the numbers whose rounding to float32 (for labels:
     float64) is in doubt. Returns (status, rows, lines, runs, hard numbers, highest index, start, end): the last
-    two are the text that ``status`` complains about.
+    two are the text that ``status`` complains about. Indices above the width of ``X`` are checked but not stored, those above
+    ``most`` are an error.
     """
-    n, width = len(text), X.shape[1]
+    n, width = len(text) - PADDING, X.shape[1]
     i, row, line, n_runs, n_hard, highest = 0, 0, 0, 0, 0, 0
     qid_start, qid_end = 0, -1
     while i < n:
         line += 1
-        while i < n and (text[i] == _SPACE or text[i] == _TAB):
-            i += 1
-        if i >= n or text[i] == _NEWLINE or text[i] == _RETURN or text[i] == _HASH:
-            while i < n and text[i] != _NEWLINE:
-                i += 1
-            i += 1
+        i = _skip_blanks(text, i)
+        if load_byte(text, i) == _NEWLINE or load_byte(text, i) == _RETURN or load_byte(text, i) == _HASH:
+            i = _line_end(text, i) + 1
             continue
-        # the label
-        value, end, exact = parse_number(text, i)
-        if end == i or (end < n and not _ends_token(text[end])):
-            return BAD_LABEL, row, line, n_runs, n_hard, highest, i, token_end(text, i)
+        value, end, exact = _parse_number(text, i)
+        if end == i or not _ends_token(load_byte(text, end)):
+            return BAD_LABEL, row, line, n_runs, n_hard, highest, i, _token_end(text, i)
         if not exact:
             if n_hard == len(hard):
                 return TOO_MANY_HARD, row, line, n_runs, n_hard, highest, i, end
             hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = row, -1, i, end
             n_hard += 1
         y[row] = value
-        i = end
-        # qid:
-        while i < n and (text[i] == _SPACE or text[i] == _TAB):
-            i += 1
-        if not (
-            i + 4 < n
-            and text[i] == 113
-            and text[i + 1] == 105
-            and text[i + 2] == 100
-            and text[i + 3] == _COLON
-            and not _ends_token(text[i + 4])
-        ):
-            return NO_QID, row, line, n_runs, n_hard, highest, i, token_end(text, i)
-        start = i + 4
-        i = token_end(text, start)
+        i = _skip_blanks(text, end)
+        start = i + len(_QID)
+        if not _spells(text, i, _QID) or _ends_token(load_byte(text, start)):
+            return NO_QID, row, line, n_runs, n_hard, highest, i, _token_end(text, i)
+        i = _token_end(text, start)
         if i - start != qid_end - qid_start or not _same_token(text, start, qid_start, i - start):
             runs[n_runs, 0], runs[n_runs, 1], runs[n_runs, 2] = row, start, i
             n_runs += 1
         qid_start, qid_end = start, i
-        # features
         last = 0
         docs[row, 0] = docs[row, 1] = 0
         while True:
-            while i < n and (text[i] == _SPACE or text[i] == _TAB):
+            i = _skip_blanks(text, i)
+            start = i
+            digits, count = _eight_digits(text, i)
+            index = np.int64(digits)
+            i += count
+            while (
+                _ZERO <= load_byte(text, i) < _COLON
+            ):  # more than eight digits are too many whatever they are
+                index = _TOO_LARGE
                 i += 1
-            if i >= n or text[i] == _NEWLINE:
-                break
-            if text[i] == _HASH:
-                docs[row, 0], docs[row, 1] = _find_docid(text, i)
-                while i < n and text[i] != _NEWLINE:
+            if i == start:
+                if load_byte(text, i) == _NEWLINE:
+                    break
+                if load_byte(text, i) == _HASH:
+                    docs[row, 0], docs[row, 1] = _find_docid(text, i)
+                    i = _line_end(text, i)
+                    break
+                if load_byte(text, i) == _RETURN:
                     i += 1
-                break
-            if text[i] == _RETURN:
-                i += 1
-                continue
-            start, index = i, 0
-            while i < n and _ZERO <= text[i] < _COLON and i - start < 18:
-                index = index * 10 + np.int64(text[i]) - _ZERO
-                i += 1
-            if i == start or i >= n or text[i] != _COLON:
-                return BAD_INDEX, row, line, n_runs, n_hard, highest, start, token_end(text, start)
+                    continue
+            if i == start or load_byte(text, i) != _COLON:
+                return BAD_INDEX, row, line, n_runs, n_hard, highest, start, _token_end(text, start)
             if index <= last:
                 status = ZERO_INDEX if index == 0 else ORDER
                 return status, row, line, n_runs, n_hard, highest, start, i
             last = index
-            if index > width:
+            if index > most:
                 return TOO_WIDE, row, line, n_runs, n_hard, index, start, i
-            value, end, exact = parse_number(text, i + 1)
-            if end == i + 1 or (end < n and not _ends_token(text[end])):
-                return BAD_VALUE, row, line, n_runs, n_hard, highest, i + 1, token_end(text, i + 1)
+            i += 1
+            value, end, exact = _parse_number(text, i)
+            if end == i or not _ends_token(load_byte(text, end)):
+                return BAD_VALUE, row, line, n_runs, n_hard, highest, i, _token_end(text, i)
             rounded = np.float32(value)
-            X[row, index - 1] = rounded
-            # np.float32(float(text)) is certain if both ends of the error interval round to it
-            if not exact and not (np.float32(value * (1 - 2e-15)) == rounded == np.float32(value * (1 + 2e-15))):
-                if n_hard == len(hard):
-                    return TOO_MANY_HARD, row, line, n_runs, n_hard, highest, start, end
-                hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = row, index - 1, i + 1, end
-                n_hard += 1
-            elif np.isinf(rounded):
-                return BAD_VALUE, row, line, n_runs, n_hard, highest, i + 1, end
+            if index <= width:  # else the caller sees the highest index and tries again with a wider X
+                X[row, index - 1] = rounded
+            if not exact:
+                # np.float32(float(text)) is certain if both ends of the error interval round to it
+                low, high = np.float32(value * (1 - 2e-15)), np.float32(value * (1 + 2e-15))
+                if not (low == rounded and high == rounded):
+                    if n_hard == len(hard):
+                        return TOO_MANY_HARD, row, line, n_runs, n_hard, highest, start, end
+                    hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = (
+                        row,
+                        index - 1,
+                        i,
+                        end,
+                    )
+                    n_hard += 1
+                    rounded = np.float32(0)
+            if np.isinf(rounded):
+                return BAD_VALUE, row, line, n_runs, n_hard, highest, i, end
             i = end
         highest = max(highest, last)
         row += 1

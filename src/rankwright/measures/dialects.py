@@ -73,7 +73,9 @@ DIALECTS: Mapping[str, Dialect] = {
         integers=True,
     ),
     "lightgbm": Dialect(
-        {"ndcg": {"empty": "1", "ties": "file"}, "map": _LIBRARY_MAP, "ap": _LIBRARY_MAP}, integers=True, top=30
+        {"ndcg": {"empty": "1", "ties": "file"}, "map": _LIBRARY_MAP, "ap": _LIBRARY_MAP},
+        integers=True,
+        top=30,
     ),
     "xgboost": Dialect(
         {"ndcg": {"empty": "1", "ties": "file"}, "map": _LIBRARY_MAP, "ap": _LIBRARY_MAP},
