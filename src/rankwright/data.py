@@ -226,7 +226,7 @@ def as_matrix(X: Any) -> Floats:
         X = X.toarray()
     try:
         with np.errstate(over="ignore"):
-            matrix = np.ascontiguousarray(X, dtype=np.float32)
+            matrix: Floats = np.require(X, dtype=np.float32, requirements=["C", "W"])
     except (TypeError, ValueError) as error:
         raise InputError(f"X is not a table of numbers: {error}") from None
     if matrix.ndim != 2:

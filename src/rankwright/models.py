@@ -1,0 +1,192 @@
+"""Models: what a trained ranker leaves behind, saved as JSON and loaded without running code."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwright import __version__
+from rankwright.data import Floats, InputError, Queries, as_matrix
+from rankwright.files import StrPath, write_atomic
+from rankwright.measures import parse
+from rankwright.scaling import PerQuery
+from rankwright.scorers import Scorer, scorer_from_json
+
+FORMAT, VERSION = "rankwright", 1
+
+
+class Fitted(Protocol):
+    """A fitted ranker or a model."""
+
+    def to_model(self) -> Model:
+        """What is saved."""
+        ...
+
+    def predict(self, X: Any, *, qid: ArrayLike | None = None) -> Floats:
+        """Scores; larger is ranked earlier."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """Everything needed to score documents, and to know how that was learned.
+
+    Parameters
+    ----------
+    ranker : str
+        The class that trained it.
+    params : mapping
+        That class's parameters, as JSON values.
+    measure : str
+        The measure it was selected by.
+    scorer : Scorer
+        The learned function, in raw units.
+    n_features : int
+        The number of features it takes.
+    features : tuple of str, optional
+        Their names.
+    scaling : PerQuery, optional
+        Scaling that cannot be folded into the scorer.
+    history : list of dict
+        What training recorded, a dict per round.
+    """
+
+    ranker: str
+    params: Mapping[str, Any]
+    measure: str
+    scorer: Scorer
+    n_features: int
+    features: tuple[str, ...] | None = None
+    scaling: PerQuery | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_model(self) -> Model:
+        """Itself."""
+        return self
+
+    def predict(self, X: Any, *, qid: ArrayLike | None = None) -> Floats:
+        """Float64 scores, larger is ranked earlier: in the rows' order, of a ``Queries`` or of arrays.
+
+        ``qid`` is needed with arrays only where the model scales features per query.
+        """
+        if isinstance(X, Queries):
+            return self.scores(X)
+        matrix = as_matrix(X)
+        if self.scaling is None:
+            self._check_width(matrix.shape[1])
+            return self.scorer(matrix)
+        if qid is None:
+            raise InputError("this model scales features within each query: predict needs qid")
+        queries = Queries.from_arrays(matrix, np.zeros(len(matrix)), qid)
+        return queries.restore(self.scores(queries))
+
+    def scores(self, queries: Queries) -> Floats:
+        """The score of every row."""
+        self._check_width(queries.n_features)
+        return self.scorer((queries if self.scaling is None else self.scaling(queries)).X)
+
+    def rank(self, queries: Queries, k: int | None = None) -> dict[Any, NDArray[Any]]:
+        """By query id, the documents in ranked order, at most ``k``; see :func:`rank`."""
+        return rank(queries, self.scores(queries), k)
+
+    def score(self, queries: Queries) -> float:
+        """The mean of the model's measure."""
+        return parse(self.measure).mean(queries, self.scores(queries))
+
+    def _check_width(self, found: int) -> None:
+        if found != self.n_features:
+            raise InputError(
+                f"the documents have {found} features; the model was trained on {self.n_features}"
+            )
+
+
+def rank(queries: Queries, scores: Floats, k: int | None = None) -> dict[Any, NDArray[Any]]:
+    """By query id, the document ids (or, without ids, the caller's row numbers) by descending score."""
+    if queries.docid is not None:
+        names = queries.docid
+    else:
+        names = np.arange(queries.n_docs) if queries.source is None else queries.source
+    ranked = {}
+    for query, rows in zip(queries.qid.tolist(), queries, strict=True):
+        order = np.argsort(-scores[rows], kind="stable")[:k]
+        ranked[query] = names[rows][order]
+    return ranked
+
+
+def save(fitted: Fitted, path: StrPath) -> None:
+    """Save a fitted ranker or a model as JSON, whole or not at all."""
+    model = fitted.to_model()
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "rankwright": __version__,
+        "ranker": model.ranker,
+        "params": model.params,
+        "measure": model.measure,
+        "n_features": model.n_features,
+        "features": model.features,
+        "scaling": None if model.scaling is None else {"kind": "query"},
+        "scorer": {"kind": model.scorer.kind, **model.scorer.to_json()},
+        "history": model.history,
+    }
+    text = json.dumps(plain(content), allow_nan=False, indent=1)
+    with write_atomic(path) as file:
+        file.write(text + "\n")
+
+
+def load(path: StrPath) -> Model:
+    """Load a model; reads JSON and runs no code."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}:{error.lineno}: not a whole JSON file: {error.msg}; expected a saved model"
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a text file; expected a model saved as JSON") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(f'{path}: not a Rankwright model; expected a JSON object with "format": "{FORMAT}"')
+    if content.get("version") != VERSION:
+        raise InputError(
+            f"{path}: model version {content.get('version')}; this release reads version {VERSION}"
+        )
+    try:
+        features, scaling = content["features"], content["scaling"]
+        if scaling is not None and scaling.get("kind") != "query":
+            raise InputError(f"scaling of kind {scaling.get('kind')!r}; expected 'query'")
+        return Model(
+            str(content["ranker"]),
+            dict(content["params"]),
+            str(content["measure"]),
+            scorer_from_json(content["scorer"]),
+            int(content["n_features"]),
+            None if features is None else tuple(str(name) for name in features),
+            None if scaling is None else PerQuery(),
+            list(content["history"]),
+        )
+    except KeyError as error:
+        raise InputError(f"{path}: the model lacks {error}") from None
+    except (InputError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{path}: damaged model: {error}") from None
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it: measures, backends and the like by their text, NaN and infinity as null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [plain(item) for item in value]
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return None if value is None else str(value)

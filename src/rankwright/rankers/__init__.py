@@ -1,0 +1,32 @@
+"""Rankers: one file per algorithm, one class each.
+
+To add one, write its file and put it into the import and ``RANKERS`` below: the command line, the contract tests and
+the documentation find it here.
+"""
+
+from difflib import get_close_matches
+
+from rankwright.data import InputError
+from rankwright.rankers.adarank import AdaRank
+from rankwright.rankers.base import Ranker
+from rankwright.rankers.regression import Regression
+from rankwright.rankers.single_feature import SingleFeature
+
+RANKERS: tuple[type[Ranker], ...] = (AdaRank, Regression, SingleFeature)
+
+__all__ = ["RANKERS", "AdaRank", "Ranker", "Regression", "SingleFeature", "find_ranker"]
+
+
+def find_ranker(name: str) -> type[Ranker]:
+    """The ranker of this name, ignoring case, ``-`` and ``_``.
+
+    >>> find_ranker("single-feature").__name__
+    'SingleFeature'
+    """
+    names = {ranker.__name__.lower(): ranker for ranker in RANKERS}
+    wanted = name.lower().replace("-", "").replace("_", "")
+    if wanted not in names:
+        close = get_close_matches(wanted, names, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
+        raise InputError(f"unknown ranker {name!r}; {hint}")
+    return names[wanted]

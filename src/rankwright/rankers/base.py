@@ -1,0 +1,207 @@
+"""The contract of every ranker: a scikit-learn estimator that knows queries."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from rankwright.backends import Backend, resolve
+from rankwright.data import Floats, InputError, Queries
+from rankwright.measures import Measure, parse
+from rankwright.models import Model, plain
+from rankwright.scaling import KINDS, PerQuery
+from rankwright.scorers import Scorer
+
+
+class Outcome(NamedTuple):
+    """What training yields."""
+
+    scorer: Scorer
+    history: list[dict[str, Any]]
+
+
+class Ranker(BaseEstimator, ABC):
+    """A ranker: ``fit`` on judged queries, ``predict`` scores, ``score`` by its own measure.
+
+    Concrete rankers are final, take keyword parameters only and implement ``_fit``. ``qid`` is routed by scikit-learn
+    (``sklearn.set_config(enable_metadata_routing=True)``) without further requests.
+
+    Attributes
+    ----------
+    scorer_ : Scorer
+        The learned function of raw features.
+    history_ : list of dict
+        One dict per round: loss, the measure on training and validation queries, and what else the method has.
+    n_features_in_ : int
+        The number of features.
+    n_queries_ : int
+        The number of training queries.
+    """
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
+    __metadata_request__predict: ClassVar[dict[str, bool]] = {"qid": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
+
+    allow_nan: ClassVar[bool] = False
+
+    measure: str | Measure
+    backend: Backend | None
+
+    @abstractmethod
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+        """Train; per-query scaling has been done, standard scaling is the ranker's own affair."""
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        valid: Queries | None = None,
+    ) -> Self:
+        """Train on judged queries.
+
+        Parameters
+        ----------
+        X : Queries, or array-like, data frame or sparse matrix of shape (n_docs, n_features)
+            The documents.
+        y : array-like of shape (n_docs,)
+            Relevance grades from 0 up; not with a ``Queries``.
+        qid : array-like of shape (n_docs,)
+            Query ids in any order; without them all documents are one query.
+        valid : Queries, optional
+            Validation queries: the round that is best on them by the ranker's measure is kept.
+        """
+        measure = parse(self.measure)
+        train = self._training_queries(X, y, qid)
+        self._check_complete(train, "the training documents")
+        if valid is not None:
+            self._check_valid(valid)
+        kind = getattr(self, "scale", None)
+        if kind is not None and kind not in KINDS:
+            raise InputError(f"scale={kind!r}; expected one of {', '.join(KINDS)}, or None")
+        self.scaling_ = PerQuery() if kind == "query" else None
+        if self.scaling_ is not None:
+            train, valid = self.scaling_(train), None if valid is None else self.scaling_(valid)
+        self.n_queries_ = len(train)
+        self.scorer_, self.history_ = self._fit(train, valid, measure, resolve(self.backend))
+        return self
+
+    def predict(self, X: Any, *, qid: ArrayLike | None = None) -> Floats:
+        """Float64 scores in the order of the rows; larger is ranked earlier.
+
+        ``qid`` is needed with arrays under ``scale="query"`` only.
+        """
+        model = self.to_model()
+        if isinstance(X, Queries):
+            self._check_complete(X, "the documents")
+            return model.predict(X)
+        return model.predict(self._validated(X, reset=False), qid=qid)
+
+    def rank(self, queries: Queries, k: int | None = None) -> dict[Any, NDArray[Any]]:
+        """By query id, the documents in ranked order, at most ``k``: their ids, or their row numbers."""
+        self._check_complete(queries, "the documents")
+        return self.to_model().rank(queries, k)
+
+    def score(
+        self, X: Any, y: ArrayLike | None = None, *, qid: ArrayLike | None = None, sample_weight: None = None
+    ) -> float:
+        """The mean of the ranker's measure over the queries.
+
+        ``sample_weight`` exists because ``Pipeline.score`` passes it; give weights to ``Queries`` instead.
+        """
+        check_is_fitted(self)
+        if sample_weight is not None:
+            raise InputError("score takes no sample_weight; queries are weighted by Queries(weight=...)")
+        if isinstance(X, Queries):
+            return parse(self.measure).mean(X, self.predict(X))
+        if qid is None and self.n_queries_ > 1:
+            raise InputError(
+                "score needs qid: the ranker was trained on several queries, and without query ids all documents would "
+                "count as one. Pass qid=, and sklearn.set_config(enable_metadata_routing=True) in cross-validation"
+            )
+        matrix = self._validated(X, reset=False)
+        queries = Queries.from_arrays(matrix, _grades(y), _one_query(matrix) if qid is None else qid)
+        return parse(self.measure).mean(queries, self.predict(queries))
+
+    def to_model(self) -> Model:
+        """What is saved: scorer, scaling, measure, parameters, feature names and history."""
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        return Model(
+            type(self).__name__,
+            plain(self.get_params(deep=False)),
+            str(parse(self.measure)),
+            self.scorer_,
+            self.n_features_in_,
+            None if names is None else tuple(str(name) for name in names),
+            self.scaling_,
+            self.history_,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "scorer_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.positive_only = True
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.allow_nan
+        return tags
+
+    def _training_queries(self, X: Any, y: ArrayLike | None, qid: ArrayLike | None) -> Queries:
+        if isinstance(X, Queries):
+            if y is not None or qid is not None:
+                raise InputError("y and qid are part of the Queries; expected fit(queries)")
+            self.n_features_in_ = X.n_features
+            if X.features is not None:
+                self.feature_names_in_ = np.array(X.features, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            return X
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None; expected relevance grades"
+            )
+        matrix = self._validated(X, reset=True)
+        return Queries.from_arrays(matrix, _grades(y), _one_query(matrix) if qid is None else qid)
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        finite = "allow-nan" if self.allow_nan else True
+        matrix = validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=np.float32, ensure_all_finite=finite
+        )
+        return matrix.toarray() if hasattr(matrix, "toarray") else matrix
+
+    def _check_complete(self, queries: Queries, what: str) -> None:
+        if not self.allow_nan and np.isnan(queries.X).any():
+            row, column = np.argwhere(np.isnan(queries.X))[0]
+            raise InputError(
+                f"{what} contain NaN (row {row}, feature {column + 1}); {type(self).__name__} takes complete features only"
+            )
+
+    def _check_valid(self, valid: Queries) -> None:
+        if not isinstance(valid, Queries):
+            raise InputError(
+                f"valid is a {type(valid).__name__}; expected a Queries, as from Queries.from_arrays"
+            )
+        if valid.n_features != self.n_features_in_:
+            raise InputError(
+                f"valid has {valid.n_features} features; the training documents have {self.n_features_in_}"
+            )
+        self._check_complete(valid, "the validation documents")
+
+
+def _grades(y: Any) -> Floats:
+    grades: Floats = column_or_1d(y, warn=True)
+    return grades
+
+
+def _one_query(matrix: Floats) -> NDArray[Any]:
+    return np.zeros(matrix.shape[0], dtype=np.int64)

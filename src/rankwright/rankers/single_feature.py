@@ -1,0 +1,77 @@
+"""SingleFeature: rank by one feature."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from rankwright.backends import Backend
+from rankwright.data import InputError, Queries
+from rankwright.measures import Measure
+from rankwright.rankers.base import Outcome, Ranker
+from rankwright.scorers import Feature
+from rankwright.weak import BestFeature
+
+
+@final
+class SingleFeature(Ranker):
+    """Rank by one feature: the unlearned baseline of the papers (BM25, PageRank).
+
+    Parameters
+    ----------
+    measure : str or Measure
+        Chooses the feature and the sign, and reports.
+    feature : int or str, optional
+        A column from 0, or a feature's name; None takes the best on the training queries.
+    sign : 1, -1 or None
+        1 ranks large values first, -1 small ones; None takes the better on the training queries.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> ranker = SingleFeature(feature=2).fit(make_queries(20, random_state=0))
+    >>> ranker.scorer_
+    Feature(index=2, sign=1)
+    """
+
+    def __init__(
+        self,
+        *,
+        measure: str | Measure = "ndcg@10",
+        feature: int | str | None = None,
+        sign: int | None = None,
+        backend: Backend | None = None,
+    ) -> None:
+        self.measure = measure
+        self.feature = feature
+        self.sign = sign
+        self.backend = backend
+
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+        if self.sign not in (1, -1, None):
+            raise InputError(f"sign={self.sign!r}; expected 1, -1 or None")
+        wanted = np.arange(train.n_features) if self.feature is None else np.array([self._column(train)])
+        candidates = train.with_X(np.ascontiguousarray(train.X[:, wanted]))
+        weak = BestFeature(measure, signed=True).bind(backend.scatter(candidates), backend)
+        signs = np.repeat([1, -1], len(wanted))
+        allowed = np.ones(len(signs), dtype=bool) if self.sign is None else signs == self.sign
+        best, value = weak.fit(weak.distribution(train.query_weight), allowed)
+        scorer = Feature(int(wanted[best % len(wanted)]), int(signs[best]))
+        record = {"feature": scorer.index, "sign": scorer.sign, "loss": 1.0 - value, "train": value}
+        if valid is not None:
+            record["valid"] = measure.mean(valid, scorer(valid.X), backend)
+        return Outcome(scorer, [record])
+
+    def _column(self, train: Queries) -> int:
+        if isinstance(self.feature, str):
+            if train.features is None or self.feature not in train.features:
+                known = "none" if train.features is None else ", ".join(train.features)
+                raise InputError(f"no feature is called {self.feature!r}; the names are: {known}")
+            return train.features.index(self.feature)
+        column = int(self.feature or 0)
+        if not 0 <= column < train.n_features:
+            raise InputError(f"feature={column}; expected a column from 0 to {train.n_features - 1}")
+        return column

@@ -1,0 +1,103 @@
+"""Scaling features: standard over all documents, or min-max within each query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from rankwright.data import Floats, InputError, Queries
+from rankwright.scorers import Linear
+
+KINDS = ("standard", "query")
+
+
+class Scaling(Protocol):
+    """A transformation of the features, learned on training data."""
+
+    def __call__(self, queries: Queries) -> Queries:
+        """The same documents with scaled features."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standard:
+    """Subtract the mean and divide by the standard deviation of the training documents.
+
+    A feature that was constant has deviation 0 and becomes 0 whatever its value. Missing values stay missing.
+    """
+
+    mean: Floats
+    deviation: Floats
+
+    @classmethod
+    def of(cls, queries: Queries) -> Standard:
+        """Learn from training documents, in float64."""
+        X = queries.X
+        with np.errstate(invalid="ignore"):
+            counts = np.maximum((~np.isnan(X)).sum(axis=0), 1)
+            mean = np.nansum(X, axis=0, dtype=np.float64) / counts
+            # a second pass over the differences: exact even where the mean is large against the spread
+            total = np.zeros(X.shape[1])
+            for start in range(0, len(X), 65536):
+                total += np.nansum((X[start : start + 65536] - mean) ** 2, axis=0)
+        deviation = np.sqrt(total / counts)
+        deviation[deviation <= 1e-6 * np.abs(mean)] = 0.0  # float32 noise around a constant
+        return cls(mean, deviation)
+
+    @property
+    def factor(self) -> Floats:
+        """What a scaled weight is multiplied by to act on raw features; 0 for a constant feature."""
+        return np.divide(1.0, self.deviation, out=np.zeros_like(self.deviation), where=self.deviation > 0)
+
+    def fold(self, coef: Floats, intercept: float = 0.0) -> Linear:
+        """The linear scorer on raw features that equals these weights on scaled ones."""
+        raw = coef * self.factor
+        return Linear(raw, intercept - float(raw @ self.mean))
+
+    def __call__(self, queries: Queries) -> Queries:
+        """Scale by the training documents' mean and deviation."""
+        scaled = np.empty_like(queries.X)
+        for start in range(0, len(scaled), 65536):
+            rows = slice(start, start + 65536)
+            scaled[rows] = (queries.X[rows] - self.mean) * self.factor
+        return queries.with_X(scaled)
+
+
+@dataclass(frozen=True, slots=True)
+class PerQuery:
+    """Within each query, map the smallest value of a feature to 0 and the largest to 1; a constant one to 0."""
+
+    def __call__(self, queries: Queries) -> Queries:
+        """Scale each query by its own documents."""
+        starts = queries.indptr[:-1]
+        low = np.fmin.reduceat(queries.X, starts)
+        high = np.fmax.reduceat(queries.X, starts)
+        spread = high.astype(np.float64) - low
+        factor = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+        scaled = np.empty_like(queries.X)
+        for q, rows in enumerate(queries):
+            scaled[rows] = (queries.X[rows] - low[q]) * factor[q]
+        return queries.with_X(scaled)
+
+
+def scale(queries: Queries, kind: str) -> Queries:
+    """Scale features: ``"standard"`` (mean 0, deviation 1 over all documents) or ``"query"`` (min-max per query).
+
+    Examples
+    --------
+    >>> queries = Queries.from_arrays([[1.0], [3.0], [7.0], [7.0]], [0, 1, 0, 1], qid=[1, 1, 2, 2])
+    >>> scale(queries, "query").X.ravel().tolist()
+    [0.0, 1.0, 0.0, 0.0]
+    """
+    return scaling_of(kind, queries)(queries)
+
+
+def scaling_of(kind: str, queries: Queries) -> Scaling:
+    """The scaling of a kind, learned on these queries."""
+    if kind == "standard":
+        return Standard.of(queries)
+    if kind == "query":
+        return PerQuery()
+    raise InputError(f"scale={kind!r}; expected one of {', '.join(KINDS)}, or None")

@@ -1,0 +1,92 @@
+"""What training yields: functions from features to scores, few in kind, so that saving and export are written once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from rankwright.data import Floats, InputError
+from rankwright.kernels.linear import linear_scores
+
+
+class Scorer(Protocol):
+    """Scores documents from their features; larger is ranked earlier."""
+
+    kind: ClassVar[str]
+
+    def __call__(self, X: Floats) -> Floats:
+        """A float64 score per row, which depends on that row alone."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """The scorer as JSON values, without its kind."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear:
+    """A weighted sum of raw features.
+
+    >>> Linear(np.array([2.0, -1.0]), 0.5)(np.array([[1.0, 3.0]], dtype=np.float32)).tolist()
+    [-0.5]
+    """
+
+    kind: ClassVar[str] = "linear"
+    coef: Floats
+    intercept: float = 0.0
+
+    def __call__(self, X: Floats) -> Floats:
+        """The weighted sums."""
+        return linear_scores(X, self.coef, self.intercept)
+
+    def to_json(self) -> dict[str, Any]:
+        """Weights and intercept."""
+        return {"coef": self.coef.tolist(), "intercept": self.intercept}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Linear:
+        """Read what ``to_json`` wrote."""
+        coef = np.array(values["coef"], dtype=np.float64)
+        if coef.ndim != 1:
+            raise ValueError("coef is not a list of numbers")
+        return cls(coef, float(values["intercept"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One feature, or its negative.
+
+    >>> Feature(1, -1)(np.array([[1.0, 3.0]], dtype=np.float32)).tolist()
+    [-3.0]
+    """
+
+    kind: ClassVar[str] = "feature"
+    index: int
+    sign: int = 1
+
+    def __call__(self, X: Floats) -> Floats:
+        """The feature's values times the sign."""
+        return self.sign * X[:, self.index].astype(np.float64)
+
+    def to_json(self) -> dict[str, Any]:
+        """Index and sign."""
+        return {"index": self.index, "sign": self.sign}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Feature:
+        """Read what ``to_json`` wrote."""
+        return cls(int(values["index"]), 1 if values["sign"] > 0 else -1)
+
+
+KINDS = {scorer.kind: scorer for scorer in (Linear, Feature)}
+
+
+def scorer_from_json(values: Mapping[str, Any]) -> Scorer:
+    """Rebuild a scorer from its JSON, by its kind."""
+    kind = values.get("kind")
+    if kind not in KINDS:
+        raise InputError(f"scorer of kind {kind!r}; expected one of {', '.join(KINDS)}")
+    return KINDS[kind].from_json(values)
