@@ -20,7 +20,7 @@ class BestFeature:
     Parameters
     ----------
     measure : Measure
-        E, with values in [0, 1].
+        E, with values in [0, 1]; its own tie rule decides between documents with equal features.
     signed : bool
         Whether a feature may also rank in ascending order.
     """
@@ -30,7 +30,7 @@ class BestFeature:
 
     def bind(self, shards: Shards[Queries], backend: Backend) -> BoundBestFeature:
         """Compute E(q, x_k) for all queries and candidates, once."""
-        values = backend.concat(_feature_values, shards, self.measure.for_training(), self.signed)
+        values = backend.concat(_feature_values, shards, self.measure, self.signed)
         counted = ~np.isnan(values[:, 0])  # a skipped query is NaN whatever ranks it
         return BoundBestFeature(np.where(counted[:, None], values, 0.0), counted)
 

@@ -52,6 +52,19 @@ def ranked_values(
 
 
 @kernel
+def _survival(gains: Floats, n: int, depth: int, out: Floats) -> None:
+    """For j = 0 to depth, the mean over all j-subsets of n gains of the product of (1 - g), into ``out``.
+
+    A subset of the first m gains holds the m-th with probability j / m.
+    """
+    out[: depth + 1] = 0.0
+    out[0] = 1.0
+    for m in range(1, n + 1):
+        for j in range(min(m, depth), 0, -1):
+            out[j] = ((m - j) * out[j] + j * (1.0 - gains[m - 1]) * out[j - 1]) / m
+
+
+@kernel
 def averaged_values(
     order: Ints,
     scores: Floats,
@@ -59,25 +72,46 @@ def averaged_values(
     discount: Floats,
     scale: Floats,
     base: Floats,
+    u: float,
+    v: float,
     indptr: Ints,
     start: int,
     stop: int,
     out: Floats,
 ) -> None:
-    """As ``ranked_values``, for additive measures, averaged over all orders of documents with equal scores."""
+    """As ``ranked_values``, but the mean over all orders of documents with equal scores.
+
+    Of n tied documents the j-th adds in the mean d_j (mean g lead + u (j - 1) mean of g g' over pairs) if v = 0, and
+    d_j lead (s_{j-1} - s_j) if u = 0 and v = -1, where s_j is the mean over j of them of the product of (1 - g).
+    """
+    longest = 0
+    for q in range(start, stop):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    gains, survival = np.empty(longest), np.empty(longest + 1)
     for q in range(start, stop):
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         depth = min(n, len(discount))
-        total, low = 0.0, 0
+        total, lead, low = 0.0, 1.0, 0
         while low < depth:
-            gains, discounts, high = 0.0, 0.0, low
-            while high < n and scores[order[a + high]] == scores[order[a + low]]:
-                gains += gain[order[a + high]]
-                if high < depth:
-                    discounts += discount[high]
-                high += 1
-            total += gains / (high - low) * discounts
-            low = high
+            tied, first, second = 0, 0.0, 0.0
+            while low + tied < n and scores[order[a + low + tied]] == scores[order[a + low]]:
+                g = gain[order[a + low + tied]]
+                gains[tied] = g
+                first += g
+                second += g * g
+                tied += 1
+            inside = min(tied, depth - low)
+            if first > 0.0 and v == 0.0:
+                pair = (first * first - second) / (tied * (tied - 1)) if tied > 1 else 0.0
+                for j in range(inside):
+                    total += discount[low + j] * (first / tied * lead + u * j * pair)
+                lead += u * first
+            elif first > 0.0:
+                _survival(gains, tied, inside, survival)
+                for j in range(inside):
+                    total += discount[low + j] * lead * (survival[j] - survival[j + 1])
+                lead *= survival[inside]
+            low += tied
         out[q] = base[q] + scale[q] * total
 
 

@@ -25,6 +25,14 @@ class Measure(ABC):
     def for_training(self) -> Measure:
         """The same measure with ties broken pessimistically, whatever the dialect does in evaluation."""
 
+    @abstractmethod
+    def for_weak(self) -> Measure:
+        """The same measure for judging a weak ranker, whose ties other weak rankers will break.
+
+        It is the mean over all orders of tied documents, which no order of the rows can change: pessimism would
+        punish a feature for ties that the combination does not have.
+        """
+
     def values(self, queries: Queries, scores: Floats, backend: Backend | None = None) -> Floats:
         """The measure of each query when its documents are ranked by descending score."""
         return self.bind(queries).values(scores, backend)

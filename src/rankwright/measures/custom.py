@@ -30,6 +30,10 @@ class CustomMeasure(Measure):
         """Itself: its ties are always broken pessimistically."""
         return self
 
+    def for_weak(self) -> CustomMeasure:
+        """Itself: the mean over all orders of tied documents has no formula."""
+        return self
+
     def bind(self, queries: Queries) -> BoundCustom:
         """Keep the grades."""
         return BoundCustom(queries.indptr, "pessimistic", queries.y, self)

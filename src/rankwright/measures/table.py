@@ -89,10 +89,7 @@ class TableMeasure(Measure):
         if dialect is not None:
             k, defaults = _spoken(str(dialect), name, k)
         checked = {o: _check(o, value) for o, value in {**defaults, **options}.items()}
-        made = cls(name, k, None if dialect is None else str(dialect), **checked)  # type: ignore[arg-type]
-        if made.ties == "average" and not definition.additive:
-            raise InputError(f"{name}(ties=average) is not defined; only sums over ranks can be averaged")
-        return made
+        return cls(name, k, None if dialect is None else str(dialect), **checked)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         definition = DEFINITIONS[self.name]
@@ -113,6 +110,10 @@ class TableMeasure(Measure):
     def for_training(self) -> TableMeasure:
         """The same measure with ties broken pessimistically."""
         return replace(self, ties="pessimistic")
+
+    def for_weak(self) -> TableMeasure:
+        """The same measure averaged over the orders of tied documents."""
+        return replace(self, ties="average")
 
     def bind(self, queries: Queries) -> BoundTable:
         """Compute gains, discounts and norms for these queries."""
@@ -175,7 +176,7 @@ class BoundTable(BoundMeasure):
         """Write the values of queries ``start`` to ``stop``."""
         gain, discount, scale, base, u, v = self.arrays
         if self.ties == "average":
-            averaged_values(order, scores, gain, discount, scale, base, self.indptr, start, stop, out)
+            averaged_values(order, scores, gain, discount, scale, base, u, v, self.indptr, start, stop, out)
         else:
             ranked_values(order, gain, discount, scale, base, u, v, self.indptr, start, stop, out)
 
@@ -268,11 +269,6 @@ class Definition:
     cut: bool = True
     full_name: str | None = None
     aliases: tuple[str, ...] = field(default=())
-
-    @property
-    def additive(self) -> bool:
-        """Whether the measure is a plain sum over ranks."""
-        return self.u == 0.0 and self.v == 0.0
 
 
 def _graded(measure: TableMeasure, queries: Queries) -> Floats:

@@ -55,7 +55,7 @@ class SingleFeature(Ranker):
             raise InputError(f"sign={self.sign!r}; expected 1, -1 or None")
         wanted = np.arange(train.n_features) if self.feature is None else np.array([self._column(train)])
         candidates = train.with_X(np.ascontiguousarray(train.X[:, wanted]))
-        weak = BestFeature(measure, signed=True).bind(backend.scatter(candidates), backend)
+        weak = BestFeature(measure.for_training(), signed=True).bind(backend.scatter(candidates), backend)
         signs = np.repeat([1, -1], len(wanted))
         allowed = np.ones(len(signs), dtype=bool) if self.sign is None else signs == self.sign
         best, value = weak.fit(weak.distribution(train.query_weight), allowed)
