@@ -117,9 +117,7 @@ class Threads(_Local):
 
     def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``fn(item)`` in order, at most ``2 n`` of them in flight."""
-        if getattr(
-            _inside, "pool", False
-        ):  # one level of parallelism: a task of the pool may not wait for it
+        if getattr(_inside, "pool", False):  # one level of parallelism: a task of the pool may not wait for it
             return map(fn, items)
         return self._map(fn, items)
 

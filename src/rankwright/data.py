@@ -232,9 +232,7 @@ def as_matrix(X: Any) -> Floats:
     if matrix.ndim != 2:
         raise InputError(f"X has {matrix.ndim} dimension(s); expected 2 (documents x features)")
     if 0 in matrix.shape:
-        raise InputError(
-            f"X has {matrix.shape[0]} documents and {matrix.shape[1]} features; expected at least 1"
-        )
+        raise InputError(f"X has {matrix.shape[0]} documents and {matrix.shape[1]} features; expected at least 1")
     infinite = np.isinf(matrix)
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
@@ -275,9 +273,7 @@ def group_runs(starts: Ints, ids: NDArray[Any], n_docs: int) -> tuple[NDArray[An
     return ids[np.sort(first)], indptr.astype(np.int64), np.argsort(row_query, kind="stable")
 
 
-def _group(
-    qid: ArrayLike | None, group: ArrayLike | None, n_docs: int
-) -> tuple[NDArray[Any], Ints, Ints | None]:
+def _group(qid: ArrayLike | None, group: ArrayLike | None, n_docs: int) -> tuple[NDArray[Any], Ints, Ints | None]:
     if (qid is None) == (group is None):
         raise InputError("expected either qid (an id per row) or group (the sizes of consecutive queries)")
     if qid is not None:

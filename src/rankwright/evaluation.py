@@ -46,10 +46,7 @@ class Evaluations:
     @property
     def means(self) -> dict[str, float]:
         """The weighted mean of each measure over the queries that count."""
-        return {
-            name: weighted_mean(row, self.weight)
-            for name, row in zip(self.measures, self.values, strict=True)
-        }
+        return {name: weighted_mean(row, self.weight) for name, row in zip(self.measures, self.values, strict=True)}
 
     @property
     def per_query(self) -> dict[str, Floats]:
@@ -92,9 +89,7 @@ def evaluate(
     parsed = [parse(m) for m in ([measures] if isinstance(measures, Measure) else measures)]
     if not parsed:
         raise InputError("no measure given; expected names such as ndcg@10")
-    scores = (
-        ranking.predict(queries) if hasattr(ranking, "predict") else np.asarray(ranking, dtype=np.float64)
-    )
+    scores = ranking.predict(queries) if hasattr(ranking, "predict") else np.asarray(ranking, dtype=np.float64)
     values = bound_values([measure.bind(queries) for measure in parsed], scores, backend)
     return Evaluations(tuple(str(m) for m in parsed), values, queries.qid, queries.query_weight)
 

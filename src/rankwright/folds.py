@@ -43,9 +43,7 @@ class Folds(Sequence[Fold]):
     def __getitem__(self, index: int | slice) -> Fold | Folds:
         if isinstance(index, slice):
             return Folds(self.folders[index], self.backend)
-        parts = [
-            read_letor(_find_part(self.folders[index], names), backend=self.backend) for names in _PART_NAMES
-        ]
+        parts = [read_letor(_find_part(self.folders[index], names), backend=self.backend) for names in _PART_NAMES]
         width = max(part.n_features for part in parts)
         return Fold(*(_widen(part, width) for part in parts))
 

@@ -65,9 +65,7 @@ def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend 
     files = [Path(path) for path in paths]
     read = _read_streams if any(is_compressed(file) for file in files) else _read_plain
     parts, X, y = read(files, n_features, resolve(backend))
-    empty = [
-        str(file) for i, file in enumerate(files) if not any(part.file == i and part.rows for part in parts)
-    ]
+    empty = [str(file) for i, file in enumerate(files) if not any(part.file == i and part.rows for part in parts)]
     if empty:
         raise InputError(f"{empty[0]}: no documents; expected lines such as '2 qid:1 1:0.5 2:0'")
     return _group(parts, X, y)
@@ -91,9 +89,7 @@ class _BadLine(NamedTuple):
     message: str
 
 
-def _read_plain(
-    files: list[Path], n_features: int | None, backend: Backend
-) -> tuple[list[_Part], Floats, Floats]:
+def _read_plain(files: list[Path], n_features: int | None, backend: Backend) -> tuple[list[_Part], Floats, Floats]:
     """Count the lines of every block, make room for all, and parse each block into its place."""
     with ExitStack() as stack:
         handles = [stack.enter_context(file.open("rb")) for file in files]
@@ -125,9 +121,7 @@ def _read_plain(
     return parts, X, y
 
 
-def _read_streams(
-    files: list[Path], n_features: int | None, backend: Backend
-) -> tuple[list[_Part], Floats, Floats]:
+def _read_streams(files: list[Path], n_features: int | None, backend: Backend) -> tuple[list[_Part], Floats, Floats]:
     """Decompress piece by piece, parse the pieces as they come, and put them together at the end."""
     tables: list[tuple[Floats, Floats]] = []
     parts: list[_Part] = []
@@ -239,9 +233,7 @@ def _parse(file: int, text: Bytes, X: Floats, y: Floats, n_features: int | None)
     runs, docs = np.empty((len(y), 3), np.int64), np.empty((len(y), 2), np.int64)
     hard, most = np.empty((256, 4), np.int64), n_features or MOST_FEATURES
     while True:
-        status, n, lines, n_runs, n_hard, highest, start, end = kernel.parse_block(
-            text, X, y, runs, docs, hard, most
-        )
+        status, n, lines, n_runs, n_hard, highest, start, end = kernel.parse_block(text, X, y, runs, docs, hard, most)
         if status != kernel.TOO_MANY_HARD:
             break
         hard = np.empty((8 * len(hard), 4), np.int64)
@@ -317,16 +309,12 @@ def write_letor(queries: Queries, path: StrPath) -> None:
     for name, ids in (("query", queries.qid), ("document", queries.docid)):
         for token in () if ids is None else ids:
             if not str(token) or str(token).split() != [str(token)] or "#" in str(token):
-                raise InputError(
-                    f"the {name} id {str(token)!r} cannot be written: it is empty or has spaces or '#'"
-                )
+                raise InputError(f"the {name} id {str(token)!r} cannot be written: it is empty or has spaces or '#'")
     heads = [f"{index}:" for index in range(1, queries.n_features + 1)]
     with write_atomic(path) as file:
         for query, rows in zip(queries.qid, queries, strict=True):
             for row in range(rows.start, rows.stop):
-                values = " ".join(
-                    head + _short(value) for head, value in zip(heads, queries.X[row], strict=True)
-                )
+                values = " ".join(head + _short(value) for head, value in zip(heads, queries.X[row], strict=True))
                 tail = "" if queries.docid is None else f" #docid = {queries.docid[row]}"
                 file.write(f"{_short(queries.y[row])} qid:{query} {values}{tail}\n")
 

@@ -102,9 +102,7 @@ class Model:
 
     def _check_width(self, found: int) -> None:
         if found != self.n_features:
-            raise InputError(
-                f"the documents have {found} features; the model was trained on {self.n_features}"
-            )
+            raise InputError(f"the documents have {found} features; the model was trained on {self.n_features}")
 
 
 def rank(queries: Queries, scores: Floats, k: int | None = None) -> dict[Any, NDArray[Any]]:
@@ -146,17 +144,13 @@ def load(path: StrPath) -> Model:
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}:{error.lineno}: not a whole JSON file: {error.msg}; expected a saved model"
-        ) from None
+        raise InputError(f"{path}:{error.lineno}: not a whole JSON file: {error.msg}; expected a saved model") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not a text file; expected a model saved as JSON") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f'{path}: not a Rankwright model; expected a JSON object with "format": "{FORMAT}"')
     if content.get("version") != VERSION:
-        raise InputError(
-            f"{path}: model version {content.get('version')}; this release reads version {VERSION}"
-        )
+        raise InputError(f"{path}: model version {content.get('version')}; this release reads version {VERSION}")
     try:
         features, scaling = content["features"], content["scaling"]
         if scaling is not None and scaling.get("kind") != "query":

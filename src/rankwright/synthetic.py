@@ -71,9 +71,7 @@ def make_queries(
     return Queries.from_arrays(X, y, np.repeat(np.arange(1, n_queries + 1), sizes), docid=docid)
 
 
-def _feature(
-    kind: str, relevance: Floats, columns: list[Floats], noise: float, rng: np.random.Generator
-) -> Floats:
+def _feature(kind: str, relevance: Floats, columns: list[Floats], noise: float, rng: np.random.Generator) -> Floats:
     n, scale = len(relevance), 10.0 ** rng.uniform(-2, 3)
     view = relevance * rng.uniform(0.3, 1.0) + noise * rng.normal(size=n)
     if kind == "signal":

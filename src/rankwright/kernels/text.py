@@ -249,9 +249,7 @@ def parse_block(
             digits, count = _eight_digits(text, i)
             index = np.int64(digits)
             i += count
-            while (
-                _ZERO <= load_byte(text, i) < _COLON
-            ):  # more than eight digits are too many whatever they are
+            while _ZERO <= load_byte(text, i) < _COLON:  # more than eight digits are too many whatever they are
                 index = _TOO_LARGE
                 i += 1
             if i == start:

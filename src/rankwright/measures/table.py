@@ -143,9 +143,7 @@ class TableMeasure(Measure):
             wrong = y[np.argmax(y != np.floor(y))]
             raise InputError(f"{self}: grade {wrong:g} found; {self.dialect} takes integer grades only")
         if dialect is not None and dialect.top is not None and highest > dialect.top:
-            raise InputError(
-                f"{self}: grade {highest:g} found; {self.dialect} knows grades up to {dialect.top}"
-            )
+            raise InputError(f"{self}: grade {highest:g} found; {self.dialect} knows grades up to {dialect.top}")
         if self.name == "err" and self.max != "data" and highest > int(self.max):
             raise InputError(f"{self}: grade {highest:g} found; say err(max={highest:g}) or err(max=data)")
         if "gain" in DEFINITIONS[self.name].options and self.gain != "linear" and highest > _HIGHEST_EXPONENT:
@@ -183,9 +181,7 @@ class BoundTable(BoundMeasure):
     def swap_deltas(self, scores: Floats, query: int) -> Floats:
         """The change of the measure if documents i and j exchanged their ranks."""
         order = self.rank(scores, query)
-        by_rank = swap_deltas(
-            self.ranked_gains(query, order), self.arrays.discount, self.arrays.u, self.arrays.v
-        )
+        by_rank = swap_deltas(self.ranked_gains(query, order), self.arrays.discount, self.arrays.u, self.arrays.v)
         deltas = np.empty_like(by_rank)
         deltas[np.ix_(order, order)] = by_rank * self.arrays.scale[query]
         return deltas
@@ -351,9 +347,7 @@ DEFINITIONS: Mapping[str, Definition] = {
         full_name="map",
         aliases=("map",),
     ),
-    "p": Definition(
-        "precision", _binary, _flat, _cut_off, ("rel", "short", *_ALWAYS), aliases=("precision", "prec")
-    ),
+    "p": Definition("precision", _binary, _flat, _cut_off, ("rel", "short", *_ALWAYS), aliases=("precision", "prec")),
     "recall": Definition(
         "recall: the part of the relevant documents found",
         _binary,
@@ -372,9 +366,7 @@ DEFINITIONS: Mapping[str, Definition] = {
         full_name="mrr",
         aliases=("mrr",),
     ),
-    "err": Definition(
-        "expected reciprocal rank", _stop_probability, _harmonic, _one, ("max", *_ALWAYS), v=-1.0
-    ),
+    "err": Definition("expected reciprocal rank", _stop_probability, _harmonic, _one, ("max", *_ALWAYS), v=-1.0),
     "wta": Definition(
         "winner takes all: the first document has the query's top grade",
         _top_grade,

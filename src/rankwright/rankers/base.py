@@ -174,9 +174,7 @@ class Ranker(BaseEstimator, ABC):
 
     def _validated(self, X: Any, reset: bool) -> Any:
         finite = "allow-nan" if self.allow_nan else True
-        matrix = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=np.float32, ensure_all_finite=finite
-        )
+        matrix = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float32, ensure_all_finite=finite)
         return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
     def _check_complete(self, queries: Queries, what: str) -> None:
@@ -188,9 +186,7 @@ class Ranker(BaseEstimator, ABC):
 
     def _check_valid(self, valid: Queries) -> None:
         if not isinstance(valid, Queries):
-            raise InputError(
-                f"valid is a {type(valid).__name__}; expected a Queries, as from Queries.from_arrays"
-            )
+            raise InputError(f"valid is a {type(valid).__name__}; expected a Queries, as from Queries.from_arrays")
         if valid.n_features != self.n_features_in_:
             raise InputError(
                 f"valid has {valid.n_features} features; the training documents have {self.n_features_in_}"

@@ -60,7 +60,7 @@ class Regression(Ranker):
         self,
         *,
         measure: str | Measure = "ndcg@10",
-        alpha: float = 0.01,
+        alpha: float = 1.0,
         scale: str | None = "standard",
         backend: Backend | None = None,
     ) -> None:

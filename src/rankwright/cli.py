@@ -1,0 +1,351 @@
+"""The command line. Modules are imported by the command that uses them, so that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rankwright.data import Floats, Queries
+    from rankwright.models import Model
+    from rankwright.rankers import Ranker
+
+app = typer.Typer(
+    name="rankwright",
+    help="Train rankers on the measure they are judged by.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+MeasureOption = Annotated[str, typer.Option(help="What to optimise and select by, such as ndcg@10, map or err@20.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command; bad input is one line on standard error and exit status 2."""
+    try:
+        command = typer.main.get_command(app)
+        result = command.main(args=list(arguments), prog_name="rankwright", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except KeyboardInterrupt:
+        return _fail("interrupted", 130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except Exception as error:
+        message = _explain(error)
+        if message is None:
+            raise
+        return _fail(message, 2)
+
+
+def _explain(error: Exception) -> str | None:
+    """The one line for an error of the user's making; None for one of ours."""
+    if hasattr(error, "format_message"):  # the argument parser's own errors
+        context = getattr(error, "ctx", None)
+        return f"{error.format_message()} (see {context.command_path if context else 'rankwright'} --help)"
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+    if type(error) is ImportError:  # a missing extra; a broken installation is a ModuleNotFoundError
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}"
+    from rankwright.data import InputError
+
+    return str(error) if isinstance(error, InputError) else None
+
+
+def _fail(message: str, status: int) -> int:
+    print("rankwright: " + " ".join(message.split()), file=sys.stderr)
+    return status
+
+
+@contextmanager
+def _progress_bar() -> Iterator[None]:
+    """Show a bar for the work inside, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from rankwright import progress
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done, total=total)
+
+        with progress.listening(show):
+            yield
+
+
+@app.command()
+def fit(
+    ranker: Annotated[str, typer.Argument(help="Which ranker; `rankwright rankers` lists them.")],
+    train: Annotated[list[Path], typer.Option(help="Training file in LETOR format; may be repeated.")],
+    model: Annotated[Path, typer.Option(help="Where to write the model (JSON).")],
+    valid: Annotated[Path | None, typer.Option(help="Validation file; it chooses the best round.")] = None,
+    measure: MeasureOption = "ndcg@10",
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A parameter, name=value; may be repeated.")] = None,
+    seed: Annotated[int, typer.Option(help="The random seed, for rankers that have randomness.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a ranker and save the model."""
+    import time
+
+    from rankwright.letor import read_letor
+    from rankwright.models import save
+
+    untrained = _make_ranker(ranker, measure, set_ or [], seed)
+    _check_writable(model)
+    with _progress_bar():
+        train_queries = read_letor(*train)
+        valid_queries = None if valid is None else read_letor(valid, n_features=train_queries.n_features)
+        start = time.perf_counter()
+        fitted = untrained.fit(train_queries, valid=valid_queries)
+        seconds = time.perf_counter() - start
+    save(fitted, model)
+    report: dict[str, Any] = {"model": str(model), "ranker": type(fitted).__name__, "measure": str(fitted.measure)}
+    report["train"] = fitted.score(train_queries)
+    if valid_queries is not None:
+        report["valid"] = fitted.score(valid_queries)
+    report |= {"rounds": len(fitted.history_), "seconds": round(seconds, 3)}
+    if as_json:
+        print(json.dumps(report))
+        return
+    parts = [f"{part} {report[part]:.4f}" for part in ("train", "valid") if part in report]
+    print(f"{report['ranker']}: {report['measure']} {', '.join(parts)}; {report['rounds']} rounds, {seconds:.1f} s")
+    print(f"model: {model}")
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Option(help="A model saved by fit.")],
+    data: Annotated[Path, typer.Option(help="Documents in LETOR format.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write one score per line, in the file's order.")] = None,
+    run: Annotated[Path | None, typer.Option(help="Where to write a TREC run.")] = None,
+) -> None:
+    """Score documents with a model."""
+    from rankwright.data import InputError
+    from rankwright.files import write_atomic
+    from rankwright.models import load
+    from rankwright.trec import write_run
+
+    if out is None and run is None:
+        raise InputError("nothing to write; give --out or --run")
+    loaded = load(model)
+    for path in (out, run):
+        if path is not None:
+            _check_writable(path)
+    with _progress_bar():
+        queries, scores = _score_file(loaded, data)
+    if out is not None:
+        with write_atomic(out) as file:
+            file.writelines(f"{score!r}\n" for score in queries.restore(scores).tolist())
+    if run is not None:
+        write_run(queries, scores, run, tag=loaded.ranker)
+
+
+@app.command()
+def evaluate(
+    data: Annotated[Path, typer.Option(help="Judged documents in LETOR format.")],
+    model: Annotated[Path | None, typer.Option(help="A model saved by fit.")] = None,
+    scores: Annotated[Path | None, typer.Option(help="A score per line, in the order of the data.")] = None,
+    measures: Annotated[str, typer.Option(help="Measures, separated by commas.")] = "ndcg@1,ndcg@5,ndcg@10,map,mrr",
+    per_query: Annotated[Path | None, typer.Option(help="Where to write each query's values (tab-separated).")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Evaluate a model, or any tool's scores, on judged documents."""
+    from rankwright import evaluation
+    from rankwright.data import InputError
+    from rankwright.letor import read_letor
+    from rankwright.measures import parse, split
+    from rankwright.models import load
+
+    if (model is None) == (scores is None):
+        raise InputError("expected either --model or --scores")
+    wanted = [parse(name) for name in split(measures)]
+    if per_query is not None:
+        _check_writable(per_query)
+    with _progress_bar():
+        if model is not None:
+            queries, found = _score_file(load(model), data)
+        elif scores is not None:
+            queries = read_letor(data)
+            found = _read_scores(scores, queries)
+        result = evaluation.evaluate(found, queries, wanted)
+    if per_query is not None:
+        _write_per_query(per_query, result)
+    if as_json:
+        print(json.dumps({"queries": len(queries), "documents": queries.n_docs, "means": result.means}))
+        return
+    width = max(len(name) for name in result.measures)
+    for name, value in result.means.items():
+        print(f"{name:<{width}}  {value:.4f}")
+    print(f"{'queries':<{width}}  {len(queries)}")
+
+
+@app.command()
+def rankers(as_json: JsonOption = False) -> None:
+    """What rankers there are, with their parameters."""
+    from rankwright.rankers import RANKERS
+
+    rows = []
+    for ranker in RANKERS:
+        summary = (ranker.__doc__ or "").strip().splitlines()[0]
+        rows.append({"name": ranker.__name__.lower(), "summary": summary, "parameters": _parameters(ranker)})
+    if as_json:
+        print(json.dumps(rows, default=str))
+        return
+    for row in rows:
+        print(f"{row['name']}\n  {row['summary']}")
+        print("  " + ", ".join(f"{name}={value}" for name, value in row["parameters"].items()))
+
+
+@app.command()
+def measures(as_json: JsonOption = False) -> None:
+    """What measures there are, with their options and dialects."""
+    from rankwright.measures import DEFINITIONS, DIALECTS
+
+    rows = [
+        {"name": d.full_name or name, "cut": f"{name}@k" if d.cut else None, "title": d.title, "options": d.options}
+        for name, d in DEFINITIONS.items()
+    ]
+    dialects = {name: {m: not isinstance(e, str) for m, e in d.measures.items()} for name, d in DIALECTS.items()}
+    if as_json:
+        known = {name: [m for m, defined in table.items() if defined] for name, table in dialects.items()}
+        print(json.dumps({"measures": rows, "dialects": known}))
+        return
+    for row in rows:
+        names = ", ".join(dict.fromkeys(str(name) for name in (row["name"], row["cut"]) if name))
+        print(f"{names:<18}{row['title']}  ({', '.join(row['options'])})")
+    print("\ndialects, as in ndcg@10(dialect=trec_eval):")
+    for name, table in dialects.items():
+        print(f"  {name:<11}{', '.join(m for m, defined in table.items() if defined)}")
+
+
+@app.command()
+def demo(out: Annotated[Path, typer.Option(help="The folder to fill.")] = Path("rankwright-demo")) -> None:
+    """The whole job on built-in data: train, select, compare, save."""
+    from rankwright.demo import run_demo
+
+    with _progress_bar():
+        table = run_demo(out)
+    print(table)
+
+
+def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ranker:
+    """Build the ranker that the options describe."""
+    from rankwright.data import InputError
+    from rankwright.measures import parse
+    from rankwright.rankers import find_ranker
+
+    ranker_class = find_ranker(name)
+    defaults = _parameters(ranker_class)
+    chosen: dict[str, Any] = {"measure": str(parse(measure))}
+    if "random_state" in defaults:
+        chosen["random_state"] = seed
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise InputError(f"--set {setting}: expected name=value")
+        if key not in defaults or key in ("measure", "backend"):
+            known = ", ".join(name for name in defaults if name not in ("measure", "backend"))
+            raise InputError(f"--set {setting}: {ranker_class.__name__} has no such parameter; there are {known}")
+        chosen[key] = _read_value(key, text, defaults[key])
+    return ranker_class(**chosen)
+
+
+def _parameters(ranker: type[Ranker]) -> dict[str, Any]:
+    return dict(ranker().get_params(deep=False))
+
+
+def _read_value(key: str, text: str, default: Any) -> Any:
+    """A parameter's value from text, of the kind its default is of."""
+    from rankwright.data import InputError
+
+    if text.lower() in ("none", "null"):
+        return None
+    try:
+        value = json.loads(text.lower() if text.lower() in ("true", "false") else text)
+    except json.JSONDecodeError:
+        value = text
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if default is not None and type(value) is not type(default):
+        raise InputError(f"--set {key}={text}: expected a value like {default!r}")
+    return value
+
+
+def _score_file(model: Model, data: Path) -> tuple[Queries, Floats]:
+    """Read documents as the model expects them, and score them."""
+    from rankwright.letor import read_letor
+
+    queries = read_letor(data, n_features=model.n_features)
+    return queries, model.predict(queries)
+
+
+def _read_scores(path: Path, queries: Queries) -> Floats:
+    """Read one score per line in the order of the data file."""
+    import numpy as np
+
+    from rankwright.data import InputError
+    from rankwright.files import open_binary
+
+    with open_binary(path) as file:
+        lines = file.read().split(b"\n")
+    values = np.empty(queries.n_docs)
+    count = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            value = float(line)
+        except ValueError:
+            found = line[:40].decode("utf-8", errors="backslashreplace")
+            raise InputError(f"{path}:{number}: found {found!r}; expected one score per line") from None
+        if not np.isfinite(value):
+            raise InputError(f"{path}:{number}: found {value}; expected a finite score")
+        if count < len(values):
+            values[count] = value
+        count += 1
+    if count != len(values):
+        raise InputError(f"{path}: {count} scores; the data has {len(values)} documents")
+    return values if queries.source is None else values[queries.source]
+
+
+def _write_per_query(path: Path, result: Any) -> None:
+    from rankwright.files import write_atomic
+
+    with write_atomic(path) as file:
+        file.write("\t".join(("qid", *result.measures)) + "\n")
+        for query, row in zip(result.qid, result.values.T.tolist(), strict=True):
+            file.write("\t".join((str(query), *(repr(value) for value in row))) + "\n")
+
+
+def _check_writable(path: Path) -> None:
+    """Fail before the work, not after it, where an output cannot be written."""
+    import os
+
+    from rankwright.data import InputError
+
+    folder = path if path.is_dir() else path.parent
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; expected a file name to write to")
+    if not folder.is_dir():
+        raise InputError(f"{path}: cannot be written: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{path}: cannot be written: no permission to write in {folder}")
