@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from rankwright.data import InputError as InputError
     from rankwright.data import Queries as Queries
     from rankwright.evaluation import Evaluations as Evaluations
-    from rankwright.evaluation import QueryKFold as QueryKFold
     from rankwright.evaluation import evaluate as evaluate
-    from rankwright.evaluation import select as select
     from rankwright.folds import read_folds as read_folds
     from rankwright.letor import read_letor as read_letor
     from rankwright.letor import write_letor as write_letor
@@ -46,6 +44,8 @@ if TYPE_CHECKING:
     from rankwright.rankers import Regression as Regression
     from rankwright.rankers import SingleFeature as SingleFeature
     from rankwright.scaling import scale as scale
+    from rankwright.selection import QueryKFold as QueryKFold
+    from rankwright.selection import select as select
     from rankwright.synthetic import make_queries as make_queries
     from rankwright.trec import write_run as write_run
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _HOME = {
     "backends": ("Serial", "Threads"),
     "data": ("InputError", "Queries"),
-    "evaluation": ("Evaluations", "QueryKFold", "evaluate", "select"),
+    "evaluation": ("Evaluations", "evaluate"),
     "folds": ("read_folds",),
     "letor": ("read_letor", "write_letor"),
     "measures": (
@@ -73,6 +73,7 @@ _HOME = {
     "models": ("Model", "load", "save"),
     "rankers": ("AdaRank", "Ranker", "Regression", "SingleFeature"),
     "scaling": ("scale",),
+    "selection": ("QueryKFold", "select"),
     "synthetic": ("make_queries",),
     "trec": ("write_run",),
 }

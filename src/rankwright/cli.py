@@ -203,7 +203,7 @@ def rankers(as_json: JsonOption = False) -> None:
     """What rankers there are, with their parameters."""
     from rankwright.rankers import RANKERS
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for ranker in RANKERS:
         summary = (ranker.__doc__ or "").strip().splitlines()[0]
         rows.append({"name": ranker.__name__.lower(), "summary": summary, "parameters": _parameters(ranker)})
@@ -220,7 +220,7 @@ def measures(as_json: JsonOption = False) -> None:
     """What measures there are, with their options and dialects."""
     from rankwright.measures import DEFINITIONS, DIALECTS
 
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"name": d.full_name or name, "cut": f"{name}@k" if d.cut else None, "title": d.title, "options": d.options}
         for name, d in DEFINITIONS.items()
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -147,7 +148,7 @@ class Queries:
 
     def __iter__(self) -> Iterator[slice]:
         """The slice of rows of each query."""
-        return (slice(int(a), int(b)) for a, b in zip(self.indptr[:-1], self.indptr[1:], strict=True))
+        return (slice(int(a), int(b)) for a, b in pairwise(self.indptr))
 
     @property
     def n_docs(self) -> int:
@@ -248,7 +249,7 @@ def query_ranges(indptr: Ints, n: int) -> list[tuple[int, int]]:
     """
     targets = np.linspace(0, indptr[-1], n + 1)[1:-1]
     cuts = np.unique(np.concatenate([[0], np.searchsorted(indptr, targets), [len(indptr) - 1]]))
-    return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in pairwise(cuts)]
 
 
 def find_runs(qid: NDArray[Any]) -> Ints:

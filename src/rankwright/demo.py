@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from rankwright import progress
-from rankwright.evaluation import Evaluations, evaluate, select
+from rankwright.evaluation import Evaluations, evaluate
 from rankwright.files import write_atomic
 from rankwright.letor import write_letor
 from rankwright.measures import parse
 from rankwright.models import save
 from rankwright.rankers import AdaRank, Ranker, Regression, SingleFeature
+from rankwright.selection import select
 from rankwright.synthetic import make_queries
 from rankwright.trec import write_run
 

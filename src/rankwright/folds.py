@@ -51,8 +51,9 @@ class Folds(Sequence[Fold]):
 def read_folds(folder: StrPath, backend: Backend | None = None) -> Folds:
     """The folds of a LETOR folder: ``Fold1``, ``Fold2``, ... with a training, a validation and a test file each.
 
-    Files are called ``train``, ``vali`` and ``test``, or ``trainingset``, ``validationset`` and ``testset``, with ``.txt`` and
-    perhaps ``.gz`` or ``.xz``. A fold is read when it is indexed: ``train, valid, test = read_folds(folder)[0]``.
+    Files are called ``train``, ``vali`` and ``test``, or ``trainingset``, ``validationset`` and ``testset``, with
+    ``.txt`` and perhaps ``.gz`` or ``.xz``. A fold is read when it is indexed:
+    ``train, valid, test = read_folds(folder)[0]``.
     """
     folder = Path(folder)
     if not folder.is_dir():

@@ -41,11 +41,12 @@ _thread = threading.local()
 def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend | None = None) -> Queries:
     """Read LETOR or SVMlight ranking text, several files as one.
 
-    Lines are ``label qid:ID index:value ... #docid = ID``. Labels are numbers, query ids any text without spaces (integers
-    become integers), indices start at 1 and increase, absent features are 0. The document id is what follows ``docid =`` in
-    the comment, or the comment's first word. Files may be gzip or xz. Rows of one query need not be adjacent: they are
-    regrouped, queries in order of first appearance and documents in file order (``Queries.source`` remembers the
-    lines; ``restore`` undoes it). Every line is checked; the first bad one raises ``InputError`` with file and line.
+    Lines are ``label qid:ID index:value ... #docid = ID``. Labels are numbers, query ids any text without spaces
+    (integers become integers), indices start at 1 and increase, absent features are 0. The document id is what follows
+    ``docid =`` in the comment, or the comment's first word. Files may be gzip or xz. Rows of one query need not be
+    adjacent: they are regrouped, queries in order of first appearance and documents in file order (``Queries.source``
+    remembers the lines; ``restore`` undoes it). Every line is checked; the first bad one raises ``InputError`` with
+    file and line.
 
     Parameters
     ----------
@@ -189,7 +190,7 @@ def _load(file: IO[bytes], start: int, end: int) -> Bytes:
     text = buffer[:needed]
     done = 0
     while done < end - start:
-        got = os.preadv(file.fileno(), [memoryview(text[done : end - start])], start + done)
+        got = os.preadv(file.fileno(), [text[done : end - start].data], start + done)
         if got == 0:
             raise InputError(f"{file.name}: the file became shorter while it was read")
         done += got

@@ -12,7 +12,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwright import __version__
 from rankwright.data import Floats, InputError, Queries, as_matrix
 from rankwright.files import StrPath, write_atomic
 from rankwright.measures import parse
@@ -124,7 +123,6 @@ def save(fitted: Fitted, path: StrPath) -> None:
     content = {
         "format": FORMAT,
         "version": VERSION,
-        "rankwright": __version__,
         "ranker": model.ranker,
         "params": model.params,
         "measure": model.measure,

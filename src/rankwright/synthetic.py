@@ -73,16 +73,17 @@ def make_queries(
 
 def _feature(kind: str, relevance: Floats, columns: list[Floats], noise: float, rng: np.random.Generator) -> Floats:
     n, scale = len(relevance), 10.0 ** rng.uniform(-2, 3)
-    view = relevance * rng.uniform(0.3, 1.0) + noise * rng.normal(size=n)
+    view: Floats = relevance * rng.uniform(0.3, 1.0) + noise * rng.normal(size=n)
+    values: Floats = scale * rng.normal(size=n)
     if kind == "signal":
-        return scale * view
-    if kind == "integer":
-        return rng.poisson(np.exp(0.5 * view)).astype(np.float64)
-    if kind == "copy":
+        values = scale * view
+    elif kind == "integer":
+        values = rng.poisson(np.exp(0.5 * view)).astype(np.float64)
+    elif kind == "copy":
         original = columns[int(rng.integers(len(columns)))]
-        return original + 0.1 * original.std() * rng.normal(size=n)
-    if kind == "binary":
-        return (view > 1.0).astype(np.float64)
-    if kind == "constant":
-        return np.full(n, np.round(scale, 2))
-    return scale * rng.normal(size=n)
+        values = original + 0.1 * original.std() * rng.normal(size=n)
+    elif kind == "binary":
+        values = (view > 1.0).astype(np.float64)
+    elif kind == "constant":
+        values = np.full(n, np.round(scale, 2))
+    return values

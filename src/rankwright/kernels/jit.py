@@ -7,10 +7,13 @@ from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+_intrinsic: Callable[[Any], Any] = intrinsic
 
 
 def kernel(fn: F) -> F:
@@ -18,30 +21,30 @@ def kernel(fn: F) -> F:
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(fn))
 
 
-@intrinsic
+@_intrinsic
 def load_word(context: Any, text: Any, i: Any) -> Any:
     """``load_word(text, i)``: the eight bytes of a uint8 array from ``i`` on as one uint64."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = target.make_array(signature.args[0])(target, builder, arguments[0]).data
-        word = builder.bitcast(cgutils.gep(builder, data, arguments[1]), ir.IntType(64).as_pointer())
+        word = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
         return builder.load(word, align=1)
 
     return types.uint64(text, types.intp), generate
 
 
-@intrinsic
+@_intrinsic
 def load_byte(context: Any, text: Any, i: Any) -> Any:
     """``load_byte(text, i)``: ``text[i]`` of a uint8 array, for ``i`` known not to be negative."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = target.make_array(signature.args[0])(target, builder, arguments[0]).data
-        return builder.zext(builder.load(cgutils.gep(builder, data, arguments[1])), ir.IntType(64))
+        return builder.zext(builder.load(builder.gep(data, [arguments[1]])), ir.IntType(64))
 
     return types.int64(text, types.intp), generate
 
 
-@intrinsic
+@_intrinsic
 def trailing_zeros(context: Any, word: Any) -> Any:
     """``trailing_zeros(word)``: how many low bits of a uint64 are 0; 64 if all are."""
 

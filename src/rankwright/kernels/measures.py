@@ -134,7 +134,7 @@ def swap_adjacent(gains: Floats, lead: Floats, discount: Floats, u: float, v: fl
     below = discount[r + 1] if r + 1 < len(discount) else 0.0
     gains[r], gains[r + 1] = lower, upper
     lead[r + 1] = lead[r] + lower * (u + v * lead[r])
-    return (lower - upper) * lead[r] * (here - below)
+    return float((lower - upper) * lead[r] * (here - below))
 
 
 @kernel

@@ -76,7 +76,7 @@ def _token_end(text: Bytes, i: int) -> int:
 
 
 @kernel
-def _eight_digits(text: Bytes, i: int) -> tuple[int, int]:
+def _eight_digits(text: Bytes, i: int) -> tuple[Any, int]:
     """The value and the number of the digits at ``i``, at most eight, without a branch.
 
     Eight bytes are one word: '0' is taken off each, the first byte that is no digit is found by its high bit, what
@@ -84,7 +84,7 @@ def _eight_digits(text: Bytes, i: int) -> tuple[int, int]:
     """
     word = load_word(text, i) ^ _ZEROS
     other = ((word + _ABOVE_NINE) | word) & _HIGH_BITS
-    count = trailing_zeros(other) >> 3
+    count: int = trailing_zeros(other) >> 3
     word = (word << np.uint64(8)) << np.uint64(56 - 8 * count) if count < 8 else word
     word = word * _TEN64 + (word >> np.uint64(8))
     fours = (word & _LOW) * _WEIGHT_LOW + ((word >> np.uint64(16)) & _LOW) * _WEIGHT_HIGH
@@ -99,7 +99,7 @@ def _parse_hard_number(text: Bytes, i: int) -> tuple[float, int, bool]:
         i += 1
     mantissa, digits, power, seen, after_point = 0, 0, 0, False, False
     while True:
-        c = np.int64(load_byte(text, i)) - _ZERO
+        c = load_byte(text, i) - _ZERO
         if 0 <= c <= 9:
             seen = True
             if digits < _MOST_DIGITS:
@@ -122,7 +122,7 @@ def _parse_hard_number(text: Bytes, i: int) -> tuple[float, int, bool]:
             i += 1
         first = i
         while _ZERO <= load_byte(text, i) < _COLON:
-            exponent = min(exponent * 10 + np.int64(load_byte(text, i)) - _ZERO, 100000)
+            exponent = min(exponent * 10 + load_byte(text, i) - _ZERO, 100000)
             i += 1
         if i == first:
             return 0.0, start, True
@@ -164,7 +164,7 @@ def _parse_number(text: Bytes, i: int) -> tuple[float, int, bool]:
     if digits == 0:
         return 0.0, start, True
     value = float(np.int64(mantissa)) / _POWERS[decimals]
-    return (-value if negative else value), i, mantissa <= _EXACT64
+    return (-value if negative else value), i, bool(mantissa <= _EXACT64)
 
 
 @kernel
@@ -208,11 +208,11 @@ def parse_block(
 ) -> tuple[int, int, int, int, int, int, int, int]:
     """Parse whole lines of LETOR text, which end with ``PADDING`` newlines more, into ``X`` (zeroed) and ``y``.
 
-    ``runs`` gets (row, start, end) of the qid of every run of rows with one qid, ``docs`` the (start, end) of every row's
-    document id, ``hard`` (row, column or -1 for the label, start, end) of the numbers whose rounding to float32 (for labels:
-    float64) is in doubt. Returns (status, rows, lines, runs, hard numbers, highest index, start, end): the last
-    two are the text that ``status`` complains about. Indices above the width of ``X`` are checked but not stored, those above
-    ``most`` are an error.
+    ``runs`` gets (row, start, end) of the qid of every run of rows with one qid, ``docs`` the (start, end) of every
+    row's document id, ``hard`` (row, column or -1 for the label, start, end) of the numbers whose rounding to float32
+    (for labels: float64) is in doubt. Indices above the width of ``X`` are checked but not stored, those above
+    ``most`` are an error. Returns (status, rows, lines, runs, hard numbers, highest index, start, end): the last two
+    are the text that ``status`` complains about.
     """
     n, width = len(text) - PADDING, X.shape[1]
     i, row, line, n_runs, n_hard, highest = 0, 0, 0, 0, 0, 0
@@ -247,7 +247,7 @@ def parse_block(
             i = _skip_blanks(text, i)
             start = i
             digits, count = _eight_digits(text, i)
-            index = np.int64(digits)
+            index: Any = np.int64(digits)
             i += count
             while _ZERO <= load_byte(text, i) < _COLON:  # more than eight digits are too many whatever they are
                 index = _TOO_LARGE

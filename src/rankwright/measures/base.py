@@ -61,7 +61,8 @@ class BoundMeasure(ABC):
 
     def values(self, scores: Floats, backend: Backend | None = None) -> Floats:
         """The measure of each query when its documents are ranked by descending score."""
-        return bound_values([self], scores, backend)[0]
+        values: Floats = bound_values([self], scores, backend)[0]
+        return values
 
     def rank(self, scores: Floats, query: int) -> Ints:
         """The rows of a query, counted from its first, in ranked order."""

@@ -188,7 +188,8 @@ class BoundTable(BoundMeasure):
 
     def ranked_gains(self, query: int, order: Ints) -> Floats:
         """The gains of a query's documents in this order of its rows."""
-        return self.arrays.gain[self.indptr[query] + order]
+        gains: Floats = self.arrays.gain[self.indptr[query] + order]
+        return gains
 
     def walk(self, scores: Floats, query: int) -> Walk:
         """Start a walk from the ranking by these scores, one adjacent swap at a time."""
@@ -270,28 +271,33 @@ class Definition:
 def _graded(measure: TableMeasure, queries: Queries) -> Floats:
     if measure.gain == "linear":
         return queries.y
-    return np.exp2(queries.y) - (1.0 if measure.gain == "exp" else 0.0)
+    gains: Floats = np.exp2(queries.y) - (1.0 if measure.gain == "exp" else 0.0)
+    return gains
 
 
 def _binary(measure: TableMeasure, queries: Queries) -> Floats:
-    return (queries.y >= measure.rel).astype(np.float64)
+    gains: Floats = (queries.y >= measure.rel).astype(np.float64)
+    return gains
 
 
 def _stop_probability(measure: TableMeasure, queries: Queries) -> Floats:
     highest = queries.y.max() if measure.max == "data" else float(measure.max)
-    return (np.exp2(queries.y) - 1.0) / np.exp2(highest)
+    gains: Floats = (np.exp2(queries.y) - 1.0) / np.exp2(highest)
+    return gains
 
 
 def _top_grade(measure: TableMeasure, queries: Queries) -> Floats:
     top = np.maximum.reduceat(queries.y, queries.indptr[:-1])
-    return ((queries.y == np.repeat(top, queries.sizes)) & (queries.y > 0)).astype(np.float64)
+    gains: Floats = ((queries.y == np.repeat(top, queries.sizes)) & (queries.y > 0)).astype(np.float64)
+    return gains
 
 
 def _logarithmic(measure: TableMeasure, depth: int) -> Floats:
     ranks = np.arange(1, depth + 1)
     if measure.discount == "letor":
-        return 1.0 / np.log2(np.maximum(ranks, 2))
-    return 1.0 / np.log2(1.0 + ranks)
+        ranks = np.maximum(ranks - 1, 1)  # from rank 2 on one late: 1, 1, 1/log2(3), 1/log2(4), ...
+    discounts: Floats = 1.0 / np.log2(1.0 + ranks)
+    return discounts
 
 
 def _harmonic(measure: TableMeasure, depth: int) -> Floats:
@@ -299,7 +305,8 @@ def _harmonic(measure: TableMeasure, depth: int) -> Floats:
 
 
 def _geometric(measure: TableMeasure, depth: int) -> Floats:
-    return (1.0 - measure.p) * measure.p ** np.arange(depth)
+    discounts: Floats = (1.0 - measure.p) * measure.p ** np.arange(depth)
+    return discounts
 
 
 def _flat(measure: TableMeasure, depth: int) -> Floats:
@@ -321,7 +328,7 @@ def _all_relevant(measure: TableMeasure, view: _View, best: Floats) -> Floats:
 
 
 def _cut_off(measure: TableMeasure, view: _View, best: Floats) -> Floats:
-    return view.queries.sizes if measure.k is None else np.full(len(view.queries), float(measure.k))
+    return view.queries.sizes.astype(np.float64) if measure.k is None else np.full(len(view.queries), float(measure.k))
 
 
 _ALWAYS = ("empty", "ties")

@@ -12,14 +12,14 @@ from rankwright.data import Floats, InputError, Ints, Queries
 from rankwright.kernels.linear import linear_scores
 from rankwright.kernels.order import sort_rows
 from rankwright.measures import BoundMeasure, Measure, weighted_mean
-from rankwright.rankers.base import Outcome, Ranker
+from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 from rankwright.weak import BestFeature
 
 
 @final
-class AdaRank(Ranker):
+class AdaRank(LinearScoring):
     """Boosting on the exponential type one bound of any measure E in [0, 1], with features as weak rankers.
 
     Round t picks the feature h_t with the highest phi(t) = sum_i P_t(i) E(q_i, h_t), gives it the weight
@@ -43,20 +43,23 @@ class AdaRank(Ranker):
     coef_ : array of shape (n_features,)
         Weights in raw units.
     history_ : list of dict
-        By round: ``feature``, ``sign``, ``alpha``, ``phi``, ``loss`` (the mean of exp(-E), Z_t / m), ``train``, ``valid``, and of
-        theorem 4 ``delta_min`` and ``log_bound``, the logarithm of its product: train >= 1 - exp(log_bound).
+        By round: ``feature``, ``sign``, ``alpha``, ``phi``, ``loss`` (the mean of exp(-E), Z_t / m), ``train``,
+        ``valid``, and of theorem 4 ``delta_min`` and ``log_bound``, the logarithm of its product:
+        train >= 1 - exp(log_bound).
 
     Notes
     -----
-    Xu et al., fig. 6; E(q, x_k) of all queries and features is computed once (weak.py), so that a round is one product,
-    one re-ranking and a new P: O((d + T) m n log n) in all. Deviations. (1) Choosing the last feature again leaves the
-    ranking and P as they are, so the figure's loop is stuck at once: every feature chosen since the training measure last
-    improved is banned, and training stops when all are banned. (2) E(q, h_t) of a feature is the mean over the orders of
-    documents it ties (f_t is judged pessimistically, as everywhere): pessimism about ties that the combination breaks costs
-    0.02 NDCG@10 on OHSUMED when training on MAP, and file order, which is itself a good ranking there, would leak.
-    (3) Without ``valid`` the round
-    with the best training measure is kept, not the last. (4) A perfect feature (phi = 1) would have infinite weight: it
-    becomes the model. (5) Query weights w_i enter P_1 and every P_t as a factor.
+    Xu et al., fig. 6. E(q, x_k) of all queries and features is computed once (weak.py), so that a round is one
+    product, one re-ranking and a new P: O((d + T) m n log n) in all. Deviations:
+
+    1. Choosing the last feature again leaves the ranking and P as they are, so the figure's loop is stuck at once.
+       Every feature chosen since the training measure last improved is banned; training stops when all are.
+    2. E(q, h_t) of a feature is the mean over the orders of documents it ties (f_t is judged pessimistically, as
+       everywhere): pessimism about ties that the combination breaks costs 0.02 NDCG@10 on OHSUMED when training on
+       MAP, and file order, which is itself a good ranking there, would leak.
+    3. Without ``valid`` the round with the best training measure is kept, not the last.
+    4. A perfect feature (phi = 1) would have infinite weight; it becomes the model.
+    5. Query weights w_i enter every P_t as a factor.
 
     Examples
     --------
@@ -81,11 +84,6 @@ class AdaRank(Ranker):
         self.signed = signed
         self.scale = scale
         self.backend = backend
-
-    @property
-    def coef_(self) -> Floats:
-        """Weights in raw units."""
-        return self.scorer_.coef
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         if self.n_rounds < 1:

@@ -15,7 +15,7 @@ from rankwright.data import Floats, InputError, Queries
 from rankwright.measures import Measure, parse
 from rankwright.models import Model, plain
 from rankwright.scaling import KINDS, PerQuery
-from rankwright.scorers import Scorer
+from rankwright.scorers import Linear, Scorer
 
 
 class Outcome(NamedTuple):
@@ -51,6 +51,8 @@ class Ranker(BaseEstimator, ABC):
 
     measure: str | Measure
     backend: Backend | None
+    scorer_: Scorer
+    history_: list[dict[str, Any]]
 
     @abstractmethod
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
@@ -181,7 +183,8 @@ class Ranker(BaseEstimator, ABC):
         if not self.allow_nan and np.isnan(queries.X).any():
             row, column = np.argwhere(np.isnan(queries.X))[0]
             raise InputError(
-                f"{what} contain NaN (row {row}, feature {column + 1}); {type(self).__name__} takes complete features only"
+                f"{what} contain NaN (row {row}, feature {column + 1}); "
+                f"{type(self).__name__} takes complete features only"
             )
 
     def _check_valid(self, valid: Queries) -> None:
@@ -192,6 +195,22 @@ class Ranker(BaseEstimator, ABC):
                 f"valid has {valid.n_features} features; the training documents have {self.n_features_in_}"
             )
         self._check_complete(valid, "the validation documents")
+
+
+class LinearScoring(Ranker):
+    """A ranker with a linear scorer."""
+
+    scorer_: Linear
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights in raw units."""
+        return self.scorer_.coef
+
+    @property
+    def intercept_(self) -> float:
+        """The intercept."""
+        return self.scorer_.intercept
 
 
 def _grades(y: Any) -> Floats:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, final
+from dataclasses import dataclass, fields
+from typing import Any, final
 
 import numpy as np
 
 from rankwright.backends import Backend
-from rankwright.data import Floats, InputError, Queries
+from rankwright.data import Floats, InputError, Ints, Queries
 from rankwright.measures import Measure
-from rankwright.rankers.base import Outcome, Ranker
+from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 
 
 @final
-class Regression(Ranker):
+class Regression(LinearScoring):
     """Ridge regression on gains, relevant and irrelevant documents weighted equally.
 
     Minimises, over weights w and an intercept b,
@@ -69,16 +70,6 @@ class Regression(Ranker):
         self.scale = scale
         self.backend = backend
 
-    @property
-    def coef_(self) -> Floats:
-        """Weights in raw units."""
-        return self.scorer_.coef
-
-    @property
-    def intercept_(self) -> float:
-        """The intercept."""
-        return self.scorer_.intercept
-
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         if not (np.isfinite(self.alpha) and self.alpha >= 0):
             raise InputError(f"alpha={self.alpha}; expected a number from 0 up")
@@ -98,7 +89,8 @@ class Regression(Ranker):
         return Outcome(scorer, [record])
 
 
-class _Moments(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class _Moments:
     """Weighted sums that determine the regression: of 1, x, g, x x', x g."""
 
     weight: float
@@ -107,9 +99,8 @@ class _Moments(NamedTuple):
     xx: Floats
     xg: Floats
 
-    def __add__(self, other: object) -> _Moments:  # type: ignore[override]
-        assert isinstance(other, _Moments)
-        return _Moments(*(mine + yours for mine, yours in zip(self, other, strict=True)))
+    def __add__(self, other: _Moments) -> _Moments:
+        return _Moments(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     def solve(self, alpha: float) -> tuple[Floats, float]:
         """Weights and intercept of the minimum; the least norm where it is not unique."""
@@ -123,14 +114,14 @@ class _Moments(NamedTuple):
         return w, float(mean_g - w @ mean_x)
 
 
-def _document_weights(queries: Queries) -> tuple[Floats, Floats]:
+def _document_weights(queries: Queries) -> tuple[Floats, Ints]:
     """The weight of each document's query, and its class: 1 relevant, 0 not."""
     return np.repeat(queries.query_weight, queries.sizes), (queries.y > 0).astype(np.int64)
 
 
 def _class_weights(queries: Queries) -> Floats:
     weight, relevant = _document_weights(queries)
-    return np.bincount(relevant, weights=weight, minlength=2)
+    return np.array([weight[relevant == kind].sum() for kind in (0, 1)])
 
 
 def _gains(queries: Queries) -> Floats:
@@ -142,7 +133,7 @@ def _moments(queries: Queries, scaling: Standard, per_class: Floats) -> _Moments
     c, g = weight * per_class[relevant], _gains(queries)
     x = (queries.X - scaling.mean) * scaling.factor
     weighted = x * c[:, None]
-    return _Moments(c.sum(), weighted.sum(axis=0), c @ g, weighted.T @ x, weighted.T @ g)
+    return _Moments(float(c.sum()), weighted.sum(axis=0), float(c @ g), weighted.T @ x, weighted.T @ g)
 
 
 def _loss(queries: Queries, scorer: Linear, per_class: Floats) -> float:

@@ -1,0 +1,71 @@
+"""Shared fixtures: real data where there is some, small queries of every awkward kind."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+import rankwright as rw
+
+settings.register_profile(
+    "rankwright", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("rankwright")
+
+ROOT = Path(__file__).parent.parent
+
+
+def data_folder(name: str) -> Path:
+    """The folder of a real data set, or a skipped test that says how to provide it."""
+    places = [Path(os.environ["RANKWRIGHT_DATA"])] if "RANKWRIGHT_DATA" in os.environ else []
+    for place in (*places, ROOT.parent / "shared" / "data"):
+        if (place / name).is_dir():
+            return place / name
+    pytest.skip(f"{name} is not here; set RANKWRIGHT_DATA to a folder that has it")
+
+
+@pytest.fixture(scope="session")
+def letor_folds(tmp_path_factory: pytest.TempPathFactory):
+    """Write LETOR's five folds of a data set (parts S1 to S5) and read them."""
+
+    def make(name: str) -> rw.folds.Folds:
+        source, target = data_folder(name), tmp_path_factory.mktemp(name)
+        parts = [gzip.decompress((source / f"S{i}.txt.gz").read_bytes()) for i in range(1, 6)]
+        for fold in range(5):
+            folder = target / f"Fold{fold + 1}"
+            folder.mkdir()
+            at = [parts[(fold + j) % 5] for j in range(5)]
+            for part, chunks in (("train", at[:3]), ("vali", at[3:4]), ("test", at[4:])):
+                (folder / f"{part}.txt").write_bytes(b"".join(chunks))
+        return rw.read_folds(target)
+
+    return make
+
+
+@st.composite
+def ranked_lists(draw: st.DrawFn, most: int = 7, top: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Grades and scores of one query, with many ties; single documents and equal grades included."""
+    n = draw(st.integers(1, most))
+    grades = draw(st.lists(st.integers(0, top), min_size=n, max_size=n))
+    scores = draw(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0, 1e6]), min_size=n, max_size=n))
+    return np.array(grades, dtype=float), np.array(scores)
+
+
+def one_query(grades: np.ndarray, docid: list[str] | None = None) -> rw.Queries:
+    """One query whose only feature is the row number."""
+    n = len(grades)
+    return rw.Queries.from_arrays(np.arange(n, dtype=float)[:, None], grades, np.zeros(n, int), docid=docid)
+
+
+def random_queries(rng: np.random.Generator, m: int = 12, most: int = 9, d: int = 4) -> rw.Queries:
+    """Queries of 1 to ``most`` documents with integer (tied) features; some without a relevant document."""
+    sizes = rng.integers(1, most + 1, m)
+    n = int(sizes.sum())
+    y = rng.integers(0, 3, n) * np.repeat(rng.random(m) < 0.8, sizes)
+    return rw.Queries.from_arrays(rng.integers(0, 4, (n, d)), y, np.repeat(np.arange(m), sizes))

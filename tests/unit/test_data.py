@@ -1,0 +1,185 @@
+"""Queries: grouping, conversion, validation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rankwright as rw
+from rankwright.data import query_ranges
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c", "dd"]), min_size=1, max_size=20))
+def test_grouping_is_stable_and_can_be_undone(qid):
+    rows = np.arange(len(qid), dtype=float)
+    queries = rw.Queries.from_arrays(rows[:, None], rows, qid)
+    assert queries.qid.tolist() == list(dict.fromkeys(qid))
+    for name, part in zip(queries.qid, queries, strict=True):
+        assert queries.y[part].tolist() == [i for i, q in enumerate(qid) if q == name]
+    assert queries.restore(queries.y).tolist() == rows.tolist()
+    assert queries.restore(queries.X[:, 0]).tolist() == rows.tolist()
+    assert queries.row_qid[np.argsort(queries.y)].tolist() == qid
+
+
+@pytest.mark.parametrize("qid", [[3, 3, 1], ["x", "x", "a"], [2.0, 2.0, 1.0], np.array(["x", "x", 1], dtype=object)])
+def test_query_ids_of_any_kind(qid):
+    queries = rw.Queries.from_arrays(np.zeros((3, 1)), [0, 1, 2], qid)
+    assert queries.sizes.tolist() == [2, 1]
+    assert queries.source is None
+
+
+def test_every_kind_of_table_gives_the_same_queries():
+    X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]])
+    y, qid = [0, 1, 2], [7, 7, 8]
+    tables = [
+        X,
+        X.tolist(),
+        X.astype(np.float32),
+        np.asfortranarray(X),
+        pd.DataFrame(X, columns=["a", "b"]),
+        pl.DataFrame({"a": X[:, 0], "b": X[:, 1]}),
+        sp.csr_matrix(X),
+        sp.coo_array(X),
+    ]
+    for table in tables:
+        queries = rw.Queries.from_arrays(table, y, qid)
+        assert queries.X.dtype == np.float32
+        assert queries.X.flags.c_contiguous
+        assert queries.X.tolist() == X.tolist()
+    assert rw.Queries.from_arrays(tables[4], pd.Series(y), pd.Series(qid)).features == ("a", "b")
+    assert rw.Queries.from_arrays(tables[5], pl.Series(y), pl.Series(qid)).features == ("a", "b")
+
+
+@pytest.mark.parametrize("frames", [pd.DataFrame, pl.DataFrame])
+def test_from_frame(frames):
+    frame = frames({"q": ["b", "a", "b"], "l": [1, 0, 2], "x": [1.0, 2.0, 3.0], "id": ["i", "j", "k"], "z": [4, 5, 6]})
+    queries = rw.Queries.from_frame(frame, label="l", qid="q", docid="id")
+    assert queries.features == ("x", "z")
+    assert queries.qid.tolist() == ["b", "a"]
+    assert queries.docid.tolist() == ["i", "k", "j"]
+    assert queries.X.tolist() == [[1, 4], [3, 6], [2, 5]]
+    with pytest.raises(rw.InputError, match="no column 'nope'; the frame has q, l"):
+        rw.Queries.from_frame(frame, label="nope", qid="q")
+
+
+def test_group_sizes():
+    queries = rw.Queries.from_arrays(np.zeros((5, 1)), np.arange(5), group=[2, 3])
+    assert queries.indptr.tolist() == [0, 2, 5]
+
+
+def test_take_and_slice():
+    queries = rw.make_queries(6, random_state=0)
+    taken = queries.take([4, 1])
+    assert taken.qid.tolist() == queries.qid[[4, 1]].tolist()
+    rows = list(queries)
+    assert taken.X.tolist() == np.vstack([queries.X[rows[4]], queries.X[rows[1]]]).tolist()
+    assert taken.docid.tolist() == [*queries.docid[rows[4]], *queries.docid[rows[1]]]
+    part = queries.slice(1, 3)
+    assert np.shares_memory(part.X, queries.X)
+    assert part.y.tolist() == queries.y[queries.indptr[1] : queries.indptr[3]].tolist()
+    assert queries.take(np.array([True, False, False, False, False, True])).qid.tolist() == queries.qid[[0, 5]].tolist()
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=30), st.integers(1, 12))
+def test_ranges_cover_every_query_once(sizes, n):
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    ranges = query_ranges(indptr, n)
+    assert [q for a, b in ranges for q in range(a, b)] == list(range(len(sizes)))
+    assert len(ranges) <= n
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(X=[[1.0], [2.0]], y=[0], qid=[1, 1]), "y has shape"),
+        (dict(X=[[1.0]], y=[np.nan], qid=[1]), r"y\[0\] is NaN"),
+        (dict(X=[[np.inf]], y=[0], qid=[1]), "infinite"),
+        (dict(X=[[1e300]], y=[0], qid=[1]), "too large for float32"),
+        (dict(X=[1.0], y=[0], qid=[1]), "1 dimension"),
+        (dict(X=np.zeros((0, 2)), y=[], qid=[]), "0 documents"),
+        (dict(X=[["a"]], y=[0], qid=[1]), "not a table of numbers"),
+        (dict(X=[[1.0]], y=["a"], qid=[1]), "not numeric"),
+        (dict(X=[[1.0]], y=[0]), "either qid"),
+        (dict(X=[[1.0]], y=[0], qid=[1], group=[1]), "either qid"),
+        (dict(X=[[1.0]], y=[0], qid=[1, 2]), "qid has shape"),
+        (dict(X=[[1.0]], y=[0], qid=[np.nan]), "qid contains NaN"),
+        (dict(X=[[1.0]], y=[0], group=[2]), "add up to the 1 rows"),
+        (dict(X=[[1.0]], y=[0], group=[1.0]), "positive sizes"),
+        (dict(X=[[1.0]], y=[0], qid=[1], weight=[-1]), "not negative"),
+        (dict(X=[[1.0]], y=[0], qid=[1], weight=[1, 2]), "there are 1 queries"),
+        (dict(X=[[1.0]], y=[0], qid=[1], features=["a", "b"]), "2 feature names"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(rw.InputError, match=message):
+        rw.Queries.from_arrays(**arguments)
+
+
+def test_the_callers_arrays_are_not_changed():
+    X, y = np.ones((2, 1), np.float32), np.array([1.0, 0.0])
+    queries = rw.Queries.from_arrays(X, y, [2, 1])
+    queries.y[:] = 9
+    assert y.tolist() == [1.0, 0.0]
+
+
+class TestSynthetic:
+    def test_looks_like_letor(self):
+        queries = rw.make_queries(300, n_features=20, random_state=0)
+        assert set(queries.y) == {0.0, 1.0, 2.0}
+        assert len(set(queries.sizes)) > 10
+        empty = [not queries.y[rows].any() for rows in queries]
+        assert 0 < sum(empty) < 150
+        X = queries.X
+        assert (np.ptp(X, axis=0) == 0).any()
+        assert (X == np.round(X)).all(axis=0).sum() > 3
+        correlation = np.corrcoef(X[:, np.ptp(X, axis=0) > 0].T)
+        assert (np.abs(correlation - np.eye(len(correlation))) > 0.9).any()
+
+    def test_is_seeded(self):
+        one, two, other = (rw.make_queries(5, random_state=s) for s in (3, 3, 4))
+        assert one.X.tobytes() == two.X.tobytes()
+        assert one.X.tobytes() != other.X.tobytes()
+
+    def test_a_ranker_can_learn_it(self):
+        queries = rw.make_queries(160, random_state=0)
+        train, test = queries.take(range(80)), queries.take(range(80, 160))
+        assert rw.Regression().fit(train).score(test) > rw.SingleFeature(feature=4).fit(train).score(test) + 0.1
+
+
+class TestScaling:
+    def test_standard(self):
+        queries = rw.make_queries(20, random_state=0)
+        scaled = rw.scale(queries, "standard").X
+        varies = np.ptp(queries.X, axis=0) > 0
+        assert scaled[:, varies].mean(axis=0) == pytest.approx(0, abs=1e-4)
+        assert scaled[:, varies].std(axis=0) == pytest.approx(1, abs=1e-4)
+        assert (scaled[:, ~varies] == 0).all()
+
+    def test_standard_of_a_large_offset(self):
+        X = (1.6e9 + np.arange(0, 128 * 100, 128.0))[:, None]
+        queries = rw.Queries.from_arrays(X, np.zeros(100), np.zeros(100, int))
+        assert rw.scale(queries, "standard").X.std() == pytest.approx(1, rel=1e-3)
+
+    def test_per_query(self):
+        queries = rw.make_queries(20, random_state=0)
+        scaled = rw.scale(queries, "query")
+        for rows in queries:
+            low, high = queries.X[rows].min(axis=0), queries.X[rows].max(axis=0)
+            spread = np.where(high > low, high - low, 1)
+            assert scaled.X[rows] == pytest.approx((queries.X[rows] - low) / spread, abs=1e-5)
+
+    def test_missing_values_stay_missing(self):
+        queries = rw.Queries.from_arrays([[np.nan], [1.0], [3.0]], [0, 1, 0], [1, 1, 1])
+        for kind in ("standard", "query"):
+            scaled = rw.scale(queries, kind).X.ravel()
+            assert np.isnan(scaled[0])
+            assert np.isfinite(scaled[1:]).all()
+
+    def test_unknown_kind(self):
+        with pytest.raises(rw.InputError, match="expected one of standard, query"):
+            rw.scale(rw.make_queries(2, random_state=0), "log")

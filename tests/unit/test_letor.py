@@ -1,0 +1,271 @@
+"""LETOR text: every good line is read as the obvious reader does, every bad one is named."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import rankwright as rw
+from rankwright import letor
+from tests.reference import letor as reference
+
+
+def check(path: Path, text: str, **options) -> rw.Queries:
+    """Read a file and compare it with the reference reader."""
+    path.write_text(text)
+    queries = rw.read_letor(path, **options)
+    rows = reference.read(text)
+    restored = queries.restore(np.arange(queries.n_docs))
+    assert queries.n_docs == len(rows)
+    ids = queries.row_qid
+    for (label, qid, values, docid), at in zip(rows, restored, strict=True):
+        assert queries.y[at] == label
+        assert str(ids[at]) == qid
+        with np.errstate(over="ignore"):
+            expected = {i - 1: np.float32(v) for i, v in values.items()}
+        assert {i: v for i, v in enumerate(queries.X[at]) if v} == {i: v for i, v in expected.items() if v}
+        if queries.docid is not None:
+            assert queries.docid[at] == docid
+    return queries
+
+
+numbers = st.one_of(
+    st.integers(-(10**6), 10**6).map(str),
+    st.floats(-1e30, 1e30, allow_nan=False).map(repr),
+    st.floats(-1e3, 1e3, width=32).map(str),
+    st.floats(-2, 2).map(lambda x: f"{x:.6f}"),
+    st.from_regex(r"[+-]?[0-9]{0,12}\.[0-9]{1,25}", fullmatch=True),
+    st.from_regex(r"[0-9]{1,24}\.?(e-?[0-9])?", fullmatch=True),
+    st.sampled_from(
+        ["1.00000005960464477539", "0.500000029802322387695", "16777217", "1e-45", "7e-46", "0e999", "00.5"]
+    ),
+)
+
+
+@st.composite
+def documents(draw):
+    indices = sorted(draw(st.sets(st.integers(1, 40), max_size=8)))
+    features = "".join(f" {i}:{draw(numbers)}" for i in indices)
+    label = draw(st.sampled_from(["0", "1", "2.5", "+3", "0.1234567890123456789", "4e0"]))
+    qid = draw(st.sampled_from(["1", "2", "10", "x7", "007"]))
+    tail = draw(
+        st.sampled_from(["", "#docid = GX01", " # word and more", " #", " #docid = a-b_c inc = 1 prob = 2", "\r"])
+    )
+    return f"{label} qid:{qid}{features}{tail}"
+
+
+@given(st.lists(documents(), min_size=1, max_size=12), st.sampled_from(["\n", "\n\n", "\n   \n# comment\n"]))
+@example(["0 qid:1 1:1.00000005960464477539"], "\n")
+def test_equals_the_obvious_reader(tmp_path_factory, lines, separator):
+    folder = tmp_path_factory.mktemp("letor")
+    check(folder / "a.txt", separator.join(lines) + "\n")
+    check(folder / "b.txt", separator.join(lines))  # no newline at the end
+
+
+def test_many_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(letor, "BLOCK", 300)
+    rng = random.Random(0)
+    lines = [
+        f"{rng.randint(0, 4)} qid:{q // 7} "
+        + " ".join(f"{i}:{rng.random():.{rng.randint(0, 17)}f}" for i in range(1, 9))
+        for q in range(200)
+    ]
+    text = "\n".join(lines) + "\n"
+    queries = check(tmp_path / "a.txt", text)
+    assert len(queries) == 29
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(text.encode()))
+    (tmp_path / "a.txt.xz").write_bytes(lzma.compress(text.encode()))
+    for other in (
+        rw.read_letor(tmp_path / "a.txt.gz"),
+        rw.read_letor(tmp_path / "a.txt.xz"),
+        rw.read_letor(tmp_path / "a.txt", backend=rw.Serial()),
+        rw.read_letor(tmp_path / "a.txt.gz", backend=rw.Threads(3)),
+    ):
+        for name in ("X", "y", "indptr", "qid"):
+            assert getattr(other, name).tobytes() == getattr(queries, name).tobytes()
+
+
+def test_a_wider_row_in_a_later_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(letor, "BLOCK", 200)
+    lines = [f"1 qid:{i} 1:0.5 2:{i}" for i in range(60)] + ["2 qid:99 2:1 300:7"] + ["0 qid:99 1:3"] * 20
+    queries = check(tmp_path / "a.txt", "\n".join(lines))
+    assert queries.n_features == 300
+    (tmp_path / "a.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    assert rw.read_letor(tmp_path / "a.gz").X.tolist() == queries.X.tolist()
+
+
+def test_many_numbers_in_doubt(tmp_path):
+    check(tmp_path / "a.txt", "0.12345678901234567 qid:1 1:1.00000005960464477539 2:1.00000005960464477540\n" * 900)
+
+
+def test_several_files_are_one(tmp_path):
+    (tmp_path / "a.txt").write_text("1 qid:1 1:1\n0 qid:2 1:2\n")
+    (tmp_path / "b.txt").write_text("2 qid:1 1:3 2:4\n")
+    queries = rw.read_letor(tmp_path / "a.txt", tmp_path / "b.txt")
+    assert queries.qid.tolist() == [1, 2]
+    assert queries.y.tolist() == [1, 2, 0]
+    assert queries.X.tolist() == [[1, 0], [3, 4], [2, 0]]
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress((tmp_path / "b.txt").read_bytes()))
+    assert rw.read_letor(tmp_path / "a.txt", tmp_path / "b.txt.gz").X.tolist() == queries.X.tolist()
+
+
+def test_unsorted_queries_and_the_files_order(tmp_path):
+    queries = check(tmp_path / "a.txt", "0 qid:b 1:1\n1 qid:a 1:2\n2 qid:b 1:3\n")
+    assert queries.qid.tolist() == ["b", "a"]
+    assert queries.restore(queries.y).tolist() == [0, 1, 2]
+
+
+def test_long_and_foreign_document_ids(tmp_path):
+    long = "https://example.org/" + "x" * 100
+    (tmp_path / "a.txt").write_text(f"0 qid:1 1:1 #docid = {long}\n0 qid:1 1:1 #docid = häuser\n", encoding="utf-8")
+    assert rw.read_letor(tmp_path / "a.txt").docid.tolist() == [long, "häuser"]
+    (tmp_path / "b.txt").write_text("0 qid:1 1:1 #docid = é1\n0 qid:1 1:1\n", encoding="utf-8")
+    assert rw.read_letor(tmp_path / "b.txt").docid.tolist() == ["é1", ""]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("x qid:1 1:1", "found 'x' for a label; expected a number"),
+        ("1x qid:1 1:1", "found '1x' for a label"),
+        ("nan qid:1 1:1", "found 'nan' for a label"),
+        ("qid:1 1:1", "found 'qid:1' for a label"),
+        ("1 1:0.5", "found '1:0.5'; expected qid:ID after the label"),
+        ("1", "found the end of the line; expected qid:ID"),
+        ("1 qid: 1:1", "expected qid:ID"),
+        ("1 qid:1 0:1", "feature index 0; LETOR indices start at 1"),
+        ("1 qid:1 2:1 1:1", "feature index '1' after an equal or higher one; expected increasing indices"),
+        ("1 qid:1 2:1 2:1", "feature index '2' after an equal or higher one"),
+        ("1 qid:1 a:1", "found 'a:1'; expected index:value"),
+        ("1 qid:1 -1:1", "found '-1:1'; expected index:value"),
+        ("1 qid:1 1 2:1", "found '1'; expected index:value"),
+        ("1 qid:1 1:", "expected a finite number"),
+        ("1 qid:1 1:abc", "found 'abc' for a feature value; expected a finite number"),
+        ("1 qid:1 1:1.2.3", "found '1.2.3' for a feature value"),
+        ("1 qid:1 1:1e", "found '1e' for a feature value"),
+        ("1 qid:1 1:nan", "found 'nan' for a feature value; expected a finite number"),
+        ("1 qid:1 1:inf", "found 'inf' for a feature value"),
+        ("1 qid:1 1:1e39", "found '1e39' for a feature value"),
+        ("1 qid:1 1:1e400", "found '1e400' for a feature value"),
+        ("1e400 qid:1 1:1", "found '1e400'"),
+        ("1 qid:1 1000000000:1", "feature index '1000000000'; expected at most 100000 features"),
+        ("1 qid:1 99999999999999999999:1", "expected at most 100000 features"),
+    ],
+)
+@pytest.mark.parametrize("compress", [False, True])
+@pytest.mark.parametrize("before", [0, 1, 40])
+def test_bad_lines_are_named(tmp_path, monkeypatch, line, message, compress, before):
+    monkeypatch.setattr(letor, "BLOCK", 100)
+    text = "0 qid:1 1:0.5 # fine\n" * before + line + "\n" + "0 qid:1 1:0.5\n" * 3
+    path = tmp_path / ("a.txt.gz" if compress else "a.txt")
+    path.write_bytes(gzip.compress(text.encode()) if compress else text.encode())
+    with pytest.raises(rw.InputError) as caught:
+        rw.read_letor(path)
+    assert str(caught.value).startswith(f"{path}:{before + 1}: ")
+    assert message in str(caught.value)
+
+
+def test_the_line_is_counted_in_its_own_file(tmp_path):
+    (tmp_path / "a.txt").write_text("0 qid:1 1:1\n" * 5)
+    (tmp_path / "b.txt").write_text("0 qid:1 1:1\n\noops\n")
+    with pytest.raises(rw.InputError, match=r"b\.txt:3: found 'oops'"):
+        rw.read_letor(tmp_path / "a.txt", tmp_path / "b.txt")
+
+
+class TestBadFiles:
+    def test_truncated_gzip(self, tmp_path):
+        whole = gzip.compress(b"".join(b"0 qid:1 1:%f\n" % random.Random(i).random() for i in range(5000)))
+        (tmp_path / "a.gz").write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(rw.InputError, match=r"a\.gz: the compressed file is damaged or cut off"):
+            rw.read_letor(tmp_path / "a.gz")
+
+    def test_damaged_gzip(self, tmp_path):
+        whole = bytearray(gzip.compress(b"0 qid:1 1:1\n" * 1000))
+        whole[15:25] = b"\x00" * 10
+        (tmp_path / "a.gz").write_bytes(whole)
+        with pytest.raises(rw.InputError, match=r"a\.gz"):
+            rw.read_letor(tmp_path / "a.gz")
+
+    @pytest.mark.parametrize("content", [b"", b"\n\n", b"# only a comment\n"])
+    def test_empty(self, tmp_path, content):
+        (tmp_path / "a.txt").write_bytes(content)
+        with pytest.raises(rw.InputError, match=r"a\.txt: no documents"):
+            rw.read_letor(tmp_path / "a.txt")
+
+    def test_one_of_several_is_empty(self, tmp_path):
+        (tmp_path / "a.txt").write_bytes(b"0 qid:1 1:1\n")
+        (tmp_path / "b.txt").write_bytes(b"")
+        with pytest.raises(rw.InputError, match=r"b\.txt: no documents"):
+            rw.read_letor(tmp_path / "a.txt", tmp_path / "b.txt")
+
+    def test_binary(self, tmp_path):
+        (tmp_path / "a.bin").write_bytes(bytes(random.Random(0).randbytes(5000)))
+        with pytest.raises(rw.InputError, match=r"a\.bin:1: found .* for a label"):
+            rw.read_letor(tmp_path / "a.bin")
+
+    def test_missing(self, tmp_path):
+        with pytest.raises(FileNotFoundError):
+            rw.read_letor(tmp_path / "nothing.txt")
+
+    def test_more_features_than_wanted(self, tmp_path):
+        (tmp_path / "a.txt").write_text("0 qid:1 1:1 3:1\n")
+        assert rw.read_letor(tmp_path / "a.txt", n_features=5).X.shape == (1, 5)
+        with pytest.raises(rw.InputError, match=r"a\.txt:1: feature index '3'; expected at most 2 features"):
+            rw.read_letor(tmp_path / "a.txt", n_features=2)
+
+
+class TestWriting:
+    @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.txt.xz"])
+    def test_reads_back_the_same_bits(self, tmp_path, name):
+        queries = rw.make_queries(12, random_state=0)
+        rw.write_letor(queries, tmp_path / name)
+        back = rw.read_letor(tmp_path / name)
+        for field in ("X", "y", "indptr", "qid", "docid"):
+            assert getattr(back, field).tolist() == getattr(queries, field).tolist()
+
+    def test_refuses_what_the_format_cannot_hold(self, tmp_path):
+        queries = rw.Queries.from_arrays([[np.nan]], [0], [1])
+        with pytest.raises(rw.InputError, match="NaN"):
+            rw.write_letor(queries, tmp_path / "a.txt")
+        queries = rw.Queries.from_arrays([[1.0]], [0], ["two words"])
+        with pytest.raises(rw.InputError, match="query id 'two words'"):
+            rw.write_letor(queries, tmp_path / "a.txt")
+        assert list(tmp_path.iterdir()) == []
+
+
+class TestFolds:
+    @pytest.mark.parametrize(
+        "names", [("train.txt", "vali.txt", "test.txt"), ("trainingset.txt", "validationset.txt", "testset.txt")]
+    )
+    @pytest.mark.parametrize("compress", [False, True])
+    def test_both_layouts(self, tmp_path, names, compress):
+        for fold in (1, 2, 10):
+            (tmp_path / f"Fold{fold}").mkdir()
+            for i, name in enumerate(names):
+                text = f"{i} qid:{fold} {i + 1}:1\n".encode()
+                path = tmp_path / f"Fold{fold}" / (name + ".gz" if compress else name)
+                path.write_bytes(gzip.compress(text) if compress else text)
+        folds = rw.read_folds(tmp_path)
+        assert [folder.name for folder in folds.folders] == ["Fold1", "Fold2", "Fold10"]
+        train, valid, test = folds[2]
+        assert (train.y[0], valid.y[0], test.y[0]) == (0, 1, 2)
+        assert train.n_features == valid.n_features == test.n_features == 3
+        assert len(folds[1:]) == 2
+        assert sum(1 for _ in folds) == 3
+
+    def test_what_is_missing_is_named(self, tmp_path):
+        with pytest.raises(rw.InputError, match="not a folder"):
+            rw.read_folds(tmp_path / "nothing")
+        with pytest.raises(rw.InputError, match="no folds"):
+            rw.read_folds(tmp_path)
+        (tmp_path / "Fold1").mkdir()
+        (tmp_path / "Fold1" / "train.txt").touch()
+        with pytest.raises(rw.InputError, match=r"Fold1: no vali\.txt"):
+            rw.read_folds(tmp_path)
