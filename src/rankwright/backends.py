@@ -21,7 +21,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from rankwright.data import Queries
+from rankwright.data import InputError, Queries
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -113,7 +113,7 @@ class Threads(_Local):
 
     def __post_init__(self) -> None:
         if self.n < 1:
-            raise ValueError(f"Threads({self.n}); expected at least 1")
+            raise InputError(f"Threads({self.n}); expected at least 1")
 
     def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``fn(item)`` in order, at most ``2 n`` of them in flight."""
@@ -138,7 +138,7 @@ def resolve(backend: Backend | None) -> Backend:
     """The backend to use: ``None`` means all cores, and one thread inside a worker process."""
     if backend is not None:
         if not isinstance(backend, Backend):
-            raise ValueError(f"backend={backend!r}; expected Serial(), Threads(n) or None")
+            raise InputError(f"backend={backend!r}; expected Serial(), Threads(n) or None")
         return backend
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return Serial() if cores == 1 or parent_process() is not None else Threads(cores)

@@ -106,11 +106,12 @@ def fit(
     """Train a ranker and save the model."""
     import time
 
+    from rankwright.files import check_writable
     from rankwright.letor import read_letor
     from rankwright.models import save
 
     untrained = _make_ranker(ranker, measure, set_ or [], seed)
-    _check_writable(model)
+    check_writable(model)
     with _progress_bar():
         train_queries = read_letor(*train)
         valid_queries = None if valid is None else read_letor(valid, n_features=train_queries.n_features)
@@ -140,7 +141,7 @@ def predict(
 ) -> None:
     """Score documents with a model."""
     from rankwright.data import InputError
-    from rankwright.files import write_atomic
+    from rankwright.files import check_writable, write_atomic
     from rankwright.models import load
     from rankwright.trec import write_run
 
@@ -149,7 +150,7 @@ def predict(
     loaded = load(model)
     for path in (out, run):
         if path is not None:
-            _check_writable(path)
+            check_writable(path)
     with _progress_bar():
         queries, scores = _score_file(loaded, data)
     if out is not None:
@@ -171,6 +172,7 @@ def evaluate(
     """Evaluate a model, or any tool's scores, on judged documents."""
     from rankwright import evaluation
     from rankwright.data import InputError
+    from rankwright.files import check_writable
     from rankwright.letor import read_letor
     from rankwright.measures import parse, split
     from rankwright.models import load
@@ -179,7 +181,7 @@ def evaluate(
         raise InputError("expected either --model or --scores")
     wanted = [parse(name) for name in split(measures)]
     if per_query is not None:
-        _check_writable(per_query)
+        check_writable(per_query)
     with _progress_bar():
         if model is not None:
             queries, found = _score_file(load(model), data)
@@ -334,18 +336,3 @@ def _write_per_query(path: Path, result: Any) -> None:
         file.write("\t".join(("qid", *result.measures)) + "\n")
         for query, row in zip(result.qid, result.values.T.tolist(), strict=True):
             file.write("\t".join((str(query), *(repr(value) for value in row))) + "\n")
-
-
-def _check_writable(path: Path) -> None:
-    """Fail before the work, not after it, where an output cannot be written."""
-    import os
-
-    from rankwright.data import InputError
-
-    folder = path if path.is_dir() else path.parent
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder; expected a file name to write to")
-    if not folder.is_dir():
-        raise InputError(f"{path}: cannot be written: there is no folder {folder}")
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"{path}: cannot be written: no permission to write in {folder}")

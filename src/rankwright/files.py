@@ -7,7 +7,7 @@ import lzma
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
@@ -40,21 +40,36 @@ def write_atomic(path: StrPath) -> Iterator[TextIO]:
     ``.gz`` and ``.xz`` names are compressed. If the block raises, the target is left as it was.
     """
     path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path}: is a folder; expected a file name to write to")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path}: cannot be written: there is no folder {path.parent}")
-    if path.exists() and not path.is_file():  # /dev/stdout, a named pipe: nothing to rename
+    if path.exists() and not path.is_file() and not path.is_dir():  # /dev/stdout, a pipe: nothing to rename
         with path.open("w", encoding="utf-8") as stream:
             yield stream
         return
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary = _temporary_name(path)
     try:
         with _open_text(temporary, path.suffix) as file:
             yield file
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: StrPath) -> None:
+    """Raise the OSError that writing would raise: before long work, not after it."""
+    with suppress(_Checked), write_atomic(path):
+        raise _Checked
+
+
+class _Checked(Exception):
+    pass
+
+
+def _temporary_name(path: Path) -> Path:
+    """A name beside the target; errors that say what is wrong with the target itself."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: is a folder; expected a file name to write to")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: cannot be written: there is no folder {path.parent}")
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}")
 
 
 def _open_text(path: Path, suffix: str) -> TextIO:

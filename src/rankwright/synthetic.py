@@ -54,7 +54,7 @@ def make_queries(
     Examples
     --------
     >>> make_queries(3, n_docs=10, n_features=5, random_state=0)
-    Queries(3 queries, 31 documents, 5 features)
+    Queries(3 queries, 27 documents, 5 features)
     """
     rng = np.random.default_rng(random_state)
     sizes = np.clip(rng.poisson(n_docs * rng.gamma(4.0, 0.25, n_queries)), 1, 3 * n_docs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import exp, log
 
 import numpy as np
-
 from tests.reference.measures import averaged, rank
 
 

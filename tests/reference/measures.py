@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 from math import log2
 
 import numpy as np
@@ -110,5 +110,5 @@ BY_NAME = {
 def averaged(measure, grades, scores):
     """The mean of a measure over every order of the documents that agrees with the scores."""
     rows = range(len(grades))
-    orders = [p for p in permutations(rows) if all(scores[a] >= scores[b] for a, b in zip(p, p[1:], strict=False))]
+    orders = [p for p in permutations(rows) if all(scores[a] >= scores[b] for a, b in pairwise(p))]
     return float(np.mean([measure([grades[i] for i in p]) for p in orders]))

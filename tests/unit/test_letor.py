@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.reference import letor as reference
 
 import rankwright as rw
 from rankwright import letor
-from tests.reference import letor as reference
 
 
 def check(path: Path, text: str, **options) -> rw.Queries:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import one_query, random_queries, ranked_lists
+from tests.reference import measures as reference
 
 import rankwright as rw
 from rankwright.measures import bound_values, weighted_mean
-from tests.conftest import one_query, random_queries, ranked_lists
-from tests.reference import measures as reference
 
 NAMES = sorted(reference.BY_NAME)
 

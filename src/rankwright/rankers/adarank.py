@@ -114,7 +114,8 @@ class AdaRank(LinearScoring):
             alpha = 1.0 if perfect else 0.5 * np.log((1.0 + phi) / (1.0 - phi))
             coef[feature] += sign * alpha * factor[feature]  # f_t = f_{t-1} + alpha_t h_t
             ranked = backend.apply(_rerank, ranked, coef.copy())
-            E = np.nan_to_num(backend.concat(_values, ranked))
+            values = backend.concat(_values, ranked)
+            E = np.nan_to_num(values)  # a skipped query has weight 0
             # theorem 4: delta_i = E(f_t) - E(f_{t-1}) - alpha_t E(h_t), with E(f_0) = 0
             delta_min = float((E - before - alpha * weak.values[:, chosen])[weight > 0].min())
             log_bound += -delta_min + 0.5 * (np.log1p(-(phi**2)) if not perfect else -np.inf)
@@ -126,13 +127,13 @@ class AdaRank(LinearScoring):
                 "alpha": alpha,
                 "phi": phi,
                 "loss": float(unnormalised.sum()),
-                "train": float(weight @ E),
+                "train": weighted_mean(values, train.query_weight),
                 "delta_min": delta_min,
                 "log_bound": log_bound,
             }
             if valid is not None and bound_valid is not None:
-                values = bound_valid.values(linear_scores(valid.X, coef, 0.0), backend)
-                record["valid"] = weighted_mean(values, valid.query_weight)
+                found = bound_valid.values(linear_scores(valid.X, coef, 0.0), backend)
+                record["valid"] = weighted_mean(found, valid.query_weight)
             history.append(record)
             if record.get("valid", record["train"]) > best:
                 best, best_coef = record.get("valid", record["train"]), coef.copy()

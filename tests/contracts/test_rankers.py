@@ -1,0 +1,316 @@
+"""What every ranker promises, checked on all of them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import rankwright as rw
+from rankwright.rankers import RANKERS, find_ranker
+
+EXPECTED = {"AdaRank", "Regression", "SingleFeature"}
+every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=lambda r: r.__name__)
+
+
+def test_the_expected_rankers_are_found():
+    assert {ranker.__name__ for ranker in RANKERS} == EXPECTED
+    assert set(rw.__all__) >= EXPECTED
+
+
+@parametrize_with_checks([ranker() for ranker in RANKERS])
+def test_scikit_learn_accepts(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the checks provoke warnings of their own
+        check(estimator)
+
+
+@pytest.fixture(scope="module")
+def queries():
+    return rw.make_queries(40, n_docs=15, n_features=10, random_state=0)
+
+
+def awkward() -> dict[str, rw.Queries]:
+    """Small sets that have broken rankers before."""
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(30, 3)), rng.integers(0, 3, 30), np.repeat(np.arange(6), 5)
+    make = rw.Queries.from_arrays
+    return {
+        "ties": make(rng.integers(0, 2, (30, 3)), y, qid),
+        "constant": make(np.ones((30, 3)), y, qid),
+        "one constant feature": make(np.column_stack([X[:, :2], np.ones(30)]), y, qid),
+        "single documents": make(X, y, np.arange(30)),
+        "one document": make(X[:1], [1], [1]),
+        "one irrelevant document": make(X[:1], [0], [1]),
+        "none relevant": make(X, np.zeros(30), qid),
+        "all relevant": make(X, np.full(30, 2), qid),
+        "one query with relevant documents": make(X, np.where(qid == 2, y, 0), qid),
+        "unsorted": make(X, y, rng.permutation(qid)),
+        "strings": make(X, y, [f"query {q}" for q in qid]),
+        "wild scales": make(X * [1e-6, 1, 1e9], y, qid),
+        "weights": make(X, y, qid, weight=[0, 1, 2, 3, 4, 5]),
+        "perfect feature": make(np.column_stack([y, X[:, 1:]]), y, qid),
+        "fractional grades": make(X, y / 2, qid),
+    }
+
+
+@every_ranker
+@pytest.mark.parametrize("name", awkward())
+@pytest.mark.parametrize("measure", ["ndcg@10", "map", "err", "mrr(empty=skip)", "ndcg@3(empty=1)"])
+def test_survives(ranker, name, measure):
+    data = awkward()[name]
+    fitted = ranker(measure=measure).fit(data, valid=data)
+    scores = fitted.predict(data)
+    assert scores.shape == (data.n_docs,)
+    assert np.isfinite(scores).all()
+    assert isinstance(fitted.history_, list)
+    value = fitted.score(data)
+    assert 0 <= value <= 1 or (np.isnan(value) and "skip" in measure)
+
+
+@every_ranker
+def test_scores_depend_on_the_row_alone_and_are_float64(ranker, queries):
+    fitted = ranker().fit(queries)
+    scores = fitted.predict(queries)
+    assert scores.dtype == np.float64
+    for rows in list(queries)[:5]:
+        assert fitted.predict(queries.X[rows]).tobytes() == scores[rows].tobytes()
+
+
+@every_ranker
+@pytest.mark.parametrize("scale", ["standard", "query", None])
+def test_is_deterministic_and_the_same_on_every_backend(ranker, scale):
+    data = rw.make_queries(400, n_docs=30, n_features=8, random_state=1)
+    options = {"scale": scale} if "scale" in ranker().get_params() else {}
+    fits = [
+        ranker(backend=b, **options).fit(data, valid=data) for b in (rw.Serial(), rw.Threads(2), rw.Threads(3), None)
+    ]
+    for other in fits[1:]:
+        assert other.predict(data).tobytes() == fits[0].predict(data).tobytes()
+        assert json.dumps(other.history_, default=float) == json.dumps(fits[0].history_, default=float)
+
+
+@every_ranker
+def test_every_kind_of_input_gives_the_same_model(ranker, queries):
+    expected = ranker().fit(queries).predict(queries)
+    X, y, qid = queries.X.astype(float), queries.y, queries.row_qid
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
+    tables = [
+        (X, X),
+        (frame, frame),
+        (pl.from_pandas(frame), pl.from_pandas(frame)),
+        (sp.csr_matrix(X), sp.csr_matrix(X)),
+    ]
+    for train, test in tables:
+        fitted = ranker().fit(train, y, qid=qid)
+        assert fitted.predict(test).tobytes() == expected.tobytes()
+    strings = ranker().fit(X, y, qid=[f"q{q}" for q in qid])
+    assert strings.predict(X).tobytes() == expected.tobytes()
+
+
+@every_ranker
+def test_the_order_of_rows_does_not_change_what_is_learned(ranker, queries):
+    """Sums run in another order, so the last bits may differ; the ranking may not."""
+    rows = np.random.default_rng(0).permutation(queries.n_docs)
+    shuffled = ranker().fit(queries.X[rows], queries.y[rows], qid=queries.row_qid[rows])
+    plain = ranker().fit(queries)
+    assert shuffled.predict(queries) == pytest.approx(plain.predict(queries), rel=1e-6, abs=1e-9)
+
+
+@every_ranker
+def test_validation_keeps_the_best_round(ranker, queries):
+    train, valid = queries.take(range(25)), queries.take(range(25, 40))
+    fitted = ranker(measure="ndcg@5").fit(train, valid=valid)
+    assert {"loss", "train", "valid"} <= set(fitted.history_[0])
+    best = max(record["valid"] for record in fitted.history_)
+    assert fitted.score(valid) == pytest.approx(best, abs=1e-12)
+    assert any(record["train"] == pytest.approx(fitted.score(train), abs=1e-12) for record in fitted.history_)
+
+
+@every_ranker
+def test_saved_and_loaded_it_is_the_same(ranker, queries, tmp_path):
+    for options in ({}, {"scale": "query"}):
+        if not set(options) <= set(ranker().get_params()):
+            continue
+        fitted = ranker(measure="map(rel=2)", **options).fit(queries, valid=queries)
+        rw.save(fitted, tmp_path / "model.json")
+        model = rw.load(tmp_path / "model.json")
+        assert model.predict(queries).tobytes() == fitted.predict(queries).tobytes()
+        assert model.predict(queries.X, qid=queries.row_qid).tobytes() == fitted.predict(queries).tobytes()
+        assert (model.ranker, model.measure) == (ranker.__name__, "map(rel=2)")
+        assert model.score(queries) == fitted.score(queries)
+        assert model.history == json.loads(json.dumps(fitted.history_, default=float))
+        assert model.params["measure"] == "map(rel=2)"
+        assert rw.evaluate(model, queries, "map").means == rw.evaluate(fitted, queries, "map").means
+        rw.save(model, tmp_path / "again.json")
+        assert (tmp_path / "again.json").read_text() == (tmp_path / "model.json").read_text()
+
+
+@every_ranker
+def test_feature_names_travel(ranker, tmp_path):
+    frame = pd.DataFrame({"q": [1, 1, 2, 2], "grade": [1, 0, 0, 1], "bm25": [2.0, 1, 0, 3], "age": [1.0, 5, 2, 2]})
+    rw.save(ranker().fit(rw.Queries.from_frame(frame, label="grade", qid="q")), tmp_path / "m.json")
+    assert rw.load(tmp_path / "m.json").features == ("bm25", "age")
+
+
+@every_ranker
+def test_rank(ranker, queries):
+    fitted = ranker().fit(queries)
+    ranked = fitted.rank(queries, k=3)
+    scores = fitted.predict(queries)
+    assert list(ranked) == queries.qid.tolist()
+    for rows, documents in zip(queries, ranked.values(), strict=True):
+        order = np.argsort(-scores[rows], kind="stable")[:3]
+        assert documents.tolist() == queries.docid[rows][order].tolist()
+
+
+@every_ranker
+def test_clear_errors(ranker, queries):
+    with pytest.raises(NotFittedError):
+        ranker().predict(queries)
+    with pytest.raises(NotFittedError):
+        ranker().score(queries)
+    with pytest.raises(rw.InputError, match="did you mean ndcg"):
+        ranker(measure="ndgc@10").fit(queries)
+    with pytest.raises(rw.InputError, match="measure=3"):
+        ranker(measure=3).fit(queries)
+    with pytest.raises(rw.InputError, match="backend="):
+        ranker(backend="gpu").fit(queries)
+    fitted = ranker().fit(queries)
+    with pytest.raises(rw.InputError, match="documents have 3 features; the model was trained on 10"):
+        fitted.predict(rw.make_queries(3, n_features=3, random_state=0))
+    with pytest.raises(ValueError, match="10 features"):
+        fitted.predict(np.zeros((4, 3)))
+    with pytest.raises(rw.InputError, match="valid has 3 features"):
+        ranker().fit(queries, valid=rw.make_queries(3, n_features=3, random_state=0))
+    with pytest.raises(rw.InputError, match="valid is a tuple"):
+        ranker().fit(queries, valid=(1, 2))
+    with pytest.raises(rw.InputError, match="part of the Queries"):
+        ranker().fit(queries, queries.y)
+    with pytest.raises(rw.InputError, match="qid has shape"):
+        ranker().fit(queries.X, queries.y, qid=[1, 2])
+    with pytest.raises(rw.InputError, match="grades start at 0"):
+        rw.evaluate(fitted, rw.Queries.from_arrays(np.zeros((1, 10)), [-1], [1]), "ndcg")
+    with pytest.raises(rw.InputError, match="sample_weight"):
+        fitted.score(queries, sample_weight=np.ones(queries.n_docs))
+
+
+@every_ranker
+def test_missing_values_are_refused_unless_allowed(ranker, queries):
+    X = queries.X.copy()
+    X[3, 2] = np.nan
+    holed = queries.with_X(X)
+    if ranker.allow_nan:
+        ranker().fit(holed).predict(holed)
+        return
+    with pytest.raises(rw.InputError, match=r"NaN \(row 3, feature 3\)"):
+        ranker().fit(holed)
+    with pytest.raises(rw.InputError, match="validation documents contain NaN"):
+        ranker().fit(queries, valid=holed)
+    with pytest.raises(rw.InputError, match="NaN"):
+        ranker().fit(queries).predict(holed)
+    with pytest.raises(ValueError, match="NaN"):
+        ranker().fit(X, queries.y, qid=queries.row_qid)
+
+
+@every_ranker
+def test_wild_raw_features_just_work(ranker):
+    """Rescaling the features changes nothing of substance under standard scaling."""
+    data = rw.make_queries(60, n_features=6, random_state=2)
+    factor = 10.0 ** np.array([-9, -3, 0, 3, 9, 15])
+    wild = data.with_X((data.X * factor).astype(np.float32))
+    plain = ranker().fit(data).score(data)
+    assert ranker().fit(wild).score(wild) == pytest.approx(plain, abs=0.02)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def per_query_mean(ranker, queries: rw.Queries, train: np.ndarray, test: np.ndarray) -> float:
+    fitted = clone(ranker).fit(queries.X[train], queries.y[train], qid=queries.row_qid[train])
+    held_out = rw.Queries.from_arrays(queries.X[test], queries.y[test], queries.row_qid[test])
+    return float(rw.evaluate(fitted, held_out, ranker.measure).means[str(rw.parse(ranker.measure))])
+
+
+@every_ranker
+@pytest.mark.usefixtures("routing")
+class TestRouting:
+    def test_cross_validate_scores_queries_not_folds(self, ranker, queries):
+        estimator, cv = ranker(measure="ndcg@5"), rw.QueryKFold(3)
+        qid = queries.row_qid
+        result = cross_validate(estimator, queries.X, queries.y, cv=cv, params={"qid": qid}, error_score="raise")
+        expected = [per_query_mean(estimator, queries, *split) for split in cv.split(queries.X, qid=qid)]
+        assert result["test_score"] == pytest.approx(expected, abs=1e-12)
+
+    def test_grid_search(self, ranker, queries):
+        measures = {"measure": ["ndcg@1", "map"]}
+        search = GridSearchCV(
+            ranker(), measures, cv=rw.QueryKFold(3, shuffle=True, random_state=0), error_score="raise"
+        )
+        search.fit(queries.X, queries.y, qid=queries.row_qid)
+        for params, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
+            splits = rw.QueryKFold(3, shuffle=True, random_state=0).split(queries.X, qid=queries.row_qid)
+            expected = [per_query_mean(ranker(**params), queries, *split) for split in splits]
+            assert score == pytest.approx(np.mean(expected), abs=1e-12)
+        assert search.score(queries.X, queries.y, qid=queries.row_qid) == pytest.approx(
+            search.best_estimator_.score(queries.X, queries.y, qid=queries.row_qid)
+        )
+
+    def test_pipeline(self, ranker, queries):
+        pipeline = make_pipeline(StandardScaler(), ranker(measure="map"))
+        pipeline.fit(queries.X, queries.y, qid=queries.row_qid)
+        scores = pipeline.predict(queries.X, qid=queries.row_qid)
+        expected = rw.parse("map").mean(queries, scores)
+        assert pipeline.score(queries.X, queries.y, qid=queries.row_qid) == pytest.approx(expected, abs=1e-12)
+        result = cross_validate(
+            pipeline, queries.X, queries.y, cv=rw.QueryKFold(2), params={"qid": queries.row_qid}, error_score="raise"
+        )
+        assert np.isfinite(result["test_score"]).all()
+
+    def test_a_grid_over_a_pipeline_of_per_query_scaling(self, ranker, queries):
+        if "scale" not in ranker().get_params():
+            pytest.skip("the ranker does not scale")
+        pipeline = make_pipeline(StandardScaler(), ranker(scale="query"))
+        grid = {f"{ranker.__name__.lower()}__measure": ["map", "ndcg@3"]}
+        search = GridSearchCV(pipeline, grid, cv=rw.QueryKFold(2), error_score="raise")
+        search.fit(queries.X, queries.y, qid=queries.row_qid)
+        best = search.best_estimator_  # scikit-learn's search itself routes nothing in predict
+        assert best.predict(queries.X, qid=queries.row_qid).shape == (queries.n_docs,)
+        with pytest.raises(rw.InputError, match="predict needs qid"):
+            best.predict(queries.X)
+
+
+@every_ranker
+def test_never_one_big_query(ranker, queries):
+    fitted = ranker().fit(queries.X, queries.y, qid=queries.row_qid)
+    with pytest.raises(rw.InputError, match="score needs qid"):
+        fitted.score(queries.X, queries.y)
+    with pytest.raises(rw.InputError, match="QueryKFold needs qid"):
+        list(rw.QueryKFold(3).split(queries.X))
+    single = ranker().fit(queries.X[:9], queries.y[:9])
+    assert 0 <= single.score(queries.X[:9], queries.y[:9]) <= 1
+
+
+def test_names_on_the_command_line():
+    for ranker in RANKERS:
+        assert find_ranker(ranker.__name__.lower()) is ranker
+    assert find_ranker("Ada-Rank") is rw.AdaRank
+    with pytest.raises(rw.InputError, match="did you mean regression"):
+        find_ranker("regresion")
+    with pytest.raises(rw.InputError, match="there are adarank"):
+        find_ranker("xyz")

@@ -1,0 +1,16 @@
+"""Published figures on real data (LETOR's splits and definitions); `python -m benchmarks.figures` prints them."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.figures import FIGURES, measure_figure
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
+def test_figure(figure, letor_folds):
+    found = measure_figure(figure, letor_folds(figure.data))
+    for name, goal in figure.goals.items():
+        assert found[name] >= goal.lowest, f"{name}: {found[name]:.4f} is below {goal.lowest:.4f}"
+        assert goal.highest is None or found[name] <= goal.highest, f"{name}: {found[name]:.4f}"

@@ -1,0 +1,111 @@
+"""Backends: order, laziness, errors, one level of parallelism."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import rankwright as rw
+from rankwright.backends import n_shards, resolve
+
+BACKENDS = [rw.Serial(), rw.Threads(1), rw.Threads(2), rw.Threads(5)]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_map_keeps_the_order_and_is_lazy(backend):
+    taken = []
+
+    def items():
+        for i in range(100):
+            taken.append(i)
+            yield i
+
+    def slow_first(i):
+        time.sleep(0.01 if i % 7 == 0 else 0)
+        return i * i
+
+    results = backend.map(slow_first, items())
+    assert next(results) == 0
+    assert len(taken) <= 12
+    assert list(results) == [i * i for i in range(1, 100)]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_errors_reach_the_caller(backend):
+    def fail(i):
+        if i == 3:
+            raise KeyError("three")
+        return i
+
+    with pytest.raises(KeyError, match="three"):
+        list(backend.map(fail, range(10)))
+    assert list(backend.map(abs, [-1])) == [1]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_scatter_sum_concat(backend):
+    queries = rw.make_queries(700, n_docs=30, random_state=0)
+    shards = backend.scatter(queries)
+    assert len(shards.parts) == n_shards(queries.n_docs) > 3
+    X = queries.X.astype(float)
+    total = backend.sum(lambda part, power: (part.X.astype(float) ** power).sum(axis=0), shards, 2)
+    assert total == pytest.approx((X**2).sum(axis=0))
+    assert total.tobytes() == rw.Serial().sum(lambda p: (p.X.astype(float) ** 2).sum(axis=0), shards).tobytes()
+    doubled = backend.apply(lambda part: part.y * 2, shards)
+    assert backend.concat(lambda part: part, doubled).tolist() == (queries.y * 2).tolist()
+
+
+def test_the_number_of_shards_depends_on_the_data_only():
+    queries = rw.make_queries(700, n_docs=30, random_state=0)
+    assert len({len(backend.scatter(queries).parts) for backend in BACKENDS}) == 1
+    assert (n_shards(1), n_shards(10**4), n_shards(10**9)) == (1, 2, 64)
+
+
+def test_threads_inside_threads_do_not_wait_for_each_other():
+    backend = rw.Threads(2)
+    nested = list(backend.map(lambda i: sum(backend.map(abs, range(i))), range(8)))
+    assert nested == [sum(range(i)) for i in range(8)]
+
+
+def test_threads_run_at_the_same_time():
+    barrier = threading.Barrier(2, timeout=10)
+    assert list(rw.Threads(2).map(lambda i: barrier.wait() >= 0, range(2))) == [True, True]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_backends_are_values(backend):
+    assert pickle.loads(pickle.dumps(backend)) == backend
+
+
+def test_resolve():
+    assert resolve(rw.Threads(3)) == rw.Threads(3)
+    assert isinstance(resolve(None), (rw.Serial, rw.Threads))
+    with pytest.raises(rw.InputError, match="expected Serial"):
+        resolve("threads")
+    with pytest.raises(rw.InputError, match="at least 1"):
+        rw.Threads(0)
+
+
+def _resolved_name(queue):
+    queue.put(repr(resolve(None)))
+
+
+def test_one_thread_inside_a_worker_process():
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=_resolved_name, args=(queue,))
+    process.start()
+    assert queue.get(timeout=60) == "Serial()"
+    process.join()
+
+
+def test_single_threaded_blas_gives_the_same_bits_as_any_number_of_threads():
+    X = np.random.default_rng(0).normal(size=(5000, 60))
+    queries = rw.Queries.from_arrays(X, np.zeros(5000), np.repeat(np.arange(500), 10))
+    grams = [b.sum(lambda p: p.X.T @ p.X, b.scatter(queries)).tobytes() for b in BACKENDS]
+    assert len(set(grams)) == 1

@@ -1,0 +1,274 @@
+"""The command line: the whole job, and one clear line for every mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import rankwright as rw
+from rankwright import cli
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Training, validation and test files (the test file's queries out of order), and a trained model."""
+    folder = tmp_path_factory.mktemp("cli")
+    queries = rw.make_queries(60, n_docs=12, n_features=8, random_state=0)
+    for name, part in (("train", range(36)), ("valid", range(36, 48)), ("test", range(48, 60))):
+        rw.write_letor(queries.take(part), folder / f"{name}.txt")
+    lines = (folder / "test.txt").read_text().splitlines()
+    (folder / "mixed.txt").write_text("\n".join(lines[::2] + lines[1::2]) + "\n")
+    arguments = ["--train", folder / "train.txt", "--valid", folder / "valid.txt", "--model", folder / "model.json"]
+    assert cli.run(["fit", "adarank", *map(str, arguments)]) == 0
+    return folder
+
+
+def run(capsys, *arguments) -> tuple[int, str, str]:
+    status = cli.run([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+class TestTheWholeJob:
+    def test_fit_says_what_it_did(self, folder, capsys, tmp_path):
+        model = tmp_path / "m.json"
+        status, out, err = run(
+            capsys, "fit", "Regression", "--train", folder / "train.txt", "--valid", folder / "valid.txt",
+            "--measure", "NDCG@5", "--set", "alpha=10", "--set", "scale=none", "--model", model,
+        )  # fmt: skip
+        assert (status, err) == (0, "")
+        assert "Regression: ndcg@5 train 0." in out
+        assert str(model) in out
+        loaded = rw.load(model)
+        assert (loaded.measure, loaded.params["alpha"], loaded.params["scale"]) == ("ndcg@5", 10.0, None)
+
+    def test_fit_json_equals_python(self, folder, capsys, tmp_path):
+        _, out, _ = run(
+            capsys, "fit", "adarank", "--train", folder / "train.txt", "--model", tmp_path / "m.json", "--json"
+        )
+        report = json.loads(out)
+        train = rw.read_letor(folder / "train.txt")
+        assert report["train"] == rw.AdaRank(measure="ndcg@10").fit(train).score(train)
+        assert report["rounds"] == len(rw.load(tmp_path / "m.json").history)
+
+    def test_several_training_files_are_one(self, folder, capsys, tmp_path):
+        for files in (["train.txt", "valid.txt"], ["valid.txt", "train.txt"]):
+            options = [x for name in files for x in ("--train", folder / name)]
+            assert run(capsys, "fit", "regression", *options, "--model", tmp_path / "m.json")[0] == 0
+
+    def test_predict_writes_scores_in_the_files_order(self, folder, capsys, tmp_path):
+        for name in ("test.txt", "mixed.txt"):
+            assert run(
+                capsys, "predict", "--model", folder / "model.json", "--data", folder / name, "--out", tmp_path / "s"
+            ) == (0, "", "")
+            scores = np.loadtxt(tmp_path / "s")
+            queries = rw.read_letor(folder / name)
+            expected = queries.restore(rw.load(folder / "model.json").predict(queries))
+            assert scores.tolist() == expected.tolist()
+
+    def test_predict_writes_a_run(self, folder, capsys, tmp_path):
+        run(capsys, "predict", "--model", folder / "model.json", "--data", folder / "test.txt", "--run", tmp_path / "r")
+        first = (tmp_path / "r").read_text().splitlines()[0].split()
+        assert (first[1], first[3], first[5]) == ("Q0", "1", "AdaRank")
+
+    @pytest.mark.parametrize("data", ["test.txt", "mixed.txt"])
+    def test_evaluate_model_and_scores_agree(self, folder, capsys, tmp_path, data):
+        options = [
+            "evaluate",
+            "--data",
+            folder / data,
+            "--measures",
+            "ndcg@5,map(rel=2),ndcg@3(gain=linear,empty=skip)",
+        ]
+        run(capsys, "predict", "--model", folder / "model.json", "--data", folder / data, "--out", tmp_path / "s")
+        _, by_model, _ = run(capsys, *options, "--model", folder / "model.json", "--json")
+        _, by_scores, _ = run(capsys, *options, "--scores", tmp_path / "s", "--json")
+        assert json.loads(by_model) == json.loads(by_scores)
+        test = rw.read_letor(folder / "test.txt")
+        expected = rw.evaluate(rw.load(folder / "model.json"), test, "ndcg@5")["ndcg@5"]
+        assert json.loads(by_model)["means"]["ndcg@5"] == pytest.approx(expected, abs=1e-12)
+
+    def test_evaluate_prints_and_writes_per_query_values(self, folder, capsys, tmp_path):
+        status, out, _ = run(
+            capsys, "evaluate", "--data", folder / "test.txt", "--model", folder / "model.json",
+            "--measures", "map,p@3", "--per-query", tmp_path / "q.tsv",
+        )  # fmt: skip
+        assert status == 0
+        assert out.splitlines()[0].startswith("map")
+        rows = [line.split("\t") for line in (tmp_path / "q.tsv").read_text().splitlines()]
+        assert rows[0] == ["qid", "map", "p@3"]
+        assert len(rows) == 13
+        assert f"{np.mean([float(row[1]) for row in rows[1:]]):.4f}" in out
+
+    def test_lists(self, capsys):
+        _, out, _ = run(capsys, "rankers")
+        assert "adarank\n  Boosting" in out
+        assert "n_rounds=500" in out
+        _, out, _ = run(capsys, "rankers", "--json")
+        assert {row["name"] for row in json.loads(out)} == {"adarank", "regression", "singlefeature"}
+        _, out, _ = run(capsys, "measures")
+        assert "ndcg@k" in out
+        assert "letor3" in out
+        _, out, _ = run(capsys, "measures", "--json")
+        assert "err" not in json.loads(out)["dialects"]["catboost"]
+
+    def test_demo(self, capsys, tmp_path):
+        status, out, err = run(capsys, "demo", "--out", tmp_path / "demo")
+        assert (status, err) == (0, "")
+        for name in ("SingleFeature", "Regression", "AdaRank", "rankwright evaluate --data"):
+            assert name in out
+        suggested = out.splitlines()[-1].removeprefix("Try: rankwright ").split()
+        status, out, _ = run(capsys, *suggested)
+        assert status == 0
+        table = (tmp_path / "demo" / "comparison.txt").read_text()
+        adarank = next(line for line in table.splitlines() if line.startswith("AdaRank")).split()
+        assert f"ndcg@10  {adarank[3]}" in out
+
+    def test_help_of_every_command(self, capsys):
+        for command in ([], ["fit"], ["predict"], ["evaluate"], ["rankers"], ["measures"], ["demo"]):
+            status, out, _ = run(capsys, *command, "--help")
+            assert status == 0
+            assert "Usage: rankwright" in out
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["fit", "adarnk", "--train", "{f}/train.txt", "--model", "{t}/m"], "unknown ranker 'adarnk'; did you mean adarank?"),
+            (["fit", "adarank", "--train", "{f}/train.txt"], "Missing option '--model'"),
+            (["fit", "adarank", "--train", "{f}/no.txt", "--model", "{t}/m"], "no.txt: No such file or directory"),
+            (["fit", "adarank", "--train", "{f}", "--model", "{t}/m"], "Is a directory"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--measure", "ndgc", "--model", "{t}/m"], "did you mean ndcg?"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "rounds=5", "--model", "{t}/m"], "there are n_rounds"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_rounds", "--model", "{t}/m"], "expected name=value"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_rounds=x", "--model", "{t}/m"], "a value like 500"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_rounds=0", "--model", "{t}/m"], "at least 1"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--model", "{t}/no/m"], "there is no folder"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--model", "{t}"], "is a folder"),
+            (["predict", "--model", "{f}/model.json", "--data", "{f}/test.txt"], "nothing to write; give --out or --run"),
+            (["predict", "--model", "{f}/test.txt", "--data", "{f}/test.txt", "--out", "{t}/s"], "test.txt:1: not a whole JSON"),
+            (["predict", "--model", "{f}/model.json", "--data", "{t}/wide.txt", "--out", "{t}/s"], "wide.txt:1: feature index '9'; expected at most 8"),
+            (["evaluate", "--data", "{f}/test.txt"], "expected either --model or --scores"),
+            (["evaluate", "--data", "{f}/test.txt", "--scores", "{t}/few"], "few: 2 scores; the data has"),
+            (["evaluate", "--data", "{f}/test.txt", "--scores", "{t}/words"], "words:2: found 'hello'; expected one score per line"),
+            (["evaluate", "--data", "{f}/test.txt", "--scores", "{t}/nan"], "nan:1: found nan; expected a finite score"),
+            (["evaluate", "--data", "{f}/test.txt", "--model", "{f}/model.json", "--measures", "err(dialect=catboost)"], "is refused"),
+            (["evaluate", "--data", "{f}/test.txt", "--model", "{f}/model.json", "--per-query", "/proc/nope/x"], "cannot be written"),
+            (["nonsense"], "No such command"),
+            (["fit", "--bogus"], "No such option"),
+        ],
+    )  # fmt: skip
+    def test_one_line_and_status_2(self, folder, tmp_path, capsys, arguments, message):
+        (tmp_path / "few").write_text("1\n2\n")
+        (tmp_path / "words").write_text("1\nhello\n")
+        (tmp_path / "nan").write_text("nan\n")
+        (tmp_path / "wide.txt").write_text("0 qid:1 9:1\n")
+        before = sorted(os.listdir(tmp_path))  # noqa: PTH208
+        status, out, err = run(capsys, *(a.format(f=folder, t=tmp_path) for a in arguments))
+        assert (status, out) == (2, "")
+        assert err.startswith("rankwright: ")
+        assert message in err
+        assert err.count("\n") == 1
+        assert sorted(os.listdir(tmp_path)) == before  # noqa: PTH208
+
+    @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder in which nobody can make files")  # noqa: PTH112
+    def test_unwritable_for_everybody(self, folder, capsys):
+        arguments = ["--train", folder / "train.txt", "--model", "/proc/self/model.json"]
+        status, out, err = run(capsys, "fit", "regression", *arguments)
+        assert (status, out) == (2, "")
+        assert err.startswith("rankwright: /proc/self/")
+        assert err.count("\n") == 1
+
+    @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions do not bind the superuser")
+    def test_unwritable_folder(self, folder, tmp_path, capsys):
+        tmp_path.chmod(0o500)
+        arguments = ["--model", folder / "model.json", "--data", folder / "test.txt", "--out", tmp_path / "s"]
+        status, _, err = run(capsys, "predict", *arguments)
+        tmp_path.chmod(0o700)
+        assert status == 2
+        assert "Permission denied" in err
+
+    def test_our_own_errors_are_not_hidden(self, capsys, monkeypatch):
+        monkeypatch.setattr("rankwright.rankers.RANKERS", (None,))
+        with pytest.raises(IndexError):
+            cli.run(["rankers"])
+
+    def test_progress_goes_to_a_terminal_only(self, folder, capsys, monkeypatch, tmp_path):
+        _, _, err = run(capsys, "fit", "adarank", "--train", folder / "train.txt", "--model", tmp_path / "m")
+        assert err == ""
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+        _, _, err = run(capsys, "fit", "adarank", "--train", folder / "train.txt", "--model", tmp_path / "m")
+        assert "rounds" in err
+
+
+def python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+class TestStarting:
+    def test_import_is_lazy(self):
+        heavy = "{'numpy', 'numba', 'sklearn', 'scipy', 'lightgbm', 'torch', 'distributed', 'pandas', 'rich'}"
+        assert python(f"import rankwright, sys; print(sorted({heavy} & set(sys.modules)))") == "[]"
+
+    def test_evaluating_needs_no_scikit_learn(self):
+        """It takes longer to import than the evaluation itself."""
+        assert (
+            python("import rankwright as rw, sys; rw.evaluate, rw.read_letor; print('sklearn' in sys.modules)")
+            == "False"
+        )
+
+    def test_training_needs_no_optional_package_and_no_lightgbm(self):
+        code = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"lightgbm", "torch", "distributed", "dask", "pandas", "polars", "onnx"}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
+import rankwright as rw
+q = rw.make_queries(20, random_state=0)
+print(all(r(measure="map").fit(q).score(q) > 0.2 for r in (rw.AdaRank, rw.Regression, rw.SingleFeature)))
+try:
+    rw.evaluate(q.y, q, "map").to_pandas()
+except ImportError as error:
+    print(error)
+"""
+        assert python(code).splitlines() == [
+            "True",
+            "this needs pandas; install it with: pip install 'rankwright[pandas]'",
+        ]
+
+    def test_a_second_process_compiles_nothing(self, folder):
+        code = f"""
+import importlib, pkgutil, rankwright as rw, rankwright.kernels
+train = rw.read_letor({str(folder / "train.txt")!r})
+model = rw.AdaRank(measure="map", n_rounds=3).fit(train, valid=train)
+rw.evaluate(model, train, "ndcg@10,map,err")
+rw.SingleFeature().fit(train); rw.Regression().fit(train)
+misses = 0
+for info in pkgutil.iter_modules(rankwright.kernels.__path__):
+    for name, value in vars(importlib.import_module("rankwright.kernels." + info.name)).items():
+        if hasattr(value, "stats"):
+            misses += sum(value.stats.cache_misses.values())
+print(misses)
+"""
+        python(code)
+        assert python(code) == "0"
+
+    def test_public_names_exist(self):
+        for name in rw.__all__:
+            assert getattr(rw, name) is not None
+        assert set(rw.__all__) <= set(dir(rw))
+        with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+            _ = rw.nothing
+
+    def test_python_m(self):
+        done = subprocess.run([sys.executable, "-m", "rankwright", "nope"], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (2, "rankwright: No such command 'nope'. (see rankwright --help)\n")

@@ -1,0 +1,132 @@
+"""Models on disk: whole or not at all, and never code."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import numpy as np
+import pytest
+
+import rankwright as rw
+from rankwright.files import write_atomic
+
+
+@pytest.fixture
+def saved(tmp_path):
+    queries = rw.make_queries(20, random_state=0)
+    path = tmp_path / "model.json"
+    rw.save(rw.AdaRank(n_rounds=5).fit(queries, valid=queries), path)
+    return path
+
+
+def test_the_format_is_the_documented_one(saved):
+    content = json.loads(saved.read_text())
+    assert set(content) == {
+        "format", "version", "ranker", "params", "measure", "n_features", "features", "scaling", "scorer", "history",
+    }  # fmt: skip
+    assert (content["format"], content["version"], content["ranker"]) == ("rankwright", 1, "AdaRank")
+    assert content["scorer"]["kind"] == "linear"
+    assert content["params"]["n_rounds"] == 5
+    assert len(content["history"]) == 5
+
+
+def test_cut_in_half(saved):
+    text = saved.read_text()
+    saved.write_text(text[: len(text) // 2])
+    with pytest.raises(rw.InputError, match=r"model\.json:\d+: not a whole JSON file"):
+        rw.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "other"}, "not a Rankwright model"),
+        ({"version": 99}, "model version 99; this release reads version 1"),
+        ({"scorer": {"kind": "pickle"}}, "scorer of kind 'pickle'"),
+        ({"scorer": {"kind": "linear", "coef": "abc", "intercept": 0}}, "damaged model"),
+        ({"scorer": {"kind": "linear", "coef": [[1]], "intercept": 0}}, "damaged model"),
+        ({"scorer": None}, "damaged model"),
+        ({"scaling": {"kind": "magic"}}, "scaling of kind 'magic'"),
+        ({"history": None}, "damaged model"),
+    ],
+)
+def test_damaged(saved, change, message):
+    saved.write_text(json.dumps({**json.loads(saved.read_text()), **change}))
+    with pytest.raises(rw.InputError, match=message):
+        rw.load(saved)
+
+
+def test_lacking_a_part(saved):
+    content = json.loads(saved.read_text())
+    del content["scorer"]
+    saved.write_text(json.dumps(content))
+    with pytest.raises(rw.InputError, match="the model lacks 'scorer'"):
+        rw.load(saved)
+
+
+@pytest.mark.parametrize("content", [b"[1, 2]", b'"text"', b"\x80\x04\x95 pickle", b""])
+def test_something_else(tmp_path, content):
+    (tmp_path / "m").write_bytes(content)
+    with pytest.raises(rw.InputError, match="m"):
+        rw.load(tmp_path / "m")
+
+
+def test_a_model_with_an_unknown_measure_still_predicts(saved):
+    saved.write_text(json.dumps({**json.loads(saved.read_text()), "measure": "someone_elses"}))
+    queries = rw.make_queries(3, random_state=0)
+    model = rw.load(saved)
+    assert model.predict(queries).shape == (queries.n_docs,)
+    with pytest.raises(rw.InputError, match="unknown measure"):
+        model.score(queries)
+
+
+def test_infinite_history_becomes_null(tmp_path):
+    y = [1, 0, 0, 1]
+    queries = rw.Queries.from_arrays(np.array(y)[:, None], y, [1, 1, 2, 2])
+    rw.save(rw.AdaRank().fit(queries), tmp_path / "m.json")
+    assert rw.load(tmp_path / "m.json").history[0]["log_bound"] is None
+
+
+class TestAtomicWriting:
+    def test_a_failure_leaves_the_old_file(self, tmp_path):
+        path = tmp_path / "a.txt"
+        path.write_text("old")
+        with pytest.raises(RuntimeError), write_atomic(path) as file:
+            file.write("half")
+            raise RuntimeError
+        assert path.read_text() == "old"
+        assert os.listdir(tmp_path) == ["a.txt"]  # noqa: PTH208
+
+    def test_permissions_are_the_usual(self, tmp_path):
+        (tmp_path / "usual").touch()
+        with write_atomic(tmp_path / "a.txt") as file:
+            file.write("x")
+        assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == stat.S_IMODE((tmp_path / "usual").stat().st_mode)
+
+    def test_no_folder(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match="there is no folder"), write_atomic(tmp_path / "no" / "a.txt"):
+            pass
+        with pytest.raises(IsADirectoryError, match="is a folder"), write_atomic(tmp_path):
+            pass
+
+    def test_devices_are_written_directly(self):
+        with write_atomic("/dev/null") as file:
+            file.write("x")
+
+
+def test_write_run(tmp_path):
+    queries = rw.Queries.from_arrays(np.zeros((3, 1)), [0, 1, 0], ["b", "a", "b"], docid=["x", "y", "z"])
+    rw.write_run(queries, np.array([0.5, 1.5, 2.0]), tmp_path / "a.run", tag="me")
+    assert (tmp_path / "a.run").read_text() == "b Q0 z 1 1.5 me\nb Q0 x 2 0.5 me\na Q0 y 1 2.0 me\n"
+    with pytest.raises(rw.InputError, match="2 scores; there are 3 documents"):
+        rw.write_run(queries, np.zeros(2), tmp_path / "b.run")
+    with pytest.raises(rw.InputError, match="one word"):
+        rw.write_run(queries, np.zeros(3), tmp_path / "b.run", tag="two words")
+
+
+def test_rank_names_rows_without_ids():
+    queries = rw.Queries.from_arrays([[1.0], [3.0], [2.0]], [0, 1, 0], [5, 6, 5])
+    ranked = rw.SingleFeature(feature=0, sign=1).fit(queries).rank(queries)
+    assert {q: rows.tolist() for q, rows in ranked.items()} == {5: [2, 0], 6: [1]}

@@ -1,0 +1,204 @@
+"""Each ranker against its slow twin and its theory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.conftest import random_queries
+from tests.reference import adarank as reference
+from tests.reference import measures
+
+import rankwright as rw
+from rankwright.scaling import Standard
+
+
+class TestAdaRank:
+    @pytest.mark.parametrize(
+        ("name", "plain"), [("map", measures.average_precision), ("ndcg@3", lambda g: measures.ndcg(g, 3))]
+    )
+    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("scale", ["standard", None])
+    def test_equals_figure_6(self, name, plain, seed, scale):
+        queries = random_queries(np.random.default_rng(seed), most=5)
+        factor = Standard.of(queries).factor if scale else np.ones(queries.n_features)
+        fitted = rw.AdaRank(measure=name, scale=scale, n_rounds=12).fit(queries)
+        twin = list(reference.adarank(queries, plain, 12, factor))
+        assert len(fitted.history_) == len(twin)
+        for record, (feature, alpha, _, _, E) in zip(fitted.history_, twin, strict=True):
+            assert record["feature"] == feature
+            assert record["alpha"] == pytest.approx(alpha)
+            assert record["train"] == pytest.approx(np.mean(E))
+            assert record["loss"] == pytest.approx(np.mean(np.exp(-np.array(E))))
+        best = int(np.argmax([np.mean(E) for *_, E in twin]))
+        assert fitted.coef_ == pytest.approx(twin[best][2])
+
+    @pytest.mark.parametrize("measure", ["map", "ndcg@10", "err", "wta", "mrr"])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_theorem_4_factor_by_factor(self, measure, weighted):
+        """Z_t <= Z_{t-1} exp(-delta_min) sqrt(1 - phi^2), Z_0 = 1 in the mean: the final inequality alone is vacuous."""
+        queries = rw.make_queries(40, n_docs=12, random_state=3)
+        if weighted:
+            weight = np.random.default_rng(0).random(len(queries))
+            queries = rw.Queries(queries.X, queries.y, queries.indptr, queries.qid, weight=weight)
+        history = rw.AdaRank(measure=measure, n_rounds=40).fit(queries).history_
+        assert len(history) > 3
+        z, log_bound = 1.0, 0.0
+        for record in history:
+            factor = np.exp(-record["delta_min"]) * np.sqrt(1 - record["phi"] ** 2)
+            assert record["loss"] <= z * factor * (1 + 1e-9)
+            z, log_bound = record["loss"], log_bound + np.log(factor)
+            assert record["log_bound"] == pytest.approx(log_bound)
+            assert record["train"] >= 1 - record["loss"]
+            assert np.log(1 - record["train"]) <= record["log_bound"] + 1e-9
+
+    def test_is_not_stuck(self):
+        """The figure's own loop chooses one feature for ever."""
+        queries = rw.make_queries(60, random_state=0)
+        history = rw.AdaRank(measure="map").fit(queries).history_
+        assert len({record["feature"] for record in history[:4]}) > 1
+        assert max(record["train"] for record in history) > history[0]["train"] + 0.01
+
+    def test_stops_when_every_feature_was_tried_in_vain(self):
+        queries = rw.make_queries(30, n_features=6, random_state=0)
+        history = rw.AdaRank(measure="map", n_rounds=10_000).fit(queries).history_
+        best = int(np.argmax([record["train"] for record in history]))
+        assert len(history) - 1 - best <= 5  # five of six features vary
+
+    def test_a_perfect_feature_is_the_model(self):
+        queries = random_queries(np.random.default_rng(0))
+        relevant = queries.take([q for q, rows in enumerate(queries) if queries.y[rows].any()])
+        perfect = relevant.with_X(np.column_stack([relevant.X[:, 0], relevant.y]).astype(np.float32))
+        fitted = rw.AdaRank(measure="ndcg@10").fit(perfect)
+        assert fitted.coef_[0] == 0
+        assert fitted.coef_[1] > 0
+        assert fitted.score(perfect) == 1
+        assert len(fitted.history_) == 1
+
+    def test_signed_features(self):
+        queries = rw.make_queries(50, random_state=0)
+        negated = queries.with_X(-queries.X)
+        plain = rw.AdaRank(measure="map").fit(queries)
+        signed = rw.AdaRank(measure="map", signed=True).fit(negated)
+        assert (signed.coef_ < 0).any()
+        assert signed.score(negated) >= plain.score(queries) - 0.02
+        assert rw.AdaRank(measure="map").fit(negated).score(negated) < plain.score(queries) - 0.1
+
+    def test_a_users_measure(self):
+        top = rw.measure(lambda grades: float(grades[0] >= 1), name="first_is_relevant")
+        queries = rw.make_queries(40, random_state=0)
+        fitted = rw.AdaRank(measure=top).fit(queries)
+        assert fitted.score(queries) >= rw.SingleFeature(measure=top).fit(queries).score(queries)
+
+    def test_more_rounds_only_continue(self):
+        queries = rw.make_queries(40, random_state=0)
+        few, many = (rw.AdaRank(n_rounds=n).fit(queries).history_ for n in (5, 30))
+        assert many[:5] == few
+
+    def test_bad_parameters(self):
+        with pytest.raises(rw.InputError, match="n_rounds=0"):
+            rw.AdaRank(n_rounds=0).fit(rw.make_queries(3, random_state=0))
+        with pytest.raises(rw.InputError, match="scale='log'"):
+            rw.AdaRank(scale="log").fit(rw.make_queries(3, random_state=0))
+
+
+class TestRegression:
+    @pytest.mark.parametrize("scale", ["standard", "query", None])
+    @pytest.mark.parametrize("alpha", [0.0, 1e-3, 1.0, 1e3])
+    def test_equals_the_normal_equations(self, scale, alpha):
+        queries = rw.make_queries(40, n_features=5, random_state=0)
+        scaled = queries if scale is None else rw.scale(queries, scale)
+        relevant = queries.y > 0
+        c = np.where(relevant, 1 / relevant.sum(), 1 / (~relevant).sum())
+        Z = np.column_stack([scaled.X.astype(float), np.ones(queries.n_docs)])
+        ridge = np.diag([alpha] * 5 + [0.0])
+        solution = np.linalg.lstsq(Z.T @ (c[:, None] * Z) + ridge, Z.T @ (c * (2**queries.y - 1)), rcond=None)[0]
+        fitted = rw.Regression(alpha=alpha, scale=scale).fit(queries)
+        assert fitted.predict(queries) == pytest.approx(Z @ solution, rel=1e-4, abs=1e-4)
+
+    def test_query_weights(self):
+        queries = rw.make_queries(10, random_state=0)
+        doubled = queries.take([0, 0, *range(1, 10)])
+        weighted = rw.Queries(queries.X, queries.y, queries.indptr, queries.qid, weight=np.array([2.0] + [1.0] * 9))
+        assert rw.Regression(scale=None).fit(weighted).coef_ == pytest.approx(
+            rw.Regression(scale=None).fit(doubled).coef_, rel=1e-6, abs=1e-9
+        )
+
+    def test_bad_alpha(self):
+        for alpha in (-1.0, np.inf, np.nan):
+            with pytest.raises(rw.InputError, match="alpha="):
+                rw.Regression(alpha=alpha).fit(rw.make_queries(3, random_state=0))
+
+
+class TestSingleFeature:
+    def test_finds_the_best_of_all_signed_features(self):
+        queries = random_queries(np.random.default_rng(1), m=20)
+        fitted = rw.SingleFeature(measure="map").fit(queries)
+        best = max(
+            (rw.parse("map").mean(queries, sign * queries.X[:, k].astype(float)), -k, sign)
+            for k in range(queries.n_features)
+            for sign in (1, -1)
+        )
+        assert fitted.score(queries) == best[0]
+
+    def test_a_given_feature_and_sign(self):
+        queries = rw.make_queries(10, random_state=0)
+        assert (
+            rw.SingleFeature(feature=4, sign=-1).fit(queries).predict(queries).tolist() == (-queries.X[:, 4]).tolist()
+        )
+
+    def test_by_name(self):
+        queries = rw.Queries.from_arrays([[1.0, 5.0], [2.0, 4.0]], [0, 1], [1, 1], features=["age", "bm25"])
+        fitted = rw.SingleFeature(feature="bm25").fit(queries)
+        assert fitted.scorer_.index == 1
+        assert fitted.scorer_.sign == -1
+        with pytest.raises(rw.InputError, match="no feature is called 'pagerank'; the names are: age, bm25"):
+            rw.SingleFeature(feature="pagerank").fit(queries)
+
+    def test_bad_parameters(self):
+        queries = rw.make_queries(3, random_state=0)
+        with pytest.raises(rw.InputError, match="from 0 to 19"):
+            rw.SingleFeature(feature=20).fit(queries)
+        with pytest.raises(rw.InputError, match="sign=2"):
+            rw.SingleFeature(sign=2).fit(queries)
+
+
+class TestSelection:
+    def test_takes_the_best_on_validation(self):
+        queries = rw.make_queries(60, random_state=0)
+        train, valid = queries.take(range(40)), queries.take(range(40, 60))
+        alphas = [1e-3, 1.0, 1e3]
+        chosen = rw.select(rw.Regression(), {"alpha": alphas}, train, valid, measure="map")
+        values = [rw.evaluate(rw.Regression(alpha=a).fit(train), valid, "map")["map"] for a in alphas]
+        assert [row["value"] for row in chosen.selection_] == values
+        assert chosen.alpha == alphas[int(np.argmax(values))]
+
+    def test_query_k_fold_never_parts_a_query(self):
+        rng = np.random.default_rng(0)
+        qid = rng.integers(0, 30, 200)
+        for cv in (rw.QueryKFold(4), rw.QueryKFold(4, shuffle=True, random_state=1)):
+            tests = []
+            for train, test in cv.split(np.zeros((200, 1)), qid=qid):
+                assert not set(qid[train]) & set(qid[test])
+                assert sorted([*train, *test]) == list(range(200))
+                tests.extend(test)
+            assert sorted(tests) == list(range(200))
+            assert cv.get_n_splits() == 4
+        with pytest.raises(rw.InputError, match="2 queries cannot make 5 folds"):
+            list(rw.QueryKFold().split(np.zeros((4, 1)), qid=[1, 1, 2, 2]))
+
+
+class TestEvaluate:
+    def test_evaluations(self):
+        queries = rw.make_queries(8, random_state=0)
+        scores = np.random.default_rng(0).normal(size=queries.n_docs)
+        result = rw.evaluate(scores, queries, "ndcg@1, ndcg@10(gain=linear,empty=skip), map")
+        assert result.measures == ("ndcg@1", "ndcg@10(gain=linear,empty=skip)", "map")
+        assert result["MAP"] == result.means["map"] == np.mean(result.per_query["map"])
+        frame = result.to_pandas()
+        assert frame.shape == (8, 3)
+        assert frame.index.tolist() == queries.qid.tolist()
+        assert "map=" in repr(result)
+        with pytest.raises(KeyError, match="was not evaluated"):
+            result["err"]
+        with pytest.raises(rw.InputError, match="no measure"):
+            rw.evaluate(scores, queries, [])
