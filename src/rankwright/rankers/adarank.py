@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwright import progress
 from rankwright.backends import Backend, Shards
@@ -88,62 +89,80 @@ class AdaRank(LinearScoring):
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         if self.n_rounds < 1:
             raise InputError(f"n_rounds={self.n_rounds}; expected at least 1")
-        d = train.n_features
         standard = Standard.of(train)
-        factor = standard.factor if self.scale == "standard" else np.ones(d)
+        factor = standard.factor if self.scale == "standard" else np.ones(train.n_features)
         varies = np.tile(standard.deviation > 0, 2 if self.signed else 1)
-        shards = backend.scatter(train)
-        weak = BestFeature(measure.for_weak(), self.signed).bind(shards, backend)
-        ranked: Shards[_Ranked] = backend.apply(_start, shards, measure.for_training())
+        model = _Boosting(train, measure, self.signed, factor, backend)
         bound_valid = None if valid is None else measure.bind(valid)
 
-        weight = weak.distribution(train.query_weight)
-        coef, best_coef, best = np.zeros(d), np.zeros(d), -np.inf
-        P, before, log_bound, improved = weight, np.zeros(len(train)), 0.0, -np.inf
-        banned = np.zeros(len(varies), dtype=bool)
+        best_coef, best, improved = model.coef.copy(), -np.inf, -np.inf
+        banned = np.zeros_like(varies)
         history: list[dict[str, Any]] = []
         for t in progress.track(range(self.n_rounds), "rounds", self.n_rounds):
-            allowed = varies & ~banned
-            if not allowed.any():
+            chosen, phi = model.choose(varies & ~banned)
+            if phi <= 0.0:  # every feature is banned, or none finds anything
                 break
-            chosen, phi = weak.fit(P, allowed)
-            feature, sign = chosen % d, 1 if chosen < d else -1
-            if phi <= 0.0:  # no feature finds anything: alpha would be 0
-                break
-            perfect = phi >= 1.0 - 1e-12
-            alpha = 1.0 if perfect else 0.5 * np.log((1.0 + phi) / (1.0 - phi))
-            coef[feature] += sign * alpha * factor[feature]  # f_t = f_{t-1} + alpha_t h_t
-            ranked = backend.apply(_rerank, ranked, coef.copy())
-            values = backend.concat(_values, ranked)
-            E = np.nan_to_num(values)  # a skipped query has weight 0
-            # theorem 4: delta_i = E(f_t) - E(f_{t-1}) - alpha_t E(h_t), with E(f_0) = 0
-            delta_min = float((E - before - alpha * weak.values[:, chosen])[weight > 0].min())
-            log_bound += -delta_min + 0.5 * (np.log1p(-(phi**2)) if not perfect else -np.inf)
-            unnormalised = weight * np.exp(-E)
-            record: dict[str, Any] = {
-                "round": t + 1,
-                "feature": feature,
-                "sign": sign,
-                "alpha": alpha,
-                "phi": phi,
-                "loss": float(unnormalised.sum()),
-                "train": weighted_mean(values, train.query_weight),
-                "delta_min": delta_min,
-                "log_bound": log_bound,
-            }
+            record = {"round": t + 1, **model.add(chosen, phi)}
             if valid is not None and bound_valid is not None:
-                found = bound_valid.values(linear_scores(valid.X, coef, 0.0), backend)
+                found = bound_valid.values(linear_scores(valid.X, model.coef, 0.0), backend)
                 record["valid"] = weighted_mean(found, valid.query_weight)
             history.append(record)
-            if record.get("valid", record["train"]) > best:
-                best, best_coef = record.get("valid", record["train"]), coef.copy()
+            value = record.get("valid", record["train"])
+            if value > best:
+                best, best_coef = value, model.coef.copy()
             if record["train"] > improved:
                 improved, banned[:] = record["train"], False
             banned[chosen] = True
-            if perfect:
+            if phi >= _PERFECT:
                 break
-            P, before = unnormalised / unnormalised.sum(), E
         return Outcome(Linear(best_coef), history)
+
+
+_PERFECT = 1.0 - 1e-12
+
+
+class _Boosting:
+    """The state of figure 6: the model f_t as weights of raw features, the distribution P_{t+1}, and E(q_i, f_t)."""
+
+    def __init__(self, train: Queries, measure: Measure, signed: bool, factor: Floats, backend: Backend) -> None:
+        shards = backend.scatter(train)
+        self.backend = backend
+        self.weak = BestFeature(measure.for_weak(), signed).bind(shards, backend)
+        self.ranked: Shards[_Ranked] = backend.apply(_start, shards, measure.for_training())
+        self.query_weight, self.factor = train.query_weight, factor
+        self.weight = self.weak.distribution(train.query_weight)
+        self.coef, self.P = np.zeros(train.n_features), self.weight
+        self.E, self.log_bound = np.zeros(len(train)), 0.0  # E(f_0) = 0
+
+    def choose(self, allowed: NDArray[np.bool_]) -> tuple[int, float]:
+        """The weak ranker h_t with the highest phi(t), and phi(t); 0 if none is allowed."""
+        return self.weak.fit(self.P, allowed) if allowed.any() else (0, 0.0)
+
+    def add(self, chosen: int, phi: float) -> dict[str, Any]:
+        """Add alpha_t h_t to the model, rank again and set P_{t+1}; returns the record of the round."""
+        d = len(self.coef)
+        feature, sign = chosen % d, 1 if chosen < d else -1
+        alpha = 1.0 if phi >= _PERFECT else 0.5 * float(np.log((1.0 + phi) / (1.0 - phi)))
+        self.coef[feature] += sign * alpha * self.factor[feature]
+        self.ranked = self.backend.apply(_rerank, self.ranked, self.coef.copy())
+        values = self.backend.concat(_values, self.ranked)
+        E = np.nan_to_num(values)  # a skipped query has weight 0
+        # theorem 4: delta_i = E(f_t) - E(f_{t-1}) - alpha_t E(h_t)
+        delta = E - self.E - alpha * self.weak.values[:, chosen]
+        delta_min = float(delta[self.weight > 0].min())
+        self.log_bound += -np.inf if phi >= _PERFECT else 0.5 * float(np.log1p(-(phi**2))) - delta_min
+        unnormalised = self.weight * np.exp(-E)
+        self.P, self.E = unnormalised / unnormalised.sum(), E
+        return {
+            "feature": feature,
+            "sign": sign,
+            "alpha": alpha,
+            "phi": phi,
+            "loss": float(unnormalised.sum()),
+            "train": weighted_mean(values, self.query_weight),
+            "delta_min": delta_min,
+            "log_bound": self.log_bound,
+        }
 
 
 class _Ranked(NamedTuple):
@@ -161,15 +180,10 @@ def _start(queries: Queries, measure: Measure) -> _Ranked:
 
 def _rerank(shard: _Ranked, coef: Floats) -> _Ranked:
     """Rank by these weights, starting from the last ranking, with predict's own kernel."""
-    queries, bound, order, values = (
-        shard.queries,
-        shard.bound,
-        shard.order.copy(),
-        np.empty(len(shard.values)),
-    )
+    queries, order, values = shard.queries, shard.order.copy(), np.empty(len(shard.values))
     scores = linear_scores(queries.X, coef, 0.0)
-    sort_rows(scores, bound.tie_keys, queries.indptr, 0, len(queries), order)
-    bound.fill(scores, order, 0, len(queries), values)
+    sort_rows(scores, shard.bound.tie_keys, queries.indptr, 0, len(queries), order)
+    shard.bound.fill(scores, order, 0, len(queries), values)
     return shard._replace(order=order, values=values)
 
 
