@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint bench figures clean
+.PHONY: help demo test test-slow lint bench figures clean-kernels clean
 
 help:            ## what there is
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,9 @@ bench: $(VENV)/bench     ## ratios against peers, measured side by side
 
 figures: $(VENV)/core    ## published figures beside ours (RANKWRIGHT_DATA names the folder of data sets)
 	$(BIN)/python -m benchmarks.figures
+
+clean-kernels:   ## forget compiled kernels
+	find src -name '*.nb[ci]' -delete
 
 clean:           ## remove the environment and every cache
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
