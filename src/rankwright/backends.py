@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import count, islice
 from multiprocessing import parent_process
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -46,6 +47,10 @@ class Backend(Protocol):
         """Yield ``fn(item)`` in the order of the items, few of them in memory at a time."""
         ...
 
+    def each(self, fn: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """All of ``fn(item)`` in the order of the items, with as little ado as possible."""
+        ...
+
     def scatter(self, queries: Queries) -> Shards[Queries]:
         """Cut into shards of whole queries; their number depends on the data only."""
         ...
@@ -63,20 +68,20 @@ class Backend(Protocol):
         ...
 
 
-class _Local:
-    """Scatter, sum and concat of one machine, on top of ``map``."""
+class _Local(ABC):
+    """Scatter, sum and concat of one machine, on top of ``each``."""
 
     __slots__ = ()
 
-    def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        raise NotImplementedError
+    @abstractmethod
+    def each(self, fn: Callable[[T], R], items: Sequence[T]) -> list[R]: ...
 
     def scatter(self, queries: Queries) -> Shards[Queries]:
         return Shards(tuple(queries.shards(n_shards(queries.n_docs))))
 
     def apply(self, fn: Callable[..., R], shards: Shards[Any], *state: Any) -> Shards[R]:
         with _single_threaded_blas():
-            return Shards(tuple(self.map(lambda part: fn(part, *state), shards.parts)))
+            return Shards(tuple(self.each(lambda part: fn(part, *state), shards.parts)))
 
     def sum(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
         first, *rest = self.apply(fn, shards, *state).parts
@@ -100,6 +105,10 @@ class Serial(_Local):
         """Yield ``fn(item)`` for each item."""
         return map(fn, items)
 
+    def each(self, fn: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """All of ``fn(item)``."""
+        return [fn(item) for item in items]
+
 
 @dataclass(frozen=True, slots=True)
 class Threads(_Local):
@@ -117,9 +126,7 @@ class Threads(_Local):
 
     def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``fn(item)`` in order, at most ``2 n`` of them in flight."""
-        if getattr(_inside, "pool", False):  # one level of parallelism: a task of the pool may not wait for it
-            return map(fn, items)
-        return self._map(fn, items)
+        return map(fn, items) if _inside.pool else self._map(fn, items)
 
     def _map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         remaining = iter(items)
@@ -132,6 +139,44 @@ class Threads(_Local):
         finally:
             for future in waiting:
                 future.cancel()
+
+    def each(self, fn: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """All of ``fn(item)``: the calling thread and ``n - 1`` others take the next item until none is left."""
+        helpers = min(self.n, len(items)) - 1
+        if _inside.pool or helpers < 1:
+            return [fn(item) for item in items]
+        done: dict[int, R] = {}
+        errors: dict[int, BaseException] = {}
+        next_item = count()  # next() is atomic
+
+        def work() -> None:
+            while not errors and (i := next(next_item)) < len(items):
+                try:
+                    done[i] = fn(items[i])
+                except BaseException as error:
+                    errors[i] = error
+
+        pool = _pool(self.n, os.getpid())
+        futures = [pool.submit(work) for _ in range(helpers)]
+        _inside.pool = True
+        try:
+            work()
+        finally:
+            _inside.pool = False
+        for future in futures:
+            future.result()
+        if errors:  # items are taken in order, so the first of them all is among these
+            raise errors[min(errors)]
+        return [done[i] for i in range(len(items))]
+
+
+class _Inside(threading.local):
+    """Whether this thread is working for a pool: its own work then runs in place, at one level of parallelism."""
+
+    pool = False
+
+
+_inside = _Inside()
 
 
 def resolve(backend: Backend | None) -> Backend:
@@ -147,9 +192,6 @@ def resolve(backend: Backend | None) -> Backend:
 def n_shards(n_docs: int) -> int:
     """The number of parts a data set is cut into: a function of its size only."""
     return max(1, min(_MOST_SHARDS, n_docs // _DOCS_PER_SHARD))
-
-
-_inside = threading.local()
 
 
 def _enter_pool() -> None:

@@ -99,7 +99,7 @@ def _read_plain(files: list[Path], n_features: int | None, backend: Backend) -> 
         def load(span: tuple[int, int, int]) -> Bytes:
             return _load(handles[span[0]], *span[1:])
 
-        counts = list(backend.map(lambda span: _count_lines(load(span)), spans))
+        counts = backend.each(lambda span: _count_lines(load(span)), spans)
         places = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         width = n_features or _guess_width(handles[0])
         while True:

@@ -52,6 +52,53 @@ def ranked_values(
 
 
 @kernel
+def _sort_gains(gains: Floats, levels: Floats, counts: Ints, n_levels: int, out: Floats) -> int:
+    """Write the gains in descending order, and return the number of levels.
+
+    ``levels`` holds the different gains seen so far in any query, descending, and each gain is counted at its level; more
+    different ones than there is room for are sorted.
+    """
+    counts[:] = 0
+    for g in gains:
+        j = 0
+        for i in range(n_levels):
+            j += levels[i] > g
+        if j == n_levels or levels[j] != g:
+            if n_levels == len(levels):
+                out[: len(gains)] = np.sort(gains)[::-1]
+                return n_levels
+            for i in range(n_levels, j, -1):
+                levels[i], counts[i] = levels[i - 1], counts[i - 1]
+            levels[j], counts[j] = g, 0
+            n_levels += 1
+        counts[j] += 1
+    at = 0
+    for j in range(n_levels):
+        for _ in range(counts[j]):
+            out[at] = levels[j]
+            at += 1
+    return n_levels
+
+
+@kernel
+def ideal_values(gain: Floats, discount: Floats, u: float, v: float, indptr: Ints) -> Floats:
+    """The sum (without scale and base) of every query ranked by descending gain."""
+    m, longest, n_levels = len(indptr) - 1, 0, 0
+    for q in range(m):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    ranked, levels, counts = np.empty(longest), np.empty(16), np.empty(16, np.int64)
+    out = np.empty(m)
+    for q in range(m):
+        n_levels = _sort_gains(gain[indptr[q] : indptr[q + 1]], levels, counts, n_levels, ranked)
+        total, lead = 0.0, 1.0
+        for r in range(min(indptr[q + 1] - indptr[q], len(discount))):
+            total += ranked[r] * discount[r] * lead
+            lead += ranked[r] * (u + v * lead)
+        out[q] = total
+    return out
+
+
+@kernel
 def _survival(gains: Floats, n: int, depth: int, out: Floats) -> None:
     """For j = 0 to depth, the mean over all j-subsets of n gains of the product of (1 - g), into ``out``.
 

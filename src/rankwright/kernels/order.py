@@ -13,6 +13,7 @@ Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
 
 _RUN = 16
+_SHORT = 256
 
 
 @kernel
@@ -54,6 +55,24 @@ def merge_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -
 
 
 @kernel
+def count_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -> None:
+    """As ``merge_sort``, by counting for every item those before it: n^2 comparisons, but many at a time.
+
+    On short lists without order this is several times faster than sorting.
+    """
+    for i in range(n):
+        keys2[i], items2[i] = keys[i], items[i]
+    for i in range(n):
+        key, rank = keys2[i], 0
+        for j in range(n):
+            rank += keys2[j] > key
+        equal = 0
+        for j in range(i):
+            equal += keys2[j] == key
+        keys[rank + equal], items[rank + equal] = key, items2[i]
+
+
+@kernel
 def sort_rows(scores: Floats, tie: Floats, indptr: Ints, start: int, stop: int, order: Ints) -> None:
     """Sort the rows of queries ``start`` to ``stop`` by descending score, then ascending ``tie``, then row.
 
@@ -69,7 +88,13 @@ def sort_rows(scores: Floats, tie: Floats, indptr: Ints, start: int, stop: int, 
         items = order[a : a + n]
         for i in range(n):
             keys[i] = scores[items[i]]
-        merge_sort(keys, items, keys2, items2, n)
+        ascents = 0
+        for i in range(1, n):
+            ascents += keys[i - 1] < keys[i]
+        if n <= _SHORT and ascents > n // 8:
+            count_sort(keys, items, keys2, items2, n)
+        elif ascents > 0:
+            merge_sort(keys, items, keys2, items2, n)
         low = 0
         while low < n:
             high = low + 1

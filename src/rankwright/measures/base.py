@@ -101,8 +101,7 @@ def _fill_rows(bounds: list[BoundMeasure], scores: Floats, backend: Backend, row
         for bound, out in zip(bounds, rows, strict=True):
             bound.fill(keys, order, *part, out)
 
-    for _ in backend.map(work, query_ranges(indptr, n_shards(len(keys)))):
-        pass
+    backend.each(work, query_ranges(indptr, n_shards(len(keys))))
 
 
 def weighted_mean(values: Floats, weight: Floats) -> float:

@@ -12,8 +12,14 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from rankwright.data import Floats, InputError, Ints, Queries
-from rankwright.kernels.measures import averaged_values, leads, ranked_values, swap_adjacent, swap_deltas
-from rankwright.kernels.order import sort_rows
+from rankwright.kernels.measures import (
+    averaged_values,
+    ideal_values,
+    leads,
+    ranked_values,
+    swap_adjacent,
+    swap_deltas,
+)
 from rankwright.measures.base import BoundMeasure, Measure
 from rankwright.measures.dialects import DIALECTS
 
@@ -120,10 +126,9 @@ class TableMeasure(Measure):
         self._check_grades(queries.y)
         definition = DEFINITIONS[self.name]
         depth = int(queries.sizes.max()) if self.k is None else self.k
-        view = _View(queries, definition.gains(self, queries), definition.discounts(self, depth))
-        best = _best(view, definition)
-        found = best > 0
-        norm = definition.norm(self, view, best)
+        gain, discount = definition.gains(self, queries), definition.discounts(self, depth)
+        found = np.maximum.reduceat(gain, queries.indptr[:-1]) > 0
+        norm = definition.norm(self, _View(queries.indptr, gain, discount, definition))
         scale = np.divide(1.0, norm, out=np.zeros(len(queries)), where=found)
         base = np.where(found, 0.0, {"0": 0.0, "1": 1.0, "skip": np.nan}[self.empty])
         if self.k is not None and self.short == "zero":
@@ -131,7 +136,7 @@ class TableMeasure(Measure):
             scale[too_short], base[too_short] = 0.0, 0.0
         if self.k is not None and self.short == "list":
             scale *= self.k / np.minimum(self.k, queries.sizes)
-        arrays = MeasureArrays(view.gain, view.discount, scale, base, definition.u, definition.v)
+        arrays = MeasureArrays(gain, discount, scale, base, definition.u, definition.v)
         return BoundTable(queries.indptr, self.ties, _tie_keys(self.ties, queries), arrays)
 
     def _check_grades(self, y: Floats) -> None:
@@ -220,14 +225,10 @@ class Walk:
 class _View(NamedTuple):
     """What a norm may look at."""
 
-    queries: Queries
+    indptr: Ints
     gain: Floats
     discount: Floats
-
-    @property
-    def relevant(self) -> Floats:
-        """The number of documents with a gain, by query."""
-        return np.add.reduceat(self.gain > 0, self.queries.indptr[:-1], dtype=np.float64)
+    definition: Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +244,7 @@ class Definition:
     discounts : callable
         (measure, depth) -> a discount per rank.
     norm : callable
-        (measure, view, best) -> what each query's sum is divided by; ``best`` is the sum of the ideal ranking.
+        (measure, view) -> what each query's sum is divided by.
     options : tuple of str
         The options that mean something to it.
     u, v : float
@@ -259,7 +260,7 @@ class Definition:
     title: str
     gains: Callable[[TableMeasure, Queries], Floats]
     discounts: Callable[[TableMeasure, int], Floats]
-    norm: Callable[[TableMeasure, _View, Floats], Floats | float]
+    norm: Callable[[TableMeasure, _View], Floats | float]
     options: tuple[str, ...]
     u: float = 0.0
     v: float = 0.0
@@ -313,22 +314,22 @@ def _flat(measure: TableMeasure, depth: int) -> Floats:
     return np.ones(depth)
 
 
-def _one(measure: TableMeasure, view: _View, best: Floats) -> float:
+def _one(measure: TableMeasure, view: _View) -> float:
     return 1.0
 
 
-def _ideal(measure: TableMeasure, view: _View, best: Floats) -> Floats:
-    return best
+def _ideal(measure: TableMeasure, view: _View) -> Floats:
+    return ideal_values(view.gain, view.discount, view.definition.u, view.definition.v, view.indptr)
 
 
-def _all_relevant(measure: TableMeasure, view: _View, best: Floats) -> Floats:
-    if measure.norm == "min" and measure.k is not None:
-        return np.minimum(view.relevant, measure.k)
-    return view.relevant
+def _all_relevant(measure: TableMeasure, view: _View) -> Floats:
+    relevant: Floats = np.add.reduceat(view.gain, view.indptr[:-1])  # gains are 0 or 1
+    return np.minimum(relevant, measure.k) if measure.norm == "min" and measure.k is not None else relevant
 
 
-def _cut_off(measure: TableMeasure, view: _View, best: Floats) -> Floats:
-    return view.queries.sizes.astype(np.float64) if measure.k is None else np.full(len(view.queries), float(measure.k))
+def _cut_off(measure: TableMeasure, view: _View) -> Floats:
+    sizes = np.diff(view.indptr).astype(np.float64)
+    return sizes if measure.k is None else np.full(len(sizes), float(measure.k))
 
 
 _ALWAYS = ("empty", "ties")
@@ -384,28 +385,6 @@ DEFINITIONS: Mapping[str, Definition] = {
     ),
     "rbp": Definition("rank-biased precision", _binary, _geometric, _one, ("p", "rel", *_ALWAYS)),
 }
-
-
-def _best(view: _View, definition: Definition) -> Floats:
-    """The sum of the ideal ranking of each query."""
-    queries, best = view.queries, np.empty(len(view.queries))
-    order = np.arange(queries.n_docs)
-    nothing = np.zeros(len(best))
-    sort_rows(view.gain, view.gain, queries.indptr, 0, len(best), order)
-    ranked_values(
-        order,
-        view.gain,
-        view.discount,
-        nothing + 1.0,
-        nothing,
-        definition.u,
-        definition.v,
-        queries.indptr,
-        0,
-        len(best),
-        best,
-    )
-    return best
 
 
 def _tie_keys(ties: str, queries: Queries) -> Floats:

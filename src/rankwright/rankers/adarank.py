@@ -144,8 +144,7 @@ class _Boosting:
         feature, sign = chosen % d, 1 if chosen < d else -1
         alpha = 1.0 if phi >= _PERFECT else 0.5 * float(np.log((1.0 + phi) / (1.0 - phi)))
         self.coef[feature] += sign * alpha * self.factor[feature]
-        self.ranked = self.backend.apply(_rerank, self.ranked, self.coef.copy())
-        values = self.backend.concat(_values, self.ranked)
+        values = self.backend.concat(_ranked_values, self.ranked, self.coef.copy())
         E = np.nan_to_num(values)  # a skipped query has weight 0
         # theorem 4: delta_i = E(f_t) - E(f_{t-1}) - alpha_t E(h_t)
         delta = E - self.E - alpha * self.weak.values[:, chosen]
@@ -166,26 +165,24 @@ class _Boosting:
 
 
 class _Ranked(NamedTuple):
-    """A shard with its current ranking."""
+    """A shard with its last ranking, from which the next is quickly found."""
 
     queries: Queries
     bound: BoundMeasure
     order: Ints
-    values: Floats
 
 
 def _start(queries: Queries, measure: Measure) -> _Ranked:
-    return _Ranked(queries, measure.bind(queries), np.arange(queries.n_docs), np.zeros(len(queries)))
+    return _Ranked(queries, measure.bind(queries), np.arange(queries.n_docs))
 
 
-def _rerank(shard: _Ranked, coef: Floats) -> _Ranked:
-    """Rank by these weights, starting from the last ranking, with predict's own kernel."""
-    queries, order, values = shard.queries, shard.order.copy(), np.empty(len(shard.values))
+def _ranked_values(shard: _Ranked, coef: Floats) -> Floats:
+    """The measure of each query ranked by these weights, with predict's own kernel.
+
+    ``order`` is sorted in place: whatever order it starts from, the result is the same.
+    """
+    queries, values = shard.queries, np.empty(len(shard.queries))
     scores = linear_scores(queries.X, coef, 0.0)
-    sort_rows(scores, shard.bound.tie_keys, queries.indptr, 0, len(queries), order)
-    shard.bound.fill(scores, order, 0, len(queries), values)
-    return shard._replace(order=order, values=values)
-
-
-def _values(shard: _Ranked) -> Floats:
-    return shard.values
+    sort_rows(scores, shard.bound.tie_keys, queries.indptr, 0, len(queries), shard.order)
+    shard.bound.fill(scores, shard.order, 0, len(queries), values)
+    return values
