@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import random
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -269,3 +270,22 @@ class TestFolds:
         (tmp_path / "Fold1" / "train.txt").touch()
         with pytest.raises(rw.InputError, match=r"Fold1: no vali\.txt"):
             rw.read_folds(tmp_path)
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_memory_stays_near_the_size_of_the_result(tmp_path, compress):
+    line = b"1 qid:%d " + b" ".join(b"%d:%f" % (i, i / 7) for i in range(1, 101)) + b"\n"
+    text = b"".join(line % (i // 50) for i in range(60_000))
+    path = tmp_path / "a.txt"
+    path.write_bytes(gzip.compress(text, 1) if compress else text)
+    del text
+    (tmp_path / "small.txt").write_bytes(line % 1)
+    rw.read_letor(tmp_path / "small.txt")  # loads the kernels
+    tracemalloc.start()
+    try:
+        queries = rw.read_letor(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert queries.X.nbytes == 60_000 * 100 * 4
+    assert peak < 2.5 * (queries.X.nbytes + queries.y.nbytes)

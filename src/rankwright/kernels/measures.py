@@ -55,8 +55,8 @@ def ranked_values(
 def _sort_gains(gains: Floats, levels: Floats, counts: Ints, n_levels: int, out: Floats) -> int:
     """Write the gains in descending order, and return the number of levels.
 
-    ``levels`` holds the different gains seen so far in any query, descending, and each gain is counted at its level; more
-    different ones than there is room for are sorted.
+    ``levels`` holds the different gains seen so far in any query, descending, and each gain is counted at its level;
+    more different ones than there is room for are sorted.
     """
     counts[:] = 0
     for g in gains:
