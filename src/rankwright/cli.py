@@ -68,6 +68,12 @@ def _fail(message: str, status: int) -> int:
     return status
 
 
+def _print_json(value: Any) -> None:
+    from rankwright.models import plain
+
+    print(json.dumps(plain(value), allow_nan=False))
+
+
 @contextmanager
 def _progress_bar() -> Iterator[None]:
     """Show a bar for the work inside, on a terminal only."""
@@ -125,7 +131,7 @@ def fit(
         report["valid"] = fitted.score(valid_queries)
     report |= {"rounds": len(fitted.history_), "seconds": round(seconds, 3)}
     if as_json:
-        print(json.dumps(report))
+        _print_json(report)
         return
     parts = [f"{part} {report[part]:.4f}" for part in ("train", "valid") if part in report]
     print(f"{report['ranker']}: {report['measure']} {', '.join(parts)}; {report['rounds']} rounds, {seconds:.1f} s")
@@ -192,7 +198,7 @@ def evaluate(
     if per_query is not None:
         _write_per_query(per_query, result)
     if as_json:
-        print(json.dumps({"queries": len(queries), "documents": queries.n_docs, "means": result.means}))
+        _print_json({"queries": len(queries), "documents": queries.n_docs, "means": result.means})
         return
     width = max(len(name) for name in result.measures)
     for name, value in result.means.items():
@@ -210,7 +216,7 @@ def rankers(as_json: JsonOption = False) -> None:
         summary = (ranker.__doc__ or "").strip().splitlines()[0]
         rows.append({"name": ranker.__name__.lower(), "summary": summary, "parameters": _parameters(ranker)})
     if as_json:
-        print(json.dumps(rows, default=str))
+        _print_json(rows)
         return
     for row in rows:
         print(f"{row['name']}\n  {row['summary']}")
@@ -229,7 +235,7 @@ def measures(as_json: JsonOption = False) -> None:
     dialects = {name: {m: not isinstance(e, str) for m, e in d.measures.items()} for name, d in DIALECTS.items()}
     if as_json:
         known = {name: [m for m, defined in table.items() if defined] for name, table in dialects.items()}
-        print(json.dumps({"measures": rows, "dialects": known}))
+        _print_json({"measures": rows, "dialects": known})
         return
     for row in rows:
         names = ", ".join(dict.fromkeys(str(name) for name in (row["name"], row["cut"]) if name))

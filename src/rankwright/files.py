@@ -16,21 +16,28 @@ StrPath = str | os.PathLike[str]
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
 
-def is_compressed(path: StrPath) -> bool:
-    """Whether the file begins like gzip or xz, whatever it is called."""
-    with Path(path).open("rb") as file:
-        return file.read(6).startswith((_GZIP, _XZ))
+def is_plain(path: StrPath) -> bool:
+    """Whether this is a regular file whose bytes are what they are: not a pipe, and not gzip or xz by content."""
+    path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        return False
+    with path.open("rb") as file:
+        return not file.read(6).startswith((_GZIP, _XZ))
 
 
-def open_binary(path: StrPath) -> BinaryIO:
-    """Open a file for reading bytes; gzip and xz are recognised by content."""
+@contextmanager
+def open_binary(path: StrPath) -> Iterator[BinaryIO]:
+    """Open a file or a pipe for reading bytes; gzip and xz are recognised by content."""
     with Path(path).open("rb") as file:
-        head = file.read(6)
-    if head.startswith(_GZIP):
-        return cast(BinaryIO, gzip.open(path, "rb"))
-    if head.startswith(_XZ):
-        return cast(BinaryIO, lzma.open(path, "rb"))
-    return Path(path).open("rb")
+        head = file.peek(6)
+        if head.startswith(_GZIP):
+            with gzip.open(file, "rb") as unzipped:
+                yield cast(BinaryIO, unzipped)
+        elif head.startswith(_XZ):
+            with lzma.open(file, "rb") as unpacked:
+                yield cast(BinaryIO, unpacked)
+        else:
+            yield file
 
 
 @contextmanager

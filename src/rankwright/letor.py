@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rankwright import progress
 from rankwright.backends import Backend, resolve
 from rankwright.data import Floats, InputError, Ints, Queries, group_runs
-from rankwright.files import StrPath, is_compressed, open_binary, write_atomic
+from rankwright.files import StrPath, is_plain, open_binary, write_atomic
 from rankwright.kernels import text as kernel
 
 BLOCK = 1 << 22
@@ -64,7 +64,7 @@ def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend 
     if not paths:
         raise InputError("read_letor needs at least one file")
     files = [Path(path) for path in paths]
-    read = _read_streams if any(is_compressed(file) for file in files) else _read_plain
+    read = _read_plain if all(is_plain(file) for file in files) else _read_streams
     parts, X, y = read(files, n_features, resolve(backend))
     empty = [str(file) for i, file in enumerate(files) if not any(part.file == i and part.rows for part in parts)]
     if empty:

@@ -153,19 +153,22 @@ def load(path: StrPath) -> Model:
         features, scaling = content["features"], content["scaling"]
         if scaling is not None and scaling.get("kind") != "query":
             raise InputError(f"scaling of kind {scaling.get('kind')!r}; expected 'query'")
+        scorer, n_features = scorer_from_json(content["scorer"]), int(content["n_features"])
+        if not scorer.takes(n_features):
+            raise InputError(f"the scorer does not fit {n_features} features")
         return Model(
             str(content["ranker"]),
             dict(content["params"]),
             str(content["measure"]),
-            scorer_from_json(content["scorer"]),
-            int(content["n_features"]),
+            scorer,
+            n_features,
             None if features is None else tuple(str(name) for name in features),
             None if scaling is None else PerQuery(),
             list(content["history"]),
         )
     except KeyError as error:
         raise InputError(f"{path}: the model lacks {error}") from None
-    except (InputError, TypeError, ValueError, AttributeError) as error:
+    except (InputError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InputError(f"{path}: damaged model: {error}") from None
 
 

@@ -21,6 +21,10 @@ class Scorer(Protocol):
         """A float64 score per row, which depends on that row alone."""
         ...
 
+    def takes(self, n_features: int) -> bool:
+        """Whether it can score documents with this many features."""
+        ...
+
     def to_json(self) -> dict[str, Any]:
         """The scorer as JSON values, without its kind."""
         ...
@@ -42,6 +46,10 @@ class Linear:
         """The weighted sums."""
         return linear_scores(X, self.coef, self.intercept)
 
+    def takes(self, n_features: int) -> bool:
+        """Whether there is a weight for each feature."""
+        return len(self.coef) == n_features
+
     def to_json(self) -> dict[str, Any]:
         """Weights and intercept."""
         return {"coef": self.coef.tolist(), "intercept": self.intercept}
@@ -50,7 +58,7 @@ class Linear:
     def from_json(cls, values: Mapping[str, Any]) -> Linear:
         """Read what ``to_json`` wrote."""
         coef = np.array(values["coef"], dtype=np.float64)
-        if coef.ndim != 1:
+        if coef.ndim != 1 or not np.isfinite(coef).all():
             raise ValueError("coef is not a list of numbers")
         return cls(coef, float(values["intercept"]))
 
@@ -70,6 +78,10 @@ class Feature:
     def __call__(self, X: Floats) -> Floats:
         """The feature's values times the sign."""
         return self.sign * X[:, self.index].astype(np.float64)
+
+    def takes(self, n_features: int) -> bool:
+        """Whether there is such a feature."""
+        return 0 <= self.index < n_features
 
     def to_json(self) -> dict[str, Any]:
         """Index and sign."""

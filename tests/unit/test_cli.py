@@ -105,6 +105,21 @@ class TestTheWholeJob:
         assert len(rows) == 13
         assert f"{np.mean([float(row[1]) for row in rows[1:]]):.4f}" in out
 
+    def test_json_has_no_nan(self, capsys, tmp_path):
+        (tmp_path / "none.txt").write_text("0 qid:1 1:1\n0 qid:1 1:2\n")
+        (tmp_path / "s").write_text("1\n2\n")
+        options = [
+            "--data",
+            tmp_path / "none.txt",
+            "--scores",
+            tmp_path / "s",
+            "--measures",
+            "map(empty=skip)",
+            "--json",
+        ]
+        _, out, _ = run(capsys, "evaluate", *options)
+        assert json.loads(out, parse_constant=pytest.fail)["means"] == {"map(empty=skip)": None}
+
     def test_lists(self, capsys):
         _, out, _ = run(capsys, "rankers")
         assert "adarank\n  Boosting" in out

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import os
 import random
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -178,6 +180,18 @@ def test_the_line_is_counted_in_its_own_file(tmp_path):
     (tmp_path / "b.txt").write_text("0 qid:1 1:1\n\noops\n")
     with pytest.raises(rw.InputError, match=r"b\.txt:3: found 'oops'"):
         rw.read_letor(tmp_path / "a.txt", tmp_path / "b.txt")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("compress", [False, True])
+def test_pipes(tmp_path, compress):
+    text = b"".join(b"%d qid:%d 1:%d\n" % (i % 3, i // 10, i) for i in range(3000))
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(gzip.compress(text) if compress else text,))
+    writer.start()
+    queries = rw.read_letor(tmp_path / "pipe")
+    writer.join()
+    assert queries.X.ravel().tolist() == list(range(3000))
 
 
 class TestBadFiles:
