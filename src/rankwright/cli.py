@@ -248,11 +248,21 @@ def measures(as_json: JsonOption = False) -> None:
 @app.command()
 def demo(out: Annotated[Path, typer.Option(help="The folder to fill.")] = Path("rankwright-demo")) -> None:
     """The whole job on built-in data: train, select, compare, save."""
+    import shutil
+
     from rankwright.demo import run_demo
 
     with _progress_bar():
         table = run_demo(out)
     print(table)
+    command = "rankwright" if shutil.which("rankwright") else _as_called()
+    print(f"Try: {command} evaluate --data {out / 'test.txt'} --model {out / 'adarank.json'}")
+
+
+def _as_called() -> str:
+    """The command as the user called it, for one that is not on the path."""
+    called = Path(sys.argv[0])
+    return str(called) if called.name == "rankwright" else f"{sys.executable} -m rankwright"
 
 
 def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ranker:

@@ -46,11 +46,9 @@ def run_demo(folder: Path) -> str:
     with write_atomic(folder / "comparison.txt") as file:
         file.write(table + "\n")
     sizes = f"{len(train)} training, {len(valid)} validation and {len(test)} test queries"
-    example = f"rankwright evaluate --data {folder / 'test.txt'} --model {folder / 'adarank.json'}"
     return (
         f"Synthetic data: {sizes}, {queries.n_features} features. Test results:\n\n{table}\n\n"
-        f"Data, models (*.json), TREC runs (*.run) and this table are in {folder}{'/' if folder.name else ''}\n"
-        f"Try: {example}"
+        f"Data, models (*.json), TREC runs (*.run) and this table are in {folder}{'/' if folder.name else ''}"
     )
 
 

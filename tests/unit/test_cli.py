@@ -135,9 +135,10 @@ class TestTheWholeJob:
     def test_demo(self, capsys, tmp_path):
         status, out, err = run(capsys, "demo", "--out", tmp_path / "demo")
         assert (status, err) == (0, "")
-        for name in ("SingleFeature", "Regression", "AdaRank", "rankwright evaluate --data"):
+        for name in ("SingleFeature", "Regression", "AdaRank", " evaluate --data"):
             assert name in out
-        suggested = out.splitlines()[-1].removeprefix("Try: rankwright ").split()
+        suggested = out.splitlines()[-1].split()
+        suggested = suggested[suggested.index("evaluate") :]
         status, out, _ = run(capsys, *suggested)
         assert status == 0
         table = (tmp_path / "demo" / "comparison.txt").read_text()
@@ -210,8 +211,11 @@ class TestMistakes:
         assert "Permission denied" in err
 
     def test_our_own_errors_are_not_hidden(self, capsys, monkeypatch):
-        monkeypatch.setattr("rankwright.rankers.RANKERS", (None,))
-        with pytest.raises(IndexError):
+        def broken(ranker):
+            raise RuntimeError("a bug")
+
+        monkeypatch.setattr(cli, "_parameters", broken)
+        with pytest.raises(RuntimeError, match="a bug"):
             cli.run(["rankers"])
 
     def test_progress_goes_to_a_terminal_only(self, folder, capsys, monkeypatch, tmp_path):
