@@ -17,8 +17,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from rankwright.backends import Serial as Serial
     from rankwright.backends import Threads as Threads
-    from rankwright.data import InputError as InputError
     from rankwright.data import Queries as Queries
+    from rankwright.errors import InputError as InputError
     from rankwright.evaluation import Evaluations as Evaluations
     from rankwright.evaluation import evaluate as evaluate
     from rankwright.folds import read_folds as read_folds
@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 # Where each public name lives: nothing is imported before it is used, so `import rankwright` is free.
 _HOME = {
     "backends": ("Serial", "Threads"),
-    "data": ("InputError", "Queries"),
+    "data": ("Queries",),
+    "errors": ("InputError",),
     "evaluation": ("Evaluations", "evaluate"),
     "folds": ("read_folds",),
     "letor": ("read_letor", "write_letor"),

@@ -22,7 +22,8 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from rankwright.data import InputError, Queries
+from rankwright.data import Queries
+from rankwright.errors import InputError
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -58,7 +58,7 @@ def _explain(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}"
-    from rankwright.data import InputError
+    from rankwright.errors import InputError
 
     return str(error) if isinstance(error, InputError) else None
 
@@ -146,7 +146,7 @@ def predict(
     run: Annotated[Path | None, typer.Option(help="Where to write a TREC run.")] = None,
 ) -> None:
     """Score documents with a model."""
-    from rankwright.data import InputError
+    from rankwright.errors import InputError
     from rankwright.files import check_writable, write_atomic
     from rankwright.models import load
     from rankwright.trec import write_run
@@ -177,7 +177,7 @@ def evaluate(
 ) -> None:
     """Evaluate a model, or any tool's scores, on judged documents."""
     from rankwright import evaluation
-    from rankwright.data import InputError
+    from rankwright.errors import InputError
     from rankwright.files import check_writable
     from rankwright.letor import read_letor
     from rankwright.measures import parse, split
@@ -267,7 +267,7 @@ def _as_called() -> str:
 
 def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ranker:
     """Build the ranker that the options describe."""
-    from rankwright.data import InputError
+    from rankwright.errors import InputError
     from rankwright.measures import parse
     from rankwright.rankers import find_ranker
 
@@ -293,7 +293,7 @@ def _parameters(ranker: type[Ranker]) -> dict[str, Any]:
 
 def _read_value(key: str, text: str, default: Any) -> Any:
     """A parameter's value from text, of the kind its default is of."""
-    from rankwright.data import InputError
+    from rankwright.errors import InputError
 
     if text.lower() in ("none", "null"):
         return None
@@ -320,7 +320,7 @@ def _read_scores(path: Path, queries: Queries) -> Floats:
     """Read one score per line in the order of the data file."""
     import numpy as np
 
-    from rankwright.data import InputError
+    from rankwright.errors import InputError
     from rankwright.files import open_binary
 
     with open_binary(path) as file:

@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwright.errors import InputError
+
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
-
-
-class InputError(ValueError):
-    """Bad input: the message says what was found, what was expected and where."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwright._optional import require
 from rankwright.backends import Backend
-from rankwright.data import Floats, InputError, Queries
+from rankwright.data import Floats, Queries
+from rankwright.errors import InputError
 from rankwright.measures import Measure, bound_values, parse, split, weighted_mean
 from rankwright.models import Fitted
 

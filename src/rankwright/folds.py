@@ -10,7 +10,8 @@ from typing import NamedTuple, overload
 import numpy as np
 
 from rankwright.backends import Backend
-from rankwright.data import InputError, Queries
+from rankwright.data import Queries
+from rankwright.errors import InputError
 from rankwright.files import StrPath
 from rankwright.letor import read_letor
 

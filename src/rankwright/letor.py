@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from rankwright import progress
 from rankwright.backends import Backend, resolve
-from rankwright.data import Floats, InputError, Ints, Queries, group_runs
+from rankwright.data import Floats, Ints, Queries, group_runs
+from rankwright.errors import InputError
 from rankwright.files import StrPath, is_plain, open_binary, write_atomic
 from rankwright.kernels import text as kernel
 

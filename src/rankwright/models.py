@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwright.data import Floats, InputError, Queries, as_matrix
+from rankwright.data import Floats, Queries, as_matrix
+from rankwright.errors import InputError
 from rankwright.files import StrPath, write_atomic
 from rankwright.measures import parse
 from rankwright.scaling import PerQuery

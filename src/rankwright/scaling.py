@@ -7,7 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from rankwright.data import Floats, InputError, Queries
+from rankwright.data import Floats, Queries
+from rankwright.errors import InputError
 from rankwright.scorers import Linear
 
 KINDS = ("standard", "query")

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from rankwright.data import Floats, InputError
+from rankwright.data import Floats
+from rankwright.errors import InputError
 from rankwright.kernels.linear import linear_scores
 
 

@@ -12,7 +12,8 @@ from sklearn.model_selection import BaseCrossValidator, ParameterGrid
 from sklearn.utils import check_random_state
 
 from rankwright import progress
-from rankwright.data import InputError, Ints, Queries
+from rankwright.data import Ints, Queries
+from rankwright.errors import InputError
 from rankwright.measures import Measure, parse, weighted_mean
 from rankwright.rankers import Ranker
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.data import Floats, InputError, Queries
+from rankwright.data import Floats, Queries
+from rankwright.errors import InputError
 from rankwright.files import StrPath, write_atomic
 
 

@@ -6,10 +6,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.integer[Any]]
 F = TypeVar("F", bound=Callable[..., Any])
 
 

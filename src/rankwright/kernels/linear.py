@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwright.kernels.jit import kernel
-
-Floats = NDArray[np.floating[Any]]
+from rankwright.kernels.jit import Floats, kernel
 
 
 @kernel

@@ -13,15 +13,9 @@ A change of the measure when two documents swap places follows from the recurren
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwright.kernels.jit import kernel
-
-Floats = NDArray[np.floating[Any]]
-Ints = NDArray[np.integer[Any]]
+from rankwright.kernels.jit import Floats, Ints, kernel
 
 
 @kernel

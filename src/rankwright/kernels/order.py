@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwright.kernels.jit import kernel
-
-Floats = NDArray[np.floating[Any]]
-Ints = NDArray[np.integer[Any]]
+from rankwright.kernels.jit import Floats, Ints, kernel
 
 _RUN = 16
 _SHORT = 256

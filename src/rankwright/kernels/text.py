@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.kernels.jit import kernel, load_byte, load_word, trailing_zeros
+from rankwright.kernels.jit import Floats, Ints, kernel, load_byte, load_word, trailing_zeros
 
-Floats = NDArray[np.floating[Any]]
-Ints = NDArray[np.integer[Any]]
 Bytes = NDArray[np.uint8]
 
 # What parse_block may stop at; letor.py turns each into a sentence.

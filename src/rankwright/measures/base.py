@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from rankwright.backends import Backend, n_shards, resolve
-from rankwright.data import Floats, InputError, Ints, Queries, query_ranges
+from rankwright.data import Floats, Ints, Queries, query_ranges
+from rankwright.errors import InputError
 from rankwright.kernels.order import sort_rows
 
 

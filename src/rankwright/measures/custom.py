@@ -8,7 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from rankwright.data import Floats, InputError, Ints, Queries
+from rankwright.data import Floats, Ints, Queries
+from rankwright.errors import InputError
 from rankwright.measures.base import BoundMeasure, Measure
 
 Judge = Callable[[Floats], float]

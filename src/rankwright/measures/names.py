@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from difflib import get_close_matches
 from functools import partial
 
-from rankwright.data import InputError
+from rankwright.errors import InputError, suggest
 from rankwright.measures.base import Measure
 from rankwright.measures.custom import CustomMeasure, Judge
 from rankwright.measures.table import DEFINITIONS, TableMeasure
@@ -51,7 +50,7 @@ def parse(text: str | Measure) -> Measure:
         raise InputError(f"cannot read the measure {text!r}; expected a name such as ndcg@10 or map(rel=2)")
     head, k1, arguments, k2 = match.groups()
     if head.lower() not in _KNOWN:
-        raise InputError(f"unknown measure {text!r}; {_suggest(head.lower())}")
+        raise InputError(f"unknown measure {text!r}; {suggest(head.lower(), [*_KNOWN, *_custom])}")
     if k1 and k2:
         raise InputError(f"the measure {text!r} has two cut-offs")
     cut = k1 or k2
@@ -101,8 +100,3 @@ def _read_options(text: str, arguments: str) -> dict[str, object]:
             raise InputError(f"{option} is given twice in {text!r}")
         options[option] = value
     return options
-
-
-def _suggest(name: str) -> str:
-    close = get_close_matches(name, [*_KNOWN, *_custom], n=1)
-    return f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(_KNOWN))}"

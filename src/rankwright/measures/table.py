@@ -11,7 +11,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from rankwright.data import Floats, InputError, Ints, Queries
+from rankwright.data import Floats, Ints, Queries
+from rankwright.errors import InputError
 from rankwright.kernels.measures import (
     averaged_values,
     ideal_values,

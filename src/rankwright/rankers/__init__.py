@@ -4,9 +4,7 @@ To add one, write its file and put it into the import and ``RANKERS`` below: the
 the documentation find it here.
 """
 
-from difflib import get_close_matches
-
-from rankwright.data import InputError
+from rankwright.errors import InputError, suggest
 from rankwright.rankers.adarank import AdaRank
 from rankwright.rankers.base import Ranker
 from rankwright.rankers.regression import Regression
@@ -26,7 +24,5 @@ def find_ranker(name: str) -> type[Ranker]:
     names = {ranker.__name__.lower(): ranker for ranker in RANKERS}
     wanted = name.lower().replace("-", "").replace("_", "")
     if wanted not in names:
-        close = get_close_matches(wanted, names, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
-        raise InputError(f"unknown ranker {name!r}; {hint}")
+        raise InputError(f"unknown ranker {name!r}; {suggest(wanted, names)}")
     return names[wanted]

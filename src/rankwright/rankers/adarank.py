@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from rankwright import progress
 from rankwright.backends import Backend, Shards
-from rankwright.data import Floats, InputError, Ints, Queries
+from rankwright.data import Floats, Ints, Queries
+from rankwright.errors import InputError
 from rankwright.kernels.linear import linear_scores
 from rankwright.kernels.order import sort_rows
 from rankwright.measures import BoundMeasure, Measure, weighted_mean

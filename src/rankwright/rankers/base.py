@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from rankwright.backends import Backend, resolve
-from rankwright.data import Floats, InputError, Queries
+from rankwright.data import Floats, Queries
+from rankwright.errors import InputError
 from rankwright.measures import Measure, parse
 from rankwright.models import Model, plain
 from rankwright.scaling import KINDS, PerQuery

@@ -8,7 +8,8 @@ from typing import Any, final
 import numpy as np
 
 from rankwright.backends import Backend
-from rankwright.data import Floats, InputError, Ints, Queries
+from rankwright.data import Floats, Ints, Queries
+from rankwright.errors import InputError
 from rankwright.measures import Measure
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.scaling import Standard

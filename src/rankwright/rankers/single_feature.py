@@ -7,7 +7,8 @@ from typing import final
 import numpy as np
 
 from rankwright.backends import Backend
-from rankwright.data import InputError, Queries
+from rankwright.data import Queries
+from rankwright.errors import InputError
 from rankwright.measures import Measure
 from rankwright.rankers.base import Outcome, Ranker
 from rankwright.scorers import Feature
