@@ -31,7 +31,7 @@ class BestFeature:
     def bind(self, shards: Shards[Queries], backend: Backend) -> BoundBestFeature:
         """Compute E(q, x_k) for all queries and candidates, once."""
         values = backend.concat(_feature_values, shards, self.measure, self.signed)
-        counted = ~np.isnan(values[:, 0])  # a skipped query is NaN whatever ranks it
+        counted = ~np.isnan(values[:, 0])  # a query that does not count is NaN for every feature
         return BoundBestFeature(np.where(counted[:, None], values, 0.0), counted)
 
 
@@ -43,9 +43,12 @@ class BoundBestFeature:
     counted: NDArray[np.bool_]  # which queries count
 
     def fit(self, weights: Floats, allowed: NDArray[np.bool_]) -> tuple[int, float]:
-        """The allowed candidate with the highest weighted measure (the first of equals), and that measure."""
+        """The allowed candidate with the highest weighted measure, and that measure.
+
+        The first of equals is taken, up to rounding: the order of the queries must not decide.
+        """
         found = np.where(allowed, weights @ self.values, -np.inf)
-        best = int(np.argmax(found))
+        best = int(np.argmax(found >= found.max() - 1e-12))
         return best, float(found[best])
 
     def distribution(self, weight: Floats) -> Floats:

@@ -37,7 +37,7 @@ def dcg(ranked, k=None, gains="exp", discounts="log2"):
 
 def ndcg(ranked, k=None, gains="exp", discounts="log2"):
     ideal = dcg(sorted(ranked, reverse=True), k, gains, discounts)
-    return dcg(ranked, k, gains, discounts) / ideal if ideal > 0 else 0.0
+    return dcg(ranked, k, gains, discounts) / ideal if max(ranked) > 0 else 0.0
 
 
 def average_precision(ranked, k=None, rel=1, norm="all"):

@@ -10,7 +10,7 @@ from tests.conftest import one_query, random_queries, ranked_lists
 from tests.reference import measures as reference
 
 import rankwright as rw
-from rankwright.measures import bound_values, weighted_mean
+from rankwright.measures import DEFINITIONS, TableMeasure, bound_values, weighted_mean
 
 NAMES = sorted(reference.BY_NAME)
 
@@ -121,6 +121,48 @@ def test_lists_shorter_than_the_cut_off():
     assert rw.parse("ndcg@3(short=zero)").values(queries, scores)[0] > 0
 
 
+OPTIONS = {
+    "gain": ["exp", "linear", "pow2"],
+    "discount": ["log2", "letor"],
+    "short": ["pad", "list", "zero"],
+    "norm": ["all", "min"],
+    "empty": ["0", "1", "skip"],
+    "ties": ["pessimistic", "file", "reverse", "average"],
+    "rel": [1, 2],
+    "max": [3, "data"],
+    "p": [0.5, 0.9],
+}
+
+
+@given(st.data(), ranked_lists(), st.sampled_from(sorted(DEFINITIONS)), st.sampled_from([None, 1, 3, 10]))
+def test_every_combination_of_options_lies_between_0_and_1_and_prints_itself(data, case, name, k):
+    definition = DEFINITIONS[name]
+    options = {o: data.draw(st.sampled_from(OPTIONS[o])) for o in definition.options}
+    measure = TableMeasure.of(name, k if definition.cut else None, **options)
+    assert rw.parse(str(measure)) == measure
+    grades, scores = case
+    value = measure.values(one_query(grades), scores)[0]
+    assert np.isnan(value) == (options["empty"] == "skip" and not (grades >= options.get("rel", 1)).any())
+    assert np.isnan(value) or value >= 0
+    assert np.isnan(value) or not measure.bounded or value <= 1 + 1e-12
+
+
+def test_names_print_numbers_exactly():
+    for measure in (rw.AP(rel=1.23456789), rw.RBP(p=1 / 3), rw.AP(rel=0.1), rw.ERR(5, max=3)):
+        assert rw.parse(str(measure)) == measure
+
+
+def test_a_cut_off_far_beyond_the_list_costs_nothing():
+    assert rw.parse("ndcg@99999999999").values(one_query(np.array([0.0, 1.0])), np.array([1.0, 2.0]))[0] == 1
+    assert rw.parse("p@1000000000000").values(one_query(np.array([1.0])), np.zeros(1))[0] == 1e-12
+
+
+def test_integer_document_ids_compare_as_text_as_in_trec_eval():
+    for docid in ([9, 10], ["9", "10"]):
+        queries = rw.Queries.from_arrays(np.zeros((2, 1)), [1, 0], [1, 1], docid=docid)
+        assert rw.parse("mrr(ties=docid)").values(queries, np.zeros(2))[0] == 1
+
+
 def test_weights_enter_the_mean():
     queries = rw.Queries.from_arrays(np.zeros((2, 1)), [1, 0], [1, 2], weight=[3, 1])
     assert rw.parse("map").mean(queries, np.zeros(2)) == pytest.approx(0.75)
@@ -194,6 +236,9 @@ def test_names_parse_and_print(text, printed):
         ("rbp(p=1.5)", "between 0 and 1"),
         ("map(rel=many)", "expected a number"),
         ("err(max=2.5)", "whole number"),
+        ("err(max=nan)", "whole number"),
+        ("err(max=inf)", "whole number"),
+        ("map(rel=inf)", "above 0"),
         ("ndcg(dialect=klingon)", "unknown dialect 'klingon'"),
         ("err(dialect=sklearn)", "sklearn does not define err"),
         ("", "cannot read"),
@@ -202,6 +247,12 @@ def test_names_parse_and_print(text, printed):
 def test_bad_names_say_what_is_wrong(text, message):
     with pytest.raises(rw.InputError, match=message.replace("?", r"\?")):
         rw.parse(text)
+
+
+@pytest.mark.parametrize("k", [True, 2.5, "3", 0, -1])
+def test_bad_cut_offs(k):
+    with pytest.raises(rw.InputError, match="whole number of at least 1"):
+        rw.NDCG(k)
 
 
 def test_measures_are_values():
@@ -223,6 +274,7 @@ def test_training_is_pessimistic_whatever_the_dialect():
         ("ndcg@5", [0, -1], "grades start at 0"),
         ("ndcg@5", [0, 1000], "use gain=linear"),
         ("err", [0, 5], "err\\(max=5\\)"),
+        ("err(max=data)", [0, 2000], "too high"),
         ("ndcg(dialect=letor3)", [0, 3], "knows grades up to 2"),
         ("ndcg(dialect=lightgbm)", [0, 0.5], "integer grades only"),
         ("map(ties=docid)", [0, 1], "needs document ids"),
@@ -239,6 +291,14 @@ def test_scores_are_checked():
         rw.parse("map").values(queries, np.zeros(3))
     with pytest.raises(rw.InputError, match="score 1 is NaN"):
         rw.parse("map").values(queries, np.array([0.0, np.nan]))
+    bound = rw.parse("map").bind(queries)
+    with pytest.raises(rw.InputError, match="there are 2 documents"):
+        bound.swap_deltas(np.zeros(1), 0)
+    with pytest.raises(rw.InputError, match="is NaN"):
+        bound.rank(np.array([0.0, np.nan]), 0)
+    for query in (-1, 1):
+        with pytest.raises(rw.InputError, match="there are 1, counted from 0"):
+            bound.rank(np.zeros(2), query)
 
 
 class TestCustomMeasures:

@@ -96,10 +96,19 @@ def ideal_values(gain: Floats, discount: Floats, u: float, v: float, indptr: Int
 def _survival(gains: Floats, n: int, depth: int, out: Floats) -> None:
     """For j = 0 to depth, the mean over all j-subsets of n gains of the product of (1 - g), into ``out``.
 
-    A subset of the first m gains holds the m-th with probability j / m.
+    A subset of the first m gains holds the m-th with probability j / m: O(n depth). If all gains are 0 or 1, it is the
+    probability that none of the j is a 1, in O(depth).
     """
+    ones, binary = 0, True
+    for i in range(n):
+        ones += gains[i] == 1.0
+        binary &= gains[i] == 1.0 or gains[i] == 0.0
     out[: depth + 1] = 0.0
     out[0] = 1.0
+    if binary:
+        for j in range(1, depth + 1):
+            out[j] = out[j - 1] * max(n - ones - j + 1, 0) / (n - j + 1)
+        return
     for m in range(1, n + 1):
         for j in range(min(m, depth), 0, -1):
             out[j] = ((m - j) * out[j] + j * (1.0 - gains[m - 1]) * out[j - 1]) / m

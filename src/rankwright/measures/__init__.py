@@ -10,9 +10,10 @@ True
 
 from rankwright.measures.base import BoundMeasure, Measure, bound_values, weighted_mean
 from rankwright.measures.custom import CustomMeasure
+from rankwright.measures.definitions import DEFINITIONS
 from rankwright.measures.dialects import DIALECTS
 from rankwright.measures.names import AP, DCG, ERR, NDCG, RBP, RR, WTA, P, Recall, measure, parse, split
-from rankwright.measures.table import DEFINITIONS, BoundTable, MeasureArrays, TableMeasure
+from rankwright.measures.table import BoundTable, MeasureArrays, TableMeasure
 
 __all__ = [
     "AP",

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwright.backends import Backend, n_shards, resolve
 from rankwright.data import Floats, Ints, Queries, query_ranges
@@ -34,6 +35,15 @@ class Measure(ABC):
         punish a feature for ties that the combination does not have.
         """
 
+    @property
+    @abstractmethod
+    def bounded(self) -> bool:
+        """Whether the values lie between 0 and 1."""
+
+    def settled(self, highest: float) -> Measure:
+        """The same measure for data in parts: what it takes from the data as a whole is the highest grade."""
+        return self
+
     def values(self, queries: Queries, scores: Floats, backend: Backend | None = None) -> Floats:
         """The measure of each query when its documents are ranked by descending score."""
         return self.bind(queries).values(scores, backend)
@@ -52,6 +62,11 @@ class BoundMeasure(ABC):
     ties: str  # the rule for equal scores; measures of one rule share a sort
     tie_keys: Floats  # of documents with equal scores, the one with the lower key comes first
 
+    @property
+    @abstractmethod
+    def counted(self) -> NDArray[np.bool_]:
+        """Which queries have a value; the others are NaN, whatever ranks them."""
+
     @abstractmethod
     def fill(self, scores: Floats, order: Ints, start: int, stop: int, out: Floats) -> None:
         """Write the values of queries ``start`` to ``stop``; ``order`` holds their ranked rows."""
@@ -67,11 +82,21 @@ class BoundMeasure(ABC):
 
     def rank(self, scores: Floats, query: int) -> Ints:
         """The rows of a query, counted from its first, in ranked order."""
+        if not 0 <= query < len(self.indptr) - 1:
+            raise InputError(f"query {query}; there are {len(self.indptr) - 1}, counted from 0")
+        self.check_scores(scores)
         rows = slice(int(self.indptr[query]), int(self.indptr[query + 1]))
         keys = self.sort_keys(scores[rows])
         order = np.arange(len(keys))
         sort_rows(keys, self.tie_keys[rows], np.array([0, len(keys)]), 0, 1, order)
         return order
+
+    def check_scores(self, scores: Floats) -> None:
+        """Refuse scores that are not one number per document."""
+        if np.shape(scores) != (self.indptr[-1],):
+            raise InputError(f"scores have shape {np.shape(scores)}; there are {self.indptr[-1]} documents")
+        if np.isnan(scores).any():
+            raise InputError(f"score {int(np.argmax(np.isnan(scores)))} is NaN; expected numbers")
 
     def sort_keys(self, scores: Floats) -> Floats:
         """What is sorted: the scores, rounded to float32 where ties follow trec_eval, which reads them so."""
@@ -81,12 +106,8 @@ class BoundMeasure(ABC):
 
 def bound_values(bounds: Sequence[BoundMeasure], scores: Floats, backend: Backend | None = None) -> Floats:
     """The values of several measures of the same queries, a row each; documents are sorted once per tie rule."""
-    indptr = bounds[0].indptr
-    if np.shape(scores) != (indptr[-1],):
-        raise InputError(f"scores have shape {np.shape(scores)}; there are {indptr[-1]} documents")
-    if np.isnan(scores).any():
-        raise InputError(f"score {int(np.argmax(np.isnan(scores)))} is NaN; expected numbers")
-    out = np.empty((len(bounds), len(indptr) - 1))
+    bounds[0].check_scores(scores)
+    out = np.empty((len(bounds), len(bounds[0].indptr) - 1))
     for ties in dict.fromkeys(bound.ties for bound in bounds):
         members = [i for i, bound in enumerate(bounds) if bound.ties == ties]
         _fill_rows([bounds[i] for i in members], scores, resolve(backend), [out[i] for i in members])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
@@ -26,6 +27,11 @@ class CustomMeasure(Measure):
         return self.name
 
     __repr__ = __str__
+
+    @property
+    def bounded(self) -> bool:
+        """Always: other values are refused."""
+        return True
 
     def for_training(self) -> CustomMeasure:
         """Itself: its ties are always broken pessimistically."""
@@ -48,6 +54,11 @@ class BoundCustom(BoundMeasure):
     ties: str
     tie_keys: Floats  # the grades
     measure: CustomMeasure
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """All queries."""
+        return np.ones(len(self.indptr) - 1, dtype=bool)
 
     def fill(self, scores: Floats, order: Ints, start: int, stop: int, out: Floats) -> None:
         """Write the values of queries ``start`` to ``stop``."""

@@ -9,7 +9,8 @@ from functools import partial
 from rankwright.errors import InputError, suggest
 from rankwright.measures.base import Measure
 from rankwright.measures.custom import CustomMeasure, Judge
-from rankwright.measures.table import DEFINITIONS, TableMeasure
+from rankwright.measures.definitions import DEFINITIONS
+from rankwright.measures.table import TableMeasure
 
 _NAME = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:@(\d+))?\s*(?:\((.*)\))?\s*(?:@(\d+))?\s*")
 _KNOWN = {alias: name for name, d in DEFINITIONS.items() for alias in (name, *d.aliases)}

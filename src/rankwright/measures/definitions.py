@@ -1,0 +1,193 @@
+"""How each measure is made: a gain per document, a discount per rank, a norm per query, a family.
+
+To add a measure, write its entry in ``DEFINITIONS``; parsing, printing, training and dialects follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rankwright.data import Floats, Ints, Queries
+from rankwright.kernels.measures import ideal_values
+
+if TYPE_CHECKING:
+    from rankwright.measures.table import TableMeasure
+
+
+class View(NamedTuple):
+    """What a norm may look at."""
+
+    indptr: Ints
+    gain: Floats
+    discount: Floats
+    definition: Definition
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """How a measure is made.
+
+    Parameters
+    ----------
+    title : str
+        What it is, for people.
+    gains : callable
+        (measure, queries) -> a gain per document.
+    discounts : callable
+        (measure, depth) -> a discount per rank.
+    norm : callable
+        (measure, view) -> what each query's sum is divided by.
+    options : tuple of str
+        The options that mean something to it.
+    u, v : float
+        Its family: (0, 0) additive, (1, 0) average precision, (0, -1) cascade; see ``kernels/measures.py``.
+    cut : bool
+        Whether it takes a cut-off.
+    bounded : bool
+        Whether its values lie between 0 and 1.
+    full_name : str, optional
+        Its name without a cut-off, where that differs.
+    aliases : tuple of str
+        Other tools' names for it.
+    """
+
+    title: str
+    gains: Callable[[TableMeasure, Queries], Floats]
+    discounts: Callable[[TableMeasure, int], Floats]
+    norm: Callable[[TableMeasure, View], Floats | float]
+    options: tuple[str, ...]
+    u: float = 0.0
+    v: float = 0.0
+    cut: bool = True
+    bounded: bool = True
+    full_name: str | None = None
+    aliases: tuple[str, ...] = field(default=())
+
+
+def _graded(measure: TableMeasure, queries: Queries) -> Floats:
+    if measure.gain == "linear":
+        return queries.y
+    gains: Floats = np.exp2(queries.y) - (1.0 if measure.gain == "exp" else 0.0)
+    return gains
+
+
+def _binary(measure: TableMeasure, queries: Queries) -> Floats:
+    gains: Floats = (queries.y >= measure.rel).astype(np.float64)
+    return gains
+
+
+def _stop_probability(measure: TableMeasure, queries: Queries) -> Floats:
+    highest = queries.y.max() if measure.max == "data" else float(measure.max)
+    gains: Floats = (np.exp2(queries.y) - 1.0) / np.exp2(highest)
+    return gains
+
+
+def _top_grade(measure: TableMeasure, queries: Queries) -> Floats:
+    top = np.maximum.reduceat(queries.y, queries.indptr[:-1])
+    gains: Floats = ((queries.y == np.repeat(top, queries.sizes)) & (queries.y > 0)).astype(np.float64)
+    return gains
+
+
+def _logarithmic(measure: TableMeasure, depth: int) -> Floats:
+    ranks = np.arange(1, depth + 1)
+    if measure.discount == "letor":
+        ranks = np.maximum(ranks - 1, 1)  # from rank 2 on one late: 1, 1, 1/log2(3), 1/log2(4), ...
+    discounts: Floats = 1.0 / np.log2(1.0 + ranks)
+    return discounts
+
+
+def _harmonic(measure: TableMeasure, depth: int) -> Floats:
+    return 1.0 / np.arange(1, depth + 1)
+
+
+def _geometric(measure: TableMeasure, depth: int) -> Floats:
+    discounts: Floats = (1.0 - measure.p) * measure.p ** np.arange(depth)
+    return discounts
+
+
+def _flat(measure: TableMeasure, depth: int) -> Floats:
+    return np.ones(depth)
+
+
+def _one(measure: TableMeasure, view: View) -> float:
+    return 1.0
+
+
+def _ideal(measure: TableMeasure, view: View) -> Floats:
+    return ideal_values(view.gain, view.discount, view.definition.u, view.definition.v, view.indptr)
+
+
+def _all_relevant(measure: TableMeasure, view: View) -> Floats:
+    relevant: Floats = np.add.reduceat(view.gain, view.indptr[:-1])  # gains are 0 or 1
+    return np.minimum(relevant, measure.k) if measure.norm == "min" and measure.k is not None else relevant
+
+
+def _cut_off(measure: TableMeasure, view: View) -> Floats:
+    sizes = np.diff(view.indptr).astype(np.float64)
+    if measure.k is None:
+        return sizes
+    return np.minimum(sizes, measure.k) if measure.short == "list" else np.full(len(sizes), float(measure.k))
+
+
+_ALWAYS = ("empty", "ties")
+
+DEFINITIONS: Mapping[str, Definition] = {
+    "ndcg": Definition(
+        "normalised discounted cumulative gain",
+        _graded,
+        _logarithmic,
+        _ideal,
+        ("gain", "discount", "short", *_ALWAYS),
+    ),
+    "dcg": Definition(
+        "discounted cumulative gain",
+        _graded,
+        _logarithmic,
+        _one,
+        ("gain", "discount", "short", *_ALWAYS),
+        bounded=False,
+    ),
+    "ap": Definition(
+        "average precision; map is its mean",
+        _binary,
+        _harmonic,
+        _all_relevant,
+        ("rel", "norm", "short", *_ALWAYS),
+        u=1.0,
+        full_name="map",
+        aliases=("map",),
+    ),
+    "p": Definition("precision", _binary, _flat, _cut_off, ("rel", "short", *_ALWAYS), aliases=("precision", "prec")),
+    "recall": Definition(
+        "recall: the part of the relevant documents found",
+        _binary,
+        _flat,
+        _all_relevant,
+        ("rel", *_ALWAYS),
+        aliases=("r",),
+    ),
+    "rr": Definition(
+        "reciprocal rank of the first relevant document; mrr is its mean",
+        _binary,
+        _harmonic,
+        _one,
+        ("rel", *_ALWAYS),
+        v=-1.0,
+        full_name="mrr",
+        aliases=("mrr",),
+    ),
+    "err": Definition("expected reciprocal rank", _stop_probability, _harmonic, _one, ("max", *_ALWAYS), v=-1.0),
+    "wta": Definition(
+        "winner takes all: the first document has the query's top grade",
+        _top_grade,
+        lambda measure, depth: np.ones(1),
+        _one,
+        _ALWAYS,
+        cut=False,
+    ),
+    "rbp": Definition("rank-biased precision", _binary, _geometric, _one, ("p", "rel", *_ALWAYS)),
+}
