@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, islice
@@ -81,7 +80,7 @@ class _Local(ABC):
         return Shards(tuple(queries.shards(n_shards(queries.n_docs))))
 
     def apply(self, fn: Callable[..., R], shards: Shards[Any], *state: Any) -> Shards[R]:
-        with _single_threaded_blas():
+        with _single_threaded_blas:
             return Shards(tuple(self.each(lambda part: fn(part, *state), shards.parts)))
 
     def sum(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
@@ -211,6 +210,24 @@ def _blas() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
-def _single_threaded_blas() -> AbstractContextManager[Any]:
-    limited: AbstractContextManager[Any] = _blas().limit(limits=1)
-    return limited
+class _SingleThreadedBlas:
+    """Limits BLAS to one thread while any backend works: the setting is the process's, so entries are counted."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = _blas().limit(limits=1)
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._limit is not None:
+                self._limit.restore_original_limits()
+
+
+_single_threaded_blas = _SingleThreadedBlas()

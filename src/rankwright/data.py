@@ -118,10 +118,10 @@ class Queries:
         >>> Queries.from_frame(frame, label="grade", qid="q").features
         ('bm25',)
         """
-        columns = [str(name) for name in frame.columns]
+        columns = list(frame.columns)
         for name in (label, qid, *([docid] if docid else [])):
             if name not in columns:
-                raise InputError(f"no column {name!r}; the frame has {', '.join(columns)}")
+                raise InputError(f"no column {name!r}; the frame has {', '.join(map(str, columns))}")
         features = [name for name in columns if name not in (label, qid, docid)]
         if not features:
             raise InputError("no feature column; expected one besides the label and the query id")
@@ -172,6 +172,16 @@ class Queries:
     def query_weight(self) -> Floats:
         """The weight of each query; ones where none were given."""
         return np.ones(len(self)) if self.weight is None else self.weight
+
+    @property
+    def rows_of_caller(self) -> Ints:
+        """The place of each row in the caller's order."""
+        return np.arange(self.n_docs) if self.source is None else self.source
+
+    def ranked(self, scores: Floats) -> Iterator[Ints]:
+        """For each query its rows by descending score, ties in row order."""
+        for rows in self:
+            yield rows.start + np.argsort(-scores[rows], kind="stable")
 
     def with_X(self, X: Floats) -> Queries:
         """The same documents with other features of the same number and names."""
@@ -277,8 +287,6 @@ def _group(qid: ArrayLike | None, group: ArrayLike | None, n_docs: int) -> tuple
         raise InputError("expected either qid (an id per row) or group (the sizes of consecutive queries)")
     if qid is not None:
         ids = _column(qid, n_docs, "qid")
-        if ids.dtype.kind == "f" and not np.isfinite(ids).all():
-            raise InputError("qid contains NaN or infinity; expected an id in every row")
         starts = find_runs(ids)
         return group_runs(starts, ids[starts], n_docs)
     sizes = np.asarray(group)
@@ -289,11 +297,25 @@ def _group(qid: ArrayLike | None, group: ArrayLike | None, n_docs: int) -> tuple
 
 def _column(values: ArrayLike, n_docs: int, name: str) -> NDArray[Any]:
     column = np.asarray(values)
-    if column.dtype == object:
-        column = np.array([str(value) for value in column.ravel()]).reshape(column.shape)
     if column.shape != (n_docs,):
         raise InputError(f"{name} has shape {column.shape}; X has {n_docs} rows")
+    absent: Any = False
+    if column.dtype == object:
+        absent = [value is None or value != value for value in column]  # NaN is not itself
+        column = np.array([str(value) for value in column])
+    elif column.dtype.kind == "f":
+        absent = ~np.isfinite(column)
+    if np.any(absent):
+        raise InputError(f"{name}[{int(np.argmax(absent))}] is missing; expected an id in every row")
     return column
+
+
+def check_tokens(ids: NDArray[Any], what: str) -> None:
+    """Refuse ids that a line of text cannot hold."""
+    for token in ids.tolist():
+        text = str(token)
+        if not text or text.split() != [text] or "#" in text:
+            raise InputError(f"the {what} id {text!r} cannot be written: it is empty or has spaces or '#'")
 
 
 def _as_grades(y: ArrayLike, n_docs: int) -> Floats:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rankwright import progress
 from rankwright.backends import Backend, resolve
-from rankwright.data import Floats, Ints, Queries, group_runs
+from rankwright.data import Floats, Ints, Queries, check_tokens, group_runs
 from rankwright.errors import InputError
 from rankwright.files import StrPath, is_plain, open_binary, write_atomic
 from rankwright.kernels import text as kernel
@@ -308,10 +308,9 @@ def write_letor(queries: Queries, path: StrPath) -> None:
     """
     if np.isnan(queries.X).any():
         raise InputError("X contains NaN; LETOR text has no way to write a missing value")
-    for name, ids in (("query", queries.qid), ("document", queries.docid)):
-        for token in () if ids is None else ids:
-            if not str(token) or str(token).split() != [str(token)] or "#" in str(token):
-                raise InputError(f"the {name} id {str(token)!r} cannot be written: it is empty or has spaces or '#'")
+    check_tokens(queries.qid, "query")
+    if queries.docid is not None:
+        check_tokens(queries.docid, "document")
     heads = [f"{index}:" for index in range(1, queries.n_features + 1)]
     with write_atomic(path) as file:
         for query, rows in zip(queries.qid, queries, strict=True):

@@ -6,15 +6,14 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwright.data import Floats, Queries, as_matrix
+from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
-from rankwright.files import StrPath, write_atomic
+from rankwright.files import StrPath, open_binary, write_atomic
 from rankwright.measures import parse
 from rankwright.scaling import PerQuery
 from rankwright.scorers import Scorer, scorer_from_json
@@ -78,18 +77,17 @@ class Model:
         """
         if isinstance(X, Queries):
             return self.scores(X)
-        matrix = as_matrix(X)
-        if self.scaling is None:
-            self._check_width(matrix.shape[1])
-            return self.scorer(matrix)
-        if qid is None:
+        if self.scaling is not None and qid is None:
             raise InputError("this model scales features within each query: predict needs qid")
-        queries = Queries.from_arrays(matrix, np.zeros(len(matrix)), qid)
+        n_docs = X.shape[0] if hasattr(X, "shape") else len(X)
+        queries = Queries.from_arrays(X, np.zeros(n_docs), np.arange(n_docs) if self.scaling is None else qid)
         return queries.restore(self.scores(queries))
 
     def scores(self, queries: Queries) -> Floats:
         """The score of every row."""
-        self._check_width(queries.n_features)
+        check_features(queries, self.n_features, self.features, "the model was trained on")
+        if not self.scorer.allow_nan:
+            check_complete(queries, "the documents", self.ranker)
         return self.scorer((queries if self.scaling is None else self.scaling(queries)).X)
 
     def rank(self, queries: Queries, k: int | None = None) -> dict[Any, NDArray[Any]]:
@@ -100,22 +98,29 @@ class Model:
         """The mean of the model's measure."""
         return parse(self.measure).mean(queries, self.scores(queries))
 
-    def _check_width(self, found: int) -> None:
-        if found != self.n_features:
-            raise InputError(f"the documents have {found} features; the model was trained on {self.n_features}")
-
 
 def rank(queries: Queries, scores: Floats, k: int | None = None) -> dict[Any, NDArray[Any]]:
     """By query id, the document ids (or, without ids, the caller's row numbers) by descending score."""
-    if queries.docid is not None:
-        names = queries.docid
-    else:
-        names = np.arange(queries.n_docs) if queries.source is None else queries.source
-    ranked = {}
-    for query, rows in zip(queries.qid.tolist(), queries, strict=True):
-        order = np.argsort(-scores[rows], kind="stable")[:k]
-        ranked[query] = names[rows][order]
-    return ranked
+    names = queries.rows_of_caller if queries.docid is None else queries.docid
+    return {query: names[rows[:k]] for query, rows in zip(queries.qid.tolist(), queries.ranked(scores), strict=True)}
+
+
+def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | None, where: str) -> None:
+    """Refuse documents whose features are not those expected: their number and, where both have them, their names."""
+    if queries.n_features != n_features:
+        raise InputError(f"the documents have {queries.n_features} features; {where} {n_features}")
+    if names is not None and queries.features is not None and names != queries.features:
+        at = next(i for i, (name, found) in enumerate(zip(names, queries.features, strict=True)) if name != found)
+        raise InputError(f"feature {at + 1} is called {queries.features[at]!r}; {where} {names[at]!r} in its place")
+
+
+def check_complete(queries: Queries, what: str, ranker: str) -> None:
+    """Refuse missing values."""
+    missing = np.isnan(queries.X)
+    if missing.any():
+        row, column = np.argwhere(missing)[0]
+        where = f"row {row}, feature {column + 1}"
+        raise InputError(f"{what} contain NaN ({where}); {ranker} takes complete features only")
 
 
 def save(fitted: Fitted, path: StrPath) -> None:
@@ -125,37 +130,46 @@ def save(fitted: Fitted, path: StrPath) -> None:
         "format": FORMAT,
         "version": VERSION,
         "ranker": model.ranker,
-        "params": model.params,
+        "params": plain(model.params),
         "measure": model.measure,
         "n_features": model.n_features,
         "features": model.features,
         "scaling": None if model.scaling is None else {"kind": "query"},
         "scorer": {"kind": model.scorer.kind, **model.scorer.to_json()},
-        "history": model.history,
+        "history": plain(model.history),
     }
-    text = json.dumps(plain(content), allow_nan=False, indent=1)
+    try:
+        text = json.dumps(content, allow_nan=False, indent=1)
+    except ValueError:
+        raise InputError(f"{path}: not written: the model has weights that are not finite") from None
     with write_atomic(path) as file:
         file.write(text + "\n")
 
 
 def load(path: StrPath) -> Model:
     """Load a model; reads JSON and runs no code."""
+    with open_binary(path) as file:
+        data = file.read()
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = json.loads(data.decode("utf-8"))
     except json.JSONDecodeError as error:
         raise InputError(f"{path}:{error.lineno}: not a whole JSON file: {error.msg}; expected a saved model") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not a text file; expected a model saved as JSON") from None
+    except (RecursionError, ValueError) as error:
+        raise InputError(f"{path}: not a model: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f'{path}: not a Rankwright model; expected a JSON object with "format": "{FORMAT}"')
-    if content.get("version") != VERSION:
+    if type(content.get("version")) is not int or content["version"] != VERSION:
         raise InputError(f"{path}: model version {content.get('version')}; this release reads version {VERSION}")
     try:
         features, scaling = content["features"], content["scaling"]
+        if features is not None and (not isinstance(features, list) or len(features) != content["n_features"]):
+            raise InputError(f"features={features!r}; expected {content['n_features']} names")
         if scaling is not None and scaling.get("kind") != "query":
             raise InputError(f"scaling of kind {scaling.get('kind')!r}; expected 'query'")
-        scorer, n_features = scorer_from_json(content["scorer"]), int(content["n_features"])
-        if not scorer.takes(n_features):
+        scorer, n_features = scorer_from_json(content["scorer"]), content["n_features"]
+        if type(n_features) is not int or not scorer.takes(n_features):
             raise InputError(f"the scorer does not fit {n_features} features")
         return Model(
             str(content["ranker"]),

@@ -44,7 +44,8 @@ class Standard:
             for start in range(0, len(X), 65536):
                 total += np.nansum((X[start : start + 65536] - mean) ** 2, axis=0)
         deviation = np.sqrt(total / counts)
-        deviation[deviation <= 1e-6 * np.abs(mean)] = 0.0  # float32 noise around a constant
+        constant = ~(np.fmax.reduce(X, axis=0) > np.fmin.reduce(X, axis=0))
+        deviation[constant] = 0.0  # rounding of the mean must not make it vary
         return cls(mean, deviation)
 
     @property
@@ -79,7 +80,7 @@ class PerQuery:
         factor = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
         scaled = np.empty_like(queries.X)
         for q, rows in enumerate(queries):
-            scaled[rows] = (queries.X[rows] - low[q]) * factor[q]
+            scaled[rows] = (queries.X[rows] - low[q].astype(np.float64)) * factor[q]
         return queries.with_X(scaled)
 
 
@@ -97,8 +98,11 @@ def scale(queries: Queries, kind: str) -> Queries:
 
 def scaling_of(kind: str, queries: Queries) -> Scaling:
     """The scaling of a kind, learned on these queries."""
-    if kind == "standard":
-        return Standard.of(queries)
-    if kind == "query":
-        return PerQuery()
-    raise InputError(f"scale={kind!r}; expected one of {', '.join(KINDS)}, or None")
+    check_kind(kind)
+    return Standard.of(queries) if kind == "standard" else PerQuery()
+
+
+def check_kind(kind: str) -> None:
+    """Refuse a kind of scaling that there is not."""
+    if kind not in KINDS:
+        raise InputError(f"scale={kind!r}; expected one of {', '.join(KINDS)}, or None")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -17,6 +18,7 @@ class Scorer(Protocol):
     """Scores documents from their features; larger is ranked earlier."""
 
     kind: ClassVar[str]
+    allow_nan: ClassVar[bool]
 
     def __call__(self, X: Floats) -> Floats:
         """A float64 score per row, which depends on that row alone."""
@@ -40,11 +42,14 @@ class Linear:
     """
 
     kind: ClassVar[str] = "linear"
+    allow_nan: ClassVar[bool] = False
     coef: Floats
     intercept: float = 0.0
 
     def __call__(self, X: Floats) -> Floats:
         """The weighted sums."""
+        if not self.takes(X.shape[1]):
+            raise InputError(f"{X.shape[1]} features; there are {len(self.coef)} weights")
         return linear_scores(X, self.coef, self.intercept)
 
     def takes(self, n_features: int) -> bool:
@@ -58,10 +63,8 @@ class Linear:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Linear:
         """Read what ``to_json`` wrote."""
-        coef = np.array(values["coef"], dtype=np.float64)
-        if coef.ndim != 1 or not np.isfinite(coef).all():
-            raise ValueError("coef is not a list of numbers")
-        return cls(coef, float(values["intercept"]))
+        coef = [_number(value) for value in values["coef"]]
+        return cls(np.array(coef, dtype=np.float64), _number(values["intercept"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,7 @@ class Feature:
     """
 
     kind: ClassVar[str] = "feature"
+    allow_nan: ClassVar[bool] = False
     index: int
     sign: int = 1
 
@@ -91,7 +95,16 @@ class Feature:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Feature:
         """Read what ``to_json`` wrote."""
-        return cls(int(values["index"]), 1 if values["sign"] > 0 else -1)
+        index, sign = values["index"], values["sign"]
+        if type(index) is not int or sign not in (1, -1):
+            raise InputError(f"feature {index!r} with sign {sign!r}; expected a column and 1 or -1")
+        return cls(index, int(sign))
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise InputError(f"{value!r} in place of a weight; expected a finite number")
+    return float(value)
 
 
 KINDS = {scorer.kind: scorer for scorer in (Linear, Feature)}

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+import threadpoolctl
 
 import rankwright as rw
 from rankwright.backends import n_shards, resolve
@@ -104,8 +105,53 @@ def test_one_thread_inside_a_worker_process():
     process.join()
 
 
-def test_single_threaded_blas_gives_the_same_bits_as_any_number_of_threads():
-    X = np.random.default_rng(0).normal(size=(5000, 60))
-    queries = rw.Queries.from_arrays(X, np.zeros(5000), np.repeat(np.arange(500), 10))
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_blas_has_one_thread_inside_and_what_it_had_outside(backend):
+    queries = rw.make_queries(400, n_docs=30, random_state=0)
+    shards = backend.scatter(queries)
+    before = blas_threads()
+    assert len(shards.parts) > 1
+    assert all(part == {1} for part in backend.apply(lambda part: blas_threads(), shards).parts)
+    assert blas_threads() == before
+
+
+def test_concurrent_work_leaves_blas_as_it_was():
+    before = blas_threads()
+    shards = rw.Serial().scatter(rw.make_queries(400, n_docs=30, random_state=0))
+    inside = threading.Barrier(2, timeout=20)
+
+    def work(delay):
+        seen = []
+        rw.Serial().apply(
+            lambda part: seen.append(part) or (inside.wait() if len(seen) == 1 else time.sleep(delay)), shards
+        )
+
+    threads = [threading.Thread(target=work, args=(delay,)) for delay in (0.0, 0.05)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert blas_threads() == before
+
+
+def test_sums_of_products_have_the_same_bits():
+    X = np.random.default_rng(0).normal(size=(30_000, 60))
+    queries = rw.Queries.from_arrays(X, np.zeros(30_000), np.repeat(np.arange(3000), 10))
     grams = [b.sum(lambda p: p.X.T @ p.X, b.scatter(queries)).tobytes() for b in BACKENDS]
     assert len(set(grams)) == 1
+
+
+def test_the_first_error_is_raised():
+    def fail(i):
+        time.sleep(0.02 if i == 1 else 0)
+        if i >= 1:
+            raise KeyError(i)
+        return i
+
+    for backend in BACKENDS:
+        with pytest.raises(KeyError, match="1"):
+            backend.each(fail, range(10))

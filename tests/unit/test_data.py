@@ -67,6 +67,13 @@ def test_from_frame(frames):
         rw.Queries.from_frame(frame, label="nope", qid="q")
 
 
+def test_from_frame_with_columns_that_are_not_text():
+    frame = pd.DataFrame([[1, 0, 2.5], [1, 1, 3.5]])
+    queries = rw.Queries.from_frame(frame, label=1, qid=0)
+    assert queries.features == ("2",)
+    assert queries.X.ravel().tolist() == [2.5, 3.5]
+
+
 def test_group_sizes():
     queries = rw.Queries.from_arrays(np.zeros((5, 1)), np.arange(5), group=[2, 3])
     assert queries.indptr.tolist() == [0, 2, 5]
@@ -107,7 +114,9 @@ def test_ranges_cover_every_query_once(sizes, n):
         (dict(X=[[1.0]], y=[0]), "either qid"),
         (dict(X=[[1.0]], y=[0], qid=[1], group=[1]), "either qid"),
         (dict(X=[[1.0]], y=[0], qid=[1, 2]), "qid has shape"),
-        (dict(X=[[1.0]], y=[0], qid=[np.nan]), "qid contains NaN"),
+        (dict(X=[[1.0]], y=[0], qid=[np.nan]), r"qid\[0\] is missing"),
+        (dict(X=[[1.0]] * 2, y=[0, 0], qid=np.array(["a", None], dtype=object)), r"qid\[1\] is missing"),
+        (dict(X=[[1.0]] * 2, y=[0, 0], qid=pd.Series(["a", np.nan])), r"qid\[1\] is missing"),
         (dict(X=[[1.0]], y=[0], group=[2]), "add up to the 1 rows"),
         (dict(X=[[1.0]], y=[0], group=[1.0]), "positive sizes"),
         (dict(X=[[1.0]], y=[0], qid=[1], weight=[-1]), "not negative"),
@@ -164,6 +173,20 @@ class TestScaling:
         X = (1.6e9 + np.arange(0, 128 * 100, 128.0))[:, None]
         queries = rw.Queries.from_arrays(X, np.zeros(100), np.zeros(100, int))
         assert rw.scale(queries, "standard").X.std() == pytest.approx(1, rel=1e-3)
+
+    def test_a_feature_that_varies_little_is_not_constant(self):
+        X = (1.6e9 + np.arange(-1500.0, 1500.0))[:, None]
+        queries = rw.Queries.from_arrays(X, np.arange(3000) % 3, np.zeros(3000, int))
+        assert len(np.unique(queries.X)) > 10
+        assert rw.scale(queries, "standard").X.std() == pytest.approx(1, rel=1e-3)
+
+    def test_a_constant_is_one_however_its_mean_is_rounded(self):
+        queries = rw.Queries.from_arrays(np.full((999, 1), 0.1), np.zeros(999), np.zeros(999, int))
+        assert (rw.scale(queries, "standard").X == 0).all()
+
+    def test_per_query_does_not_overflow(self):
+        queries = rw.Queries.from_arrays([[-3e38], [3e38]], [0, 1], [1, 1])
+        assert rw.scale(queries, "query").X.ravel().tolist() == [0, 1]
 
     def test_per_query(self):
         queries = rw.make_queries(20, random_state=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import stat
@@ -11,6 +12,7 @@ import pytest
 
 import rankwright as rw
 from rankwright.files import write_atomic
+from rankwright.scorers import Linear
 
 
 @pytest.fixture
@@ -53,6 +55,16 @@ def test_cut_in_half(saved):
         ({"scorer": {"kind": "feature", "index": 20, "sign": 1}}, "does not fit 20 features"),
         ({"scorer": {"kind": "feature", "index": -1, "sign": 1}}, "does not fit 20 features"),
         ({"n_features": None}, "damaged model"),
+        ({"n_features": 20.0}, "damaged model"),
+        ({"n_features": "20"}, "damaged model"),
+        ({"scorer": {"kind": "linear", "coef": [True] * 20, "intercept": 0}}, "in place of a weight"),
+        ({"scorer": {"kind": "linear", "coef": ["1"] * 20, "intercept": 0}}, "in place of a weight"),
+        ({"scorer": {"kind": "linear", "coef": [1] * 20, "intercept": float("nan")}}, "in place of a weight"),
+        ({"scorer": {"kind": "feature", "index": 0.9, "sign": 1}}, "expected a column"),
+        ({"scorer": {"kind": "feature", "index": 1, "sign": 0}}, "expected a column"),
+        ({"features": "abc"}, "expected 20 names"),
+        ({"features": ["a"]}, "expected 20 names"),
+        ({"version": True}, "model version True"),
         ({"scaling": {"kind": "magic"}}, "scaling of kind 'magic'"),
         ({"history": None}, "damaged model"),
     ],
@@ -71,7 +83,9 @@ def test_lacking_a_part(saved):
         rw.load(saved)
 
 
-@pytest.mark.parametrize("content", [b"[1, 2]", b'"text"', b"\x80\x04\x95 pickle", b""])
+@pytest.mark.parametrize(
+    "content", [b"[1, 2]", b'"text"', b"\x80\x04\x95 pickle", b"", b"[" * 100_000, b"9" * 5000, b'{"a": 1']
+)
 def test_something_else(tmp_path, content):
     (tmp_path / "m").write_bytes(content)
     with pytest.raises(rw.InputError, match="m"):
@@ -85,6 +99,21 @@ def test_a_model_with_an_unknown_measure_still_predicts(saved):
     assert model.predict(queries).shape == (queries.n_docs,)
     with pytest.raises(rw.InputError, match="unknown measure"):
         model.score(queries)
+
+
+def test_compressed(tmp_path):
+    queries = rw.make_queries(5, random_state=0)
+    for name in ("m.json.gz", "m.json.xz"):
+        rw.save(rw.Regression().fit(queries), tmp_path / name)
+        assert rw.load(tmp_path / name).ranker == "Regression"
+
+
+def test_weights_that_are_not_finite_are_not_written(tmp_path):
+    model = rw.Regression().fit(rw.make_queries(5, random_state=0)).to_model()
+    broken = dataclasses.replace(model, scorer=Linear(np.full(20, np.inf)))
+    with pytest.raises(rw.InputError, match="not finite"):
+        rw.save(broken, tmp_path / "m.json")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_infinite_history_becomes_null(tmp_path):
@@ -125,10 +154,17 @@ def test_write_run(tmp_path):
     queries = rw.Queries.from_arrays(np.zeros((3, 1)), [0, 1, 0], ["b", "a", "b"], docid=["x", "y", "z"])
     rw.write_run(queries, np.array([0.5, 1.5, 2.0]), tmp_path / "a.run", tag="me")
     assert (tmp_path / "a.run").read_text() == "b Q0 z 1 1.5 me\nb Q0 x 2 0.5 me\na Q0 y 1 2.0 me\n"
-    with pytest.raises(rw.InputError, match="2 scores; there are 3 documents"):
+    with pytest.raises(rw.InputError, match="there are 3 documents"):
         rw.write_run(queries, np.zeros(2), tmp_path / "b.run")
     with pytest.raises(rw.InputError, match="one word"):
         rw.write_run(queries, np.zeros(3), tmp_path / "b.run", tag="two words")
+    bad = rw.Queries.from_arrays(np.zeros((1, 1)), [0], ["q 1"])
+    with pytest.raises(rw.InputError, match="query id 'q 1' cannot be written"):
+        rw.write_run(bad, [0.0], tmp_path / "b.run")
+    bad = rw.Queries.from_arrays(np.zeros((1, 1)), [0], [1], docid=["a b"])
+    with pytest.raises(rw.InputError, match="document id 'a b' cannot be written"):
+        rw.write_run(bad, [0.0], tmp_path / "b.run")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.run"]
 
 
 def test_rank_names_rows_without_ids():

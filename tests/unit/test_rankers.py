@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.conftest import random_queries
 from tests.reference import adarank as reference
@@ -95,8 +96,11 @@ class TestAdaRank:
         assert many[:5] == few
 
     def test_bad_parameters(self):
-        with pytest.raises(rw.InputError, match="n_rounds=0"):
-            rw.AdaRank(n_rounds=0).fit(rw.make_queries(3, random_state=0))
+        for rounds in (0, -1, 2.5, None, "10", True):
+            with pytest.raises(rw.InputError, match=r"n_rounds=.* whole number of at least 1"):
+                rw.AdaRank(n_rounds=rounds).fit(rw.make_queries(3, random_state=0))
+        with pytest.raises(rw.InputError, match="dcg@5 is not one"):
+            rw.AdaRank(measure="dcg@5").fit(rw.make_queries(3, random_state=0))
         with pytest.raises(rw.InputError, match="scale='log'"):
             rw.AdaRank(scale="log").fit(rw.make_queries(3, random_state=0))
 
@@ -113,7 +117,22 @@ class TestRegression:
         ridge = np.diag([alpha] * 5 + [0.0])
         solution = np.linalg.lstsq(Z.T @ (c[:, None] * Z) + ridge, Z.T @ (c * (2**queries.y - 1)), rcond=None)[0]
         fitted = rw.Regression(alpha=alpha, scale=scale).fit(queries)
-        assert fitted.predict(queries) == pytest.approx(Z @ solution, rel=1e-4, abs=1e-4)
+        assert fitted.predict(queries) == pytest.approx(Z @ solution, rel=1e-5, abs=1e-5)
+
+    @pytest.mark.parametrize("alpha", [1e-4, 1.0])
+    def test_offsets_and_wild_scales_lose_no_precision(self, alpha):
+        """Weights against an orthogonal factorisation of the centred columns, without normal equations."""
+        rng = np.random.default_rng(0)
+        X = (rng.normal(size=(400, 3)) * [1.0, 1e8, 1e-4] + [1e3, 0.0, 0.0]).astype(np.float32)
+        y = rng.integers(0, 3, 400)
+        c = np.where(y > 0, 1 / (y > 0).sum(), 1 / (y == 0).sum())
+        g, Z = 2.0**y - 1, X.astype(float)
+        centred, target = Z - np.average(Z, axis=0, weights=c), g - np.average(g, weights=c)
+        rows = np.vstack([np.sqrt(c)[:, None] * centred, np.sqrt(alpha) * np.eye(3)])
+        size = np.linalg.norm(rows, axis=0)
+        expected = np.linalg.lstsq(rows / size, np.append(np.sqrt(c) * target, np.zeros(3)), rcond=None)[0] / size
+        fitted = rw.Regression(alpha=alpha, scale=None).fit(X, y, qid=np.arange(400) // 10)
+        assert fitted.coef_ == pytest.approx(expected, rel=1e-7)
 
     def test_query_weights(self):
         queries = rw.make_queries(10, random_state=0)
@@ -124,7 +143,7 @@ class TestRegression:
         )
 
     def test_bad_alpha(self):
-        for alpha in (-1.0, np.inf, np.nan):
+        for alpha in (-1.0, np.inf, np.nan, None, "1", True):
             with pytest.raises(rw.InputError, match="alpha="):
                 rw.Regression(alpha=alpha).fit(rw.make_queries(3, random_state=0))
 
@@ -154,8 +173,15 @@ class TestSingleFeature:
         with pytest.raises(rw.InputError, match="no feature is called 'pagerank'; the names are: age, bm25"):
             rw.SingleFeature(feature="pagerank").fit(queries)
 
+    def test_by_the_name_of_a_column(self):
+        frame = pd.DataFrame({"age": [1.0, 2.0], "bm25": [5.0, 4.0]})
+        assert rw.SingleFeature(feature="bm25").fit(frame, [0, 1], qid=[1, 1]).scorer_.index == 1
+
     def test_bad_parameters(self):
         queries = rw.make_queries(3, random_state=0)
+        for feature in (2.7, [1], True, -1):
+            with pytest.raises(rw.InputError, match="feature="):
+                rw.SingleFeature(feature=feature).fit(queries)
         with pytest.raises(rw.InputError, match="from 0 to 19"):
             rw.SingleFeature(feature=20).fit(queries)
         with pytest.raises(rw.InputError, match="sign=2"):

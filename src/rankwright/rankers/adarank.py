@@ -14,7 +14,7 @@ from rankwright.errors import InputError
 from rankwright.kernels.linear import linear_scores
 from rankwright.kernels.order import sort_rows
 from rankwright.measures import BoundMeasure, Measure, weighted_mean
-from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.base import LinearScoring, Outcome, check_whole
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 from rankwright.weak import BestFeature
@@ -88,8 +88,9 @@ class AdaRank(LinearScoring):
         self.backend = backend
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
-        if self.n_rounds < 1:
-            raise InputError(f"n_rounds={self.n_rounds}; expected at least 1")
+        n_rounds = check_whole("n_rounds", self.n_rounds, least=1)
+        if not measure.bounded:
+            raise InputError(f"AdaRank needs a measure with values from 0 to 1; {measure} is not one")
         standard = Standard.of(train)
         factor = standard.factor if self.scale == "standard" else np.ones(train.n_features)
         varies = np.tile(standard.deviation > 0, 2 if self.signed else 1)
@@ -99,7 +100,7 @@ class AdaRank(LinearScoring):
         best_coef, best, improved = model.coef.copy(), -np.inf, -np.inf
         banned = np.zeros_like(varies)
         history: list[dict[str, Any]] = []
-        for t in progress.track(range(self.n_rounds), "rounds", self.n_rounds):
+        for t in progress.track(range(n_rounds), "rounds", n_rounds):
             chosen, phi = model.choose(varies & ~banned)
             if phi <= 0.0:  # every feature is banned, or none finds anything
                 break

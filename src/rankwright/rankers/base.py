@@ -14,8 +14,8 @@ from rankwright.backends import Backend, resolve
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
 from rankwright.measures import Measure, parse
-from rankwright.models import Model, plain
-from rankwright.scaling import KINDS, PerQuery
+from rankwright.models import Model, check_complete, check_features, plain
+from rankwright.scaling import PerQuery, check_kind
 from rankwright.scorers import Linear, Scorer
 
 
@@ -53,6 +53,7 @@ class Ranker(BaseEstimator, ABC):
     measure: str | Measure
     backend: Backend | None
     scorer_: Scorer
+    feature_names_in_: NDArray[Any]
     history_: list[dict[str, Any]]
 
     @abstractmethod
@@ -81,18 +82,23 @@ class Ranker(BaseEstimator, ABC):
             Validation queries: the round that is best on them by the ranker's measure is kept.
         """
         measure = parse(self.measure)
-        train = self._training_queries(X, y, qid)
-        self._check_complete(train, "the training documents")
-        if valid is not None:
-            self._check_valid(valid)
         kind = getattr(self, "scale", None)
-        if kind is not None and kind not in KINDS:
-            raise InputError(f"scale={kind!r}; expected one of {', '.join(KINDS)}, or None")
-        self.scaling_ = PerQuery() if kind == "query" else None
-        if self.scaling_ is not None:
-            train, valid = self.scaling_(train), None if valid is None else self.scaling_(valid)
-        self.n_queries_ = len(train)
-        self.scorer_, self.history_ = self._fit(train, valid, measure, resolve(self.backend))
+        if kind is not None:
+            check_kind(kind)
+        train = self._training_queries(X, y, qid)
+        self._check_sets(train, valid)
+        settled = measure.settled(max(float(part.y.max()) for part in (train, valid) if part is not None))
+        for part, what in ((train, "training"), (valid, "validation")):
+            if part is not None and not settled.bind(part).counted.any():
+                raise InputError(f"{measure} skips every {what} query: none has a relevant document")
+        scaling = PerQuery() if kind == "query" else None
+        if scaling is not None:
+            train, valid = scaling(train), None if valid is None else scaling(valid)
+        scorer, history = self._fit(train, valid, settled, resolve(self.backend))
+        name, params, d = type(self).__name__, plain(self.get_params(deep=False)), train.n_features
+        self.model_ = Model(name, params, str(measure), scorer, d, train.features, scaling, history)
+        self.measure_, self.scorer_, self.history_ = measure, scorer, history
+        self.n_features_in_, self.n_queries_ = d, len(train)
         return self
 
     def predict(self, X: Any, *, qid: ArrayLike | None = None) -> Floats:
@@ -101,20 +107,16 @@ class Ranker(BaseEstimator, ABC):
         ``qid`` is needed with arrays under ``scale="query"`` only.
         """
         model = self.to_model()
-        if isinstance(X, Queries):
-            self._check_complete(X, "the documents")
-            return model.predict(X)
-        return model.predict(self._validated(X, reset=False), qid=qid)
+        return model.predict(X) if isinstance(X, Queries) else model.predict(self._validated(X, reset=False), qid=qid)
 
     def rank(self, queries: Queries, k: int | None = None) -> dict[Any, NDArray[Any]]:
         """By query id, the documents in ranked order, at most ``k``: their ids, or their row numbers."""
-        self._check_complete(queries, "the documents")
         return self.to_model().rank(queries, k)
 
     def score(
         self, X: Any, y: ArrayLike | None = None, *, qid: ArrayLike | None = None, sample_weight: None = None
     ) -> float:
-        """The mean of the ranker's measure over the queries.
+        """The mean over the queries of the measure the ranker was fitted with.
 
         ``sample_weight`` exists because ``Pipeline.score`` passes it; give weights to ``Queries`` instead.
         """
@@ -122,33 +124,24 @@ class Ranker(BaseEstimator, ABC):
         if sample_weight is not None:
             raise InputError("score takes no sample_weight; queries are weighted by Queries(weight=...)")
         if isinstance(X, Queries):
-            return parse(self.measure).mean(X, self.predict(X))
+            return self.measure_.mean(X, self.predict(X))
         if qid is None and self.n_queries_ > 1:
             raise InputError(
-                "score needs qid: the ranker was trained on several queries, and without query ids all documents would "
-                "count as one. Pass qid=, and sklearn.set_config(enable_metadata_routing=True) in cross-validation"
+                "score needs qid: the ranker was trained on several queries, and without query ids all documents "
+                "would count as one. Pass qid=, and sklearn.set_config(enable_metadata_routing=True) in "
+                "cross-validation"
             )
         matrix = self._validated(X, reset=False)
         queries = Queries.from_arrays(matrix, _grades(y), _one_query(matrix) if qid is None else qid)
-        return parse(self.measure).mean(queries, self.predict(queries))
+        return self.measure_.mean(queries, self.predict(queries))
 
     def to_model(self) -> Model:
-        """What is saved: scorer, scaling, measure, parameters, feature names and history."""
+        """What is saved: scorer, scaling, measure, parameters, feature names and history, as of the fit."""
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        return Model(
-            type(self).__name__,
-            plain(self.get_params(deep=False)),
-            str(parse(self.measure)),
-            self.scorer_,
-            self.n_features_in_,
-            None if names is None else tuple(str(name) for name in names),
-            self.scaling_,
-            self.history_,
-        )
+        return self.model_
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "scorer_")
+        return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -162,40 +155,32 @@ class Ranker(BaseEstimator, ABC):
         if isinstance(X, Queries):
             if y is not None or qid is not None:
                 raise InputError("y and qid are part of the Queries; expected fit(queries)")
-            self.n_features_in_ = X.n_features
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
             if X.features is not None:
                 self.feature_names_in_ = np.array(X.features, dtype=object)
-            elif hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
             return X
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None; expected relevance grades"
             )
         matrix = self._validated(X, reset=True)
-        return Queries.from_arrays(matrix, _grades(y), _one_query(matrix) if qid is None else qid)
+        ids = _one_query(matrix) if qid is None else qid
+        return Queries.from_arrays(matrix, _grades(y), ids, features=getattr(self, "feature_names_in_", None))
+
+    def _check_sets(self, train: Queries, valid: Queries | None) -> None:
+        if valid is not None:
+            if not isinstance(valid, Queries):
+                raise InputError(f"valid is a {type(valid).__name__}; expected a Queries, as from Queries.from_arrays")
+            check_features(valid, train.n_features, train.features, "training has")
+        for part, what in ((train, "training"), (valid, "validation")):
+            if part is not None and not self.allow_nan:
+                check_complete(part, f"the {what} documents", type(self).__name__)
 
     def _validated(self, X: Any, reset: bool) -> Any:
         finite = "allow-nan" if self.allow_nan else True
         matrix = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float32, ensure_all_finite=finite)
         return matrix.toarray() if hasattr(matrix, "toarray") else matrix
-
-    def _check_complete(self, queries: Queries, what: str) -> None:
-        if not self.allow_nan and np.isnan(queries.X).any():
-            row, column = np.argwhere(np.isnan(queries.X))[0]
-            raise InputError(
-                f"{what} contain NaN (row {row}, feature {column + 1}); "
-                f"{type(self).__name__} takes complete features only"
-            )
-
-    def _check_valid(self, valid: Queries) -> None:
-        if not isinstance(valid, Queries):
-            raise InputError(f"valid is a {type(valid).__name__}; expected a Queries, as from Queries.from_arrays")
-        if valid.n_features != self.n_features_in_:
-            raise InputError(
-                f"valid has {valid.n_features} features; the training documents have {self.n_features_in_}"
-            )
-        self._check_complete(valid, "the validation documents")
 
 
 class LinearScoring(Ranker):
@@ -212,6 +197,21 @@ class LinearScoring(Ranker):
     def intercept_(self) -> float:
         """The intercept."""
         return self.scorer_.intercept
+
+
+def check_whole(name: str, value: Any, least: int) -> int:
+    """A parameter that must be a whole number."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InputError(f"{name}={value!r}; expected a whole number of at least {least}")
+    return int(value)
+
+
+def check_number(name: str, value: Any, least: float) -> float:
+    """A parameter that must be a finite number."""
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not is_number or not np.isfinite(value) or value < least:
+        raise InputError(f"{name}={value!r}; expected a number of at least {least:g}")
+    return float(value)
 
 
 def _grades(y: Any) -> Floats:

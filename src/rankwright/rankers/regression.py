@@ -9,9 +9,8 @@ import numpy as np
 
 from rankwright.backends import Backend
 from rankwright.data import Floats, Ints, Queries
-from rankwright.errors import InputError
 from rankwright.measures import Measure
-from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.base import LinearScoring, Outcome, check_number
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 
@@ -72,15 +71,15 @@ class Regression(LinearScoring):
         self.backend = backend
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
-        if not (np.isfinite(self.alpha) and self.alpha >= 0):
-            raise InputError(f"alpha={self.alpha}; expected a number from 0 up")
-        d = train.n_features
-        unscaled = Standard(np.zeros(d), np.ones(d))
-        scaling = Standard.of(train) if self.scale == "standard" else unscaled
+        alpha = check_number("alpha", self.alpha, least=0.0)
+        standard = Standard.of(train)
+        # Sums run over standardised columns whatever the scale, so that no precision is lost. Only the penalty knows
+        # the scale: a raw weight is a standardised one times the factor.
+        penalty = alpha * (np.ones(train.n_features) if self.scale == "standard" else standard.factor**2)
         shards = backend.scatter(train)
         per_class = 1.0 / np.maximum(backend.sum(_class_weights, shards), 1e-300)
-        moments: _Moments = backend.sum(_moments, shards, scaling, per_class)
-        scorer = scaling.fold(*moments.solve(self.alpha))
+        moments: _Moments = backend.sum(_moments, shards, standard, per_class)
+        scorer = standard.fold(*moments.solve(penalty))
         record: dict[str, Any] = {
             "loss": float(backend.sum(_loss, shards, scorer, per_class)),
             "train": measure.for_training().mean(train, scorer(train.X), backend),
@@ -103,15 +102,21 @@ class _Moments:
     def __add__(self, other: _Moments) -> _Moments:
         return _Moments(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
-    def solve(self, alpha: float) -> tuple[Floats, float]:
-        """Weights and intercept of the minimum; the least norm where it is not unique."""
+    def solve(self, penalty: Floats) -> tuple[Floats, float]:
+        """Weights and intercept of the minimum with this penalty on each squared weight.
+
+        The system is scaled to a unit diagonal and solved by its eigenvectors, without those of no weight: the least
+        norm where the minimum is not unique.
+        """
         mean_x, mean_g = self.x / self.weight, self.g / self.weight
-        gram = self.xx - self.weight * np.outer(mean_x, mean_x)
+        system = self.xx - self.weight * np.outer(mean_x, mean_x) + np.diag(penalty)
         target = self.xg - self.weight * mean_x * mean_g
-        values, vectors = np.linalg.eigh(gram)
-        kept = values > max(values[-1], 0.0) * len(values) * np.finfo(np.float64).eps
-        shrunk = np.where(kept, (target @ vectors) / np.where(kept, values + alpha, 1.0), 0.0)
-        w = vectors @ shrunk
+        size = np.sqrt(np.maximum(np.diag(system), 0.0))
+        unit = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
+        values, vectors = np.linalg.eigh(system * np.outer(unit, unit))
+        kept = values > len(values) * np.finfo(np.float64).eps * max(values[-1], 0.0)
+        shrunk = np.where(kept, ((target * unit) @ vectors) / np.where(kept, values, 1.0), 0.0)
+        w = unit * (vectors @ shrunk)
         return w, float(mean_g - w @ mean_x)
 
 

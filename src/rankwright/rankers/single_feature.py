@@ -10,7 +10,7 @@ from rankwright.backends import Backend
 from rankwright.data import Queries
 from rankwright.errors import InputError
 from rankwright.measures import Measure
-from rankwright.rankers.base import Outcome, Ranker
+from rankwright.rankers.base import Outcome, Ranker, check_whole
 from rankwright.scorers import Feature
 from rankwright.weak import BestFeature
 
@@ -24,7 +24,8 @@ class SingleFeature(Ranker):
     measure : str or Measure
         Chooses the feature and the sign, and reports.
     feature : int or str, optional
-        A column from 0, or a feature's name; None takes the best on the training queries.
+        A column from 0 (LETOR's feature 25 is column 24), or a feature's name; None takes the best on the training
+        queries.
     sign : 1, -1 or None
         1 ranks large values first, -1 small ones; None takes the better on the training queries.
     backend : Serial, Threads or None
@@ -72,7 +73,7 @@ class SingleFeature(Ranker):
                 known = "none" if train.features is None else ", ".join(train.features)
                 raise InputError(f"no feature is called {self.feature!r}; the names are: {known}")
             return train.features.index(self.feature)
-        column = int(self.feature or 0)
-        if not 0 <= column < train.n_features:
+        column = check_whole("feature", self.feature, least=0)
+        if column >= train.n_features:
             raise InputError(f"feature={column}; expected a column from 0 to {train.n_features - 1}")
         return column
