@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="rankwright",
     help="Train rankers on the measure they are judged by.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -33,10 +32,9 @@ def run(arguments: Sequence[str]) -> int:
     """Run a command; bad input is one line on standard error and exit status 2."""
     try:
         command = typer.main.get_command(app)
-        result = command.main(args=list(arguments), prog_name="rankwright", standalone_mode=False)
+        # without arguments, the help; an interruption comes back as status 130
+        result = command.main(args=list(arguments) or ["--help"], prog_name="rankwright", standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except KeyboardInterrupt:
-        return _fail("interrupted", 130)
     except BrokenPipeError:
         sys.stderr.close()
         return 1
@@ -147,8 +145,9 @@ def predict(
 ) -> None:
     """Score documents with a model."""
     from rankwright.errors import InputError
-    from rankwright.files import check_writable, write_atomic
+    from rankwright.files import check_writable
     from rankwright.models import load
+    from rankwright.scores import write_scores
     from rankwright.trec import write_run
 
     if out is None and run is None:
@@ -160,8 +159,7 @@ def predict(
     with _progress_bar():
         queries, scores = _score_file(loaded, data)
     if out is not None:
-        with write_atomic(out) as file:
-            file.writelines(f"{score!r}\n" for score in queries.restore(scores).tolist())
+        write_scores(scores, queries, out)
     if run is not None:
         write_run(queries, scores, run, tag=loaded.ranker)
 
@@ -182,6 +180,7 @@ def evaluate(
     from rankwright.letor import read_letor
     from rankwright.measures import parse, split
     from rankwright.models import load
+    from rankwright.scores import read_scores
 
     if (model is None) == (scores is None):
         raise InputError("expected either --model or --scores")
@@ -193,7 +192,7 @@ def evaluate(
             queries, found = _score_file(load(model), data)
         elif scores is not None:
             queries = read_letor(data)
-            found = _read_scores(scores, queries)
+            found = read_scores(scores, queries)
         result = evaluation.evaluate(found, queries, wanted)
     if per_query is not None:
         _write_per_query(per_query, result)
@@ -305,7 +304,7 @@ def _read_value(key: str, text: str, default: Any) -> Any:
         value = float(value)
     if default is not None and type(value) is not type(default):
         raise InputError(f"--set {key}={text}: expected a value like {default!r}")
-    return value
+    return value  # what else is wrong with it, the ranker says
 
 
 def _score_file(model: Model, data: Path) -> tuple[Queries, Floats]:
@@ -314,35 +313,6 @@ def _score_file(model: Model, data: Path) -> tuple[Queries, Floats]:
 
     queries = read_letor(data, n_features=model.n_features)
     return queries, model.predict(queries)
-
-
-def _read_scores(path: Path, queries: Queries) -> Floats:
-    """Read one score per line in the order of the data file."""
-    import numpy as np
-
-    from rankwright.errors import InputError
-    from rankwright.files import open_binary
-
-    with open_binary(path) as file:
-        lines = file.read().split(b"\n")
-    values = np.empty(queries.n_docs)
-    count = 0
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            value = float(line)
-        except ValueError:
-            found = line[:40].decode("utf-8", errors="backslashreplace")
-            raise InputError(f"{path}:{number}: found {found!r}; expected one score per line") from None
-        if not np.isfinite(value):
-            raise InputError(f"{path}:{number}: found {value}; expected a finite score")
-        if count < len(values):
-            values[count] = value
-        count += 1
-    if count != len(values):
-        raise InputError(f"{path}: {count} scores; the data has {len(values)} documents")
-    return values if queries.source is None else values[queries.source]
 
 
 def _write_per_query(path: Path, result: Any) -> None:

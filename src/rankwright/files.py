@@ -6,10 +6,13 @@ import gzip
 import lzma
 import os
 import secrets
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
+
+from rankwright.errors import InputError
 
 StrPath = str | os.PathLike[str]
 
@@ -27,37 +30,49 @@ def is_plain(path: StrPath) -> bool:
 
 @contextmanager
 def open_binary(path: StrPath) -> Iterator[BinaryIO]:
-    """Open a file or a pipe for reading bytes; gzip and xz are recognised by content."""
+    """Open a file or a pipe for reading bytes; gzip and xz are recognised by content.
+
+    A compressed file that is damaged or cut off raises an ``InputError`` from the block that reads it.
+    """
     with Path(path).open("rb") as file:
         head = file.peek(6)
-        if head.startswith(_GZIP):
-            with gzip.open(file, "rb") as unzipped:
-                yield cast(BinaryIO, unzipped)
-        elif head.startswith(_XZ):
-            with lzma.open(file, "rb") as unpacked:
-                yield cast(BinaryIO, unpacked)
-        else:
-            yield file
+        try:
+            if head.startswith(_GZIP):
+                with gzip.open(file, "rb") as unzipped:
+                    yield cast(BinaryIO, unzipped)
+            elif head.startswith(_XZ):
+                with lzma.open(file, "rb") as unpacked:
+                    yield cast(BinaryIO, unpacked)
+            else:
+                yield file
+        except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
+            raise InputError(f"{path}: the compressed file is damaged or cut off: {error}") from None
 
 
 @contextmanager
 def write_atomic(path: StrPath) -> Iterator[TextIO]:
     """Open a text file for writing under a temporary name and rename it when the block ends well.
 
-    ``.gz`` and ``.xz`` names are compressed. If the block raises, the target is left as it was.
+    ``.gz`` and ``.xz`` names are compressed. If the block raises, the target is left as it was. A link's target is
+    replaced, not the link; devices and pipes (``/dev/stdout``) are written to directly.
     """
     path = Path(path)
-    if path.exists() and not path.is_file() and not path.is_dir():  # /dev/stdout, a pipe: nothing to rename
-        with path.open("w", encoding="utf-8") as stream:
+    if _is_stream(path):
+        with path.open("a", encoding="utf-8") as stream:
             yield stream
         return
+    path = Path(os.path.realpath(path))
     temporary = _temporary_name(path)
     try:
-        with _open_text(temporary, path.suffix) as file:
+        with _open_text(temporary, path) as file:
             yield file
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _is_stream(path: Path) -> bool:
+    return path.parts[:2] == ("/", "dev") or (path.exists() and not path.is_file() and not path.is_dir())
 
 
 def check_writable(path: StrPath) -> None:
@@ -79,9 +94,12 @@ def _temporary_name(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}")
 
 
-def _open_text(path: Path, suffix: str) -> TextIO:
-    if suffix == ".gz":
-        return cast(TextIO, gzip.open(path, "wt", encoding="utf-8", newline="\n"))
-    if suffix == ".xz":
-        return cast(TextIO, lzma.open(path, "wt", encoding="utf-8", newline="\n"))
-    return path.open("w", encoding="utf-8", newline="\n")
+def _open_text(temporary: Path, path: Path) -> TextIO:
+    try:
+        if path.suffix == ".gz":
+            return cast(TextIO, gzip.open(temporary, "wt", encoding="utf-8", newline="\n"))
+        if path.suffix == ".xz":
+            return cast(TextIO, lzma.open(temporary, "wt", encoding="utf-8", newline="\n"))
+        return temporary.open("w", encoding="utf-8", newline="\n")
+    except OSError as error:  # the user knows the target, not the temporary name
+        raise type(error)(error.errno, error.strerror, str(path)) from None

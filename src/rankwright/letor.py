@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import lzma
 import os
 import threading
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,12 +24,13 @@ MOST_FEATURES = 100_000
 _WIDEST_DOCID = 64  # longer ids are kept as Python strings, not in a table of fixed width
 
 _MESSAGES = {
-    kernel.BAD_LABEL: "found {found} for a label; expected a number",
+    kernel.BAD_LABEL: "found {found} for a label; expected a finite number",
     kernel.NO_QID: "found {found}; expected qid:ID after the label",
     kernel.BAD_INDEX: "found {found}; expected index:value",
     kernel.ZERO_INDEX: "feature index 0; LETOR indices start at 1",
     kernel.ORDER: "feature index {found} after an equal or higher one; expected increasing indices",
     kernel.BAD_VALUE: "found {found} for a feature value; expected a finite number",
+    kernel.TOO_MANY_ROWS: "the file changed while it was read",
     kernel.TOO_WIDE: "feature index {found}; expected at most {most} features",
 }
 
@@ -64,6 +63,8 @@ def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend 
     """
     if not paths:
         raise InputError("read_letor needs at least one file")
+    if n_features is not None and n_features < 1:
+        raise InputError(f"n_features={n_features}; expected at least 1")
     files = [Path(path) for path in paths]
     read = _read_plain if all(is_plain(file) for file in files) else _read_streams
     parts, X, y = read(files, n_features, resolve(backend))
@@ -208,7 +209,8 @@ def _guess_width(file: IO[bytes]) -> int:
     """The highest feature index of the first line: right for dense files, a start for others."""
     tokens = os.pread(file.fileno(), 1 << 20, 0).partition(b"\n")[0].partition(b"#")[0].split()
     index = tokens[-1].partition(b":")[0] if tokens else b""
-    return min(max(int(index), 1), MOST_FEATURES) if index.isdigit() else 1
+    known = index.isdigit() and len(index) < 10 and int(index) <= MOST_FEATURES
+    return max(int(index), 1) if known else 1  # a bad index is reported when its line is parsed
 
 
 def _stream(path: Path) -> Iterator[Bytes]:
@@ -216,10 +218,7 @@ def _stream(path: Path) -> Iterator[Bytes]:
     rest, padding = b"", b"\n" * kernel.PADDING
     with open_binary(path) as file:
         while True:
-            try:
-                piece = file.read(BLOCK)
-            except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
-                raise InputError(f"{path}: the compressed file is damaged or cut off: {error}") from None
+            piece = file.read(BLOCK)
             whole = piece.rfind(b"\n") + 1
             if whole or (rest and not piece):
                 yield np.frombuffer(rest + piece[:whole] + padding, np.uint8)
@@ -239,19 +238,21 @@ def _parse(file: int, text: Bytes, X: Floats, y: Floats, n_features: int | None)
         if status != kernel.TOO_MANY_HARD:
             break
         hard = np.empty((8 * len(hard), 4), np.int64)
-    if status != kernel.OK:
-        found = repr(_shorten(_decode(text[start:end]))) if end > start else "the end of the line"
-        return _BadLine(file, int(lines), _MESSAGES[status].format(found=found, most=most))
-    for row, column, a, b in hard[:n_hard]:
+    for row, column, a, b in hard[:n_hard]:  # all of them stand before what the status complains about
+        token = _decode(text[a:b])
         with np.errstate(over="ignore"):
-            value = np.float32(_decode(text[a:b])) if column >= 0 else float(_decode(text[a:b]))
+            value = np.float32(token) if column >= 0 else float(token)
         if not np.isfinite(value):
-            message = _MESSAGES[kernel.BAD_VALUE].format(found=repr(_shorten(_decode(text[a:b]))))
-            return _BadLine(file, 1 + int(kernel.count_newlines(text[:a])), message)
+            message = _MESSAGES[kernel.BAD_VALUE if column >= 0 else kernel.BAD_LABEL]
+            line = 1 + int(kernel.count_newlines(text[:a]))
+            return _BadLine(file, line, message.format(found=repr(_shorten(token))))
         if column < 0:
             y[row] = value
         elif column < X.shape[1]:
             X[row, column] = value
+    if status != kernel.OK:
+        found = repr(_shorten(_decode(text[start:end]))) if end > start else "nothing"
+        return _BadLine(file, int(lines), _MESSAGES[status].format(found=found, most=most))
     qid = [_decode(text[a:b]) for _, a, b in runs[:n_runs]]
     docid = _docids(text, docs[:n])
     return _Part(file, int(n), int(lines), runs[:n_runs, 0].copy(), qid, docid, max(int(highest), 1))

@@ -52,13 +52,15 @@ def select(
     tried: list[dict[str, Any]] = []
     best: R | None = None
     combinations = list(ParameterGrid(grid))
+    if not combinations:
+        raise InputError("the grid is empty; expected at least one combination of parameters")
     for params in progress.track(combinations, "selecting", len(combinations)):
         candidate: R = clone(ranker).set_params(**params).fit(train, valid=valid)
         value = weighted_mean(bound.values(candidate.predict(valid)), valid.query_weight)
         if best is None or value > max(row["value"] for row in tried):
             best = candidate
         tried.append({**params, "value": value})
-    assert best is not None  # a grid has at least one combination
+    assert best is not None
     best.selection_ = tried
     return best
 
@@ -105,12 +107,13 @@ class QueryKFold(BaseCrossValidator):
         if self.n_splits < 2:
             raise InputError(f"n_splits={self.n_splits}; expected at least 2")
         ids = np.asarray(qid)
-        _, first, row_query = np.unique(ids, return_index=True, return_inverse=True)
-        order = np.argsort(first)  # queries by first appearance
+        queries = Queries.from_arrays(np.zeros((len(ids), 1)), np.zeros(len(ids)), ids)
+        order = np.arange(len(queries))
         if len(order) < self.n_splits:
             raise InputError(f"{len(order)} queries cannot make {self.n_splits} folds")
         if self.shuffle:
             order = check_random_state(self.random_state).permutation(order)
+        row_query = queries.restore(np.repeat(np.arange(len(queries)), queries.sizes))
         for fold in np.array_split(order, self.n_splits):
             test = np.isin(row_query, fold)
             yield np.flatnonzero(~test), np.flatnonzero(test)

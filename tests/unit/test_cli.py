@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -146,6 +147,7 @@ class TestTheWholeJob:
         assert f"ndcg@10  {adarank[3]}" in out
 
     def test_help_of_every_command(self, capsys):
+        assert run(capsys) == run(capsys, "--help")
         for command in ([], ["fit"], ["predict"], ["evaluate"], ["rankers"], ["measures"], ["demo"]):
             status, out, _ = run(capsys, *command, "--help")
             assert status == 0
@@ -176,6 +178,11 @@ class TestMistakes:
             (["evaluate", "--data", "{f}/test.txt", "--scores", "{t}/nan"], "nan:1: found nan; expected a finite score"),
             (["evaluate", "--data", "{f}/test.txt", "--model", "{f}/model.json", "--measures", "err(dialect=catboost)"], "is refused"),
             (["evaluate", "--data", "{f}/test.txt", "--model", "{f}/model.json", "--per-query", "/proc/nope/x"], "cannot be written"),
+            (["evaluate", "--data", "{f}/test.txt", "--scores", "{t}/cut.gz"], "cut.gz: the compressed file is damaged"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_rounds=none", "--model", "{t}/m"], "n_rounds=None; expected"),
+            (["fit", "regression", "--train", "{f}/train.txt", "--set", "alpha=none", "--model", "{t}/m"], "alpha=None; expected"),
+            (["fit", "singlefeature", "--train", "{f}/train.txt", "--set", "feature=[1]", "--model", "{t}/m"], "feature=[1]; expected"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--measure", "err(max=nan)", "--model", "{t}/m"], "whole number"),
             (["nonsense"], "No such command"),
             (["fit", "--bogus"], "No such option"),
         ],
@@ -185,6 +192,7 @@ class TestMistakes:
         (tmp_path / "words").write_text("1\nhello\n")
         (tmp_path / "nan").write_text("nan\n")
         (tmp_path / "wide.txt").write_text("0 qid:1 9:1\n")
+        (tmp_path / "cut.gz").write_bytes(gzip.compress(b"1.5\n" * 999)[:20])
         before = sorted(os.listdir(tmp_path))  # noqa: PTH208
         status, out, err = run(capsys, *(a.format(f=folder, t=tmp_path) for a in arguments))
         assert (status, out) == (2, "")
@@ -198,7 +206,8 @@ class TestMistakes:
         arguments = ["--train", folder / "train.txt", "--model", "/proc/self/model.json"]
         status, out, err = run(capsys, "fit", "regression", *arguments)
         assert (status, out) == (2, "")
-        assert err.startswith("rankwright: /proc/self/")
+        assert err.startswith("rankwright: /proc/")
+        assert "/model.json: " in err
         assert err.count("\n") == 1
 
     @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="permissions do not bind the superuser")

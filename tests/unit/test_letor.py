@@ -136,12 +136,13 @@ def test_long_and_foreign_document_ids(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("x qid:1 1:1", "found 'x' for a label; expected a number"),
+        ("x qid:1 1:1", "found 'x' for a label; expected a finite number"),
         ("1x qid:1 1:1", "found '1x' for a label"),
         ("nan qid:1 1:1", "found 'nan' for a label"),
         ("qid:1 1:1", "found 'qid:1' for a label"),
         ("1 1:0.5", "found '1:0.5'; expected qid:ID after the label"),
-        ("1", "found the end of the line; expected qid:ID"),
+        ("1", "found nothing; expected qid:ID"),
+        ("1 qid:1 1: 5", "found nothing for a feature value"),
         ("1 qid: 1:1", "expected qid:ID"),
         ("1 qid:1 0:1", "feature index 0; LETOR indices start at 1"),
         ("1 qid:1 2:1 1:1", "feature index '1' after an equal or higher one; expected increasing indices"),
@@ -157,7 +158,9 @@ def test_long_and_foreign_document_ids(tmp_path):
         ("1 qid:1 1:inf", "found 'inf' for a feature value"),
         ("1 qid:1 1:1e39", "found '1e39' for a feature value"),
         ("1 qid:1 1:1e400", "found '1e400' for a feature value"),
-        ("1e400 qid:1 1:1", "found '1e400'"),
+        ("1e400 qid:1 1:1", "found '1e400' for a label; expected a finite number"),
+        ("1 qid:1 1:1e400\n1 qid:1 0:1", "found '1e400' for a feature value"),
+        pytest.param("1 qid:1 " + "9" * 5000 + ":1", "expected at most 100000 features", id="long index"),
         ("1 qid:1 1000000000:1", "feature index '1000000000'; expected at most 100000 features"),
         ("1 qid:1 99999999999999999999:1", "expected at most 100000 features"),
     ],
@@ -194,7 +197,37 @@ def test_pipes(tmp_path, compress):
     assert queries.X.ravel().tolist() == list(range(3000))
 
 
+def test_a_carriage_return_before_a_line_loses_nothing(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"1 qid:1 1:1\n\r2 qid:1 1:2\n \r\t3 qid:1 1:3\n\r\r\n\r")
+    assert rw.read_letor(tmp_path / "a.txt").y.tolist() == [1, 2, 3]
+
+
+def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"1 qid:1 1:1.00000000000000000000000000000000\n" * 50)
+    count = letor._count_lines
+
+    def count_then_change(text):
+        lines = count(text)
+        with path.open("r+b") as file:
+            file.write(b"1 qid:1 1:1\n" * 150)
+        return lines
+
+    monkeypatch.setattr(letor, "_count_lines", count_then_change)
+    with pytest.raises(rw.InputError, match="the file changed while it was read"):
+        rw.read_letor(path)
+
+
+def test_extreme_exponents(tmp_path):
+    check(tmp_path / "a.txt", "0 qid:1 1:0." + "0" * 100_000 + "1e100002 2:1" + "0" * 400 + "e-400\n")
+
+
 class TestBadFiles:
+    @pytest.mark.parametrize("n_features", [0, -1])
+    def test_no_features(self, tmp_path, n_features):
+        with pytest.raises(rw.InputError, match="expected at least 1"):
+            rw.read_letor(tmp_path / "a.txt", n_features=n_features)
+
     def test_truncated_gzip(self, tmp_path):
         whole = gzip.compress(b"".join(b"0 qid:1 1:%f\n" % random.Random(i).random() for i in range(5000)))
         (tmp_path / "a.gz").write_bytes(whole[: len(whole) // 2])

@@ -6,6 +6,8 @@ import dataclasses
 import json
 import os
 import stat
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -148,6 +150,20 @@ class TestAtomicWriting:
     def test_devices_are_written_directly(self):
         with write_atomic("/dev/null") as file:
             file.write("x")
+
+    def test_standard_output_even_if_it_is_a_file(self, tmp_path):
+        code = "from rankwright.files import write_atomic\nwith write_atomic('/dev/stdout') as f: f.write('hello')"
+        with (tmp_path / "out").open("wb") as out:
+            subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+        assert (tmp_path / "out").read_text() == "hello"
+
+    def test_a_link_stays_a_link(self, tmp_path):
+        (tmp_path / "real.txt").write_text("old")
+        (tmp_path / "link.txt").symlink_to(tmp_path / "real.txt")
+        with write_atomic(tmp_path / "link.txt") as file:
+            file.write("new")
+        assert (tmp_path / "link.txt").is_symlink()
+        assert (tmp_path / "real.txt").read_text() == "new"
 
 
 def test_write_run(tmp_path):

@@ -198,6 +198,11 @@ class TestSelection:
         assert [row["value"] for row in chosen.selection_] == values
         assert chosen.alpha == alphas[int(np.argmax(values))]
 
+    def test_an_empty_grid(self):
+        queries = rw.make_queries(3, random_state=0)
+        with pytest.raises(rw.InputError, match="grid is empty"):
+            rw.select(rw.Regression(), [], queries, queries)
+
     def test_query_k_fold_never_parts_a_query(self):
         rng = np.random.default_rng(0)
         qid = rng.integers(0, 30, 200)

@@ -12,11 +12,12 @@ from rankwright.kernels.jit import Floats, Ints, kernel, load_byte, load_word, t
 Bytes = NDArray[np.uint8]
 
 # What parse_block may stop at; letor.py turns each into a sentence.
-OK, BAD_LABEL, NO_QID, BAD_INDEX, ZERO_INDEX, ORDER, BAD_VALUE, TOO_WIDE, TOO_MANY_HARD = range(9)
+OK, BAD_LABEL, NO_QID, BAD_INDEX, ZERO_INDEX, ORDER, BAD_VALUE, TOO_WIDE, TOO_MANY_HARD, TOO_MANY_ROWS = range(10)
 
 _POWERS = np.array([float(f"1e{e}") for e in range(309)])
 _MOST_DIGITS = 18  # of a mantissa that fits an int64
 _TOO_LARGE = 10**9
+_LARGEST_EXPONENT = 10**15  # more than any text has digits
 _EXACT = 1 << 53  # integers up to here, and powers of ten up to 22, are exact in float64
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _MINUS, _POINT = 9, 10, 13, 32, 35, 43, 45, 46
 _ZERO, _COLON, _EQUALS = 48, 58, 61
@@ -120,7 +121,7 @@ def _parse_hard_number(text: Bytes, i: int) -> tuple[float, int, bool]:
             i += 1
         first = i
         while _ZERO <= load_byte(text, i) < _COLON:
-            exponent = min(exponent * 10 + load_byte(text, i) - _ZERO, 100000)
+            exponent = min(exponent * 10 + load_byte(text, i) - _ZERO, _LARGEST_EXPONENT)
             i += 1
         if i == first:
             return 0.0, start, True
@@ -218,9 +219,13 @@ def parse_block(
     while i < n:
         line += 1
         i = _skip_blanks(text, i)
-        if load_byte(text, i) == _NEWLINE or load_byte(text, i) == _RETURN or load_byte(text, i) == _HASH:
+        while load_byte(text, i) == _RETURN:
+            i = _skip_blanks(text, i + 1)
+        if load_byte(text, i) == _NEWLINE or load_byte(text, i) == _HASH:
             i = _line_end(text, i) + 1
             continue
+        if row == len(y):  # the text is not the one whose lines were counted
+            return TOO_MANY_ROWS, row, line, n_runs, n_hard, highest, i, i
         value, end, exact = _parse_number(text, i)
         if end == i or not _ends_token(load_byte(text, end)):
             return BAD_LABEL, row, line, n_runs, n_hard, highest, i, _token_end(text, i)
