@@ -23,12 +23,14 @@ _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _MINUS, _POINT = 9, 10, 13, 32, 3
 _ZERO, _COLON, _EQUALS = 48, 58, 61
 _TEN64, _EXACT64 = np.uint64(10), np.uint64(_EXACT)
 _TENS = np.array([10**e for e in range(9)], dtype=np.uint64)
-_ZEROS, _ABOVE_NINE, _HIGH_BITS, _LOW, _WEIGHT_LOW, _WEIGHT_HIGH = (
+_ZEROS, _NEWLINES, _ABOVE_NINE, _HIGH_BITS, _LOWEST_BITS, _LOW, _WEIGHT_LOW, _WEIGHT_HIGH = (
     np.uint64(word)
     for word in (
         0x3030303030303030,
+        0x0A0A0A0A0A0A0A0A,
         0x7676767676767676,
         0x8080808080808080,
+        0x0101010101010101,
         0x000000FF000000FF,
         0x000F424000000064,
         0x0000271000000001,
@@ -62,9 +64,13 @@ def _skip_blanks(text: Bytes, i: int) -> int:
 
 @kernel
 def _line_end(text: Bytes, i: int) -> int:
-    while load_byte(text, i) != _NEWLINE:
-        i += 1
-    return i
+    """The next newline: a byte of eight is 0 where the word less its lowest bits borrows into its highest."""
+    while True:
+        word = load_word(text, i) ^ _NEWLINES
+        zero = (word - _LOWEST_BITS) & ~word & _HIGH_BITS
+        if zero != np.uint64(0):
+            return i + (trailing_zeros(zero) >> 3)
+        i += 8
 
 
 @kernel
