@@ -90,6 +90,11 @@ def test_mslr_counts_grade_2_as_relevant():
     assert rw.parse("map(dialect=letor4)").values(queries, np.array([3.0, 2.0, 1.0]))[0] == 1
 
 
+def test_mslr_precision_of_two_relevant_of_three():
+    queries = one_query(np.array([0.0, 3.0, 2.0]))
+    assert rw.parse("p@10(dialect=mslr)").values(queries, np.array([0.9, 0.5, 0.1]))[0] == pytest.approx(0.2)
+
+
 def test_no_relevant_document_in_letor_counts_zero_and_stays_in_the_mean():
     queries = rw.Queries.from_arrays(np.zeros((4, 1)), [0, 0, 1, 0], [1, 1, 2, 2])
     assert rw.parse("ndcg@1(dialect=letor3)").mean(queries, np.array([1.0, 2.0, 2.0, 1.0])) == 0.5
