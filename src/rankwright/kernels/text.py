@@ -69,7 +69,7 @@ def _line_end(text: Bytes, i: int) -> int:
         word = load_word(text, i) ^ _NEWLINES
         zero = (word - _LOWEST_BITS) & ~word & _HIGH_BITS
         if zero != np.uint64(0):
-            return i + (trailing_zeros(zero) >> 3)
+            return i + int(trailing_zeros(zero) >> 3)
         i += 8
 
 
