@@ -12,5 +12,6 @@ pytestmark = pytest.mark.slow
 def test_figure(figure, letor_folds):
     found = measure_figure(figure, letor_folds(figure.data))
     for name, goal in figure.goals.items():
+        assert goal is not None
         assert found[name] >= goal.lowest, f"{name}: {found[name]:.4f} is below {goal.lowest:.4f}"
         assert goal.highest is None or found[name] <= goal.highest, f"{name}: {found[name]:.4f}"
