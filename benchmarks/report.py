@@ -68,7 +68,7 @@ class Table:
         """The table as Markdown."""
         head = "| what | figure | ratio | target | met |\n| --- | --- | --- | --- | --- |"
         notes = "\n".join(f"- {note}" for note in self.notes)
-        return "\n".join([f"### {self.title}", "", head, *(row.markdown() for row in self.rows), "", notes]).rstrip()
+        return "\n".join([f"## {self.title}", "", head, *(row.markdown() for row in self.rows), "", notes]).rstrip()
 
 
 Section = Callable[[], Iterable[Table]]
@@ -95,7 +95,7 @@ def header() -> str:
     versions = ", ".join(f"{name} {number}" for name in _PACKAGES if (number := _version(name)))
     return "\n".join(
         [
-            "## Benchmarks",
+            "# Benchmarks",
             "",
             f"- Machine: {_cpu()}, {os.cpu_count()} cores, {_memory()}; {platform.system()}",
             f"- Load when started: {os.getloadavg()[0]:.2f}; other work on the machine slows threaded tools most",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from pathlib import Path
 
@@ -28,24 +27,6 @@ def data_folder(name: str) -> Path:
         if (place / name).is_dir():
             return place / name
     pytest.skip(f"{name} is not here; set RANKWRIGHT_DATA to a folder that has it")
-
-
-@pytest.fixture(scope="session")
-def letor_folds(tmp_path_factory: pytest.TempPathFactory):
-    """Write LETOR's five folds of a data set (parts S1 to S5) and read them."""
-
-    def make(name: str) -> rw.folds.Folds:
-        source, target = data_folder(name), tmp_path_factory.mktemp(name)
-        parts = [gzip.decompress((source / f"S{i}.txt.gz").read_bytes()) for i in range(1, 6)]
-        for fold in range(5):
-            folder = target / f"Fold{fold + 1}"
-            folder.mkdir()
-            at = [parts[(fold + j) % 5] for j in range(5)]
-            for part, chunks in (("train", at[:3]), ("vali", at[3:4]), ("test", at[4:])):
-                (folder / f"{part}.txt").write_bytes(b"".join(chunks))
-        return rw.read_folds(target)
-
-    return make
 
 
 @st.composite

@@ -1,8 +1,9 @@
 """Where the work runs: on one thread or on many, with the same bits.
 
 A backend is a small picklable value. Work is cut into parts by the data alone, never by the number of workers, and
-results are combined in the order of the parts, with single-threaded BLAS inside: so one thread and many give
-the same bits. Thread pools live outside the value.
+results are combined in the order of the parts. The parts are summed by kernels in a fixed order, not by BLAS, whose
+sums depend on its threads (which only one thread of a process can limit). So one thread and many give the same bits.
+Thread pools live outside the value.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, islice
@@ -80,8 +81,7 @@ class _Local(ABC):
         return Shards(tuple(queries.shards(n_shards(queries.n_docs))))
 
     def apply(self, fn: Callable[..., R], shards: Shards[Any], *state: Any) -> Shards[R]:
-        with _single_threaded_blas:
-            return Shards(tuple(self.each(lambda part: fn(part, *state), shards.parts)))
+        return Shards(tuple(self.each(lambda part: fn(part, *state), shards.parts)))
 
     def sum(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
         first, *rest = self.apply(fn, shards, *state).parts
@@ -121,8 +121,8 @@ class Threads(_Local):
     n: int
 
     def __post_init__(self) -> None:
-        if self.n < 1:
-            raise InputError(f"Threads({self.n}); expected at least 1")
+        if type(self.n) is not int or self.n < 1:
+            raise InputError(f"Threads({self.n!r}); expected a whole number of at least 1")
 
     def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``fn(item)`` in order, at most ``2 n`` of them in flight."""
@@ -158,13 +158,16 @@ class Threads(_Local):
 
         pool = _pool(self.n, os.getpid())
         futures = [pool.submit(work) for _ in range(helpers)]
-        _inside.pool = True
         try:
+            _inside.pool = True
             work()
+            for future in futures:
+                future.result()
+        except BaseException as error:  # an interrupt while waiting: the helpers stop after their items
+            errors.setdefault(len(items), error)
+            wait(futures)
         finally:
             _inside.pool = False
-        for future in futures:
-            future.result()
         if errors:  # items are taken in order, so the first of them all is among these
             raise errors[min(errors)]
         return [done[i] for i in range(len(items))]
@@ -201,33 +204,3 @@ def _enter_pool() -> None:
 @lru_cache(maxsize=8)
 def _pool(n: int, process: int) -> ThreadPoolExecutor:  # a forked child must not use its parent's pool
     return ThreadPoolExecutor(n, thread_name_prefix="rankwright", initializer=_enter_pool)
-
-
-@lru_cache(maxsize=1)
-def _blas() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController().select(user_api="blas")
-
-
-class _SingleThreadedBlas:
-    """Limits BLAS to one thread while any backend works: the setting is the process's, so entries are counted."""
-
-    def __init__(self) -> None:
-        self._lock, self._inside = threading.Lock(), 0
-        self._limit: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._limit = _blas().limit(limits=1)
-            self._inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0 and self._limit is not None:
-                self._limit.restore_original_limits()
-
-
-_single_threaded_blas = _SingleThreadedBlas()

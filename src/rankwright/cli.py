@@ -236,9 +236,9 @@ def measures(as_json: JsonOption = False) -> None:
         known = {name: [m for m, defined in table.items() if defined] for name, table in dialects.items()}
         _print_json({"measures": rows, "dialects": known})
         return
-    for row in rows:
-        names = ", ".join(dict.fromkeys(str(name) for name in (row["name"], row["cut"]) if name))
-        print(f"{names:<18}{row['title']}  ({', '.join(row['options'])})")
+    heads = [", ".join(dict.fromkeys(name for name in (row["name"], row["cut"]) if name)) for row in rows]
+    for head, row in zip(heads, rows, strict=True):
+        print(f"{head:<{max(map(len, heads))}}  {row['title']} ({', '.join(row['options'])})")
     print("\ndialects, as in ndcg@10(dialect=trec_eval):")
     for name, table in dialects.items():
         print(f"  {name:<11}{', '.join(m for m, defined in table.items() if defined)}")

@@ -6,6 +6,7 @@ import gzip
 import lzma
 import os
 import secrets
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -66,13 +67,17 @@ def write_atomic(path: StrPath) -> Iterator[TextIO]:
     try:
         with _open_text(temporary, path) as file:
             yield file
+        if path.exists():
+            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def _is_stream(path: Path) -> bool:
-    return path.parts[:2] == ("/", "dev") or (path.exists() and not path.is_file() and not path.is_dir())
+    """A device or a pipe, or a standard stream by name, which may be redirected to a file."""
+    named = str(path) in ("/dev/stdout", "/dev/stderr") or path.parent == Path("/dev/fd")
+    return named or (path.exists() and not path.is_file() and not path.is_dir())
 
 
 def check_writable(path: StrPath) -> None:

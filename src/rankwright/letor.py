@@ -30,6 +30,7 @@ _MESSAGES = {
     kernel.ZERO_INDEX: "feature index 0; LETOR indices start at 1",
     kernel.ORDER: "feature index {found} after an equal or higher one; expected increasing indices",
     kernel.BAD_VALUE: "found {found} for a feature value; expected a finite number",
+    kernel.BAD_BREAK: "found a carriage return inside a comment; expected a newline at the end of every line",
     kernel.TOO_MANY_ROWS: "the file changed while it was read",
     kernel.TOO_WIDE: "feature index {found}; expected at most {most} features",
 }
@@ -63,8 +64,8 @@ def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend 
     """
     if not paths:
         raise InputError("read_letor needs at least one file")
-    if n_features is not None and n_features < 1:
-        raise InputError(f"n_features={n_features}; expected at least 1")
+    if n_features is not None and (not isinstance(n_features, (int, np.integer)) or n_features < 1):
+        raise InputError(f"n_features={n_features!r}; expected a whole number of at least 1")
     files = [Path(path) for path in paths]
     read = _read_plain if all(is_plain(file) for file in files) else _read_streams
     parts, X, y = read(files, n_features, resolve(backend))

@@ -91,7 +91,7 @@ class Model:
         return self.scorer((queries if self.scaling is None else self.scaling(queries)).X)
 
     def rank(self, queries: Queries, k: int | None = None) -> dict[Any, NDArray[Any]]:
-        """By query id, the documents in ranked order, at most ``k``; see :func:`rank`."""
+        """By query id, the documents in ranked order, at most ``k``: their ids, or the caller's row numbers."""
         return rank(queries, self.scores(queries), k)
 
     def score(self, queries: Queries) -> float:
@@ -101,6 +101,8 @@ class Model:
 
 def rank(queries: Queries, scores: Floats, k: int | None = None) -> dict[Any, NDArray[Any]]:
     """By query id, the document ids (or, without ids, the caller's row numbers) by descending score."""
+    if k is not None and k < 1:
+        raise InputError(f"k={k}; expected at least 1")
     names = queries.rows_of_caller if queries.docid is None else queries.docid
     return {query: names[rows[:k]] for query, rows in zip(queries.qid.tolist(), queries.ranked(scores), strict=True)}
 
@@ -163,28 +165,45 @@ def load(path: StrPath) -> Model:
     if type(content.get("version")) is not int or content["version"] != VERSION:
         raise InputError(f"{path}: model version {content.get('version')}; this release reads version {VERSION}")
     try:
-        features, scaling = content["features"], content["scaling"]
-        if features is not None and (not isinstance(features, list) or len(features) != content["n_features"]):
-            raise InputError(f"features={features!r}; expected {content['n_features']} names")
-        if scaling is not None and scaling.get("kind") != "query":
-            raise InputError(f"scaling of kind {scaling.get('kind')!r}; expected 'query'")
-        scorer, n_features = scorer_from_json(content["scorer"]), content["n_features"]
-        if type(n_features) is not int or not scorer.takes(n_features):
-            raise InputError(f"the scorer does not fit {n_features} features")
-        return Model(
-            str(content["ranker"]),
-            dict(content["params"]),
-            str(content["measure"]),
-            scorer,
-            n_features,
-            None if features is None else tuple(str(name) for name in features),
-            None if scaling is None else PerQuery(),
-            list(content["history"]),
-        )
+        return _from_json(content)
     except KeyError as error:
         raise InputError(f"{path}: the model lacks {error}") from None
     except (InputError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InputError(f"{path}: damaged model: {error}") from None
+
+
+def _from_json(content: Mapping[str, Any]) -> Model:
+    kinds = {"ranker": str, "params": dict, "measure": str, "n_features": int, "scorer": dict, "history": list}
+    for name, kind in kinds.items():
+        if type(content[name]) is not kind:
+            raise InputError(f"{name} is {_shorten(content[name])}")
+    features, scaling, n_features = content["features"], content["scaling"], content["n_features"]
+    if features is not None:
+        named = isinstance(features, list) and all(isinstance(name, str) for name in features)
+        if not named or len(features) != n_features:
+            raise InputError(f"features are {_shorten(features)}; expected {n_features} names")
+    if scaling is not None and scaling != {"kind": "query"}:
+        raise InputError(f"scaling is {_shorten(scaling)}; expected that of kind 'query'")
+    if not all(isinstance(record, dict) for record in content["history"]):
+        raise InputError("history is not a list of records")
+    scorer = scorer_from_json(content["scorer"])
+    if not scorer.takes(n_features):
+        raise InputError(f"the scorer does not fit {n_features} features")
+    return Model(
+        content["ranker"],
+        content["params"],
+        content["measure"],
+        scorer,
+        n_features,
+        None if features is None else tuple(features),
+        None if scaling is None else PerQuery(),
+        content["history"],
+    )
+
+
+def _shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def plain(value: Any) -> Any:

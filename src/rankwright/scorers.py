@@ -96,7 +96,7 @@ class Feature:
     def from_json(cls, values: Mapping[str, Any]) -> Feature:
         """Read what ``to_json`` wrote."""
         index, sign = values["index"], values["sign"]
-        if type(index) is not int or sign not in (1, -1):
+        if type(index) is not int or type(sign) is not int or sign not in (1, -1):
             raise InputError(f"feature {index!r} with sign {sign!r}; expected a column and 1 or -1")
         return cls(index, int(sign))
 
@@ -113,6 +113,6 @@ KINDS = {scorer.kind: scorer for scorer in (Linear, Feature)}
 def scorer_from_json(values: Mapping[str, Any]) -> Scorer:
     """Rebuild a scorer from its JSON, by its kind."""
     kind = values.get("kind")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise InputError(f"scorer of kind {kind!r}; expected one of {', '.join(KINDS)}")
     return KINDS[kind].from_json(values)

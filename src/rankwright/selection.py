@@ -47,8 +47,11 @@ def select(
         Fitted, with ``selection_``: a list of dicts of the parameters tried and ``value``, the measure on ``valid``.
         The first of equals wins.
     """
-    decisive = parse(ranker.measure if measure is None else measure)
+    highest = max(float(train.y.max()), float(valid.y.max()))
+    decisive = parse(ranker.measure if measure is None else measure).settled(highest)
     bound = decisive.bind(valid)
+    if not (bound.counted & (valid.query_weight > 0)).any():
+        raise InputError(f"{decisive} skips every validation query: none of any weight has a relevant document")
     tried: list[dict[str, Any]] = []
     best: R | None = None
     combinations = list(ParameterGrid(grid))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rankwright.backends import Backend, Serial, Shards
 from rankwright.data import Floats, Queries
+from rankwright.kernels.linear import weighted_columns
 from rankwright.measures import Measure
 from rankwright.scorers import Feature
 
@@ -47,7 +48,7 @@ class BoundBestFeature:
 
         The first of equals is taken, up to rounding: the order of the queries must not decide.
         """
-        found = np.where(allowed, weights @ self.values, -np.inf)
+        found = np.where(allowed, weighted_columns(weights, self.values), -np.inf)
         best = int(np.argmax(found >= found.max() - 1e-12))
         return best, float(found[best])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import warnings
 
 import numpy as np
@@ -206,6 +207,8 @@ def test_clear_errors(ranker, queries):
         ranker().fit(queries.X, queries.y, qid=[1, 2])
     with pytest.raises(rw.InputError, match="grades start at 0"):
         rw.evaluate(fitted, rw.Queries.from_arrays(np.zeros((1, 10)), [-1], [1]), "ndcg")
+    with pytest.raises(rw.InputError, match="k=-1"):
+        fitted.rank(queries, k=-1)
     with pytest.raises(rw.InputError, match="sample_weight"):
         fitted.score(queries, sample_weight=np.ones(queries.n_docs))
 
@@ -228,7 +231,10 @@ def test_what_was_fitted_stays_fitted(ranker, queries, tmp_path):
     assert rw.load(tmp_path / "m.json").measure == "map"
     with pytest.raises(rw.InputError):
         fitted.fit(rw.make_queries(5, n_features=400, random_state=0))
-    assert fitted.predict(queries).tobytes() == scores.tobytes()
+    with pytest.raises(rw.InputError):
+        fitted.fit(pd.DataFrame(queries.X[:, :3], columns=["a", "b", "c"]), queries.y, qid=queries.row_qid)
+    assert fitted.predict(queries).tobytes() == fitted.predict(queries.X).tobytes() == scores.tobytes()
+    assert not hasattr(fitted, "feature_names_in_")
     with pytest.raises(ValueError, match="features"):
         fitted.predict(np.zeros((2, 400)))
 
@@ -263,6 +269,37 @@ def test_the_highest_grade_is_the_whole_datas(ranker):
     data = rw.Queries(data.X, y, data.indptr, data.qid)
     fitted = ranker(measure="err(max=data)").fit(data)
     assert fitted.score(data) == pytest.approx(max(record["train"] for record in fitted.history_), abs=1e-12)
+    valid = data.take(range(100))
+    assert valid.y.max() == 2
+    fitted = ranker(measure="err(max=data)").fit(data, valid=valid)
+    assert fitted.to_model().measure == "err"  # a highest grade of 4 is the usual one
+    assert fitted.score(valid) == pytest.approx(max(record["valid"] for record in fitted.history_), abs=1e-12)
+    chosen = rw.select(ranker(measure="err(max=data)"), {}, data, valid)
+    assert chosen.selection_[0]["value"] == chosen.score(valid)
+
+
+@every_ranker
+def test_fits_in_any_thread_have_the_same_bits(ranker):
+    data = rw.make_queries(500, n_docs=60, n_features=40, random_state=0)
+    expected = ranker(backend=rw.Serial()).fit(data).predict(data).tobytes()
+    for backend in (rw.Serial(), rw.Threads(2)):
+        found = []
+        fit = lambda b=backend, f=found: f.append(ranker(backend=b).fit(data).predict(data).tobytes())  # noqa: E731
+        threads = [threading.Thread(target=fit) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == [expected] * 3
+
+
+@every_ranker
+def test_queries_of_no_weight_do_not_count(ranker, queries):
+    relevant = np.array([queries.y[rows].any() for rows in queries])
+    assert not relevant.all()
+    weighted = rw.Queries(queries.X, queries.y, queries.indptr, queries.qid, weight=(~relevant).astype(float))
+    with pytest.raises(rw.InputError, match="skips every training query"):
+        ranker(measure="map(empty=skip)").fit(weighted)
 
 
 @every_ranker

@@ -9,10 +9,10 @@ import time
 
 import numpy as np
 import pytest
-import threadpoolctl
 
 import rankwright as rw
 from rankwright.backends import n_shards, resolve
+from rankwright.kernels.linear import weighted_columns, weighted_moments
 
 BACKENDS = [rw.Serial(), rw.Threads(1), rw.Threads(2), rw.Threads(5)]
 
@@ -88,8 +88,9 @@ def test_resolve():
     assert isinstance(resolve(None), (rw.Serial, rw.Threads))
     with pytest.raises(rw.InputError, match="expected Serial"):
         resolve("threads")
-    with pytest.raises(rw.InputError, match="at least 1"):
-        rw.Threads(0)
+    for n in (0, 1.5, "2", True):
+        with pytest.raises(rw.InputError, match="whole number of at least 1"):
+            rw.Threads(n)
 
 
 def _resolved_name(queue):
@@ -105,44 +106,42 @@ def test_one_thread_inside_a_worker_process():
     process.join()
 
 
-def blas_threads():
-    return {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
+def test_moments_have_the_same_bits_and_the_right_values():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_001, 7)).astype(np.float32)
+    queries = rw.Queries.from_arrays(X, rng.integers(0, 3, 30_001), np.arange(30_001) // 10)
+
+    def moments(part):
+        ones = np.ones(len(part.y))
+        return weighted_moments(part.X, np.zeros(7), np.ones(7), part.y + 1, ones)
+
+    found = [b.sum(moments, b.scatter(queries)) for b in BACKENDS]
+    assert len({each.tobytes() for each in found}) == 1
+    z = np.column_stack([X.astype(float), np.ones((30_001, 2))])
+    assert found[0] == pytest.approx(np.triu(z.T @ ((queries.y + 1)[:, None] * z)), rel=1e-9, abs=1e-7)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_blas_has_one_thread_inside_and_what_it_had_outside(backend):
-    queries = rw.make_queries(400, n_docs=30, random_state=0)
-    shards = backend.scatter(queries)
-    before = blas_threads()
-    assert len(shards.parts) > 1
-    assert all(part == {1} for part in backend.apply(lambda part: blas_threads(), shards).parts)
-    assert blas_threads() == before
+def test_weighted_columns():
+    rng = np.random.default_rng(0)
+    weight, values = rng.random(50), rng.random((50, 7))
+    assert weighted_columns(weight, values) == pytest.approx(weight @ values, rel=1e-12)
 
 
-def test_concurrent_work_leaves_blas_as_it_was():
-    before = blas_threads()
-    shards = rw.Serial().scatter(rw.make_queries(400, n_docs=30, random_state=0))
-    inside = threading.Barrier(2, timeout=20)
+def test_an_interrupt_stops_the_helpers():
+    done = []
 
-    def work(delay):
-        seen = []
-        rw.Serial().apply(
-            lambda part: seen.append(part) or (inside.wait() if len(seen) == 1 else time.sleep(delay)), shards
-        )
+    def work(i):
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+        done.append(i)
 
-    threads = [threading.Thread(target=work, args=(delay,)) for delay in (0.0, 0.05)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert blas_threads() == before
-
-
-def test_sums_of_products_have_the_same_bits():
-    X = np.random.default_rng(0).normal(size=(30_000, 60))
-    queries = rw.Queries.from_arrays(X, np.zeros(30_000), np.repeat(np.arange(3000), 10))
-    grams = [b.sum(lambda p: p.X.T @ p.X, b.scatter(queries)).tobytes() for b in BACKENDS]
-    assert len(set(grams)) == 1
+    with pytest.raises(KeyboardInterrupt):
+        rw.Threads(2).each(work, range(100))
+    finished = len(done)
+    time.sleep(0.2)
+    assert len(done) == finished < 5
+    assert rw.Threads(2).each(abs, [-1, -2]) == [1, 2]
 
 
 def test_the_first_error_is_raised():

@@ -202,6 +202,22 @@ def test_a_carriage_return_before_a_line_loses_nothing(tmp_path):
     assert rw.read_letor(tmp_path / "a.txt").y.tolist() == [1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [b"1 qid:1 1:0.5 #docid = a\r2 qid:1 1:0.7 #docid = b\r", b"# made long ago\r1 qid:1 1:0.5\r\n0 qid:1 1:1\n"],
+)
+def test_a_carriage_return_inside_a_comment_is_refused(tmp_path, text):
+    (tmp_path / "a.txt").write_bytes(text)
+    with pytest.raises(rw.InputError, match=r"a\.txt:1: found a carriage return inside a comment"):
+        rw.read_letor(tmp_path / "a.txt")
+
+
+def test_windows_line_ends_after_comments(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"# head\r\n1 qid:1 1:0.5 #docid = a\r\n2 qid:1 1:0.7 # b c d e f g h\r\r\n")
+    queries = rw.read_letor(tmp_path / "a.txt")
+    assert (queries.y.tolist(), queries.docid.tolist()) == ([1, 2], ["a", "b"])
+
+
 def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
     path.write_bytes(b"1 qid:1 1:1.00000000000000000000000000000000\n" * 50)
@@ -223,9 +239,9 @@ def test_extreme_exponents(tmp_path):
 
 
 class TestBadFiles:
-    @pytest.mark.parametrize("n_features", [0, -1])
+    @pytest.mark.parametrize("n_features", [0, -1, "46", 2.5])
     def test_no_features(self, tmp_path, n_features):
-        with pytest.raises(rw.InputError, match="expected at least 1"):
+        with pytest.raises(rw.InputError, match="at least 1"):
             rw.read_letor(tmp_path / "a.txt", n_features=n_features)
 
     def test_truncated_gzip(self, tmp_path):

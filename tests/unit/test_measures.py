@@ -152,6 +152,13 @@ def test_names_print_numbers_exactly():
         assert rw.parse(str(measure)) == measure
 
 
+@pytest.mark.parametrize("name", ["ndcg@10", "ndcg(gain=linear)", "ndcg(empty=skip)"])
+def test_grades_too_small_to_gain_anything(name):
+    for grade in (1e-17, 5e-324):
+        value = rw.parse(name).values(one_query(np.array([grade, 0.0])), np.array([1.0, 0.0]))[0]
+        assert value in (0.0, 1.0) or np.isnan(value)
+
+
 def test_a_cut_off_far_beyond_the_list_costs_nothing():
     assert rw.parse("ndcg@99999999999").values(one_query(np.array([0.0, 1.0])), np.array([1.0, 2.0]))[0] == 1
     assert rw.parse("p@1000000000000").values(one_query(np.array([1.0])), np.zeros(1))[0] == 1e-12
@@ -275,6 +282,7 @@ def test_training_is_pessimistic_whatever_the_dialect():
         ("ndcg@5", [0, 1000], "use gain=linear"),
         ("err", [0, 5], "err\\(max=5\\)"),
         ("err(max=data)", [0, 2000], "too high"),
+        ("err", [0, 4.5], "err\\(max=5\\)"),
         ("ndcg(dialect=letor3)", [0, 3], "knows grades up to 2"),
         ("ndcg(dialect=lightgbm)", [0, 0.5], "integer grades only"),
         ("map(ties=docid)", [0, 1], "needs document ids"),

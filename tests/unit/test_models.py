@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -67,7 +68,16 @@ def test_cut_in_half(saved):
         ({"features": "abc"}, "expected 20 names"),
         ({"features": ["a"]}, "expected 20 names"),
         ({"version": True}, "model version True"),
-        ({"scaling": {"kind": "magic"}}, "scaling of kind 'magic'"),
+        ({"scaling": {"kind": "magic"}}, "expected that of kind 'query'"),
+        ({"scaling": "query"}, "expected that of kind 'query'"),
+        ({"scorer": {"kind": ["linear"]}}, "scorer of kind"),
+        ({"scorer": {"kind": "feature", "index": 1, "sign": True}}, "expected a column"),
+        ({"params": [["a", 1]]}, "params is"),
+        ({"measure": 7}, "measure is 7"),
+        ({"ranker": None}, "ranker is None"),
+        ({"history": "abc"}, "history is 'abc'"),
+        ({"history": [1]}, "not a list of records"),
+        ({"features": list(range(20))}, "expected 20 names"),
         ({"history": None}, "damaged model"),
     ],
 )
@@ -156,6 +166,26 @@ class TestAtomicWriting:
         with (tmp_path / "out").open("wb") as out:
             subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
         assert (tmp_path / "out").read_text() == "hello"
+
+    def test_a_folder_in_memory_is_a_folder(self):
+        shared = Path("/dev/shm")
+        if not os.access(shared, os.W_OK):
+            pytest.skip("there is no /dev/shm")
+        path = shared / f"rankwright-{os.getpid()}.txt"
+        for text in ("first", "second"):
+            with write_atomic(path) as file:
+                file.write(text)
+        content = path.read_text()
+        path.unlink()
+        assert content == "second"
+
+    def test_permissions_stay(self, tmp_path):
+        path = tmp_path / "a.txt"
+        path.touch()
+        path.chmod(0o600)
+        with write_atomic(path) as file:
+            file.write("x")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
     def test_a_link_stays_a_link(self, tmp_path):
         (tmp_path / "real.txt").write_text("old")

@@ -99,6 +99,8 @@ class TestAdaRank:
         for rounds in (0, -1, 2.5, None, "10", True):
             with pytest.raises(rw.InputError, match=r"n_rounds=.* whole number of at least 1"):
                 rw.AdaRank(n_rounds=rounds).fit(rw.make_queries(3, random_state=0))
+        with pytest.raises(rw.InputError, match="signed='no'"):
+            rw.AdaRank(signed="no").fit(rw.make_queries(3, random_state=0))
         with pytest.raises(rw.InputError, match="dcg@5 is not one"):
             rw.AdaRank(measure="dcg@5").fit(rw.make_queries(3, random_state=0))
         with pytest.raises(rw.InputError, match="scale='log'"):
@@ -141,6 +143,13 @@ class TestRegression:
         assert rw.Regression(scale=None).fit(weighted).coef_ == pytest.approx(
             rw.Regression(scale=None).fit(doubled).coef_, rel=1e-6, abs=1e-9
         )
+
+    def test_a_feature_that_varies_only_where_nothing_counts(self):
+        rng = np.random.default_rng(0)
+        X, qid = rng.normal(size=(60, 2)), np.repeat(np.arange(6), 10)
+        X[:, 1] = np.where(qid == 5, X[:, 1], 0.1)
+        data = rw.Queries.from_arrays(X, rng.integers(0, 3, 60), qid, weight=[1, 1, 1, 1, 1, 0])
+        assert rw.Regression(alpha=0.0).fit(data).coef_[1] == 0
 
     def test_bad_alpha(self):
         for alpha in (-1.0, np.inf, np.nan, None, "1", True):
@@ -197,6 +206,11 @@ class TestSelection:
         values = [rw.evaluate(rw.Regression(alpha=a).fit(train), valid, "map")["map"] for a in alphas]
         assert [row["value"] for row in chosen.selection_] == values
         assert chosen.alpha == alphas[int(np.argmax(values))]
+
+    def test_a_measure_that_skips_every_validation_query(self):
+        queries = rw.make_queries(5, random_state=0)
+        with pytest.raises(rw.InputError, match="skips every validation query"):
+            rw.select(rw.Regression(), {}, queries, queries, measure="map(rel=9,empty=skip)")
 
     def test_an_empty_grid(self):
         queries = rw.make_queries(3, random_state=0)

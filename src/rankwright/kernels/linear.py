@@ -24,3 +24,43 @@ def linear_scores(X: Floats, coef: Floats, intercept: float) -> Floats:
             s0 += X[i, j] * coef[j]
         out[i] = ((s0 + s1) + (s2 + s3)) + intercept
     return out
+
+
+@kernel
+def weighted_columns(weight: Floats, values: Floats) -> Floats:
+    """``weight @ values``, summed in the order of the rows."""
+    out = np.zeros(values.shape[1])
+    for i in range(len(weight)):
+        w = weight[i]
+        if w != 0.0:
+            for j in range(values.shape[1]):
+                out[j] += w * values[i, j]
+    return out
+
+
+@kernel
+def weighted_moments(X: Floats, mean: Floats, factor: Floats, weight: Floats, target: Floats) -> Floats:
+    """The upper triangle of sum of c z z', where z = ((x - mean) factor, target, 1), in the order of the rows.
+
+    Two rows at a time halve the traffic of the sums.
+    """
+    n, d = X.shape
+    out = np.zeros((d + 2, d + 2))
+    z = np.zeros((2, d + 2))
+    for start in range(0, n, 2):
+        for half in range(2):
+            i = start + half
+            c = weight[i] if i < n else 0.0
+            row = min(i, n - 1)
+            for j in range(d):
+                z[half, j] = (X[row, j] - mean[j]) * factor[j]
+            z[half, d], z[half, d + 1] = target[row], 1.0
+            if half == 0:
+                first = c
+            else:
+                second = c
+        for a in range(d + 2):
+            left, right = first * z[0, a], second * z[1, a]
+            for b in range(a, d + 2):
+                out[a, b] += left * z[0, b] + right * z[1, b]
+    return out

@@ -12,7 +12,9 @@ from rankwright.kernels.jit import Floats, Ints, kernel, load_byte, load_word, t
 Bytes = NDArray[np.uint8]
 
 # What parse_block may stop at; letor.py turns each into a sentence.
-OK, BAD_LABEL, NO_QID, BAD_INDEX, ZERO_INDEX, ORDER, BAD_VALUE, TOO_WIDE, TOO_MANY_HARD, TOO_MANY_ROWS = range(10)
+OK, BAD_LABEL, NO_QID, BAD_INDEX, ZERO_INDEX, ORDER, BAD_VALUE, TOO_WIDE, TOO_MANY_HARD, TOO_MANY_ROWS, BAD_BREAK = (
+    range(11)
+)
 
 _POWERS = np.array([float(f"1e{e}") for e in range(309)])
 _MOST_DIGITS = 18  # of a mantissa that fits an int64
@@ -23,11 +25,12 @@ _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _MINUS, _POINT = 9, 10, 13, 32, 3
 _ZERO, _COLON, _EQUALS = 48, 58, 61
 _TEN64, _EXACT64 = np.uint64(10), np.uint64(_EXACT)
 _TENS = np.array([10**e for e in range(9)], dtype=np.uint64)
-_ZEROS, _NEWLINES, _ABOVE_NINE, _HIGH_BITS, _LOWEST_BITS, _LOW, _WEIGHT_LOW, _WEIGHT_HIGH = (
+_ZEROS, _NEWLINES, _RETURNS, _ABOVE_NINE, _HIGH_BITS, _LOWEST_BITS, _LOW, _WEIGHT_LOW, _WEIGHT_HIGH = (
     np.uint64(word)
     for word in (
         0x3030303030303030,
         0x0A0A0A0A0A0A0A0A,
+        0x0D0D0D0D0D0D0D0D,
         0x7676767676767676,
         0x8080808080808080,
         0x0101010101010101,
@@ -63,14 +66,22 @@ def _skip_blanks(text: Bytes, i: int) -> int:
 
 
 @kernel
-def _line_end(text: Bytes, i: int) -> int:
-    """The next newline: a byte of eight is 0 where the word less its lowest bits borrows into its highest."""
+def _comment_end(text: Bytes, i: int) -> int:
+    """The next newline, or the next carriage return that is not part of a line end.
+
+    Of eight bytes one is 0 where the word less its lowest bits borrows into its highest.
+    """
     while True:
-        word = load_word(text, i) ^ _NEWLINES
-        zero = (word - _LOWEST_BITS) & ~word & _HIGH_BITS
-        if zero != np.uint64(0):
-            return i + int(trailing_zeros(zero) >> 3)
-        i += 8
+        feeds, returns = load_word(text, i) ^ _NEWLINES, load_word(text, i) ^ _RETURNS
+        zero = (((feeds - _LOWEST_BITS) & ~feeds) | ((returns - _LOWEST_BITS) & ~returns)) & _HIGH_BITS
+        if zero == np.uint64(0):
+            i += 8
+            continue
+        i += int(trailing_zeros(zero) >> 3)
+        end = i
+        while load_byte(text, end) == _RETURN:
+            end += 1
+        return end if load_byte(text, end) == _NEWLINE else i
 
 
 @kernel
@@ -228,7 +239,10 @@ def parse_block(
         while load_byte(text, i) == _RETURN:
             i = _skip_blanks(text, i + 1)
         if load_byte(text, i) == _NEWLINE or load_byte(text, i) == _HASH:
-            i = _line_end(text, i) + 1
+            i = _comment_end(text, i)
+            if load_byte(text, i) != _NEWLINE:
+                return BAD_BREAK, row, line, n_runs, n_hard, highest, i, i
+            i += 1
             continue
         if row == len(y):  # the text is not the one whose lines were counted
             return TOO_MANY_ROWS, row, line, n_runs, n_hard, highest, i, i
@@ -266,7 +280,9 @@ def parse_block(
                     break
                 if load_byte(text, i) == _HASH:
                     docs[row, 0], docs[row, 1] = _find_docid(text, i)
-                    i = _line_end(text, i)
+                    i = _comment_end(text, i)
+                    if load_byte(text, i) != _NEWLINE:
+                        return BAD_BREAK, row, line, n_runs, n_hard, highest, i, i
                     break
                 if load_byte(text, i) == _RETURN:
                     i += 1

@@ -1,6 +1,6 @@
 """How each measure is made: a gain per document, a discount per rank, a norm per query, a family.
 
-To add a measure, write its entry in ``DEFINITIONS``; parsing, printing, training and dialects follow.
+To add a measure, write its entry in ``DEFINITIONS``; parsing, printing and training follow.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class View(NamedTuple):
     indptr: Ints
     gain: Floats
     discount: Floats
-    definition: Definition
+    u: float
+    v: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,8 @@ class Definition:
         Its family: (0, 0) additive, (1, 0) average precision, (0, -1) cascade; see ``kernels/measures.py``.
     cut : bool
         Whether it takes a cut-off.
+    powers : bool
+        Whether its gains are powers of two whatever its options.
     bounded : bool
         Whether its values lie between 0 and 1.
     full_name : str, optional
@@ -63,6 +66,7 @@ class Definition:
     u: float = 0.0
     v: float = 0.0
     cut: bool = True
+    powers: bool = False
     bounded: bool = True
     full_name: str | None = None
     aliases: tuple[str, ...] = field(default=())
@@ -118,7 +122,7 @@ def _one(measure: TableMeasure, view: View) -> float:
 
 
 def _ideal(measure: TableMeasure, view: View) -> Floats:
-    return ideal_values(view.gain, view.discount, view.definition.u, view.definition.v, view.indptr)
+    return ideal_values(view.gain, view.discount, view.u, view.v, view.indptr)
 
 
 def _all_relevant(measure: TableMeasure, view: View) -> Floats:
@@ -180,7 +184,9 @@ DEFINITIONS: Mapping[str, Definition] = {
         full_name="mrr",
         aliases=("mrr",),
     ),
-    "err": Definition("expected reciprocal rank", _stop_probability, _harmonic, _one, ("max", *_ALWAYS), v=-1.0),
+    "err": Definition(
+        "expected reciprocal rank", _stop_probability, _harmonic, _one, ("max", *_ALWAYS), v=-1.0, powers=True
+    ),
     "wta": Definition(
         "winner takes all: the first document has the query's top grade",
         _top_grade,

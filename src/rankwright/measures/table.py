@@ -115,14 +115,17 @@ class TableMeasure(Measure):
     def bind(self, queries: Queries) -> BoundTable:
         """Compute gains, discounts and norms for these queries."""
         self._check_grades(queries.y)
+        return self.settled(float(queries.y.max()))._bind(queries)
+
+    def _bind(self, queries: Queries) -> BoundTable:
         definition = DEFINITIONS[self.name]
         longest = int(queries.sizes.max())
         depth = longest if self.k is None else min(self.k, longest)
-        settled = self.settled(float(queries.y.max()))
-        gain, discount = definition.gains(settled, queries), definition.discounts(self, depth)
+        gain, discount = definition.gains(self, queries), definition.discounts(self, depth)
         relevant = queries.y >= self.rel if "rel" in definition.options else queries.y > 0
         found = np.logical_or.reduceat(relevant, queries.indptr[:-1])
-        norm = definition.norm(self, View(queries.indptr, gain, discount, definition))
+        norm = definition.norm(self, View(queries.indptr, gain, discount, definition.u, definition.v))
+        found &= norm > 1e-300  # grades so small that their gains vanish find nothing
         scale = np.divide(1.0, norm, out=np.zeros(len(queries)), where=found)
         base = np.where(found, 0.0, {"0": 0.0, "1": 1.0, "skip": np.nan}[self.empty])
         if self.k is not None and self.short == "zero":
@@ -141,11 +144,11 @@ class TableMeasure(Measure):
         if dialect is not None and dialect.top is not None and highest > dialect.top:
             raise InputError(f"{self}: grade {highest:g} found; {self.dialect} knows grades up to {dialect.top}")
         if self.name == "err" and self.max != "data" and highest > int(self.max):
-            raise InputError(f"{self}: grade {highest:g} found; say err(max={highest:g}) or err(max=data)")
-        exponential = self.name == "err" or ("gain" in DEFINITIONS[self.name].options and self.gain != "linear")
-        if exponential and highest > _HIGHEST_EXPONENT:
-            remedy = "" if self.name == "err" else "; use gain=linear"
-            raise InputError(f"{self}: grade {highest:g} is too high for the gain 2^l{remedy}")
+            raise InputError(f"{self}: grade {highest:g} found; say err(max={math.ceil(highest)}) or err(max=data)")
+        definition = DEFINITIONS[self.name]
+        chosen = "gain" in definition.options and self.gain != "linear"
+        if (chosen or definition.powers) and highest > _HIGHEST_EXPONENT:
+            raise InputError(f"{self}: grade {highest:g} is too high for 2^l{'; use gain=linear' if chosen else ''}")
 
 
 class MeasureArrays(NamedTuple):

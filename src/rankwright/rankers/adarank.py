@@ -89,6 +89,8 @@ class AdaRank(LinearScoring):
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         n_rounds = check_whole("n_rounds", self.n_rounds, least=1)
+        if type(self.signed) is not bool:
+            raise InputError(f"signed={self.signed!r}; expected True or False")
         if not measure.bounded:
             raise InputError(f"AdaRank needs a measure with values from 0 to 1; {measure} is not one")
         standard = Standard.of(train)

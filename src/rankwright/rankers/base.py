@@ -26,6 +26,9 @@ class Outcome(NamedTuple):
     history: list[dict[str, Any]]
 
 
+_SET_BY_VALIDATION = ("n_features_in_", "feature_names_in_")
+
+
 class Ranker(BaseEstimator, ABC):
     """A ranker: ``fit`` on judged queries, ``predict`` scores, ``score`` by its own measure.
 
@@ -81,25 +84,35 @@ class Ranker(BaseEstimator, ABC):
         valid : Queries, optional
             Validation queries: the round that is best on them by the ranker's measure is kept.
         """
-        measure = parse(self.measure)
+        state: dict[str, Any] = self.__dict__
+        before = {name: state[name] for name in _SET_BY_VALIDATION if name in state}
+        try:
+            self._fit_model(X, y, qid, valid)
+        except BaseException:  # what was fitted before stays fitted
+            for name in _SET_BY_VALIDATION:
+                state.pop(name, None)
+            state.update(before)
+            raise
+        return self
+
+    def _fit_model(self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, valid: Queries | None) -> None:
         kind = getattr(self, "scale", None)
         if kind is not None:
             check_kind(kind)
-        train = self._training_queries(X, y, qid)
+        measure, train = parse(self.measure), self._training_queries(X, y, qid)
         self._check_sets(train, valid)
-        settled = measure.settled(max(float(part.y.max()) for part in (train, valid) if part is not None))
+        measure = measure.settled(max(float(part.y.max()) for part in (train, valid) if part is not None))
         for part, what in ((train, "training"), (valid, "validation")):
-            if part is not None and not settled.bind(part).counted.any():
-                raise InputError(f"{measure} skips every {what} query: none has a relevant document")
+            if part is not None and not (measure.bind(part).counted & (part.query_weight > 0)).any():
+                raise InputError(f"{measure} skips every {what} query: none of any weight has a relevant document")
         scaling = PerQuery() if kind == "query" else None
         if scaling is not None:
             train, valid = scaling(train), None if valid is None else scaling(valid)
-        scorer, history = self._fit(train, valid, settled, resolve(self.backend))
+        scorer, history = self._fit(train, valid, measure, resolve(self.backend))
         name, params, d = type(self).__name__, plain(self.get_params(deep=False)), train.n_features
         self.model_ = Model(name, params, str(measure), scorer, d, train.features, scaling, history)
         self.measure_, self.scorer_, self.history_ = measure, scorer, history
         self.n_features_in_, self.n_queries_ = d, len(train)
-        return self
 
     def predict(self, X: Any, *, qid: ArrayLike | None = None) -> Floats:
         """Float64 scores in the order of the rows; larger is ranked earlier.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Any, final
 
 import numpy as np
 
 from rankwright.backends import Backend
 from rankwright.data import Floats, Ints, Queries
+from rankwright.kernels.linear import weighted_moments
 from rankwright.measures import Measure
 from rankwright.rankers.base import LinearScoring, Outcome, check_number
 from rankwright.scaling import Standard
@@ -78,8 +78,8 @@ class Regression(LinearScoring):
         penalty = alpha * (np.ones(train.n_features) if self.scale == "standard" else standard.factor**2)
         shards = backend.scatter(train)
         per_class = 1.0 / np.maximum(backend.sum(_class_weights, shards), 1e-300)
-        moments: _Moments = backend.sum(_moments, shards, standard, per_class)
-        scorer = standard.fold(*moments.solve(penalty))
+        moments = backend.sum(_moments, shards, standard, per_class)
+        scorer = standard.fold(*_solve(moments, penalty))
         record: dict[str, Any] = {
             "loss": float(backend.sum(_loss, shards, scorer, per_class)),
             "train": measure.for_training().mean(train, scorer(train.X), backend),
@@ -89,35 +89,26 @@ class Regression(LinearScoring):
         return Outcome(scorer, [record])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Moments:
-    """Weighted sums that determine the regression: of 1, x, g, x x', x g."""
+def _solve(moments: Floats, penalty: Floats) -> tuple[Floats, float]:
+    """Weights and intercept of the minimum with this penalty on each squared weight.
 
-    weight: float
-    x: Floats
-    g: float
-    xx: Floats
-    xg: Floats
-
-    def __add__(self, other: _Moments) -> _Moments:
-        return _Moments(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
-
-    def solve(self, penalty: Floats) -> tuple[Floats, float]:
-        """Weights and intercept of the minimum with this penalty on each squared weight.
-
-        The system is scaled to a unit diagonal and solved by its eigenvectors, without those of no weight: the least
-        norm where the minimum is not unique.
-        """
-        mean_x, mean_g = self.x / self.weight, self.g / self.weight
-        system = self.xx - self.weight * np.outer(mean_x, mean_x) + np.diag(penalty)
-        target = self.xg - self.weight * mean_x * mean_g
-        size = np.sqrt(np.maximum(np.diag(system), 0.0))
-        unit = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
-        values, vectors = np.linalg.eigh(system * np.outer(unit, unit))
-        kept = values > len(values) * np.finfo(np.float64).eps * max(values[-1], 0.0)
-        shrunk = np.where(kept, ((target * unit) @ vectors) / np.where(kept, values, 1.0), 0.0)
-        w = unit * (vectors @ shrunk)
-        return w, float(mean_g - w @ mean_x)
+    ``moments`` is the upper triangle of the weighted sums of products of (x, g, 1). The system is scaled to a unit
+    diagonal and solved by its eigenvectors, without those of no weight: the least norm where the minimum is not unique.
+    """
+    d, total = len(penalty), moments[-1, -1]
+    xx, xg, x, g = moments[:d, :d], moments[:d, d], moments[:d, -1], moments[d, -1]
+    full = np.triu(xx) + np.triu(xx, 1).T
+    system = full - np.outer(x, x) / total + np.diag(penalty)
+    noise = d * np.finfo(np.float64).eps
+    diagonal = np.diag(system)
+    size = np.sqrt(np.where(diagonal > noise * np.diag(full), diagonal, 0.0))
+    unit = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
+    values, vectors = np.linalg.eigh(system * np.outer(unit, unit))
+    kept = values > noise * max(values[-1], 0.0)
+    target = (xg - x * g / total) * unit
+    shrunk = np.where(kept, (target @ vectors) / np.where(kept, values, 1.0), 0.0)
+    w = unit * (vectors @ shrunk)
+    return w, float((g - w @ x) / total)
 
 
 def _document_weights(queries: Queries) -> tuple[Floats, Ints]:
@@ -134,14 +125,12 @@ def _gains(queries: Queries) -> Floats:
     return np.exp2(queries.y) - 1.0
 
 
-def _moments(queries: Queries, scaling: Standard, per_class: Floats) -> _Moments:
+def _moments(queries: Queries, standard: Standard, per_class: Floats) -> Floats:
     weight, relevant = _document_weights(queries)
-    c, g = weight * per_class[relevant], _gains(queries)
-    x = (queries.X - scaling.mean) * scaling.factor
-    weighted = x * c[:, None]
-    return _Moments(float(c.sum()), weighted.sum(axis=0), float(c @ g), weighted.T @ x, weighted.T @ g)
+    c = weight * per_class[relevant]
+    return weighted_moments(queries.X, standard.mean, standard.factor, c, _gains(queries))
 
 
 def _loss(queries: Queries, scorer: Linear, per_class: Floats) -> float:
     weight, relevant = _document_weights(queries)
-    return float((weight * per_class[relevant]) @ (scorer(queries.X) - _gains(queries)) ** 2)
+    return float((weight * per_class[relevant] * (scorer(queries.X) - _gains(queries)) ** 2).sum())
