@@ -9,6 +9,7 @@ import numpy as np
 
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
+from rankwright.kernels.linear import column_moments
 from rankwright.scorers import Linear
 
 KINDS = ("standard", "query")
@@ -35,18 +36,12 @@ class Standard:
     @classmethod
     def of(cls, queries: Queries) -> Standard:
         """Learn from training documents, in float64."""
-        X = queries.X
-        with np.errstate(invalid="ignore"):
-            counts = np.maximum((~np.isnan(X)).sum(axis=0), 1)
-            mean = np.nansum(X, axis=0, dtype=np.float64) / counts
-            # a second pass over the differences: exact even where the mean is large against the spread
-            total = np.zeros(X.shape[1])
-            for start in range(0, len(X), 65536):
-                total += np.nansum((X[start : start + 65536] - mean) ** 2, axis=0)
-        deviation = np.sqrt(total / counts)
-        constant = ~(np.fmax.reduce(X, axis=0) > np.fmin.reduce(X, axis=0))
-        deviation[constant] = 0.0  # rounding of the mean must not make it vary
-        return cls(mean, deviation)
+        count, total, _, low, high = column_moments(queries.X, np.zeros(queries.n_features))
+        mean = total / np.maximum(count, 1)
+        # a second pass about the mean: exact even where the mean is large against the spread
+        squares = column_moments(queries.X, mean)[2]
+        varies = high > low  # rounding of the mean must not make a constant vary
+        return cls(mean, np.where(varies, np.sqrt(squares / np.maximum(count, 1)), 0.0))
 
     @property
     def factor(self) -> Floats:
