@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from rankwright import progress
 from rankwright.data import Ints, Queries
 from rankwright.errors import InputError
-from rankwright.measures import Measure, parse, weighted_mean
+from rankwright.measures import Measure, check_counted, parse, weighted_mean
 from rankwright.rankers import Ranker
 
 R = TypeVar("R", bound=Ranker)
@@ -49,9 +49,8 @@ def select(
     """
     highest = max(float(train.y.max()), float(valid.y.max()))
     decisive = parse(ranker.measure if measure is None else measure).settled(highest)
+    check_counted(decisive, valid, "validation")
     bound = decisive.bind(valid)
-    if not (bound.counted & (valid.query_weight > 0)).any():
-        raise InputError(f"{decisive} skips every validation query: none of any weight has a relevant document")
     tried: list[dict[str, Any]] = []
     best: R | None = None
     combinations = list(ParameterGrid(grid))

@@ -284,7 +284,10 @@ def test_fits_in_any_thread_have_the_same_bits(ranker):
     expected = ranker(backend=rw.Serial()).fit(data).predict(data).tobytes()
     for backend in (rw.Serial(), rw.Threads(2)):
         found = []
-        fit = lambda b=backend, f=found: f.append(ranker(backend=b).fit(data).predict(data).tobytes())  # noqa: E731
+
+        def fit(backend=backend, found=found):
+            found.append(ranker(backend=backend).fit(data).predict(data).tobytes())
+
         threads = [threading.Thread(target=fit) for _ in range(3)]
         for thread in threads:
             thread.start()

@@ -8,7 +8,7 @@ ndcg@10(gain=linear)
 True
 """
 
-from rankwright.measures.base import BoundMeasure, Measure, bound_values, weighted_mean
+from rankwright.measures.base import BoundMeasure, Measure, bound_values, check_counted, weighted_mean
 from rankwright.measures.custom import CustomMeasure
 from rankwright.measures.definitions import DEFINITIONS
 from rankwright.measures.dialects import DIALECTS
@@ -34,6 +34,7 @@ __all__ = [
     "Recall",
     "TableMeasure",
     "bound_values",
+    "check_counted",
     "measure",
     "parse",
     "split",

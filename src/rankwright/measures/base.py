@@ -40,6 +40,11 @@ class Measure(ABC):
     def bounded(self) -> bool:
         """Whether the values lie between 0 and 1."""
 
+    @property
+    def skips(self) -> bool:
+        """Whether queries without a relevant document are left out."""
+        return False
+
     def settled(self, highest: float) -> Measure:
         """The same measure for data in parts: what it takes from the data as a whole is the highest grade."""
         return self
@@ -124,6 +129,12 @@ def _fill_rows(bounds: list[BoundMeasure], scores: Floats, backend: Backend, row
             bound.fill(keys, order, *part, out)
 
     backend.each(work, query_ranges(indptr, n_shards(len(keys))))
+
+
+def check_counted(measure: Measure, queries: Queries, what: str) -> None:
+    """Refuse queries of which none counts under a measure."""
+    if measure.skips and not (measure.bind(queries).counted & (queries.query_weight > 0)).any():
+        raise InputError(f"{measure} skips every {what} query: none of any weight has a relevant document")
 
 
 def weighted_mean(values: Floats, weight: Floats) -> float:

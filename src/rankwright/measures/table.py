@@ -108,6 +108,11 @@ class TableMeasure(Measure):
         """Whether the values lie between 0 and 1."""
         return DEFINITIONS[self.name].bounded
 
+    @property
+    def skips(self) -> bool:
+        """Whether queries without a relevant document are left out."""
+        return self.empty == "skip"
+
     def settled(self, highest: float) -> TableMeasure:
         """With ``max=data`` made the highest grade, so that every part of the data is measured alike."""
         return replace(self, max=max(math.ceil(highest), 1)) if self.max == "data" else self

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from rankwright.backends import Backend, resolve
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
-from rankwright.measures import Measure, parse
+from rankwright.measures import Measure, check_counted, parse
 from rankwright.models import Model, check_complete, check_features, plain
 from rankwright.scaling import PerQuery, check_kind
 from rankwright.scorers import Linear, Scorer
@@ -103,8 +103,8 @@ class Ranker(BaseEstimator, ABC):
         self._check_sets(train, valid)
         measure = measure.settled(max(float(part.y.max()) for part in (train, valid) if part is not None))
         for part, what in ((train, "training"), (valid, "validation")):
-            if part is not None and not (measure.bind(part).counted & (part.query_weight > 0)).any():
-                raise InputError(f"{measure} skips every {what} query: none of any weight has a relevant document")
+            if part is not None:
+                check_counted(measure, part, what)
         scaling = PerQuery() if kind == "query" else None
         if scaling is not None:
             train, valid = scaling(train), None if valid is None else scaling(valid)
