@@ -42,7 +42,7 @@ class Shards(Generic[T_co]):
 
 @runtime_checkable
 class Backend(Protocol):
-    """What runs the work. ``fn(part, *state)`` must be a pure function."""
+    """What runs the work. The result of ``fn(part, *state)`` may depend on nothing else, whatever ran before."""
 
     def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``fn(item)`` in the order of the items, few of them in memory at a time."""

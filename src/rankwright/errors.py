@@ -10,6 +10,16 @@ class InputError(ValueError):
     """Bad input: the message says what was found, what was expected and where."""
 
 
+def shown(value: object) -> str:
+    """What was found, for a message: quoted, and cut if it is long.
+
+    >>> shown("x" * 100)
+    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..."
+    """
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """The known name that was probably meant, or all of them.
 

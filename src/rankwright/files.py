@@ -22,10 +22,9 @@ _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
 def is_plain(path: StrPath) -> bool:
     """Whether this is a regular file whose bytes are what they are: not a pipe, and not gzip or xz by content."""
-    path = Path(path)
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if _is_device(Path(path)):
         return False
-    with path.open("rb") as file:
+    with Path(path).open("rb") as file:
         return not file.read(6).startswith((_GZIP, _XZ))
 
 
@@ -77,7 +76,11 @@ def write_atomic(path: StrPath) -> Iterator[TextIO]:
 def _is_stream(path: Path) -> bool:
     """A device or a pipe, or a standard stream by name, which may be redirected to a file."""
     named = str(path) in ("/dev/stdout", "/dev/stderr") or path.parent == Path("/dev/fd")
-    return named or (path.exists() and not path.is_file() and not path.is_dir())
+    return named or _is_device(path)
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def check_writable(path: StrPath) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rankwright import progress
 from rankwright.backends import Backend, resolve
 from rankwright.data import Floats, Ints, Queries, check_tokens, group_runs
-from rankwright.errors import InputError
+from rankwright.errors import InputError, shown
 from rankwright.files import StrPath, is_plain, open_binary, write_atomic
 from rankwright.kernels import text as kernel
 
@@ -67,7 +67,8 @@ def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend 
     if n_features is not None and (not isinstance(n_features, (int, np.integer)) or n_features < 1):
         raise InputError(f"n_features={n_features!r}; expected a whole number of at least 1")
     files = [Path(path) for path in paths]
-    read = _read_plain if all(is_plain(file) for file in files) else _read_streams
+    in_place = hasattr(os, "preadv") and all(is_plain(file) for file in files)  # not every system reads at a place
+    read = _read_plain if in_place else _read_streams
     parts, X, y = read(files, n_features, resolve(backend))
     empty = [str(file) for i, file in enumerate(files) if not any(part.file == i and part.rows for part in parts)]
     if empty:
@@ -246,13 +247,13 @@ def _parse(file: int, text: Bytes, X: Floats, y: Floats, n_features: int | None)
         if not np.isfinite(value):
             message = _MESSAGES[kernel.BAD_VALUE if column >= 0 else kernel.BAD_LABEL]
             line = 1 + int(kernel.count_newlines(text[:a]))
-            return _BadLine(file, line, message.format(found=repr(_shorten(token))))
+            return _BadLine(file, line, message.format(found=shown(token)))
         if column < 0:
             y[row] = value
         elif column < X.shape[1]:
             X[row, column] = value
     if status != kernel.OK:
-        found = repr(_shorten(_decode(text[start:end]))) if end > start else "nothing"
+        found = shown(_decode(text[start:end])) if end > start else "nothing"
         return _BadLine(file, int(lines), _MESSAGES[status].format(found=found, most=most))
     qid = [_decode(text[a:b]) for _, a, b in runs[:n_runs]]
     docid = _docids(text, docs[:n])
@@ -297,10 +298,6 @@ def _as_ids(tokens: list[str]) -> NDArray[Any]:
 
 def _decode(token: Bytes) -> str:
     return token.tobytes().decode("utf-8", errors="backslashreplace")
-
-
-def _shorten(token: str) -> str:
-    return token if len(token) <= 40 else token[:37] + "..."
 
 
 def write_letor(queries: Queries, path: StrPath) -> None:

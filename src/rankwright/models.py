@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwright.data import Floats, Queries
-from rankwright.errors import InputError
+from rankwright.errors import InputError, shown
 from rankwright.files import StrPath, open_binary, write_atomic
 from rankwright.measures import parse
 from rankwright.scaling import PerQuery
@@ -80,7 +80,8 @@ class Model:
         if self.scaling is not None and qid is None:
             raise InputError("this model scales features within each query: predict needs qid")
         n_docs = X.shape[0] if hasattr(X, "shape") else len(X)
-        queries = Queries.from_arrays(X, np.zeros(n_docs), np.arange(n_docs) if self.scaling is None else qid)
+        ids = {"group": [n_docs]} if self.scaling is None else {"qid": qid}
+        queries = Queries.from_arrays(X, np.zeros(n_docs), **ids)
         return queries.restore(self.scores(queries))
 
     def scores(self, queries: Queries) -> Floats:
@@ -176,14 +177,14 @@ def _from_json(content: Mapping[str, Any]) -> Model:
     kinds = {"ranker": str, "params": dict, "measure": str, "n_features": int, "scorer": dict, "history": list}
     for name, kind in kinds.items():
         if type(content[name]) is not kind:
-            raise InputError(f"{name} is {_shorten(content[name])}")
+            raise InputError(f"{name} is {shown(content[name])}")
     features, scaling, n_features = content["features"], content["scaling"], content["n_features"]
     if features is not None:
         named = isinstance(features, list) and all(isinstance(name, str) for name in features)
         if not named or len(features) != n_features:
-            raise InputError(f"features are {_shorten(features)}; expected {n_features} names")
+            raise InputError(f"features are {shown(features)}; expected {n_features} names")
     if scaling is not None and scaling != {"kind": "query"}:
-        raise InputError(f"scaling is {_shorten(scaling)}; expected that of kind 'query'")
+        raise InputError(f"scaling is {shown(scaling)}; expected that of kind 'query'")
     if not all(isinstance(record, dict) for record in content["history"]):
         raise InputError("history is not a list of records")
     scorer = scorer_from_json(content["scorer"])
@@ -199,11 +200,6 @@ def _from_json(content: Mapping[str, Any]) -> Model:
         None if scaling is None else PerQuery(),
         content["history"],
     )
-
-
-def _shorten(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def plain(value: Any) -> Any:

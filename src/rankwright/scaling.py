@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -13,14 +12,6 @@ from rankwright.kernels.linear import column_moments
 from rankwright.scorers import Linear
 
 KINDS = ("standard", "query")
-
-
-class Scaling(Protocol):
-    """A transformation of the features, learned on training data."""
-
-    def __call__(self, queries: Queries) -> Queries:
-        """The same documents with scaled features."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,13 +79,8 @@ def scale(queries: Queries, kind: str) -> Queries:
     >>> scale(queries, "query").X.ravel().tolist()
     [0.0, 1.0, 0.0, 0.0]
     """
-    return scaling_of(kind, queries)(queries)
-
-
-def scaling_of(kind: str, queries: Queries) -> Scaling:
-    """The scaling of a kind, learned on these queries."""
     check_kind(kind)
-    return Standard.of(queries) if kind == "standard" else PerQuery()
+    return Standard.of(queries)(queries) if kind == "standard" else PerQuery()(queries)
 
 
 def check_kind(kind: str) -> None:

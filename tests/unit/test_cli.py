@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -193,15 +194,15 @@ class TestMistakes:
         (tmp_path / "nan").write_text("nan\n")
         (tmp_path / "wide.txt").write_text("0 qid:1 9:1\n")
         (tmp_path / "cut.gz").write_bytes(gzip.compress(b"1.5\n" * 999)[:20])
-        before = sorted(os.listdir(tmp_path))  # noqa: PTH208
+        before = sorted(tmp_path.iterdir())
         status, out, err = run(capsys, *(a.format(f=folder, t=tmp_path) for a in arguments))
         assert (status, out) == (2, "")
         assert err.startswith("rankwright: ")
         assert message in err
         assert err.count("\n") == 1
-        assert sorted(os.listdir(tmp_path)) == before  # noqa: PTH208
+        assert sorted(tmp_path.iterdir()) == before
 
-    @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder in which nobody can make files")  # noqa: PTH112
+    @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder in which nobody can make files")
     def test_unwritable_for_everybody(self, folder, capsys):
         arguments = ["--train", folder / "train.txt", "--model", "/proc/self/model.json"]
         status, out, err = run(capsys, "fit", "regression", *arguments)

@@ -218,6 +218,11 @@ def test_windows_line_ends_after_comments(tmp_path):
     assert (queries.y.tolist(), queries.docid.tolist()) == ([1, 2], ["a", "b"])
 
 
+def test_systems_that_cannot_read_at_a_place(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "preadv")
+    check(tmp_path / "a.txt", "0 qid:1 1:0.5 3:2 #docid = a\n1 qid:2 2:7\n")
+
+
 def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
     path.write_bytes(b"1 qid:1 1:1.00000000000000000000000000000000\n" * 50)

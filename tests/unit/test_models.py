@@ -143,7 +143,7 @@ class TestAtomicWriting:
             file.write("half")
             raise RuntimeError
         assert path.read_text() == "old"
-        assert os.listdir(tmp_path) == ["a.txt"]  # noqa: PTH208
+        assert list(tmp_path.iterdir()) == [path]
 
     def test_permissions_are_the_usual(self, tmp_path):
         (tmp_path / "usual").touch()
