@@ -145,6 +145,16 @@ class TestAtomicWriting:
         assert path.read_text() == "old"
         assert list(tmp_path.iterdir()) == [path]
 
+    def test_a_reader_never_sees_half(self, tmp_path):
+        """The new file takes the old one's name; who has the old one open keeps it whole."""
+        path = tmp_path / "a.txt"
+        path.write_text("old")
+        with path.open() as reader:
+            with write_atomic(path) as file:
+                file.write("new")
+            assert reader.read() == "old"
+        assert path.read_text() == "new"
+
     def test_permissions_are_the_usual(self, tmp_path):
         (tmp_path / "usual").touch()
         with write_atomic(tmp_path / "a.txt") as file:
