@@ -224,7 +224,7 @@ class TestMistakes:
         def broken(ranker):
             raise RuntimeError("a bug")
 
-        monkeypatch.setattr(cli, "_parameters", broken)
+        monkeypatch.setattr(cli.catalogue, "parameters", broken)
         with pytest.raises(RuntimeError, match="a bug"):
             cli.run(["rankers"])
 

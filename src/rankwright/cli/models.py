@@ -1,99 +1,19 @@
-"""The command line. Modules are imported by the command that uses them, so that ``--help`` answers at once."""
+"""Commands that train, predict and evaluate."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankwright.cli.app import JsonOption, MeasureOption, app, parameters, print_json, progress_bar
+
 if TYPE_CHECKING:
     from rankwright.data import Floats, Queries
     from rankwright.models import Model
     from rankwright.rankers import Ranker
-
-app = typer.Typer(
-    name="rankwright",
-    help="Train rankers on the measure they are judged by.",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-
-MeasureOption = Annotated[str, typer.Option(help="What to optimise and select by, such as ndcg@10, map or err@20.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-def run(arguments: Sequence[str]) -> int:
-    """Run a command; bad input is one line on standard error and exit status 2."""
-    try:
-        command = typer.main.get_command(app)
-        # without arguments, the help; an interruption comes back as status 130
-        result = command.main(args=list(arguments) or ["--help"], prog_name="rankwright", standalone_mode=False)
-        return result if isinstance(result, int) else 0
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 1
-    except Exception as error:
-        message = _explain(error)
-        if message is None:
-            raise
-        return _fail(message, 2)
-
-
-def _explain(error: Exception) -> str | None:
-    """The one line for an error of the user's making; None for one of ours."""
-    if hasattr(error, "format_message"):  # the argument parser's own errors
-        context = getattr(error, "ctx", None)
-        return f"{error.format_message()} (see {context.command_path if context else 'rankwright'} --help)"
-    if isinstance(error, OSError):
-        return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-    if type(error) is ImportError:  # a missing extra; a broken installation is a ModuleNotFoundError
-        return str(error)
-    if isinstance(error, MemoryError):
-        return f"not enough memory: {error}"
-    from rankwright.errors import InputError
-
-    return str(error) if isinstance(error, InputError) else None
-
-
-def _fail(message: str, status: int) -> int:
-    print("rankwright: " + " ".join(message.split()), file=sys.stderr)
-    return status
-
-
-def _print_json(value: Any) -> None:
-    from rankwright.models import plain
-
-    print(json.dumps(plain(value), allow_nan=False))
-
-
-@contextmanager
-def _progress_bar() -> Iterator[None]:
-    """Show a bar for the work inside, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from rankwright import progress
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, Any] = {}
-
-        def show(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=total)
-            bar.update(tasks[what], completed=done, total=total)
-
-        with progress.listening(show):
-            yield
 
 
 @app.command()
@@ -116,7 +36,7 @@ def fit(
 
     untrained = _make_ranker(ranker, measure, set_ or [], seed)
     check_writable(model)
-    with _progress_bar():
+    with progress_bar():
         train_queries = read_letor(*train)
         valid_queries = None if valid is None else read_letor(valid, n_features=train_queries.n_features)
         start = time.perf_counter()
@@ -129,7 +49,7 @@ def fit(
         report["valid"] = fitted.score(valid_queries)
     report |= {"rounds": len(fitted.history_), "seconds": round(seconds, 3)}
     if as_json:
-        _print_json(report)
+        print_json(report)
         return
     parts = [f"{part} {report[part]:.4f}" for part in ("train", "valid") if part in report]
     print(f"{report['ranker']}: {report['measure']} {', '.join(parts)}; {report['rounds']} rounds, {seconds:.1f} s")
@@ -156,7 +76,7 @@ def predict(
     for path in (out, run):
         if path is not None:
             check_writable(path)
-    with _progress_bar():
+    with progress_bar():
         queries, scores = _score_file(loaded, data)
     if out is not None:
         write_scores(scores, queries, out)
@@ -187,7 +107,7 @@ def evaluate(
     wanted = [parse(name) for name in split(measures)]
     if per_query is not None:
         check_writable(per_query)
-    with _progress_bar():
+    with progress_bar():
         if model is not None:
             queries, found = _score_file(load(model), data)
         elif scores is not None:
@@ -197,71 +117,12 @@ def evaluate(
     if per_query is not None:
         _write_per_query(per_query, result)
     if as_json:
-        _print_json({"queries": len(queries), "documents": queries.n_docs, "means": result.means})
+        print_json({"queries": len(queries), "documents": queries.n_docs, "means": result.means})
         return
     width = max(len(name) for name in result.measures)
     for name, value in result.means.items():
         print(f"{name:<{width}}  {value:.4f}")
     print(f"{'queries':<{width}}  {len(queries)}")
-
-
-@app.command()
-def rankers(as_json: JsonOption = False) -> None:
-    """What rankers there are, with their parameters."""
-    from rankwright.rankers import RANKERS
-
-    rows: list[dict[str, Any]] = []
-    for ranker in RANKERS:
-        summary = (ranker.__doc__ or "").strip().splitlines()[0]
-        rows.append({"name": ranker.__name__.lower(), "summary": summary, "parameters": _parameters(ranker)})
-    if as_json:
-        _print_json(rows)
-        return
-    for row in rows:
-        print(f"{row['name']}\n  {row['summary']}")
-        print("  " + ", ".join(f"{name}={value}" for name, value in row["parameters"].items()))
-
-
-@app.command()
-def measures(as_json: JsonOption = False) -> None:
-    """What measures there are, with their options and dialects."""
-    from rankwright.measures import DEFINITIONS, DIALECTS
-
-    rows: list[dict[str, Any]] = [
-        {"name": d.full_name or name, "cut": f"{name}@k" if d.cut else None, "title": d.title, "options": d.options}
-        for name, d in DEFINITIONS.items()
-    ]
-    dialects = {name: {m: not isinstance(e, str) for m, e in d.measures.items()} for name, d in DIALECTS.items()}
-    if as_json:
-        known = {name: [m for m, defined in table.items() if defined] for name, table in dialects.items()}
-        _print_json({"measures": rows, "dialects": known})
-        return
-    heads = [", ".join(dict.fromkeys(name for name in (row["name"], row["cut"]) if name)) for row in rows]
-    for head, row in zip(heads, rows, strict=True):
-        print(f"{head:<{max(map(len, heads))}}  {row['title']} ({', '.join(row['options'])})")
-    print("\ndialects, as in ndcg@10(dialect=trec_eval):")
-    for name, table in dialects.items():
-        print(f"  {name:<11}{', '.join(m for m, defined in table.items() if defined)}")
-
-
-@app.command()
-def demo(out: Annotated[Path, typer.Option(help="The folder to fill.")] = Path("rankwright-demo")) -> None:
-    """The whole job on built-in data: train, select, compare, save."""
-    import shutil
-
-    from rankwright.demo import run_demo
-
-    with _progress_bar():
-        table = run_demo(out)
-    print(table)
-    command = "rankwright" if shutil.which("rankwright") else _as_called()
-    print(f"Try: {command} evaluate --data {out / 'test.txt'} --model {out / 'adarank.json'}")
-
-
-def _as_called() -> str:
-    """The command as the user called it, for one that is not on the path."""
-    called = Path(sys.argv[0])
-    return str(called) if called.name == "rankwright" else f"{sys.executable} -m rankwright"
 
 
 def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ranker:
@@ -271,7 +132,7 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
     from rankwright.rankers import find_ranker
 
     ranker_class = find_ranker(name)
-    defaults = _parameters(ranker_class)
+    defaults = parameters(ranker_class)
     chosen: dict[str, Any] = {"measure": str(parse(measure))}
     if "random_state" in defaults:
         chosen["random_state"] = seed
@@ -284,10 +145,6 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
             raise InputError(f"--set {setting}: {ranker_class.__name__} has no such parameter; there are {known}")
         chosen[key] = _read_value(key, text, defaults[key])
     return ranker_class(**chosen)
-
-
-def _parameters(ranker: type[Ranker]) -> dict[str, Any]:
-    return dict(ranker().get_params(deep=False))
 
 
 def _read_value(key: str, text: str, default: Any) -> Any:

@@ -1,0 +1,106 @@
+"""The command itself: errors, progress, and what the commands share."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rankwright.rankers import Ranker
+
+app = typer.Typer(
+    name="rankwright",
+    help="Train rankers on the measure they are judged by.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+MeasureOption = Annotated[str, typer.Option(help="What to optimise and select by, such as ndcg@10, map or err@20.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command; bad input is one line on standard error and exit status 2."""
+    try:
+        command = typer.main.get_command(app)
+        # without arguments, the help; an interruption comes back as status 130
+        result = command.main(args=list(arguments) or ["--help"], prog_name="rankwright", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except Exception as error:
+        message = _explain(error)
+        if message is None:
+            raise
+        return _fail(message, 2)
+
+
+def _explain(error: Exception) -> str | None:
+    """The one line for an error of the user's making; None for one of ours."""
+    if hasattr(error, "format_message"):  # the argument parser's own errors
+        context = getattr(error, "ctx", None)
+        return f"{error.format_message()} (see {context.command_path if context else 'rankwright'} --help)"
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+    if type(error) is ImportError:  # a missing extra; a broken installation is a ModuleNotFoundError
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}"
+    from rankwright.errors import InputError
+
+    return str(error) if isinstance(error, InputError) else None
+
+
+def _fail(message: str, status: int) -> int:
+    print("rankwright: " + " ".join(message.split()), file=sys.stderr)
+    return status
+
+
+def print_json(value: Any) -> None:
+    """Print a value on one line."""
+    from rankwright.models import plain
+
+    print(json.dumps(plain(value), allow_nan=False))
+
+
+@contextmanager
+def progress_bar() -> Iterator[None]:
+    """Show a bar for the work inside, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from rankwright import progress
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total)
+            bar.update(tasks[what], completed=done, total=total)
+
+        with progress.listening(show):
+            yield
+
+
+def as_called() -> str:
+    """The command as the user called it, for one that is not on the path."""
+    called = Path(sys.argv[0])
+    return str(called) if called.name == "rankwright" else f"{sys.executable} -m rankwright"
+
+
+def parameters(ranker: type[Ranker]) -> dict[str, Any]:
+    """A ranker's parameters and their defaults."""
+    return dict(ranker().get_params(deep=False))
