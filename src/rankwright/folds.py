@@ -1,4 +1,4 @@
-"""Fold folders as LETOR lays them out."""
+"""Folds: folders as LETOR lays them out, and queries cut into folds."""
 
 from __future__ import annotations
 
@@ -25,17 +25,20 @@ class Fold(NamedTuple):
 
 
 _PART_NAMES = (("train", "trainingset"), ("vali", "valid", "validationset"), ("test", "testset"))
+_EXPECTED = "expected folders Fold1, Fold2, ... or parts S1.txt, S2.txt, ..."
+
+Files = tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Folds(Sequence[Fold]):
     """Folds on disk, read when asked for."""
 
-    folders: tuple[Path, ...]
+    files: tuple[tuple[Files, Files, Files], ...]  # of each fold, the files to train on, to choose on, to test on
     backend: Backend | None = None
 
     def __len__(self) -> int:
-        return len(self.folders)
+        return len(self.files)
 
     @overload
     def __getitem__(self, index: int) -> Fold: ...
@@ -43,8 +46,8 @@ class Folds(Sequence[Fold]):
     def __getitem__(self, index: slice) -> Folds: ...
     def __getitem__(self, index: int | slice) -> Fold | Folds:
         if isinstance(index, slice):
-            return Folds(self.folders[index], self.backend)
-        parts = [read_letor(_find_part(self.folders[index], names), backend=self.backend) for names in _PART_NAMES]
+            return Folds(self.files[index], self.backend)
+        parts = [read_letor(*files, backend=self.backend) for files in self.files[index]]
         width = max(part.n_features for part in parts)
         return Fold(*(_widen(part, width) for part in parts))
 
@@ -53,25 +56,77 @@ def read_folds(folder: StrPath, backend: Backend | None = None) -> Folds:
     """The folds of a LETOR folder: ``Fold1``, ``Fold2``, ... with a training, a validation and a test file each.
 
     Files are called ``train``, ``vali`` and ``test``, or ``trainingset``, ``validationset`` and ``testset``, with
-    ``.txt`` and perhaps ``.gz`` or ``.xz``. A fold is read when it is indexed:
-    ``train, valid, test = read_folds(folder)[0]``.
+    ``.txt`` and perhaps ``.gz`` or ``.xz``. A folder may also hold the parts ``S1.txt``, ``S2.txt``, ... that LETOR
+    makes its folds of: fold i tests on the part before part i, validates on the one before that, and trains on the
+    rest, from part i on. A fold is read when it is indexed: ``train, valid, test = read_folds(folder)[0]``.
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise InputError(f"{folder}: not a folder; expected one with Fold1, Fold2, ...")
-    found = [p for p in folder.iterdir() if p.is_dir() and p.name.lower().removeprefix("fold").isdigit()]
-    if not found:
-        raise InputError(f"{folder}: no folds; expected folders Fold1, Fold2, ...")
-    folders = tuple(sorted(found, key=lambda p: int(p.name.lower().removeprefix("fold"))))
-    for each in folders:
-        for names in _PART_NAMES:
-            _find_part(each, names)
-    return Folds(folders, backend)
+        raise InputError(f"{folder}: not a folder; {_EXPECTED}")
+    folders = {p.name.lower().removeprefix("fold"): p for p in folder.iterdir() if p.is_dir()}
+    numbered = [folders[number] for number in sorted(filter(str.isdigit, folders), key=int)]
+    if numbered:
+        return Folds(tuple(_files_of(each) for each in numbered), backend)
+    parts = {_stem(p).removeprefix("s"): p for p in folder.iterdir() if p.is_file() and _stem(p).startswith("s")}
+    cut = [parts[number] for number in sorted(filter(str.isdigit, parts), key=int)]
+    if len(cut) < 3:
+        raise InputError(f"{folder}: no folds; {_EXPECTED}")
+    turned = [(*cut[i:], *cut[:i]) for i in range(len(cut))]
+    return Folds(tuple((files[:-2], files[-2:-1], files[-1:]) for files in turned), backend)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CutFolds(Sequence[Fold]):
+    """Folds of one set of queries, copied out when asked for."""
+
+    queries: Queries
+    parts: tuple[np.ndarray, ...]
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    @overload
+    def __getitem__(self, index: int) -> Fold: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Fold]: ...
+    def __getitem__(self, index: int | slice) -> Fold | list[Fold]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        at = range(len(self))[index]
+        *train, valid, test = (*self.parts[at:], *self.parts[:at])
+        return Fold(*(self.queries.take(np.sort(part)) for part in (np.concatenate(train), valid, test)))
+
+
+def cut_folds(queries: Queries, n: int = 5, random_state: int | np.random.Generator | None = None) -> CutFolds:
+    """Cut queries into ``n`` folds of whole queries, as LETOR does.
+
+    The queries are shuffled and dealt into ``n`` parts. Each part is the test set of one fold and the validation set
+    of another; the rest trains.
+
+    >>> from rankwright.synthetic import make_queries
+    >>> [len(part) for part in cut_folds(make_queries(11, random_state=0), 5, random_state=0)[0]]
+    [7, 2, 2]
+    """
+    if n < 3:
+        raise InputError(f"{n} folds; expected at least 3: one to test on, one to choose on, the rest to train on")
+    if len(queries) < n:
+        raise InputError(f"{len(queries)} queries cannot make {n} folds")
+    order = np.random.default_rng(random_state).permutation(len(queries))
+    return CutFolds(queries, tuple(np.array_split(order, n)))
+
+
+def _files_of(folder: Path) -> tuple[Files, Files, Files]:
+    train, valid, test = ((_find_part(folder, names),) for names in _PART_NAMES)
+    return train, valid, test
+
+
+def _stem(path: Path) -> str:
+    return path.name.lower().removesuffix(".gz").removesuffix(".xz").removesuffix(".txt")
 
 
 def _find_part(folder: Path, names: tuple[str, ...]) -> Path:
     for path in sorted(folder.iterdir()):
-        if path.name.lower().removesuffix(".gz").removesuffix(".xz").removesuffix(".txt") in names:
+        if _stem(path) in names:
             return path
     raise InputError(f"{folder}: no {names[0]}.txt; expected one of {', '.join(f'{n}.txt' for n in names)}")
 

@@ -322,12 +322,46 @@ class TestFolds:
                 path = tmp_path / f"Fold{fold}" / (name + ".gz" if compress else name)
                 path.write_bytes(gzip.compress(text) if compress else text)
         folds = rw.read_folds(tmp_path)
-        assert [folder.name for folder in folds.folders] == ["Fold1", "Fold2", "Fold10"]
+        assert [files[0][0].parent.name for files in folds.files] == ["Fold1", "Fold2", "Fold10"]
         train, valid, test = folds[2]
         assert (train.y[0], valid.y[0], test.y[0]) == (0, 1, 2)
         assert train.n_features == valid.n_features == test.n_features == 3
         assert len(folds[1:]) == 2
         assert sum(1 for _ in folds) == 3
+
+    def test_parts_make_folds_as_letor_does(self, tmp_path):
+        for part in (1, 2, 3, 4, 10):
+            (tmp_path / f"S{part}.txt.gz").write_bytes(gzip.compress(f"1 qid:{part} 1:{part}\n".encode()))
+        folds = rw.read_folds(tmp_path)
+        assert [[part.qid.tolist() for part in fold] for fold in folds] == [
+            [[1, 2, 3], [4], [10]],
+            [[2, 3, 4], [10], [1]],
+            [[3, 4, 10], [1], [2]],
+            [[4, 10, 1], [2], [3]],
+            [[10, 1, 2], [3], [4]],
+        ]
+
+    def test_queries_are_cut_whole(self):
+        queries = rw.make_queries(23, n_docs=5, random_state=1)
+        folds = rw.cut_folds(queries, 5, random_state=3)
+        tested = []
+        for i, (train, valid, test) in enumerate(folds):
+            ids = [set(part.qid.tolist()) for part in (train, valid, test)]
+            assert set.union(*ids) == set(queries.qid.tolist())
+            assert sum(map(len, ids)) == 23
+            assert ids[1] == set(folds[(i - 1) % 5].test.qid.tolist())
+            assert train.n_docs + valid.n_docs + test.n_docs == queries.n_docs
+            tested += test.qid.tolist()
+        assert sorted(tested) == sorted(queries.qid.tolist())
+        assert len(folds[1:3]) == 2
+        again = rw.cut_folds(queries, 5, random_state=3)[-1]
+        assert again.test.qid.tolist() == folds[4].test.qid.tolist()
+
+    def test_too_few_to_cut(self):
+        with pytest.raises(rw.InputError, match="2 folds; expected at least 3"):
+            rw.cut_folds(rw.make_queries(9, random_state=0), 2)
+        with pytest.raises(rw.InputError, match="4 queries cannot make 5 folds"):
+            rw.cut_folds(rw.make_queries(4, random_state=0), 5)
 
     def test_what_is_missing_is_named(self, tmp_path):
         with pytest.raises(rw.InputError, match="not a folder"):

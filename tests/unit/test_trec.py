@@ -1,0 +1,81 @@
+"""TREC files: judgments, runs, and both as queries."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+import rankwright as rw
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "qrels").write_text("q1 0 a 2\nq1 0 b 0\nq1 0 c 1\nq2 0 a -1\nq9 0 z 1\n")
+    (tmp_path / "bm25.run").write_text(
+        "q1 Q0 b 1 9.5 x\nq1 Q0 a 2 7 x\nq1 Q0 d 3 -1e-1 x\nq2 Q0 e 1 3 x\nq7 Q0 a 1 1 x\n"
+    )
+    (tmp_path / "dense.run.gz").write_bytes(gzip.compress(b"q1 Q0 a 1 0.5 y\nq1 Q0 c 2 0.25 y\n"))
+    return tmp_path
+
+
+def test_qrels_and_runs(files):
+    assert rw.read_qrels(files / "qrels") == {
+        "q1": {"a": 2.0, "b": 0.0, "c": 1.0},
+        "q2": {"a": 0.0},  # a negative judgment (spam) is not relevant
+        "q9": {"z": 1.0},
+    }
+    assert rw.read_run(files / "dense.run.gz") == {"q1": {"a": 0.5, "c": 0.25}}
+
+
+def test_join(files):
+    queries = rw.read_trec(files / "qrels", [files / "bm25.run", files / "dense.run.gz"])
+    assert queries.features == ("bm25", "dense")
+    assert queries.qid.tolist() == ["q1", "q2"]  # q9 has no answer, q7 no judgment
+    rows = {
+        (qid, doc): (*x, grade)
+        for qid, doc, x, grade in zip(queries.row_qid, queries.docid, queries.X.tolist(), queries.y, strict=True)
+    }
+    low = float(np.float32(-0.1))
+    assert rows == {
+        ("q1", "a"): (7.0, 0.5, 2.0),
+        ("q1", "b"): (9.5, 0.25, 0.0),
+        ("q1", "c"): (low, 0.25, 1.0),  # judged, and found by one run only
+        ("q1", "d"): (low, 0.25, 0.0),  # not judged
+        ("q2", "e"): (3.0, 0.0, 0.0),
+        ("q2", "a"): (3.0, 0.0, 0.0),  # judged, not found: still there
+    }
+
+
+def test_a_written_run_reads_back(tmp_path):
+    queries = rw.make_queries(4, n_docs=6, random_state=2)
+    scores = np.random.default_rng(0).normal(size=queries.n_docs)
+    rw.write_run(queries, scores, tmp_path / "a.run")
+    back = rw.read_run(tmp_path / "a.run")
+    for query, rows in zip(queries.qid, queries, strict=True):
+        assert back[str(query)] == dict(zip(queries.docid[rows].tolist(), scores[rows].tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty"),
+        ("q1 0 a\n", r"qrels:1: 3 fields; expected 'qid iteration docid grade'"),
+        ("q1 0 a 1\n\nq1 0 b high\n", r"qrels:3: found 'high'"),
+        ("q1 0 a nan\n", "found 'nan'"),
+        ("q1 0 a 1\nq1 0 a 2\n", r"qrels:2: document a of query q1 a second time"),
+    ],
+)
+def test_bad_lines_are_named(tmp_path, text, message):
+    (tmp_path / "qrels").write_text(text)
+    with pytest.raises(rw.InputError, match=message):
+        rw.read_qrels(tmp_path / "qrels")
+
+
+def test_nothing_in_common(files):
+    (files / "other.run").write_text("q8 Q0 b 1 9.5 x\n")
+    with pytest.raises(rw.InputError, match="no query of the run is judged"):
+        rw.read_trec(files / "qrels", [files / "other.run"])
+    with pytest.raises(rw.InputError, match="no run given"):
+        rw.read_trec(files / "qrels", [])
