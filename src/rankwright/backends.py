@@ -188,8 +188,13 @@ def resolve(backend: Backend | None) -> Backend:
         if not isinstance(backend, Backend):
             raise InputError(f"backend={backend!r}; expected Serial(), Threads(n) or None")
         return backend
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = n_cores()
     return Serial() if cores == 1 or parent_process() is not None else Threads(cores)
+
+
+def n_cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def n_shards(n_docs: int) -> int:
@@ -197,10 +202,11 @@ def n_shards(n_docs: int) -> int:
     return max(1, min(_MOST_SHARDS, n_docs // _DOCS_PER_SHARD))
 
 
-def _enter_pool() -> None:
+def enter_pool() -> None:
+    """Say that this thread works for a pool."""
     _inside.pool = True
 
 
 @lru_cache(maxsize=8)
 def _pool(n: int, process: int) -> ThreadPoolExecutor:  # a forked child must not use its parent's pool
-    return ThreadPoolExecutor(n, thread_name_prefix="rankwright", initializer=_enter_pool)
+    return ThreadPoolExecutor(n, thread_name_prefix="rankwright", initializer=enter_pool)

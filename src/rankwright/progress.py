@@ -27,6 +27,24 @@ def listening(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
+def report(what: str, done: int, total: int) -> None:
+    """Report work done, if anyone listens."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(what, done, total)
+
+
+@contextmanager
+def labelled(label: str) -> Iterator[None]:
+    """Put ``label`` before whatever is reported inside the block."""
+    listener = _listener.get()
+    if listener is None:
+        yield
+        return
+    with listening(lambda what, done, total: listener(f"{label}: {what}", done, total)):
+        yield
+
+
 def track(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """Yield the items and report each one done; leaving early reports the work as finished.
 

@@ -1,0 +1,251 @@
+"""Workers: independent tasks in parallel, each answer handed back as soon as it is there.
+
+Where a backend cuts one computation into parts, workers run whole tasks: the trials of an experiment. The tasks of
+``Processes`` run in spawned processes, so that each has its own memory, which can be measured, and a task that is
+killed takes nothing else with it. When the parent dies, however it dies, its workers follow.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any, Generic, Protocol, TypeVar
+
+from rankwright import progress
+from rankwright.backends import Backend, Serial, Threads, enter_pool, n_cores
+from rankwright.errors import InputError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_REPORT_EVERY = 0.1  # seconds between a task's progress reports
+
+
+_NOT_STARTED = (
+    'a worker process ended before it began; a script that starts workers must do so under `if __name__ == "__main__":`'
+)
+
+
+class Lost(Exception):
+    """The process that ran a task died."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T, R]):
+    """A finished task: its result, or the error it raised."""
+
+    task: T
+    result: R | None
+    error: BaseException | None = None
+
+
+class Workers(Protocol):
+    """What runs tasks. ``fn``, tasks and results must be picklable where they cross to other processes.
+
+    Tasks are taken when there is room for them, and answers are yielded as they come.
+    """
+
+    def run(self, fn: Callable[[T], R], tasks: Iterable[T]) -> Iterator[Answer[T, R]]:
+        """Yield the answers in the order in which they come."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """One task after the other, here."""
+
+    def run(self, fn: Callable[[T], R], tasks: Iterable[T]) -> Iterator[Answer[T, R]]:
+        """Yield each answer."""
+        return (_attempt(fn, task) for task in tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """Tasks on any executor of ``concurrent.futures``: threads, or a Dask client's."""
+
+    executor: Executor
+
+    def run(self, fn: Callable[[T], R], tasks: Iterable[T]) -> Iterator[Answer[T, R]]:
+        """Yield the answers as they come; what has not begun is given up when the caller stops asking."""
+        futures: dict[Future[Answer[T, R]], T] = {self.executor.submit(_attempt, fn, task): task for task in tasks}
+        try:
+            for future in as_completed(futures):
+                error = future.exception()
+                yield future.result() if error is None else Answer(futures[future], None, error)
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Tasks in ``n`` spawned processes, one at a time in each."""
+
+    n: int
+
+    def __post_init__(self) -> None:
+        if type(self.n) is not int or self.n < 1:
+            raise InputError(f"{self.n!r} workers; expected a whole number of at least 1")
+
+    def run(self, fn: Callable[[T], R], tasks: Iterable[T]) -> Iterator[Answer[T, R]]:
+        """Yield the answers as they come. A process that dies loses its task, and another takes its place."""
+        waiting = iter(tasks)
+        crew = [process for _ in range(self.n) if (process := _start(fn, waiting)) is not None]
+        try:
+            while crew:
+                ready = wait([process.connection for process in crew])
+                for process in [process for process in crew if process.connection in ready]:
+                    answer = process.take()
+                    if answer is None:  # a report
+                        continue
+                    if not process.alive or not process.give(waiting):
+                        process.stop()
+                        crew.remove(process)
+                        crew.extend(filter(None, [_start(fn, waiting)]))
+                    yield answer
+        finally:
+            for process in crew:
+                process.stop()
+
+
+def _start(fn: Callable[[Any], Any], waiting: Iterator[Any]) -> _Process | None:
+    """A process at the next task, or nothing if there is none."""
+    for task in waiting:
+        return _Process(fn, task)
+    return None
+
+
+class _Process:
+    """A worker process and the task it is at."""
+
+    def __init__(self, fn: Callable[[Any], Any], task: Any) -> None:
+        self.connection, theirs = multiprocessing.Pipe()
+        context = multiprocessing.get_context("spawn")
+        self.process = context.Process(target=_work, args=(fn, theirs), daemon=True)
+        with _one_thread_each():
+            self.process.start()
+        theirs.close()
+        self.task, self.alive, self.started = task, True, False
+        self._send()
+
+    def give(self, waiting: Iterator[Any]) -> bool:
+        """Give it the next task; whether there was one."""
+        for self.task in waiting:
+            self._send()
+            return True
+        return False
+
+    def _send(self) -> None:
+        with suppress(BrokenPipeError):  # it died: reading will say so
+            self.connection.send(self.task)
+
+    def take(self) -> Answer[Any, Any] | None:
+        """The answer; None if it was a report."""
+        try:
+            message = self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            self.process.join()
+            self.alive = False
+            if not self.started:
+                raise InputError(_NOT_STARTED) from None
+            return Answer(self.task, None, Lost(_how_it_died(self.process.exitcode)))
+        self.started = True
+        if isinstance(message, Answer):
+            return Answer(self.task, message.result, message.error)
+        if message is not None:
+            progress.report(*message)
+        return None
+
+    def stop(self) -> None:
+        """End it, whatever it is at."""
+        self.connection.close()
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+
+
+def _work(fn: Callable[[Any], Any], connection: Connection) -> None:
+    """What a worker process does all its life."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and stops its workers
+    threading.Thread(target=_follow_parent, daemon=True).start()
+    last = 0.0
+
+    def report(what: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _REPORT_EVERY or done == total:
+            last = now
+            connection.send((what, done, total))
+
+    with suppress(EOFError, BrokenPipeError), progress.listening(report):
+        connection.send(None)  # it has started
+        while True:
+            answer = _attempt(fn, connection.recv())
+            try:
+                connection.send(Answer(None, answer.result, answer.error))
+            except (TypeError, AttributeError, ValueError) as error:  # what cannot be pickled
+                connection.send(Answer(None, None, TypeError(f"the answer cannot be sent: {error}")))
+
+
+def _follow_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(1)
+
+
+def _attempt(fn: Callable[[T], R], task: T) -> Answer[T, R]:
+    try:
+        return Answer(task, fn(task))
+    except Exception as error:
+        return Answer(task, None, error)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes started inside leave the other cores to the others."""
+    before = {name: os.environ.get(name) for name in _ONE_THREAD}
+    os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _how_it_died(code: int | None) -> str:
+    if code is not None and code < 0:
+        name = signal.Signals(-code).name
+        cause = " (perhaps for want of memory)" if name == "SIGKILL" else ""
+        return f"its process was ended by {name}{cause}"
+    return f"its process ended with status {code}"
+
+
+@contextmanager
+def workers_of(wanted: int | Backend | Executor | Any | None) -> Iterator[Workers]:
+    """Workers from what a user says: a number of processes (None: one a core), a backend, an executor, a client."""
+    if wanted is None or isinstance(wanted, int):
+        yield Processes(n_cores() if wanted is None else wanted)
+    elif isinstance(wanted, Serial):
+        yield InPlace()
+    elif isinstance(wanted, Threads):
+        with ThreadPoolExecutor(wanted.n, initializer=enter_pool) as pool:
+            yield Pooled(pool)
+    elif isinstance(wanted, Executor):
+        yield Pooled(wanted)
+    elif hasattr(wanted, "get_executor"):  # a Dask client
+        yield Pooled(wanted.get_executor())
+    else:
+        raise InputError(f"workers={wanted!r}; expected a number, Serial(), Threads(n), an executor or a Dask client")

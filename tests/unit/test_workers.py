@@ -1,0 +1,143 @@
+"""Workers: every task answered once, errors and deaths included."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import rankwright as rw
+from rankwright import progress
+from rankwright.workers import InPlace, Lost, Pooled, Processes, workers_of
+
+
+def square(x: int) -> int:
+    if x == 3:
+        raise rw.InputError("three")
+    progress.report("work", 1, 2)
+    return x * x
+
+
+def kill_three(x: int) -> int:
+    if x == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return x * x
+
+
+def unpicklable(x: int):
+    return lambda: x
+
+
+def process_facts(_: int) -> tuple[int, bool, str | None]:
+    return os.getpid(), multiprocessing.parent_process() is not None, os.environ.get("OMP_NUM_THREADS")
+
+
+@pytest.fixture(params=["in place", "executor", "processes"])
+def workers(request):
+    if request.param == "executor":
+        with ThreadPoolExecutor(2) as pool:
+            yield Pooled(pool)
+    else:
+        yield {"in place": InPlace(), "processes": Processes(2)}[request.param]
+
+
+def test_every_task_is_answered_once(workers):
+    answers = {answer.task: answer for answer in workers.run(square, iter(range(7)))}
+    assert {task: answer.result for task, answer in answers.items() if task != 3} == {
+        x: x * x for x in (0, 1, 2, 4, 5, 6)
+    }
+    assert answers[3].result is None
+    assert isinstance(answers[3].error, rw.InputError)
+
+
+def test_no_tasks(workers):
+    assert list(workers.run(square, [])) == []
+
+
+def test_a_dead_process_loses_its_task_only():
+    answers = {answer.task: answer for answer in Processes(2).run(kill_three, range(8))}
+    assert {task: answer.result for task, answer in answers.items() if task != 3} == {
+        x: x * x for x in (0, 1, 2, 4, 5, 6, 7)
+    }
+    assert isinstance(answers[3].error, Lost)
+    assert "SIGKILL" in str(answers[3].error)
+
+
+def test_an_answer_that_cannot_be_sent_is_an_error():
+    (answer,) = Processes(1).run(unpicklable, [1])
+    assert isinstance(answer.error, TypeError)
+
+
+def test_tasks_run_in_spawned_processes_with_one_thread():
+    answers = list(Processes(2).run(process_facts, range(6)))
+    assert all(answer.result[1:] == (True, "1") for answer in answers)
+    assert os.getpid() not in {answer.result[0] for answer in answers}
+    assert len({answer.result[0] for answer in answers}) <= 2
+
+
+def test_progress_crosses_processes():
+    heard = []
+    with progress.listening(lambda *report: heard.append(report)):
+        list(Processes(1).run(square, [1, 2]))
+    assert ("work", 1, 2) in heard
+
+
+def test_stopping_early_leaves_no_process():
+    for _ in Processes(2).run(square, range(100)):
+        break
+    assert multiprocessing.active_children() == []
+
+
+def test_what_a_user_may_say():
+    with workers_of(3) as chosen:
+        assert chosen == Processes(3)
+    with workers_of(rw.Serial()) as chosen:
+        assert chosen == InPlace()
+    with workers_of(rw.Threads(2)) as chosen:
+        assert sorted(answer.result for answer in chosen.run(square, [1, 2])) == [1, 4]
+    for wrong in (0, -1, "two"):
+        with pytest.raises(rw.InputError, match="workers"), workers_of(wrong):
+            pass
+
+
+def test_a_script_without_a_guard_is_told(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("from rankwright.workers import Processes\nprint(list(Processes(1).run(abs, [1])))\n")
+    found = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert 'if __name__ == "__main__":' in found.stderr.splitlines()[-1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_workers_follow_a_killed_parent(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, time\nfrom rankwright.workers import Processes\n"
+        "def work(x):\n    time.sleep(60 * (x > 1))\n    return os.getpid()\n"
+        "if __name__ == '__main__':\n"
+        "    for answer in Processes(2).run(work, range(9)):\n        print(answer.result, flush=True)\n"
+    )
+    parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    children = {int(parent.stdout.readline()) for _ in range(2)}
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and any(_alive(child) for child in children):
+        time.sleep(0.02)
+    assert not any(_alive(child) for child in children)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
