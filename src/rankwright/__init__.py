@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from rankwright.errors import InputError as InputError
     from rankwright.evaluation import Evaluations as Evaluations
     from rankwright.evaluation import evaluate as evaluate
+    from rankwright.experiments import Experiment as Experiment
+    from rankwright.experiments import Method as Method
+    from rankwright.experiments import Results as Results
+    from rankwright.experiments import Search as Search
+    from rankwright.experiments import read_experiment as read_experiment
+    from rankwright.experiments import read_model as read_model
+    from rankwright.experiments import read_results as read_results
+    from rankwright.experiments import run_experiment as run_experiment
+    from rankwright.folds import cut_folds as cut_folds
     from rankwright.folds import read_folds as read_folds
     from rankwright.letor import read_letor as read_letor
     from rankwright.letor import write_letor as write_letor
@@ -47,6 +56,9 @@ if TYPE_CHECKING:
     from rankwright.selection import QueryKFold as QueryKFold
     from rankwright.selection import select as select
     from rankwright.synthetic import make_queries as make_queries
+    from rankwright.trec import read_qrels as read_qrels
+    from rankwright.trec import read_run as read_run
+    from rankwright.trec import read_trec as read_trec
     from rankwright.trec import write_run as write_run
 
 # Where each public name lives: nothing is imported before it is used, so `import rankwright` is free.
@@ -55,7 +67,17 @@ _HOME = {
     "data": ("Queries",),
     "errors": ("InputError",),
     "evaluation": ("Evaluations", "evaluate"),
-    "folds": ("read_folds",),
+    "experiments": (
+        "Experiment",
+        "Method",
+        "Results",
+        "Search",
+        "read_experiment",
+        "read_model",
+        "read_results",
+        "run_experiment",
+    ),
+    "folds": ("cut_folds", "read_folds"),
     "letor": ("read_letor", "write_letor"),
     "measures": (
         "AP",
@@ -76,7 +98,7 @@ _HOME = {
     "scaling": ("scale",),
     "selection": ("QueryKFold", "select"),
     "synthetic": ("make_queries",),
-    "trec": ("write_run",),
+    "trec": ("read_qrels", "read_run", "read_trec", "write_run"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 

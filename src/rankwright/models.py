@@ -128,7 +128,16 @@ def check_complete(queries: Queries, what: str, ranker: str) -> None:
 
 def save(fitted: Fitted, path: StrPath) -> None:
     """Save a fitted ranker or a model as JSON, whole or not at all."""
-    model = fitted.to_model()
+    try:
+        text = to_text(fitted.to_model())
+    except ValueError:
+        raise InputError(f"{path}: not written: the model has weights that are not finite") from None
+    with write_atomic(path) as file:
+        file.write(text + "\n")
+
+
+def to_text(model: Model) -> str:
+    """A model as JSON text."""
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -141,18 +150,17 @@ def save(fitted: Fitted, path: StrPath) -> None:
         "scorer": {"kind": model.scorer.kind, **model.scorer.to_json()},
         "history": plain(model.history),
     }
-    try:
-        text = json.dumps(content, allow_nan=False, indent=1)
-    except ValueError:
-        raise InputError(f"{path}: not written: the model has weights that are not finite") from None
-    with write_atomic(path) as file:
-        file.write(text + "\n")
+    return json.dumps(content, allow_nan=False, indent=1)
 
 
 def load(path: StrPath) -> Model:
     """Load a model; reads JSON and runs no code."""
     with open_binary(path) as file:
-        data = file.read()
+        return from_text(file.read(), path)
+
+
+def from_text(data: bytes, path: StrPath) -> Model:
+    """A model from JSON text that was found at ``path``."""
     try:
         content = json.loads(data.decode("utf-8"))
     except json.JSONDecodeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -52,6 +53,7 @@ class Ranker(BaseEstimator, ABC):
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
     allow_nan: ClassVar[bool] = False
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # parameters worth selecting on any data
 
     measure: str | Measure
     backend: Backend | None

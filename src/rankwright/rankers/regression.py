@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from collections.abc import Mapping
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -56,6 +57,10 @@ class Regression(LinearScoring):
     >>> ranker.coef_.shape
     (20,)
     """
+
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "alpha": (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+    }
 
     def __init__(
         self,

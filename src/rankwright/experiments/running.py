@@ -1,0 +1,133 @@
+"""Running an experiment: what is not finished is run, and every finished trial is kept at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rankwright import progress
+from rankwright.data import Queries
+from rankwright.errors import InputError
+from rankwright.experiments.reading import read_results
+from rankwright.experiments.results import Results
+from rankwright.experiments.sources import Source, save_data
+from rankwright.experiments.spec import Experiment, Params
+from rankwright.experiments.store import Store
+from rankwright.experiments.trials import Key, Task, run_trial
+from rankwright.files import StrPath
+from rankwright.measures import CustomMeasure, parse
+from rankwright.workers import Processes, workers_of
+
+
+class Plan(NamedTuple):
+    """A trial of an experiment, and its parameters."""
+
+    key: Key
+    method: int
+    params: Params
+
+
+def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) -> Results:
+    """Run what is not finished of an experiment and return its results.
+
+    Trials that finished before, in this or an earlier run, are not run again. A trial that fails is written down,
+    and tried again by the next run; the others go on.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to run. Methods and seeds may be added to an experiment that has results.
+    out : path
+        The folder of the results. Only one process may run an experiment in a folder at a time.
+    workers : int, Serial, Threads, Executor, Dask client or None
+        Where trials run: that many spawned processes (None: one a core), in place, on threads, or on a cluster.
+        Rankers work serially within their trial. The results are the same.
+    """
+    folder = Path(out)
+    with workers_of(workers) as crew, Store.opened(folder) as store:
+        if isinstance(crew, Processes):
+            _check_names(experiment)
+        experiment = _on_disk(experiment, folder / "data")
+        _agree(store, experiment)
+        plans = list(_plans(experiment))
+        finished = store.finished()
+        waiting = [plan for plan in plans if plan.key not in finished]
+        params = {plan.key: plan.params for plan in waiting}
+        done = len(plans) - len(waiting)
+        progress.report("trials", done, len(plans))
+        for answer in crew.run(run_trial, _tasks(experiment, waiting, store)):
+            key = answer.task.key
+            if answer.result is not None:
+                store.add(key, params[key], answer.result, tuple(experiment.measures))
+            else:
+                store.fail(key, params[key], _said(answer.error))
+            done += 1
+            progress.report("trials", done, len(plans))
+    return read_results(folder)
+
+
+def _plans(experiment: Experiment) -> Iterator[Plan]:
+    """Every trial, fold by fold, so that a worker seldom has to read another one."""
+    for fold in range(1, _source(experiment).n_folds + 1):
+        for number, method in enumerate(experiment.methods):
+            for seed in method.seeds(experiment.seeds):
+                for candidate, params in enumerate(method.candidates()):
+                    yield Plan(Key(method.name, fold, seed, candidate), number, params)
+
+
+def _tasks(experiment: Experiment, waiting: Sequence[Plan], store: Store) -> Iterator[Task]:
+    """Tasks, made when they are asked for, with what is known then."""
+    source, curve = _source(experiment), experiment.curve
+    for plan in waiting:
+        best = store.best().get(plan.key.group)
+        describe = plan.key.fold not in store.digests()
+        method, measures = experiment.methods[plan.method], tuple(experiment.measures)
+        yield Task(plan.key, source, method, plan.params, experiment.measure, measures, curve, best, describe)
+
+
+def _source(experiment: Experiment) -> Source:
+    assert not isinstance(experiment.data, (Queries, Sequence))
+    return experiment.data
+
+
+def _on_disk(experiment: Experiment, folder: Path) -> Experiment:
+    """The experiment with its data where workers can read it."""
+    data = experiment.data
+    if isinstance(data, (Queries, Sequence)):
+        return experiment.with_source(save_data(data, folder))
+    return experiment
+
+
+def _agree(store: Store, experiment: Experiment) -> None:
+    """Write the experiment down, or refuse if the folder holds another."""
+    said = experiment.to_json()
+    before = store.meta("experiment")
+    n_folds = _source(experiment).n_folds
+    if before is not None:
+        facts = [("measure", before["measure"], said["measure"]), ("measures", before["measures"], said["measures"])]
+        for name, then, now in (*facts, ("number of folds", store.meta("n_folds"), n_folds)):
+            if then != now:
+                raise InputError(
+                    f"{store.path.parent}: holds an experiment whose {name} is {then}, not {now}: choose another folder"
+                )
+    with store.transaction():
+        store.write_meta("experiment", said)
+        store.write_meta("n_folds", n_folds)
+        for method in experiment.methods:
+            store.write_method(method.name, method.to_json())
+
+
+def _check_names(experiment: Experiment) -> None:
+    """Refuse measures that other processes do not know."""
+    trained = [method.measure for method in experiment.methods if method.measure is not None]
+    for name in (experiment.measure, *experiment.measures, *trained):
+        if isinstance(parse(name), CustomMeasure):
+            raise InputError(
+                f"{name} is a measure of your own, which worker processes do not know: run with workers=Serial()"
+                " or Threads(n)"
+            )
+
+
+def _said(error: BaseException | None) -> str:
+    return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,150 @@
+"""Trials: one ranker with one set of parameters on one fold, the unit of work and of the store."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from rankwright import progress
+from rankwright.backends import Serial
+from rankwright.data import Floats
+from rankwright.evaluation import evaluate
+from rankwright.experiments.artefacts import ARTEFACTS, Trained, describe_documents, describe_queries
+from rankwright.experiments.results import Table
+from rankwright.experiments.sources import Source, read_fold
+from rankwright.experiments.spec import Method, Params
+from rankwright.folds import Fold
+from rankwright.measures import check_counted, parse
+from rankwright.models import to_text
+from rankwright.rankers import Ranker
+
+NAN = float("nan")
+
+
+class Key(NamedTuple):
+    """Which trial: of a method by name, with the parameters of a number."""
+
+    method: str
+    fold: int
+    seed: int
+    candidate: int
+
+    @property
+    def group(self) -> tuple[str, int, int]:
+        """Trials of one group compete; one is chosen."""
+        return self.method, self.fold, self.seed
+
+
+class Standing(NamedTuple):
+    """How a trial compares with others of its group: by its value, and of equals the first candidate."""
+
+    value: float
+    turn: int  # minus the number of the candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A trial to run, and what the runner knows at that moment."""
+
+    key: Key
+    source: Source
+    method: Method
+    params: Params
+    measure: str
+    measures: tuple[str, ...]
+    curve: tuple[str, ...]
+    to_beat: Standing | None  # the best of the group so far: a trial that is not better is not tested
+    describe: bool  # whether the fold's queries are still unknown
+
+    @property
+    def label(self) -> str:
+        """For people to read."""
+        return f"{self.key.method}, fold {self.key.fold}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tested:
+    """What is kept of a trial that may be chosen: its test values by measure and query, its model, its artefacts."""
+
+    values: Floats
+    model: str
+    artefacts: Mapping[str, Table]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Described:
+    """The test queries of a fold, and their documents unless there are too many."""
+
+    queries: Table
+    documents: Table | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finished:
+    """A finished trial."""
+
+    digest: str
+    valid: float
+    seconds: float
+    predict_seconds: float = NAN
+    memory_start: float = NAN
+    memory_peak: float = NAN
+    tested: Tested | None = None
+    described: Described | None = None
+
+
+def standing(key: Key, value: float) -> Standing:
+    """How a trial with this value on validation queries stands."""
+    return Standing(value, -key.candidate)
+
+
+def run_trial(task: Task) -> Finished:
+    """Train, choose by validation, test. Runs in a worker."""
+    with progress.labelled(task.label):
+        fold, digest = read_fold(task.source, task.key.fold - 1)
+        decisive = parse(task.measure).settled(max(float(part.y.max()) for part in fold))
+        check_counted(decisive, fold.valid, "validation")
+        ranker = task.method.build(task.params, task.key.seed, task.measure)
+        peak, memory = _memory()
+        start = time.perf_counter()
+        ranker.fit(fold.train, valid=fold.valid)
+        seconds = time.perf_counter() - start
+        memory_peak = peak()
+        value = decisive.mean(fold.valid, ranker.predict(fold.valid), Serial())
+        better = task.to_beat is None or standing(task.key, value) > task.to_beat
+        predict_seconds, tested = _test(task, ranker, fold) if better else (NAN, None)
+        described = Described(describe_queries(fold.test), describe_documents(fold.test)) if task.describe else None
+    return Finished(digest, value, seconds, predict_seconds, memory, memory_peak, tested, described)
+
+
+def _test(task: Task, ranker: Ranker, fold: Fold) -> tuple[float, Tested]:
+    start = time.perf_counter()
+    scores = ranker.predict(fold.test)
+    seconds = time.perf_counter() - start
+    values = evaluate(scores, fold.test, list(task.measures), Serial()).values
+    trained = Trained(ranker, fold, scores, task.curve)
+    made = {name: make(trained) for name, make in ARTEFACTS.items()}
+    artefacts = {name: table for name, table in made.items() if table is not None}
+    return seconds, Tested(values, to_text(ranker.to_model()), artefacts)
+
+
+def _memory() -> tuple[Callable[[], float], float]:
+    """A function that tells this process's peak from now on, and what it holds now, in bytes; NaN if not known."""
+    if sys.platform != "linux":
+        return (lambda: NAN), NAN
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts anew
+    return (lambda: _status("VmHWM")), _status("VmRSS")
+
+
+def _status(key: str) -> float:
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith(key + ":"):
+                return float(line.split()[1]) * 1024
+    return NAN

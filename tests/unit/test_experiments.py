@@ -1,0 +1,466 @@
+"""Experiments: the protocol, resuming, failing, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from tests.experiments import contents
+
+import rankwright as rw
+from rankwright.experiments import artefacts, experiment_from_json, running
+from rankwright.experiments.store import FILE, Store, decode, encode
+
+ALPHAS = [0.01, 1.0, 1000.0]
+
+
+@pytest.fixture(scope="module")
+def queries():
+    return rw.make_queries(60, n_docs=12, n_features=8, noise=1.5, random_state=5)
+
+
+@pytest.fixture(scope="module")
+def file(queries, tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "all.txt"
+    rw.write_letor(queries, path)
+    return path
+
+
+def spec(file, **changes):
+    content = {
+        "data": {"file": str(file), "k": 3, "seed": 1},
+        "measure": "ndcg@5",
+        "measures": ["ndcg@5", "map", "mrr(empty=skip)"],
+        "methods": [
+            {"ranker": "regression", "grid": {"alpha": ALPHAS}},
+            {"ranker": "adarank", "name": "Boosted", "measure": "map", "set": {"n_rounds": 15}},
+            {"ranker": "singlefeature"},
+        ],
+    }
+    return experiment_from_json(content | changes, file.parent)
+
+
+@pytest.fixture(scope="module")
+def done(file, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("done")
+    return folder, rw.run_experiment(spec(file), folder, rw.Serial())
+
+
+class TestProtocol:
+    def test_equals_selecting_and_evaluating_by_hand(self, file, done):
+        results = done[1]
+        folds = rw.cut_folds(rw.read_letor(file), 3, 1)
+        for column, (train, valid, test) in enumerate(folds):
+            fitted = [
+                rw.select(rw.Regression(), {"alpha": ALPHAS}, train, valid, measure="ndcg@5"),
+                rw.AdaRank(measure="map", n_rounds=15).fit(train, valid=valid),
+                rw.SingleFeature(measure="ndcg@5").fit(train, valid=valid),
+            ]
+            for row, ranker in enumerate(fitted):
+                found = rw.evaluate(ranker, test, results.measures)
+                inside = results.tables["queries"]["fold"] == column + 1
+                assert results.tables["queries"]["qid"][inside].tolist() == [str(q) for q in test.qid]
+                for name, values in found.per_query.items():
+                    np.testing.assert_array_equal(results.values(name)[row, inside], values)
+                    assert results.fold_means(name)[row, column] == pytest.approx(found[name], abs=1e-15)
+        assert results.methods == ("Regression", "Boosted", "SingleFeature")
+        np.testing.assert_allclose(results.means("map"), results.fold_means("map").mean(axis=1))
+
+    def test_every_trial_is_told(self, done):
+        trials = done[1].tables["trials"]
+        assert len(trials["method"]) == 3 * (len(ALPHAS) + 1 + 1)
+        assert [json.loads(text)["alpha"] for text in trials["params"][:3]] == ALPHAS
+        assert (trials["status"] == "done").all()
+        assert (trials["seconds"] > 0).all()
+        for method in range(3):
+            for fold in (1, 2, 3):
+                group = (trials["method"] == method) & (trials["fold"] == fold)
+                assert trials["chosen"][group].sum() == 1
+                assert np.argmax(trials["valid"][group]) == np.argmax(trials["chosen"][group])
+
+    def test_of_equals_the_first_is_chosen(self, file, tmp_path):
+        methods = [{"ranker": "regression", "grid": {"alpha": [1.0, 1.0, 1.0]}}]
+        results = rw.run_experiment(spec(file, methods=methods), tmp_path, rw.Serial())
+        assert results.tables["trials"]["chosen"].tolist() == [True, False, False] * 3
+
+    def test_models_can_be_taken_out(self, file, done):
+        folder, _ = done
+        train, valid, test = rw.cut_folds(rw.read_letor(file), 3, 1)[1]
+        model = rw.read_model(folder, "Boosted", fold=2)
+        expected = rw.AdaRank(measure="map", n_rounds=15).fit(train, valid=valid)
+        np.testing.assert_array_equal(model.predict(test), expected.predict(test))
+        with pytest.raises(rw.InputError, match=r"no model of 'Bosted'; did you mean Boosted\?"):
+            rw.read_model(folder, "Bosted")
+        with pytest.raises(rw.InputError, match="on fold 9"):
+            rw.read_model(folder, "Boosted", fold=9)
+
+    def test_a_measure_that_skips_is_missing(self, done):
+        results = done[1]
+        relevant = dict.fromkeys(results.tables["documents"]["query"].tolist(), 0.0)
+        for query, grade in zip(
+            results.tables["documents"]["query"], results.tables["documents"]["grade"], strict=True
+        ):
+            relevant[query] = max(relevant[query], grade)
+        empty = np.array([grade == 0 for grade in relevant.values()])
+        assert empty.any()
+        np.testing.assert_array_equal(np.isnan(results.values("mrr(empty=skip)")), np.tile(empty, (3, 1)))
+
+    def test_seeds_only_where_they_make_a_difference(self, file, tmp_path):
+        results = rw.run_experiment(spec(file, seeds=[4, 5]), tmp_path, rw.Serial())
+        assert set(results.tables["trials"]["seed"]) == {4}
+
+    def test_unknown_measure(self, done):
+        with pytest.raises(rw.InputError, match="ndcg@7 was not measured"):
+            done[1].values("ndcg@7")
+
+
+class TestArtefacts:
+    def test_tables(self, done):
+        tables = done[1].tables
+        assert {"curve", "history", "weights", "pairs", "scores", "documents"} <= set(tables)
+        for table in tables.values():
+            assert len({len(column) for column in table.values()}) == 1
+        assert set(tables["weights"]["method"]) == {0, 1}  # the single feature has no weights
+        assert (np.isnan(tables["history"]["alpha"]) == (tables["history"]["method"] != 1)).all()
+        at_five = tables["curve"]["k"] == 5
+        np.testing.assert_allclose(tables["curve"]["value"][at_five].reshape(3, 3), done[1].fold_means("ndcg@5").T)
+
+    def test_pairs_are_counted_one_by_one(self, queries):
+        scores = np.round(np.random.default_rng(0).normal(size=queries.n_docs), 1)  # with ties
+        trained = artefacts.Trained(None, rw.cut_folds(queries, 3)[0]._replace(test=queries), scores, ())
+        table = artefacts.pairs(trained)
+        counts = {}
+        for rows in queries:
+            y, s = queries.y[rows], scores[rows]
+            for i in range(len(y)):
+                for j in range(len(y)):
+                    if y[i] > y[j]:
+                        count = counts.setdefault((y[i], y[j]), np.zeros(3))
+                        count += (s[i] > s[j], s[i] == s[j], 1)
+        assert [(h, l) for h, l in zip(table["high"], table["low"], strict=True)] == [(2, 1), (2, 0), (1, 0)]
+        for row, key in enumerate(zip(table["high"], table["low"], strict=True)):
+            assert [table[name][row] for name in ("right", "tied", "total")] == counts[key].tolist()
+        assert artefacts.n_pairs(queries).sum() == table["total"].sum()
+
+    def test_effects_are_weights_on_one_scale(self, queries):
+        fold = rw.cut_folds(queries, 3)[0]
+        ranker = rw.Regression().fit(fold.train)
+        table = artefacts.weights(artefacts.Trained(ranker, fold, np.zeros(1), ()))
+        np.testing.assert_allclose(table["effect"], ranker.coef_ * fold.train.X.astype(float).std(axis=0), rtol=1e-6)
+
+    def test_only_grades_alike(self):
+        queries = rw.Queries.from_arrays([[1.0], [2.0]], [1, 1], group=[2])
+        fold = rw.folds.Fold(queries, queries, queries)
+        table = artefacts.pairs(artefacts.Trained(None, fold, np.zeros(2), ()))
+        assert all(len(column) == 0 for column in table.values())
+
+    def test_tables_survive_text(self):
+        table = {"a": np.array([1.5, np.nan]), "b": np.array(["x", "é"]), "n": np.array([1, 2])}
+        back = decode(encode(table))
+        assert back["n"].dtype.kind == "i"
+        assert back["b"].tolist() == ["x", "é"]
+        np.testing.assert_array_equal(back["a"], table["a"])
+
+    def test_many_documents_are_not_kept_one_by_one(self, file, tmp_path, monkeypatch):
+        monkeypatch.setattr(artefacts, "MOST_DOCUMENTS", 10)
+        tables = rw.run_experiment(spec(file), tmp_path, rw.Serial()).tables
+        assert "documents" not in tables
+        assert "scores" not in tables
+
+
+class TestWhereItRuns:
+    @pytest.mark.parametrize("workers", [2, rw.Threads(2), "executor", "dask"])
+    def test_the_results_are_the_same(self, file, done, tmp_path, workers):
+        if workers == "executor":
+            with ThreadPoolExecutor(2) as pool:
+                rw.run_experiment(spec(file), tmp_path, pool)
+        elif workers == "dask":
+            distributed = pytest.importorskip("distributed")
+            cluster = distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address=None)
+            with cluster, distributed.Client(cluster) as client:
+                rw.run_experiment(spec(file), tmp_path, client)
+        else:
+            rw.run_experiment(spec(file), tmp_path, workers)
+        assert contents(tmp_path) == contents(done[0])
+
+    def test_memory_is_measured(self, file, tmp_path):
+        methods = [{"ranker": "singlefeature"}]
+        trials = rw.run_experiment(spec(file, methods=methods), tmp_path, 1).tables["trials"]
+        assert (trials["memory_peak"] >= trials["memory_start"]).all()
+        assert (trials["memory_start"] > 1e7).all()
+
+    def test_a_measure_of_ones_own(self, file, tmp_path):
+        rw.measure(lambda grades: float(grades[0] > 0), name="first_is_relevant")
+        planned = spec(file, measure="first_is_relevant", measures=["p@1"])
+        with pytest.raises(rw.InputError, match="first_is_relevant is a measure of your own"):
+            rw.run_experiment(planned, tmp_path / "a", 2)
+        results = rw.run_experiment(planned, tmp_path / "b", rw.Serial())
+        np.testing.assert_array_equal(results.values("first_is_relevant"), results.values("p@1"))
+
+
+class TestSources:
+    def test_python_objects(self, queries, tmp_path):
+        methods = [rw.Method.of(rw.Regression(alpha=3.0, measure="map")), "singlefeature"]
+        whole = rw.run_experiment(rw.Experiment(queries, methods, "map"), tmp_path / "a", rw.Serial())
+        folds = rw.cut_folds(queries, 5, 0)
+        cut = rw.run_experiment(rw.Experiment(list(folds), methods, "map"), tmp_path / "b", rw.Serial())
+        expected = [rw.Regression(alpha=3.0, measure="map").fit(f.train).score(f.test) for f in folds]
+        np.testing.assert_allclose(whole.fold_means("map")[0], expected)
+        np.testing.assert_array_equal(cut.values("map"), whole.values("map"))
+
+    def test_string_ids_weights_and_names_survive(self, tmp_path):
+        X = np.random.default_rng(0).normal(size=(40, 2))
+        ids = np.repeat([f"q{i}" for i in range(10)], 4)
+        weight = np.arange(1, 11)
+        queries = rw.Queries.from_arrays(X, np.arange(40) % 3, ids, weight=weight, features=["bm25", "age"])
+        results = rw.run_experiment(rw.Experiment(queries, ["regression"]), tmp_path, rw.Serial())
+        assert set(results.tables["queries"]["qid"]) == set(ids)
+        assert set(results.tables["weights"]["feature"]) == {"bm25", "age"}
+        by_id = dict(zip(queries.qid, weight, strict=True))
+        found = results.tables["queries"]
+        assert [by_id[q] for q in found["qid"]] == found["weight"].tolist()
+        values, fold = results.values()[0], found["fold"]
+        expected = np.average(values[fold == 1], weights=found["weight"][fold == 1])
+        assert results.fold_means()[0, 0] == pytest.approx(expected)
+
+    def test_trec_runs(self, queries, tmp_path):
+        for name, column in (("bm25", 0), ("dense", 2)):
+            rw.write_run(queries, queries.X[:, column].astype(float), tmp_path / f"{name}.run")
+        lines = [f"{q} 0 {d} {int(y)}\n" for q, d, y in zip(queries.row_qid, queries.docid, queries.y, strict=True)]
+        (tmp_path / "qrels").write_text("".join(lines))
+        data = {"qrels": "qrels", "runs": ["bm25.run", "dense.run"], "k": 4}
+        content = {"data": data, "methods": [{"ranker": "regression"}]}
+        results = rw.run_experiment(experiment_from_json(content, tmp_path), tmp_path / "out", rw.Serial())
+        assert set(results.tables["weights"]["feature"]) == {"bm25", "dense"}
+        assert len(results.tables["queries"]["qid"]) == len(queries)
+
+
+class TestResuming:
+    def test_finished_trials_are_not_run_again(self, file, done, tmp_path, monkeypatch):
+        run = running.run_trial
+
+        def stop_at_boosted(task):
+            if task.key.method == "Boosted" and task.key.fold == 2:
+                raise KeyboardInterrupt
+            return run(task)
+
+        monkeypatch.setattr(running, "run_trial", stop_at_boosted)
+        with pytest.raises(KeyboardInterrupt):
+            rw.run_experiment(spec(file), tmp_path, rw.Serial())
+        before = rw.read_results(tmp_path)
+        assert len(before.tables["trials"]["method"]) == 5 + 3
+        assert np.isnan(before.means()[1])
+        ran = []
+        monkeypatch.setattr(running, "run_trial", lambda task: ran.append(task.key) or run(task))
+        rw.run_experiment(spec(file), tmp_path, rw.Serial())
+        assert len(ran) == 15 - 8
+        assert contents(tmp_path) == contents(done[0])
+        ran.clear()
+        rw.run_experiment(spec(file), tmp_path, rw.Serial())
+        assert ran == []
+
+    def test_methods_can_be_added_and_left_out(self, file, done, tmp_path, monkeypatch):
+        methods = spec(file).to_json()["methods"]
+        rw.run_experiment(spec(file, methods=methods[1:]), tmp_path, rw.Serial())
+        run, ran = running.run_trial, []
+        monkeypatch.setattr(running, "run_trial", lambda task: ran.append(task.key.method) or run(task))
+        rw.run_experiment(spec(file), tmp_path, rw.Serial())
+        assert set(ran) == {"Regression"}
+        assert contents(tmp_path) == contents(done[0])
+        assert rw.run_experiment(spec(file, methods=methods[:1]), tmp_path, rw.Serial()).methods == ("Regression",)
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"measure": "map"}, "whose measure is ndcg@5, not map"),
+            ({"measures": ["ndcg@5"]}, "whose measures is"),
+            ({"methods": [{"ranker": "regression", "grid": {"alpha": [5.0]}}]}, "the method 'Regression' was"),
+        ],
+    )
+    def test_another_experiment_is_refused(self, file, tmp_path, changes, message):
+        rw.run_experiment(spec(file), tmp_path, rw.Serial())
+        before = contents(tmp_path)
+        with pytest.raises(rw.InputError, match=message):
+            rw.run_experiment(spec(file, **changes), tmp_path, rw.Serial())
+        assert contents(tmp_path) == before
+
+    def test_other_data_are_refused(self, file, queries, tmp_path):
+        methods = spec(file).to_json()["methods"]
+        rw.run_experiment(spec(file, methods=methods[:1]), tmp_path, rw.Serial())
+        rw.write_letor(queries.take(range(1, 60)), tmp_path / "other.txt")
+        data = {"file": str(tmp_path / "other.txt"), "k": 3, "seed": 1}
+        with pytest.raises(rw.InputError, match="the data of fold 1 changed"):
+            rw.run_experiment(spec(file, data=data), tmp_path, rw.Serial())
+
+    def test_a_second_process_is_refused(self, file, tmp_path):
+        with Store.opened(tmp_path), pytest.raises(rw.InputError, match="another process is running this experiment"):
+            rw.run_experiment(spec(file), tmp_path, rw.Serial())
+        rw.run_experiment(spec(file), tmp_path, rw.Serial())
+
+    def test_it_can_be_read_while_it_runs(self, file, tmp_path, monkeypatch):
+        run, seen = running.run_trial, []
+
+        def look(task):
+            seen.append(len(rw.read_results(tmp_path).tables["trials"]["method"]))
+            return run(task)
+
+        monkeypatch.setattr(running, "run_trial", look)
+        rw.run_experiment(spec(file), tmp_path, rw.Serial())
+        assert seen == list(range(15))
+
+
+class TestFailing:
+    def test_a_failed_trial_is_told_and_tried_again(self, file, done, tmp_path, monkeypatch):
+        run = running.run_trial
+
+        def fail(task):
+            if task.key.method == "SingleFeature" and task.key.fold == 2:
+                raise ZeroDivisionError("by zero")
+            return run(task)
+
+        monkeypatch.setattr(running, "run_trial", fail)
+        results = rw.run_experiment(spec(file), tmp_path, rw.Serial())
+        trials = results.tables["trials"]
+        failed = trials["status"] == "failed"
+        assert failed.sum() == 1
+        assert trials["error"][failed].tolist() == ["ZeroDivisionError: by zero"]
+        assert np.isnan(results.means()[2])
+        assert not np.isnan(results.means()[:2]).any()
+        monkeypatch.undo()
+        rw.run_experiment(spec(file), tmp_path, rw.Serial())
+        assert contents(tmp_path) == contents(done[0])
+
+    def test_a_full_disk_keeps_what_was_finished(self, file, done, tmp_path, monkeypatch):
+        connect = sqlite3.connect
+
+        def small(*args, **kwargs):
+            connection = connect(*args, **kwargs)
+            connection.execute("PRAGMA max_page_count = 32")  # SQLITE_FULL, as from a full disk
+            return connection
+
+        monkeypatch.setattr(sqlite3, "connect", small)
+        with pytest.raises(rw.InputError, match=r"full; every trial that finished before is kept"):
+            rw.run_experiment(spec(file), tmp_path, rw.Serial())
+        monkeypatch.undo()
+        kept = len(rw.read_results(tmp_path).tables["trials"]["method"])
+        assert 0 < kept < 15
+        rw.run_experiment(spec(file), tmp_path, rw.Serial())
+        assert contents(tmp_path) == contents(done[0])
+
+    def test_a_folder_that_cannot_be(self, file, tmp_path):
+        (tmp_path / "taken").write_text("")
+        with pytest.raises(rw.InputError, match="not a folder"):
+            rw.run_experiment(spec(file), tmp_path / "taken", rw.Serial())
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / FILE).write_text("something else entirely, and long enough to be looked at" * 50)
+        with pytest.raises(rw.InputError, match="file is not a database"):
+            rw.run_experiment(spec(file), tmp_path / "out", rw.Serial())
+
+    def test_nothing_to_read(self, tmp_path):
+        with pytest.raises(rw.InputError, match="no results"):
+            rw.read_results(tmp_path)
+        sqlite3.connect(tmp_path / FILE).close()
+        (tmp_path / FILE).touch()
+        with pytest.raises(rw.InputError, match="not the results of an experiment"):
+            rw.read_results(tmp_path)
+        with Store.opened(tmp_path):
+            pass
+        with pytest.raises(rw.InputError, match="has not begun"):
+            rw.read_results(tmp_path)
+
+
+class TestSpecs:
+    def test_toml(self, file, tmp_path):
+        (tmp_path / "spec.toml").write_text(
+            f"""
+            name = "Mine"
+            measure = "map(dialect=letor3)"
+            seeds = [1, 2]
+            [data]
+            file = "{file}"
+            [[methods]]
+            ranker = "single-feature"
+            [[methods]]
+            ranker = "regression"
+            grid = "usual"
+            [[methods]]
+            ranker = "regression"
+            name = "Drawn"
+            set = {{ scale = "query" }}
+            search = {{ n = 7, seed = 3, alpha = {{ log = [0.001, 10] }} }}
+            [[published]]
+            method = "Drawn"
+            measure = "map"
+            value = 0.5
+            """
+        )
+        planned = rw.read_experiment(tmp_path / "spec.toml")
+        spoken = (f"{name}(dialect=letor3)" for name in ("ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map"))
+        assert planned.measures == (*spoken, "mrr")  # letor3 has no mrr
+        assert planned.curve[9] == "ndcg@10(dialect=letor3)"
+        assert [len(method.candidates()) for method in planned.methods] == [1, 10, 7]
+        drawn = planned.methods[2].candidates()
+        assert drawn == planned.methods[2].candidates()
+        assert all(0.001 <= params["alpha"] <= 10 and params["scale"] == "query" for params in drawn)
+        again = experiment_from_json(planned.to_json(), tmp_path)
+        assert again.to_json() == planned.to_json()
+
+    def test_all_kinds_of_draws(self):
+        space = {
+            "a": {"uniform": [-1, 1]},
+            "b": {"int": [2, 4]},
+            "c": {"choice": ["x", "y"]},
+            "d": {"log": [1e-6, 1e6]},
+        }
+        drawn = rw.Search(400, space, seed=1).candidates()
+        assert {params["b"] for params in drawn} == {2, 3, 4}
+        assert {params["c"] for params in drawn} == {"x", "y"}
+        assert abs(np.mean([params["a"] for params in drawn])) < 0.15
+        assert abs(np.mean(np.log10([params["d"] for params in drawn]))) < 1.0
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"mesure": "map"}, r"unknown key 'mesure'; did you mean measure\?"),
+            ({"measure": "nope"}, "unknown measure 'nope'"),
+            ({"measures": "map"}, "measures is 'map'; expected a list"),
+            ({"seeds": ["a"]}, "seeds are"),
+            ({"data": {}}, "data: expected one of folds"),
+            ({"data": {"folds": "a", "file": "b"}}, "data: expected one of folds"),
+            ({"data": {"file": "b", "fold": 3}}, r"data: unknown key 'fold'"),
+            ({"data": {"file": "b", "k": "3"}}, "data.k is '3'"),
+            ({"data": {"file": []}}, "data.file is"),
+            ({"methods": []}, "no methods"),
+            ({"methods": "adarank"}, "methods is 'adarank'"),
+            ({"methods": [{"name": "x"}]}, r"methods\[1\]: expected a table"),
+            ({"methods": [{"ranker": "adarnk"}]}, r"unknown ranker 'adarnk'; did you mean adarank\?"),
+            ({"methods": [{"ranker": "adarank"}, {"ranker": "adarank"}]}, "two methods are called 'AdaRank'"),
+            (
+                {"methods": [{"ranker": "regression", "set": {"alfa": 1}}]},
+                r"'alfa' is no parameter to set; did you mean alpha",
+            ),
+            ({"methods": [{"ranker": "regression", "set": {"backend": 1}}]}, "'backend' is no parameter to set"),
+            ({"methods": [{"ranker": "regression", "grid": {"alpha": 1}}]}, "grid.alpha is 1; expected a list"),
+            ({"methods": [{"ranker": "regression", "grid": {"alpha": []}}]}, "expected a list of values"),
+            ({"methods": [{"ranker": "regression", "grid": 3}]}, 'expected a table of lists, or "usual"'),
+            ({"methods": [{"ranker": "regression", "search": {"alpha": [1]}}]}, "expected one of uniform, log"),
+            ({"methods": [{"ranker": "regression", "search": {"alpha": {"log": [0, 1]}}}]}, "above 0"),
+            ({"methods": [{"ranker": "regression", "search": {"n": 0}}]}, "n is 0"),
+            ({"published": [{"method": "x"}]}, r"published\[1\].measure is None"),
+        ],
+    )
+    def test_what_is_wrong_is_said(self, file, changes, message):
+        with pytest.raises(rw.InputError, match=message):
+            spec(file, **changes)
+
+    def test_not_toml(self, tmp_path):
+        (tmp_path / "spec.toml").write_text("name = ")
+        with pytest.raises(rw.InputError, match=r"spec\.toml: not TOML"):
+            rw.read_experiment(tmp_path / "spec.toml")
+
+    def test_parameters_that_text_cannot_hold(self):
+        with pytest.raises(rw.InputError, match="expected numbers, texts and lists"):
+            rw.Method.of(rw.Regression(alpha=object()))
