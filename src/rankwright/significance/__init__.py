@@ -1,0 +1,27 @@
+"""Significance: whether a difference between two methods on the same queries could be chance, and how large it is.
+
+>>> round(randomisation([0.2, 0.4, 0.3, 0.1], [0.3, 0.6, 0.3, 0.5]), 3)  # 2 of 2^3: one query does not differ
+0.25
+"""
+
+from rankwright.significance.comparison import Comparison, PValues, compare
+from rankwright.significance.effects import cohen_d, rank_biserial
+from rankwright.significance.p_values import holm, paired_t, wilcoxon
+from rankwright.significance.resampling import Interval, bootstrap_interval, randomisation
+from rankwright.significance.winning import WinningNumber, winning_number
+
+__all__ = [
+    "Comparison",
+    "Interval",
+    "PValues",
+    "WinningNumber",
+    "bootstrap_interval",
+    "cohen_d",
+    "compare",
+    "holm",
+    "paired_t",
+    "randomisation",
+    "rank_biserial",
+    "wilcoxon",
+    "winning_number",
+]
