@@ -17,13 +17,13 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from rankwright.backends import Serial as Serial
     from rankwright.backends import Threads as Threads
+    from rankwright.comparison import compare_scores as compare_scores
     from rankwright.data import Queries as Queries
     from rankwright.errors import InputError as InputError
     from rankwright.evaluation import Evaluations as Evaluations
     from rankwright.evaluation import evaluate as evaluate
     from rankwright.experiments import Experiment as Experiment
     from rankwright.experiments import Method as Method
-    from rankwright.experiments import Results as Results
     from rankwright.experiments import Search as Search
     from rankwright.experiments import read_experiment as read_experiment
     from rankwright.experiments import read_model as read_model
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from rankwright.rankers import Ranker as Ranker
     from rankwright.rankers import Regression as Regression
     from rankwright.rankers import SingleFeature as SingleFeature
+    from rankwright.report import write_report as write_report
+    from rankwright.results import Results as Results
     from rankwright.scaling import scale as scale
     from rankwright.selection import QueryKFold as QueryKFold
     from rankwright.selection import select as select
@@ -64,13 +66,13 @@ if TYPE_CHECKING:
 # Where each public name lives: nothing is imported before it is used, so `import rankwright` is free.
 _HOME = {
     "backends": ("Serial", "Threads"),
+    "comparison": ("compare_scores",),
     "data": ("Queries",),
     "errors": ("InputError",),
     "evaluation": ("Evaluations", "evaluate"),
     "experiments": (
         "Experiment",
         "Method",
-        "Results",
         "Search",
         "read_experiment",
         "read_model",
@@ -95,6 +97,8 @@ _HOME = {
     ),
     "models": ("Model", "load", "save"),
     "rankers": ("AdaRank", "Ranker", "Regression", "SingleFeature"),
+    "report": ("write_report",),
+    "results": ("Results",),
     "scaling": ("scale",),
     "selection": ("QueryKFold", "select"),
     "synthetic": ("make_queries",),

@@ -1,4 +1,4 @@
-"""Results: what an experiment found, as plain tables."""
+"""Results: what an experiment or a comparison found, as plain tables."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.data import Floats
+from rankwright.data import Floats, Queries
 from rankwright.errors import InputError, suggest
 
 Table = Mapping[str, NDArray[Any]]  # columns of equal length, by name
+
+MOST_DOCUMENTS = 100_000  # of a fold's test queries: beyond, single documents are not kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +78,29 @@ class Results:
         """The mean of the fold means of every method, which is how LETOR's figures are published."""
         return np.asarray(self.fold_means(measure).mean(axis=1))
 
+    def errors(self, measure: str | None = None) -> Floats:
+        """The standard error of each of the means over the queries.
+
+        A mean of fold means is a weighted mean over queries, of weights w that sum to 1; its error is the root of
+        n / (n - 1) times the sum of w^2 (value - mean)^2 over the n queries that count.
+        """
+        values = self.values(measure)
+        counted = ~np.isnan(values)
+        n = counted.sum(axis=1)
+        deviation = np.where(counted, values - self.means(measure)[:, None], 0.0)
+        squares = ((self._shares(counted) * deviation) ** 2).sum(axis=1)
+        return np.asarray(np.sqrt(squares * np.where(n > 1, n / np.maximum(n - 1, 1), np.nan)))
+
+    def _shares(self, counted: NDArray[np.bool_]) -> Floats:
+        """What each query weighs in the mean of the fold means of each method."""
+        weight = np.where(counted, self.tables["queries"]["weight"], 0.0)
+        shares = np.zeros(weight.shape)
+        for number in self.folds:
+            inside = self.tables["queries"]["fold"] == number
+            total = weight[:, inside].sum(axis=1, keepdims=True) * len(self.folds)
+            np.divide(weight, total, out=shares, where=inside & (total > 0))
+        return shares
+
     @property
     def folds(self) -> NDArray[Any]:
         """The numbers of the folds that have results."""
@@ -86,3 +111,52 @@ class Results:
         if name not in self.measures:
             raise InputError(f"{name} was not measured; {suggest(name, self.measures)}")
         return name
+
+
+def queries_table(queries: Queries) -> Table:
+    """What results know of queries."""
+    return {
+        "qid": queries.qid.astype(str),
+        "n_docs": queries.sizes,
+        "n_pairs": n_pairs(queries),
+        "weight": queries.query_weight,
+    }
+
+
+def documents_table(queries: Queries) -> Table | None:
+    """What results know of documents; nothing where there are too many to look at."""
+    if queries.n_docs > MOST_DOCUMENTS:
+        return None
+    names = queries.rows_of_caller + 1 if queries.docid is None else queries.docid
+    return {"query": np.repeat(np.arange(len(queries)), queries.sizes), "docid": names.astype(str), "grade": queries.y}
+
+
+def n_pairs(queries: Queries) -> np.ndarray:
+    """The number of pairs of documents of different grades, by query.
+
+    >>> from rankwright import Queries
+    >>> n_pairs(Queries.from_arrays([[0.0]] * 4, [2, 1, 1, 0], group=[4]))
+    array([5])
+    """
+    levels, level = np.unique(queries.y, return_inverse=True)
+    counts = np.zeros((len(queries), len(levels)), dtype=np.int64)
+    np.add.at(counts, (np.repeat(np.arange(len(queries)), queries.sizes), level), 1)
+    return np.asarray((queries.sizes**2 - (counts**2).sum(axis=1)) // 2)
+
+
+def pairs_table(queries: Queries, scores: Floats) -> Table:
+    """For every two grades, how many pairs of documents of one query are in the right order, tied, and there at all."""
+    counts: dict[tuple[float, float], list[int]] = {}
+    for rows in queries:
+        grades = queries.y[rows]
+        levels = np.unique(grades)
+        ordered = [np.sort(scores[rows][grades == level]) for level in levels]
+        for low in range(len(levels)):
+            for high in range(low + 1, len(levels)):
+                below = int(np.searchsorted(ordered[low], ordered[high], side="left").sum())
+                upto = int(np.searchsorted(ordered[low], ordered[high], side="right").sum())
+                count = counts.setdefault((float(levels[high]), float(levels[low])), [0, 0, 0])
+                for place, number in enumerate((below, upto - below, len(ordered[low]) * len(ordered[high]))):
+                    count[place] += number
+    table = np.array([[*grades, *count] for grades, count in sorted(counts.items(), reverse=True)]).reshape(-1, 5)
+    return dict(zip(("high", "low", "right", "tied", "total"), table.T, strict=True))

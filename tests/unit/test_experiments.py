@@ -11,6 +11,7 @@ import pytest
 from tests.experiments import contents
 
 import rankwright as rw
+from rankwright import results as results_module
 from rankwright.experiments import artefacts, experiment_from_json, running
 from rankwright.experiments.store import FILE, Store, decode, encode
 
@@ -143,7 +144,7 @@ class TestArtefacts:
         assert [(h, l) for h, l in zip(table["high"], table["low"], strict=True)] == [(2, 1), (2, 0), (1, 0)]
         for row, key in enumerate(zip(table["high"], table["low"], strict=True)):
             assert [table[name][row] for name in ("right", "tied", "total")] == counts[key].tolist()
-        assert artefacts.n_pairs(queries).sum() == table["total"].sum()
+        assert results_module.n_pairs(queries).sum() == table["total"].sum()
 
     def test_effects_are_weights_on_one_scale(self, queries):
         fold = rw.cut_folds(queries, 3)[0]
@@ -165,7 +166,7 @@ class TestArtefacts:
         np.testing.assert_array_equal(back["a"], table["a"])
 
     def test_many_documents_are_not_kept_one_by_one(self, file, tmp_path, monkeypatch):
-        monkeypatch.setattr(artefacts, "MOST_DOCUMENTS", 10)
+        monkeypatch.setattr(results_module, "MOST_DOCUMENTS", 10)
         tables = rw.run_experiment(spec(file), tmp_path, rw.Serial()).tables
         assert "documents" not in tables
         assert "scores" not in tables

@@ -2,7 +2,6 @@
 
 from rankwright.experiments.parsing import experiment_from_json, read_experiment
 from rankwright.experiments.reading import read_model, read_results
-from rankwright.experiments.results import Results, Table
 from rankwright.experiments.running import run_experiment
 from rankwright.experiments.spec import Experiment, Method, Published, Search
 
@@ -10,9 +9,7 @@ __all__ = [
     "Experiment",
     "Method",
     "Published",
-    "Results",
     "Search",
-    "Table",
     "experiment_from_json",
     "read_experiment",
     "read_model",

@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from rankwright import results
 from rankwright.backends import Serial
-from rankwright.data import Floats, Queries
+from rankwright.data import Floats
 from rankwright.evaluation import evaluate
-from rankwright.experiments.results import Table
 from rankwright.folds import Fold
 from rankwright.rankers import Ranker
+from rankwright.results import Table, pairs_table
 from rankwright.scaling import Standard
-
-MOST_DOCUMENTS = 100_000  # of a fold's test queries: beyond, single documents are not kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,8 +35,8 @@ class Trained:
 def curve(trained: Trained) -> Table:
     """NDCG at 1 to 10 on the test queries."""
     means = evaluate(trained.scores, trained.fold.test, trained.curve, Serial()).means
-    names = list(means)
-    return {"k": np.arange(1, len(names) + 1), "measure": np.array(names), "value": np.array(list(means.values()))}
+    families = [name.replace(f"@{k}", "@{k}", 1) for k, name in enumerate(means, 1)]
+    return {"k": np.arange(1, len(means) + 1), "measure": np.array(families), "value": np.array([*means.values()])}
 
 
 def history(trained: Trained) -> Table | None:
@@ -66,25 +65,12 @@ def weights(trained: Trained) -> Table | None:
 
 def pairs(trained: Trained) -> Table:
     """Pairs of test documents of one query with different grades: how many are in the right order, by grades."""
-    test, counts = trained.fold.test, dict[tuple[float, float], list[int]]()
-    for rows in test:
-        grades, scores = test.y[rows], trained.scores[rows]
-        levels = np.unique(grades)
-        ordered = [np.sort(scores[grades == level]) for level in levels]
-        for low in range(len(levels)):
-            for high in range(low + 1, len(levels)):
-                below = int(np.searchsorted(ordered[low], ordered[high], side="left").sum())
-                upto = int(np.searchsorted(ordered[low], ordered[high], side="right").sum())
-                count = counts.setdefault((float(levels[high]), float(levels[low])), [0, 0, 0])
-                for place, number in enumerate((below, upto - below, len(ordered[low]) * len(ordered[high]))):
-                    count[place] += number
-    table = np.array([[*grades, *count] for grades, count in sorted(counts.items(), reverse=True)]).reshape(-1, 5)
-    return dict(zip(("high", "low", "right", "tied", "total"), table.T, strict=True))
+    return pairs_table(trained.fold.test, trained.scores)
 
 
 def scores(trained: Trained) -> Table | None:
     """The score of every test document, in the order of the documents."""
-    if trained.fold.test.n_docs > MOST_DOCUMENTS:
+    if trained.fold.test.n_docs > results.MOST_DOCUMENTS:
         return None
     return {"document": np.arange(trained.fold.test.n_docs), "score": trained.scores}
 
@@ -96,34 +82,3 @@ ARTEFACTS: Mapping[str, Callable[[Trained], Table | None]] = {
     "pairs": pairs,
     "scores": scores,
 }
-
-
-def describe_queries(test: Queries) -> Table:
-    """The test queries of a fold."""
-    return {
-        "qid": test.qid.astype(str),
-        "n_docs": test.sizes,
-        "n_pairs": n_pairs(test),
-        "weight": test.query_weight,
-    }
-
-
-def describe_documents(test: Queries) -> Table | None:
-    """The test documents of a fold."""
-    if test.n_docs > MOST_DOCUMENTS:
-        return None
-    names = test.rows_of_caller + 1 if test.docid is None else test.docid
-    return {"query": np.repeat(np.arange(len(test)), test.sizes), "docid": names.astype(str), "grade": test.y}
-
-
-def n_pairs(queries: Queries) -> np.ndarray:
-    """The number of pairs of documents of different grades, by query.
-
-    >>> from rankwright import Queries
-    >>> n_pairs(Queries.from_arrays([[0.0]] * 4, [2, 1, 1, 0], group=[4]))
-    array([5])
-    """
-    levels, level = np.unique(queries.y, return_inverse=True)
-    counts = np.zeros((len(queries), len(levels)), dtype=np.int64)
-    np.add.at(counts, (np.repeat(np.arange(len(queries)), queries.sizes), level), 1)
-    return np.asarray((queries.sizes**2 - (counts**2).sum(axis=1)) // 2)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from rankwright.errors import InputError, suggest
-from rankwright.experiments.results import Results, Table
 from rankwright.experiments.store import Store, decode
 from rankwright.files import StrPath
 from rankwright.models import Model, from_text
+from rankwright.results import Results, Table
 
 _TRIALS = (
     *("trial", "method", "fold", "seed", "candidate", "params", "status", "valid", "seconds", "predict_seconds"),
@@ -127,8 +127,8 @@ def _artefacts(store: Store, chosen: dict[int, Any], first: dict[int, int]) -> d
 
 
 def _published(entries: list[dict[str, Any]]) -> Table:
-    names = ("method", "measure", "value", "source")
-    return _columns(names, [tuple(entry[name] for name in names) for entry in entries])
+    names = ("method", "measure", "value", "lowest", "source", "note")
+    return _columns(names, [tuple(entry.get(name) for name in names) for entry in entries])
 
 
 def _columns(names: Sequence[str], rows: list[Any]) -> dict[str, np.ndarray]:
@@ -146,5 +146,5 @@ def _joined(parts: list[dict[str, np.ndarray]], names: Any) -> Table:
     joined = {}
     for name in names:
         columns = [part.get(name, np.full(len(next(iter(part.values()))), np.nan)) for part in parts]
-        joined[name] = np.concatenate(columns) if columns else np.array([])
+        joined[name] = np.concatenate(columns) if columns else np.array([], dtype=int)
     return joined

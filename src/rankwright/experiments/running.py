@@ -10,14 +10,14 @@ from rankwright import progress
 from rankwright.data import Queries
 from rankwright.errors import InputError
 from rankwright.experiments.reading import read_results
-from rankwright.experiments.results import Results
 from rankwright.experiments.sources import Source, save_data
 from rankwright.experiments.spec import Experiment, Params
 from rankwright.experiments.store import Store
 from rankwright.experiments.trials import Key, Task, run_trial
 from rankwright.files import StrPath
 from rankwright.measures import CustomMeasure, parse
-from rankwright.workers import Processes, workers_of
+from rankwright.results import Results
+from rankwright.workers import Lost, Processes, workers_of
 
 
 class Plan(NamedTuple):
@@ -64,6 +64,8 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
                 store.fail(key, params[key], _said(answer.error))
             done += 1
             progress.report("trials", done, len(plans))
+        if not store.finished():  # what is wrong with all of them is wrong with the data or the spec
+            raise InputError(store.rows("SELECT error FROM trials LIMIT 1")[0][0])
     return read_results(folder)
 
 
@@ -130,4 +132,6 @@ def _check_names(experiment: Experiment) -> None:
 
 
 def _said(error: BaseException | None) -> str:
-    return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) if isinstance(error, (InputError, Lost)) else f"{type(error).__name__}: {error}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -149,6 +149,7 @@ class Published:
     value: float
     source: str = ""
     lowest: float | None = None  # what ours must reach
+    note: str = ""  # why ours differs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,8 +220,7 @@ class Experiment:
         said |= {"seeds": list(self.seeds), "data": self.data.to_json()}
         said["methods"] = [method.to_json() for method in self.methods]
         said["published"] = [
-            {"method": p.method, "measure": p.measure, "value": p.value, "source": p.source, "lowest": p.lowest}
-            for p in self.published
+            {name: value for name, value in asdict(figure).items() if value is not None} for figure in self.published
         ]
         return said
 

@@ -19,8 +19,8 @@ from urllib.parse import quote
 import numpy as np
 
 from rankwright.errors import InputError
-from rankwright.experiments.results import Table
 from rankwright.experiments.trials import Finished, Key, Standing, Tested, standing
+from rankwright.results import Table
 
 FILE, LOCK = "results.sqlite", "results.lock"
 FORMAT, VERSION = "rankwright-experiment", 1
@@ -78,6 +78,7 @@ class Store:
         with _locked(folder), _connected(path, f"{path}") as connection:
             store = cls(connection, path)
             with store._explained():
+                connection.execute("PRAGMA journal_mode = TRUNCATE")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA foreign_keys = ON")
                 if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():

@@ -14,14 +14,14 @@ from rankwright import progress
 from rankwright.backends import Serial
 from rankwright.data import Floats
 from rankwright.evaluation import evaluate
-from rankwright.experiments.artefacts import ARTEFACTS, Trained, describe_documents, describe_queries
-from rankwright.experiments.results import Table
+from rankwright.experiments.artefacts import ARTEFACTS, Trained
 from rankwright.experiments.sources import Source, read_fold
 from rankwright.experiments.spec import Method, Params
 from rankwright.folds import Fold
 from rankwright.measures import check_counted, parse
 from rankwright.models import to_text
 from rankwright.rankers import Ranker
+from rankwright.results import Table, documents_table, queries_table
 
 NAN = float("nan")
 
@@ -118,7 +118,7 @@ def run_trial(task: Task) -> Finished:
         value = decisive.mean(fold.valid, ranker.predict(fold.valid), Serial())
         better = task.to_beat is None or standing(task.key, value) > task.to_beat
         predict_seconds, tested = _test(task, ranker, fold) if better else (NAN, None)
-        described = Described(describe_queries(fold.test), describe_documents(fold.test)) if task.describe else None
+        described = Described(queries_table(fold.test), documents_table(fold.test)) if task.describe else None
     return Finished(digest, value, seconds, predict_seconds, memory, memory_peak, tested, described)
 
 
