@@ -1,0 +1,118 @@
+"""Duels: two methods against each other, query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rankwright.data import Floats, Ints
+from rankwright.errors import InputError, shown
+from rankwright.report.values import Json, check_names, plain
+
+_SCALE = 10_000  # values travel as whole numbers of 1 / 10 000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Documents:
+    """The documents of a query, and where each method ranks them.
+
+    Parameters
+    ----------
+    ids : sequence of str
+    grades : array of shape (n_docs,)
+    ranks : array of shape (n_methods, n_docs)
+        Counted from 1; 0 where a method has no ranking.
+    """
+
+    ids: Sequence[str]
+    grades: Floats
+    ranks: Ints
+
+    def __post_init__(self) -> None:
+        if np.shape(self.grades) != (len(self.ids),) or np.shape(self.ranks)[1:] != (len(self.ids),):
+            raise InputError(
+                f"grades of shape {np.shape(self.grades)} and ranks of shape {np.shape(self.ranks)} for "
+                f"{len(self.ids)} documents; expected (n_docs,) and (n_methods, n_docs)"
+            )
+
+    def to_json(self) -> Json:
+        """Ids, grades and a list of ranks for each method."""
+        return {"ids": list(self.ids), "grades": plain(self.grades), "ranks": plain(self.ranks)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DuelQuery:
+    """A query of a duel; it may come without documents, to keep the page small."""
+
+    qid: str
+    fold: str
+    n_docs: int
+    documents: Documents | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Duel:
+    """Wins and losses between any two methods, query by query, down to the documents.
+
+    Parameters
+    ----------
+    methods : tuple of str
+    measures : tuple of str
+        Higher is better in all of them.
+    queries : sequence of DuelQuery
+    values : array of shape (n_measures, n_methods, n_queries)
+        NaN where there is none. The page has four digits behind the point, and calls equal what is equal in these.
+    caption : str
+        What the reader sees.
+    without_documents : str
+        Shown for a query without documents: why.
+    """
+
+    methods: tuple[str, ...]
+    measures: tuple[str, ...]
+    queries: Sequence[DuelQuery]
+    values: Floats
+    caption: str
+    without_documents: str = "The documents of this query are not on this page."
+    kind: ClassVar[str] = "duel"
+
+    def __post_init__(self) -> None:
+        check_names(self.methods, "method of a duel")
+        check_names(self.measures, "measure of a duel")
+        expected = (len(self.measures), len(self.methods), len(self.queries))
+        if np.shape(self.values) != expected:
+            raise InputError(
+                f"values of shape {np.shape(self.values)}; expected (measures, methods, queries) = {expected}"
+            )
+        for query in self.queries:
+            if query.documents is not None and len(query.documents.ranks) != len(self.methods):
+                raise InputError(
+                    f"query {shown(query.qid)} has ranks by {len(query.documents.ranks)} methods; "
+                    f"expected {len(self.methods)}"
+                )
+
+    @property
+    def mentioned(self) -> frozenset[str]:
+        """The methods that can be compared."""
+        return frozenset(self.methods)
+
+    def to_json(self) -> Json:
+        """Queries by column; values by measure and method, in whole numbers of 1 / ``scale``."""
+        scaled = np.round(np.asarray(self.values, dtype=np.float64) * _SCALE)
+        documents = [query.documents.to_json() if query.documents else None for query in self.queries]
+        return {
+            "kind": self.kind,
+            "methods": list(self.methods),
+            "measures": list(self.measures),
+            "qid": [str(query.qid) for query in self.queries],
+            "fold": [str(query.fold) for query in self.queries],
+            "n_docs": [int(query.n_docs) for query in self.queries],
+            "scale": _SCALE,
+            "values": plain(scaled),
+            "documents": documents,
+            "caption": self.caption,
+            "without_documents": self.without_documents,
+        }

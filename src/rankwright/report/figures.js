@@ -1,0 +1,148 @@
+// Figures: from a block's traces and layout to what Plotly draws, in the page's colours.
+
+const LITERAL = ["name", "x", "y", "z", "text", "hovertext", "labels", "customdata", "categoryarray", "ticktext"];
+
+const ENTITIES = { "&": "&amp;", "<": "&lt;", "$": "&#36;", "\n": "<br>" };
+
+/** Plotly reads markup and TeX in text; in names, data and titles they stand for themselves, as do line ends. */
+function literal(value) {
+  if (typeof value === "string") return value.replace(/[&<$\n]/g, (sign) => ENTITIES[sign]);
+  return Array.isArray(value) ? value.map(literal) : value;
+}
+
+/** A copy with the theme's colours, and with names and data as they are written. */
+function prepare(value, key = "") {
+  if (typeof value === "string" && value.startsWith("var(--")) return themed(value);
+  if (LITERAL.includes(key) && (typeof value === "string" || Array.isArray(value))) return literal(value);
+  if (Array.isArray(value)) return value.map((item) => prepare(item));
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, prepare(item, name)]));
+}
+
+/** The traces with their looks: `{ trace, look, method, name }`. What is no method begins in grey. */
+function seriesOf(data) {
+  let others = 0;
+  const nextLook = () => ({ ...lookOf(others), colour: others++ === 0 ? "var(--muted)" : lookOf(others - 1).colour });
+  return data.map(({ method, ...trace }) => {
+    const look = { ...(method === undefined ? nextLook() : lookOfMethod(method)) };
+    look.colour = ownColour(trace) ?? look.colour;
+    look.dash = trace.line?.dash ?? look.dash;
+    if (typeof trace.marker?.symbol === "string") look.symbol = trace.marker.symbol;
+    return { trace, look, method, name: trace.name ?? method ?? "" };
+  });
+}
+
+function ownColour({ line, marker }) {
+  return [line?.color, marker?.color].find((colour) => typeof colour === "string");
+}
+
+/** Looks by the type of trace; what the trace sets itself is kept. */
+const DRESSES = {
+  scatter: ({ colour, dash, symbol }) => ({
+    line: { color: colour, dash }, marker: { color: colour, symbol }, error_x: { color: colour }, error_y: { color: colour },
+  }),
+  bar: ({ colour, pattern }) => ({
+    marker: { color: colour, pattern: { shape: pattern, fillmode: "overlay", fgcolor: "var(--paper)", size: 6, solidity: 0.25 } },
+    error_x: { color: "var(--ink)" }, error_y: { color: "var(--ink)" },
+  }),
+  box: ({ colour }) => ({ line: { color: colour }, marker: { color: colour }, fillcolor: "transparent" }),
+  violin: ({ colour }) => ({ line: { color: colour }, marker: { color: colour }, fillcolor: "transparent" }),
+  histogram: ({ colour }) => ({ marker: { color: colour } }),
+  heatmap: () => ({}),
+};
+
+function dressed({ trace, look, name }) {
+  const dress = DRESSES[trace.type ?? "scatter"](look);
+  return prepare(merged(onlyWhere(dress, trace), { ...trace, name }));
+}
+
+/** Error bars of a trace that has none would be drawn as its own. */
+function onlyWhere({ error_x, error_y, ...dress }, trace) {
+  if (trace.error_x) dress.error_x = error_x;
+  if (trace.error_y) dress.error_y = error_y;
+  return dress;
+}
+
+function merged(defaults, own) {
+  const result = { ...defaults, ...own };
+  for (const [key, value] of Object.entries(defaults)) {
+    const both = isObject(value) && isObject(own[key]);
+    if (both) result[key] = merged(value, own[key]);
+  }
+  return result;
+}
+
+function isObject(value) {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+
+/** What the page decides about every chart, as a Plotly template. */
+function template() {
+  const axis = {
+    automargin: true, gridcolor: "var(--line)", zerolinecolor: "var(--strong-line)", linecolor: "var(--strong-line)",
+    zerolinewidth: 1, tickfont: { color: "var(--muted)", size: 12 }, ticklen: 4, tickcolor: "transparent",
+    title: { font: { color: "var(--muted)", size: 12.5 }, standoff: 10 },
+  };
+  const scale = [[0, "var(--paper)"], [1, "var(--accent)"]];
+  const bar = { thickness: 10, outlinewidth: 0, tickfont: { color: "var(--muted)" } };
+  return prepare({
+    data: {
+      scatter: [{ line: { width: 1.8 }, marker: { size: 7 } }],
+      bar: [{ marker: { line: { width: 0 } } }],
+      heatmap: [{ colorscale: scale, colorbar: bar, xgap: 1, ygap: 1 }],
+    },
+    layout: {
+      font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: "var(--ink)" },
+      paper_bgcolor: "transparent", plot_bgcolor: "transparent",
+      margin: { l: 48, r: 12, t: 12, b: 32 },
+      xaxis: axis, yaxis: axis,
+      hoverlabel: { bgcolor: "var(--raised)", bordercolor: "var(--strong-line)", font: { color: "var(--ink)", size: 12.5 } },
+      hovermode: "closest", bargap: 0.25, bargroupgap: 0.05,
+      colorscale: { sequential: scale, diverging: [[0, "var(--worse)"], [0.5, "var(--paper)"], [1, "var(--better)"]] },
+    },
+  });
+}
+
+/** The whole figure; `changes` are what its layout needs here: the width, or what a saved image needs. */
+function figureOf(block, changes) {
+  const series = seriesOf(block.data);
+  const data = series.map((one) => ({
+    ...dressed(one), visible: one.method === undefined || isShown(one.method) ? one.trace.visible ?? true : false,
+  }));
+  const layout = {
+    ...prepare(block.layout), template: template(), height: block.height, autosize: false, showlegend: false, ...changes,
+  };
+  return { data, layout };
+}
+
+/** The numbers behind a chart, as a grid's columns and rows. */
+function numbersOf({ data, layout }) {
+  const rows = seriesOf(data).flatMap(({ trace, name, method }) => {
+    const points = trace.type === "heatmap" ? cellsOf(trace) : pointsOf(trace);
+    return points.map((cells) => ({ cells: [name, ...cells], methods: method === undefined ? [] : [method] }));
+  });
+  const title = (axis, fallback) => layout[axis]?.title?.text || fallback;
+  const names = ["series", title("xaxis", "x"), title("yaxis", "y"), "value", "from", "to"];
+  const used = names.map((_, index) => rows.some(({ cells }) => (cells[index] ?? "") !== ""));
+  const keep = (items) => items.filter((_, index) => used[index]);
+  return {
+    columns: keep(names).map((name) => ({ name })),
+    rows: rows.map(({ cells, methods }) => ({ cells: keep(names.map((_, index) => cells[index] ?? null)), methods })),
+  };
+}
+
+function cellsOf({ x, y, z }) {
+  return z.flatMap((line, row) => line.map((value, column) => [x?.[column] ?? column, y?.[row] ?? row, value]));
+}
+
+function pointsOf(trace) {
+  const length = Math.max(trace.x?.length ?? 0, trace.y?.length ?? 0);
+  const errors = trace.error_y?.array ? [trace.error_y, trace.y] : [trace.error_x ?? {}, trace.x];
+  return Array.from({ length }, (_, index) => {
+    const point = [trace.x?.[index] ?? null, trace.y?.[index] ?? null, null];
+    const [{ array, arrayminus }, middle] = errors;
+    if (!array || middle?.[index] == null) return point;
+    const round = (value) => Number(value.toPrecision(7));
+    return [...point, round(middle[index] - (arrayminus ?? array)[index]), round(middle[index] + array[index])];
+  });
+}

@@ -1,0 +1,73 @@
+"""Notation: how the report writes numbers, p-values and parameters."""
+
+from __future__ import annotations
+
+import json
+from math import isfinite, isinf, isnan
+
+MISSING = "\N{EN DASH}"
+DIGITS = 4  # of a measure, behind the point
+
+
+def number(value: float, digits: int = DIGITS) -> str:
+    """A number with so many digits behind the point, or a dash where there is none.
+
+    >>> number(0.12345), number(float("nan")), number(float("-inf"))
+    ('0.1235', '–', '-∞')
+    """
+    if isnan(value):
+        return MISSING
+    if isinf(value):
+        return "∞" if value > 0 else "-∞"
+    return f"{value:.{digits}f}"
+
+
+def signed(value: float, digits: int = DIGITS) -> str:
+    """A difference: a number with its sign; what rounds to zero has none.
+
+    >>> signed(0.25, 2), signed(-0.25, 2), signed(-0.001, 2)
+    ('+0.25', '-0.25', '0.00')
+    """
+    if not isfinite(value):
+        return number(value)
+    text = f"{value:+.{digits}f}"
+    return text[1:] if float(text) == 0 else text
+
+
+def interval(low: float, high: float, digits: int = DIGITS) -> str:
+    """An interval.
+
+    >>> interval(0.1, 0.25, 2), interval(float("nan"), float("nan"))
+    ('[0.10, 0.25]', '–')
+    """
+    return MISSING if isnan(low) or isnan(high) else f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def p_value(p: float) -> str:
+    """A p-value: three digits, or that it is smaller.
+
+    >>> p_value(0.0214), p_value(0.00002), p_value(0.9999), p_value(float("nan"))
+    ('0.021', '<0.001', '1.000', '–')
+    """
+    return "<0.001" if p < 0.001 else number(p, 3)
+
+
+def count(value: int, noun: str) -> str:
+    """So many things.
+
+    >>> count(1, "fold"), count(1200, "method"), count(2, "query")
+    ('1 fold', '1,200 methods', '2 queries')
+    """
+    plural = noun if value == 1 else f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{value:,} {plural}"
+
+
+def parameters(text: str) -> str:
+    """The parameters of a trial, which are JSON.
+
+    >>> parameters('{"alpha": 0.1, "scale": "query"}'), parameters("{}")
+    ('alpha=0.1, scale=query', 'as by default')
+    """
+    values = json.loads(text)
+    shown = (f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in values.items())
+    return ", ".join(shown) or "as by default"

@@ -1,0 +1,117 @@
+"""The page of a report: one HTML file that needs nothing else, neither files nor a network."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from rankwright._optional import require
+from rankwright.report.blocks import Block, Page, Section
+
+# One scope, in this order: the later files use what the earlier ones define.
+_SCRIPTS = ("dom.js", "theme.js", "methods.js", "grids.js", "figures.js", "charts.js", "duels.js", "page.js")
+_STYLES = ("colours.css", "page.css", "print.css")
+
+# Runs before anything is painted, so that a remembered theme does not flash.
+_RESTORE_THEME = (
+    'try { document.documentElement.dataset.theme = localStorage.getItem("rankwright-theme") ?? "auto"; } catch { }'
+)
+
+
+def render(page: Page) -> str:
+    """The page as HTML: the same page gives the same text.
+
+    Text is escaped, and data travel as JSON that the page's script turns into text nodes. As a second wall, the page
+    forbids the browser every script but its own three, and every request.
+    """
+    plotly, script = _plotly(), _script()
+    template = Template(_asset("page.html"))
+    return template.substitute(
+        policy=_policy(_RESTORE_THEME, plotly, script),
+        title=escape(page.title),
+        subtitle=escape(page.subtitle),
+        facts="\n".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in page.facts),
+        navigation="\n".join(_link(number, section) for number, section in enumerate(page.sections, start=1)),
+        sections="\n".join(_section(number, section) for number, section in enumerate(page.sections, start=1)),
+        footer=escape(page.footer),
+        methods=embedded(page.methods),
+        style="\n".join(_asset(name) for name in _STYLES),
+        theme=_RESTORE_THEME,
+        plotly=plotly,
+        script=script,
+    )
+
+
+def embedded(value: Any) -> str:
+    r"""JSON that is safe inside a script element: pure ASCII, and no ``<`` that could end the element.
+
+    >>> embedded({"name": "</script>"})
+    '{"name":"\\u003c/script>"}'
+    """
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _section(number: int, section: Section) -> str:
+    anchor = _anchor(number, section)
+    return "\n".join(
+        [
+            f'<section id="{anchor}" aria-labelledby="{anchor}-title">',
+            f'<h2 id="{anchor}-title">{escape(section.title)}</h2>',
+            f'<p class="lead">{escape(section.lead)}</p>',
+            *(_block(block) for block in section.blocks),
+            "</section>",
+        ]
+    )
+
+
+def _block(block: Block) -> str:
+    return f'<div class="block"><script type="application/json">{embedded(block.to_json())}</script></div>'
+
+
+def _link(number: int, section: Section) -> str:
+    return f'<li><a href="#{_anchor(number, section)}">{escape(section.title)}</a></li>'
+
+
+def _anchor(number: int, section: Section) -> str:
+    """The id of a section: unique by its number, readable by its title."""
+    words = re.findall(r"[a-z0-9]+", section.title.lower())
+    return "-".join([f"s{number}", *words])
+
+
+def _policy(*scripts: str) -> str:
+    """A content security policy: these scripts and no others, inline styles (Plotly's), and no requests at all."""
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {' '.join(_hashes(scripts))}",
+            "style-src 'unsafe-inline'",
+            "img-src data: blob:",  # charts saved as images, and the icon
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+
+
+def _hashes(scripts: Sequence[str]) -> list[str]:
+    return [f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts]
+
+
+def _script() -> str:
+    parts = "\n".join(_asset(name) for name in _SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}\n}})();'
+
+
+def _plotly() -> str:
+    """Plotly's own script, with the line ends that a browser makes of them before it computes the hash."""
+    return str(require("plotly").offline.get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _asset(name: str) -> str:
+    return files("rankwright.report").joinpath(name).read_text(encoding="utf-8")

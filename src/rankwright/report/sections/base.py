@@ -1,0 +1,48 @@
+"""What a section of the report is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rankwright.report.blocks import Block, Choice, Section
+from rankwright.report.summary import Summary
+
+
+class Content(NamedTuple):
+    """What a section says: a lead of a sentence or two, and blocks."""
+
+    lead: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSection:
+    """A section of the report: it appears when the results have what it needs, and it has something to say.
+
+    Parameters
+    ----------
+    title : str
+        Its heading, and its entry in the navigation.
+    needs : tuple of str
+        The tables of the results that must be there and not empty.
+    content : callable
+        Takes the summary of the results; returns what the section says, or None if that is nothing.
+    """
+
+    title: str
+    needs: tuple[str, ...]
+    content: Callable[[Summary], Content | None]
+
+    def build(self, summary: Summary) -> Section | None:
+        """The section for these results, or None where it does not appear."""
+        if not all(summary.has(name) for name in self.needs):
+            return None
+        content = self.content(summary)
+        return None if content is None else Section(self.title, content.lead, content.blocks)
+
+
+def choice(label: str, options: Sequence[tuple[str, Block]]) -> Block:
+    """Blocks of which the reader sees one at a time; a single one needs no choice."""
+    return Choice(label, options) if len(options) > 1 else options[0][1]

@@ -1,0 +1,127 @@
+"""Learning curves: what each round of training brought."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rankwright.data import Floats, Ints
+from rankwright.report.blocks import Block, Chart
+from rankwright.report.runs import by_method, rows
+from rankwright.report.sections.base import Content, ReportSection, choice
+from rankwright.report.summary import Summary
+from rankwright.results import Table
+
+MOST_POINTS = 150  # of a line
+_JUDGED = ("train", "valid")  # shown side by side; anything else that was recorded has a chart of its own
+_KEYS = ("method", "fold", "seed", "round")
+_MEAN = "mean over folds"
+_TITLES = {
+    ("train", "valid"): "{} on training (left) and validation queries (right)",
+    ("train",): "{} on training queries",
+    ("valid",): "{} on validation queries",
+}
+
+
+def _content(summary: Summary) -> Content | None:
+    methods = {m: table for m, table in by_method(summary.results, "history").items() if _n_rounds(table) > 1}
+    found = [(name, _by_fold(summary, methods, columns)) for name, columns in _quantities(methods).items()]
+    blocks = [(name, block) for name, block in found if block is not None]
+    if not blocks:
+        return None
+    lead = (
+        "What each round of training brought. Where validation falls while training still rises, a method learns the "
+        "training queries by heart."
+    )
+    return Content(lead, [choice("Quantity", blocks)])
+
+
+def _n_rounds(table: Table) -> int:
+    return len(np.unique(table["round"]))
+
+
+def _quantities(methods: Mapping[str, Table]) -> dict[str, tuple[str, ...]]:
+    """What there is to show, by name: the columns that have a number somewhere."""
+    recorded = [
+        name
+        for name in dict.fromkeys(name for table in methods.values() for name in table)
+        if name not in _KEYS and any(np.isfinite(table[name]).any() for table in methods.values())
+    ]
+    judged = tuple(name for name in _JUDGED if name in recorded)
+    others: dict[str, tuple[str, ...]] = {name: (name,) for name in recorded if name not in _JUDGED}
+    return {"measure": judged, **others} if judged else others
+
+
+def _by_fold(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, ...]) -> Block | None:
+    folds = summary.results.folds
+    complete = {m: table for m, table in methods.items() if np.isin(folds, table["fold"]).all()}
+    parts = {_MEAN: complete} if len(folds) > 1 else {}
+    for fold in folds:
+        inside = {m: rows(table, table["fold"] == fold) for m, table in methods.items() if fold in table["fold"]}
+        parts[f"fold {fold}"] = inside
+    charts = [(name, _chart(summary, part, columns, name)) for name, part in parts.items()]
+    filled = [(name, chart) for name, chart in charts if chart.data]
+    return choice("Fold", filled) if filled else None
+
+
+def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, ...], where: str) -> Chart:
+    lines = [
+        (method, i, *line)
+        for i, column in enumerate(columns)
+        for method, table in methods.items()
+        if len((line := mean_line(table, column))[0]) > 0
+    ]
+    data = [
+        {"type": "scatter", "mode": "lines", "x": x, "y": y, "method": method, **_axes(i)} for method, i, x, y in lines
+    ]
+    value = summary.decisive if columns[0] in _JUDGED else columns[0]
+    shown = dict.fromkeys(method for method, *_ in lines)
+    whose = f"{next(iter(shown))}: " if len(shown) == 1 else ""  # a single line has no legend
+    caption = f"{whose}{_TITLES.get(columns, value).format(value)} by round, {where}."
+    if where == _MEAN:
+        caption += " A run that stopped early keeps its last value."
+    return Chart(data, _layout(columns, value), caption, height=400)
+
+
+def _axes(number: int) -> dict[str, str]:
+    return {} if number == 0 else {"xaxis": "x2", "yaxis": "y2"}
+
+
+def _layout(columns: tuple[str, ...], value: str) -> dict[str, Any]:
+    if len(columns) == 1:
+        return {"xaxis": {"title": {"text": "round"}}, "yaxis": {"title": {"text": value}}}
+    return {
+        "xaxis": {"title": {"text": "round (training)"}, "domain": [0, 0.48]},
+        "yaxis": {"title": {"text": value}},
+        "xaxis2": {"title": {"text": "round (validation)"}, "domain": [0.52, 1], "anchor": "y2"},
+        "yaxis2": {"matches": "y", "anchor": "x2", "showticklabels": False},
+    }
+
+
+def mean_line(table: Table, column: str) -> tuple[Floats, Floats]:
+    """Rounds and the mean over runs (folds and seeds) of a column, thinned; a run that ended keeps its last value."""
+    rounds = np.unique(table["round"])
+    runs = np.stack([table["fold"], table["seed"]], axis=1)
+    lines = [_filled(rounds, rows(table, (runs == run).all(axis=1)), column) for run in np.unique(runs, axis=0)]
+    values = np.stack(lines).mean(axis=0)
+    known = np.flatnonzero(np.isfinite(values))
+    kept = known[thinned(len(known))]
+    return rounds[kept], values[kept]
+
+
+def _filled(rounds: Floats, run: Table, column: str) -> Floats:
+    """The column at each round: the value of the last round that the run has by then; NaN before its first."""
+    order = np.argsort(run["round"], kind="stable")
+    last = np.searchsorted(run["round"][order], rounds, side="right") - 1
+    values: Floats = np.asarray(run[column], dtype=np.float64)[order][last]
+    return np.where(last >= 0, values, np.nan)
+
+
+def thinned(n: int) -> Ints:
+    """At most ``MOST_POINTS`` of the numbers 0 to n - 1, evenly spread, with both ends."""
+    return np.unique(np.linspace(0, n - 1, min(n, MOST_POINTS)).round().astype(np.intp))
+
+
+LEARNING = ReportSection("Learning curves", ("history",), _content)

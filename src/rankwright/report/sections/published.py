@@ -1,0 +1,42 @@
+"""Published: figures from the literature beside ours."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from rankwright.report.blocks import Block, Cell, Column, Grid, Row, Text
+from rankwright.report.notation import DIGITS, number, signed
+from rankwright.report.published import CAPTION, Beside, label, notes, published_figures
+from rankwright.report.sections.base import Content, ReportSection
+from rankwright.report.summary import Summary
+from rankwright.report.values import Value
+
+
+def _content(summary: Summary) -> Content | None:
+    columns = [
+        Column("method"),
+        Column("measure"),
+        Column("published", DIGITS),
+        Column("ours", DIGITS),
+        Column("difference", DIGITS, title="ours less the published figure"),
+        Column("standard error", DIGITS, title="of ours, over the test queries"),
+        Column("source"),
+    ]
+    rows = [_row(summary, figure) for figure in published_figures(summary)]
+    lead = "What others report on the same folds. A difference within one or two standard errors says little."
+    blocks: list[Block] = [Grid(columns, rows, CAPTION)]
+    blocks.extend(Text(note, "note") for note in notes(summary))
+    return Content(lead, blocks)
+
+
+def _row(summary: Summary, figure: Beside) -> Row:
+    measured = not isnan(figure.ours)
+    ours = Cell(figure.ours if measured else None, number(figure.ours))
+    difference = Cell(figure.difference if measured else None, signed(figure.difference))
+    error = Cell(figure.error if measured else None, number(figure.error))
+    name = label(summary, figure.measure)
+    cells: list[Cell | Value] = [figure.method, name, figure.published, ours, difference, error, figure.source]
+    return Row(cells, (figure.method,) if figure.method in summary.methods else ())
+
+
+PUBLISHED = ReportSection("Published figures", ("published",), _content)

@@ -1,0 +1,219 @@
+"""The figures of a report, computed once: what the page and the tables show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rankwright.data import Floats
+from rankwright.results import Results, Table
+from rankwright.significance import Comparison, PValues, bootstrap_interval, compare
+
+LEVEL = 0.05  # a difference is called significant below this p
+ABOVE, BELOW = "▲", "▼"
+TESTS = ("p randomisation", "p t", "p Wilcoxon")  # the one that decides first
+_BELOW_TEST = f"significantly below the best (randomisation test, Holm over the methods, p < {LEVEL:g})"
+COMPARISON_NOTE = (
+    f"{ABOVE} the second method is significantly better than the first, {BELOW} worse: p < {LEVEL:g} in the "
+    "randomisation test. All p are after Holm's correction. Effect: Cohen's d of the paired differences."
+)
+_DRAWS = 2_000  # of a bootstrap whose ends are drawn, not tested
+MOST_COMPARED = 6  # measures whose every pair of methods is compared; the others are only compared with the best
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One method under one measure.
+
+    Parameters
+    ----------
+    mean : float
+        The mean of the fold means; NaN where a fold has no result.
+    rank : float
+        The rank among the methods that have a mean, 1 for the best; equal means share the mean of their ranks.
+    best : bool
+        Whether no method has a higher mean, and another one has a mean.
+    against : Comparison, optional
+        The comparison with the best method, for every other one that has a mean.
+    """
+
+    mean: float
+    rank: float
+    best: bool
+    against: Comparison | None
+
+    @property
+    def below(self) -> bool:
+        """Whether the method is significantly worse than the best."""
+        return self.against is not None and mark(self.against) == BELOW
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How sure a mean is: its standard error and its 95% bootstrap interval over queries."""
+
+    error: float
+    low: float
+    high: float
+
+
+class Summary:
+    """What a report says about results; every part is computed when first asked for.
+
+    Parameters
+    ----------
+    results : Results
+        What an experiment found.
+    """
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods, in the order of the spec."""
+        return self.results.methods
+
+    @cached_property
+    def measures(self) -> tuple[str, ...]:
+        """The measures, the deciding one first."""
+        decisive = self.results.measure
+        return (decisive, *(name for name in self.results.measures if name != decisive))
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The measures whose every pair of methods is compared."""
+        return self.measures[:MOST_COMPARED]
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """What to call each measure: its name without options, where that tells the measures apart."""
+        heads = [name.partition("(")[0] for name in self.measures]
+        return dict(zip(self.measures, heads if len(set(heads)) == len(heads) else self.measures, strict=True))
+
+    @property
+    def decisive(self) -> str:
+        """What to call the measure that selected."""
+        return self.labels[self.results.measure]
+
+    @cached_property
+    def options(self) -> str:
+        """The options that the labels leave out, as a sentence; empty where there are none."""
+        groups: dict[str, list[str]] = {}
+        for name, label in self.labels.items():
+            if name != label:
+                groups.setdefault(name.partition("(")[2].removesuffix(")"), []).append(label)
+        if [len(labels) for labels in groups.values()] == [len(self.measures)]:
+            return f"All measures are computed with {next(iter(groups))}."
+        return " ".join(f"With {options}: {', '.join(labels)}." for options, labels in groups.items())
+
+    def table(self, name: str) -> Table:
+        """A table of the results; one that is absent has no columns."""
+        return self.results.tables.get(name, {})
+
+    def has(self, name: str) -> bool:
+        """Whether a table is there and has rows."""
+        return any(len(column) > 0 for column in self.table(name).values())
+
+    @cached_property
+    def values(self) -> dict[str, Floats]:
+        """For each measure a row per method and a column per test query: the mean over the seeds."""
+        return {name: self.results.values(name) for name in self.measures}
+
+    @cached_property
+    def figures(self) -> dict[str, tuple[Figure, ...]]:
+        """For each measure a figure per method."""
+        return {name: self._figures(name) for name in self.measures}
+
+    @property
+    def below_note(self) -> str:
+        """What the marks of figures mean, or that there is none; empty where there is nothing to compare."""
+        figures = [figure for row in self.figures.values() for figure in row]
+        if any(figure.below for figure in figures):
+            return f"{BELOW} {_BELOW_TEST}."
+        return f"No method is {_BELOW_TEST}." if any(figure.against for figure in figures) else ""
+
+    @cached_property
+    def mean_ranks(self) -> Floats:
+        """The mean of each method's ranks over the measures; NaN where it lacks one that others have."""
+        ranks = np.array([[figure.rank for figure in row] for row in self.figures.values()])
+        ranked = ranks[~np.isnan(ranks).all(axis=1)]
+        return np.asarray(ranked.mean(axis=0)) if len(ranked) else np.full(len(self.methods), np.nan)
+
+    @cached_property
+    def spreads(self) -> tuple[Spread, ...]:
+        """How sure the mean of the deciding measure is, for each method.
+
+        A mean of fold means is a weighted mean over queries. Its error is that of the plain mean of
+        mean + n w (value - mean), where the weights w sum to 1; with folds of one size these are the values.
+        """
+        shares = self._query_weights()
+        rows = zip(self.results.means(), self.values[self.results.measure], strict=True)
+        return tuple(_spread(float(mean), row, shares) for mean, row in rows)
+
+    @cached_property
+    def comparisons(self) -> dict[str, list[Comparison]]:
+        """For each compared measure, the comparisons of every two methods that have results."""
+        return {name: compare(present) for name in self.compared if len(present := self._present(name)) > 1}
+
+    def _figures(self, measure: str) -> tuple[Figure, ...]:
+        means = self.results.means(measure)
+        known = ~np.isnan(means)
+        rounded = np.round(means, 12)  # so that rounding errors decide no rank
+        ranks, top = _ranks(rounded), np.max(rounded, where=known, initial=-np.inf)
+        against: dict[str, Comparison] = {}
+        if known.sum() > 1:
+            rows = {self.methods[m]: self.values[measure][m] for m in np.flatnonzero(known)}
+            best = self.methods[int(np.flatnonzero(rounded == top)[0])]
+            against = {comparison.second: comparison for comparison in compare(rows, baseline=best)}
+        return tuple(
+            Figure(float(means[m]), float(ranks[m]), bool(rounded[m] == top and against), against.get(name))
+            for m, name in enumerate(self.methods)
+        )
+
+    def _present(self, measure: str) -> dict[str, Floats]:
+        rows = zip(self.methods, self.values[measure], strict=True)
+        return {name: row for name, row in rows if not np.isnan(row).all()}
+
+    def _query_weights(self) -> Floats:
+        """What each query weighs in a mean of fold means."""
+        queries = self.table("queries")
+        fold, weight = queries["fold"], np.asarray(queries["weight"], dtype=np.float64)
+        counted = ~np.isnan(self.values[self.results.measure]).all(axis=0)
+        weight = np.where(counted, weight, 0.0)
+        shares = np.zeros(len(weight))
+        for number in self.results.folds:
+            inside = fold == number
+            total = weight[inside].sum() * len(self.results.folds)
+            np.divide(weight, total, out=shares, where=inside & (total > 0))
+        return shares
+
+
+def mark(comparison: Comparison) -> str:
+    """A sign where the second method is significantly better or worse than the first."""
+    if not comparison.adjusted.randomisation < LEVEL:
+        return ""
+    return ABOVE if comparison.difference > 0 else BELOW
+
+
+def by_test(p: PValues) -> tuple[float, float, float]:
+    """The p-values in the order of ``TESTS``."""
+    return p.randomisation, p.t, p.wilcoxon
+
+
+def _ranks(means: Floats) -> Floats:
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(-means, nan_policy="omit"), dtype=np.float64)
+
+
+def _spread(mean: float, values: Floats, shares: Floats) -> Spread:
+    counted = ~np.isnan(values)
+    if np.isnan(mean) or counted.sum() < 2:
+        return Spread(np.nan, np.nan, np.nan)
+    n = int(counted.sum())
+    parts = mean + n * shares[counted] * (values[counted] - mean)
+    low, high = bootstrap_interval(parts, n=_DRAWS)
+    return Spread(float(parts.std(ddof=1) / np.sqrt(n)), low, high)

@@ -1,0 +1,36 @@
+"""Results as text for a terminal, and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rankwright.report.summary import Summary
+from rankwright.report.tables import comparison_table, results_table, text
+from rankwright.results import Results
+
+
+def results_text(results: Results) -> str:
+    """Every method under every measure, as aligned columns."""
+    return text(results_table(Summary(results)))
+
+
+def comparisons_text(results: Results) -> str:
+    """Every two methods on the deciding measure, as aligned columns."""
+    return text(comparison_table(Summary(results)))
+
+
+def results_json(results: Results) -> dict[str, Any]:
+    """Means and comparisons, as JSON can hold them."""
+    comparisons = Summary(results).comparisons.get(results.measure, [])
+    plain = [asdict(found) | {"p": found.p._asdict(), "adjusted": found.adjusted._asdict()} for found in comparisons]
+    means = {
+        method: {measure: float(results.means(measure)[i]) for measure in results.measures}
+        for i, method in enumerate(results.methods)
+    }
+    return {
+        "measure": results.measure,
+        "queries": len(results.tables["queries"]["qid"]),
+        "means": means,
+        "tests": plain,
+    }

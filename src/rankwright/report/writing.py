@@ -1,0 +1,64 @@
+"""Writing: a report as a page and tables in a folder."""
+
+from __future__ import annotations
+
+import datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from rankwright.files import StrPath, write_atomic
+from rankwright.report.blocks import Page
+from rankwright.report.notation import count
+from rankwright.report.page import render
+from rankwright.report.sections import SECTIONS
+from rankwright.report.summary import Summary
+from rankwright.report.tables import FORMATS, comparison_table, results_table
+from rankwright.results import Results
+
+
+def write_report(results: Results, folder: StrPath, *, date: datetime.date | None = None) -> Path:
+    """Write ``report.html`` and ``tables/{results,comparisons}.{md,csv,tex}``; return the path of the page.
+
+    Parameters
+    ----------
+    results : Results
+        What an experiment found.
+    folder : path
+        Made if it does not exist.
+    date : datetime.date, optional
+        Stands at the foot of the page. Without it the same results give the same bytes on any day.
+    """
+    summary = Summary(results)
+    folder = Path(folder)
+    (folder / "tables").mkdir(parents=True, exist_ok=True)
+    path = folder / "report.html"
+    for name, table in (("results", results_table(summary)), ("comparisons", comparison_table(summary))):
+        for ending, formatted in FORMATS.items():
+            _write(folder / "tables" / f"{name}.{ending}", formatted(table))
+    _write(path, render(make_page(summary, date)))
+    return path
+
+
+def make_page(summary: Summary, date: datetime.date | None = None) -> Page:
+    """The page of a report: the sections that have something to say."""
+    sections = [section for entry in SECTIONS if (section := entry.build(summary)) is not None]
+    footer = f"Rankwright {version('rankwright')}" + (f", {date.isoformat()}" if date else "")
+    subtitle = f"{count(len(summary.methods), 'method')} on {count(len(summary.results.folds), 'fold')}"
+    return Page(summary.results.name, subtitle, _facts(summary), summary.methods, sections, footer)
+
+
+def _facts(summary: Summary) -> list[tuple[str, str]]:
+    queries, values = summary.table("queries"), summary.table("values")
+    return [
+        ("Methods", f"{len(summary.methods):,}"),
+        ("Folds", f"{len(summary.results.folds):,}"),
+        ("Seeds", f"{len(set(values['seed'].tolist())):,}"),
+        ("Test queries", f"{len(queries['qid']):,}"),
+        ("Documents", f"{int(queries['n_docs'].sum()):,}"),
+        ("Selected by", summary.results.measure),
+    ]
+
+
+def _write(path: Path, content: str) -> None:
+    with write_atomic(path) as file:
+        file.write(content)

@@ -1,0 +1,524 @@
+"""The sections of a report: what they compute, and that awkward results make a page."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from tests.results import handmade, simulated
+
+from rankwright.report.blocks import Block, Chart, Choice, Duel, Grid, Section, Text
+from rankwright.report.sections import SECTIONS, duels
+from rankwright.report.sections.costs import COSTS
+from rankwright.report.sections.curves import CURVES
+from rankwright.report.sections.duels import DUELS, first_scores, most_different, ranks
+from rankwright.report.sections.grades import GRADES
+from rankwright.report.sections.groups import GROUPS, Groups, group, group_means
+from rankwright.report.sections.learning import LEARNING, MOST_POINTS, mean_line, thinned
+from rankwright.report.sections.results import RESULTS
+from rankwright.report.sections.selection import MOST_FAILURES, SELECTION
+from rankwright.report.sections.significance import SIGNIFICANCE
+from rankwright.report.sections.weights import MOST_FEATURES, WEIGHTS
+from rankwright.report.summary import Summary
+from rankwright.report.writing import make_page, write_report
+from rankwright.results import Results, Table
+
+TWO = {"map": {"a": [0.5, 0.7, 0.2], "b": [0.4, 0.6, 0.6]}}
+FOLDS = [1, 1, 2]
+
+
+def table(names: str, *rows: tuple[object, ...]) -> Table:
+    return {name: np.array([row[i] for row in rows]) for i, name in enumerate(names.split())}
+
+
+def with_tables(**tables: Table) -> Summary:
+    return Summary(handmade(TWO, FOLDS, tables=tables))
+
+
+def leaves(block: Block) -> Iterator[Block]:
+    if isinstance(block, Choice):
+        for _, option in block.options:
+            yield from leaves(option)
+    else:
+        yield block
+
+
+def blocks_of(section: Section | None, kind: type) -> list:
+    assert section is not None
+    return [leaf for block in section.blocks for leaf in leaves(block) if isinstance(leaf, kind)]
+
+
+def check_chart(chart: Chart) -> None:
+    """Plotly refuses what it does not know."""
+    plain = chart.to_json()
+    data = [{key: value for key, value in trace.items() if key != "method"} for trace in plain["data"]]
+    go.Figure(data=data, layout=plain["layout"])
+
+
+def lines(chart: Chart) -> dict[str, tuple[list, list]]:
+    return {trace["method"]: (list(trace["x"]), list(trace["y"])) for trace in chart.data}
+
+
+def cells(grid: Grid, column: str) -> list:
+    i = [c.name for c in grid.columns].index(column)
+    return [getattr(row.cells[i], "value", row.cells[i]) for row in grid.rows]
+
+
+@pytest.fixture(scope="module")
+def full() -> Summary:
+    return Summary(simulated(4, 60, n_seeds=2))
+
+
+# Every section
+
+
+def test_sections_appear_in_order_when_their_tables_are_there(full):
+    built = [section for entry in SECTIONS if (section := entry.build(full)) is not None]
+    assert [section.title for section in built] == [
+        "Results", "Significance", "Curves", "Learning curves", "Pairs of grades", "Query groups", "Wins and losses",
+        "Feature weights", "Selection", "Time and memory",
+    ]  # fmt: skip
+    charts = [chart for section in built for chart in blocks_of(section, Chart)]
+    assert len(charts) > 15
+    for chart in charts:
+        check_chart(chart)
+
+
+def test_the_check_of_charts_can_fail():
+    with pytest.raises(ValueError, match="no_such_thing"):
+        check_chart(Chart([{"type": "bar", "no_such_thing": 1}], {}, "wrong"))
+
+
+def test_a_section_without_its_tables_does_not_appear():
+    summary = with_tables(curve=table("method fold seed k value"))  # a table without rows
+    titles = [section.title for section in SECTIONS if section.build(summary) is not None]
+    assert titles == ["Results", "Significance", "Query groups", "Wins and losses"]
+
+
+def one_seed_failed() -> Results:
+    """Two seeds of the second method are there on fold 2, one on fold 1."""
+    results = simulated(2, 20, n_folds=2, n_seeds=2)
+    values = results.tables["values"]
+    fold = results.tables["queries"]["fold"][values["query"]]
+    gone = (values["method"] == 1) & (values["seed"] == 1) & (fold == 1)
+    return with_values(results, {name: column[~gone] for name, column in values.items()})
+
+
+def one_fold_failed() -> Results:
+    results = simulated(3, 20, n_folds=2)
+    tables = {}
+    for name, rows in results.tables.items():
+        if "method" in rows:
+            fold = rows["fold"] if "fold" in rows else results.tables["queries"]["fold"][rows["query"]]
+            gone = (rows["method"] == 2) & (fold == 2) & (name != "trials")
+            rows = {column: values[~gone] for column, values in rows.items()}
+        tables[name] = rows
+    trials = tables["trials"]
+    failed = (trials["method"] == 2) & (trials["fold"] == 2)
+    tables["trials"] = {
+        **trials,
+        "status": np.where(failed, "failed", trials["status"]),
+        "valid": np.where(failed, np.nan, trials["valid"]),
+        "chosen": trials["chosen"] & ~failed,
+        "error": np.where(failed, "MemoryError", trials["error"]),
+    }
+    return dataclasses.replace(results, tables=tables)
+
+
+def with_values(results: Results, values: Table) -> Results:
+    return dataclasses.replace(results, tables={**results.tables, "values": values})
+
+
+def no_values() -> Results:
+    results = simulated(2, 10, n_folds=2)
+    return with_values(results, {name: column[:0] for name, column in results.tables["values"].items()})
+
+
+AWKWARD = {
+    "one method": lambda: simulated(1, 12, n_folds=2),
+    "one query": lambda: simulated(2, 1, n_folds=1),
+    "one fold": lambda: simulated(2, 12, n_folds=1),
+    "several seeds": lambda: simulated(2, 12, n_folds=2, n_seeds=3),
+    "one measure": lambda: simulated(2, 12, n_folds=2, measures=("map",), measure="map"),
+    "skipped queries": lambda: simulated(
+        2, 20, n_folds=2, measures=("map(empty=skip)", "p@1"), measure="map(empty=skip)"
+    ),
+    "a seed failed": one_seed_failed,
+    "a fold failed": one_fold_failed,
+    "no values": no_values,
+}
+
+
+@pytest.mark.parametrize("make", AWKWARD.values(), ids=AWKWARD)
+def test_awkward_results_make_a_page(make, tmp_path):
+    results = make()
+    path = write_report(results, tmp_path)
+    html = path.read_text(encoding="utf-8")
+    assert html.rstrip().endswith("</html>")
+    for section in make_page(Summary(results)).sections:
+        assert section.title in html
+        for chart in blocks_of(section, Chart):
+            check_chart(chart)
+
+
+# Results
+
+
+def test_results_emphasise_the_best_and_mark_the_worse():
+    low, high = np.linspace(0.1, 0.3, 10), np.linspace(0.2, 0.5, 10)
+    grid = blocks_of(RESULTS.build(Summary(handmade({"map": {"low": low, "high": high}}, [1] * 10))), Grid)[0]
+    first, second = (row.cells[1] for row in grid.rows)
+    assert (first.value, first.mark, first.emphasis) == (pytest.approx(low.mean()), "▼", "")
+    assert first.title == f"rank 2 of 2; {low.mean() - high.mean():.4f} against high, p = {2 / 2**10:.3f}"
+    assert (second.value, second.mark, second.emphasis) == (pytest.approx(high.mean()), "", "best")
+
+
+def test_results_say_which_folds_are_missing():
+    section = RESULTS.build(Summary(handmade({"map": {"a": [0.5, 0.4], "b": [0.1, None]}}, [1, 2])))
+    [warning] = blocks_of(section, Text)
+    assert warning.level == "warning"
+    assert warning.text.startswith("There is no map of b on fold 2.")
+    [chart] = blocks_of(section, Chart)
+    assert [trace["method"] for trace in chart.data] == ["a"]
+
+
+def test_results_say_that_a_measure_skips_a_fold():
+    [warning] = blocks_of(RESULTS.build(Summary(handmade({"map": {"a": [0.5, np.nan]}}, [1, 2]))), Text)
+    assert warning.text.startswith("There is no map of any method on fold 2.")
+
+
+def test_the_chart_of_results_has_the_best_on_top():
+    [chart] = blocks_of(RESULTS.build(with_tables()), Chart)
+    assert [trace["y"] for trace in chart.data] == [["b"], ["a"]]
+    assert [trace["x"][0] for trace in chart.data] == pytest.approx([0.55, 0.4])
+
+
+# Significance
+
+
+def test_significance_has_a_grid_for_at_most_six_measures(full):
+    section = SIGNIFICANCE.build(full)
+    [choice] = section.blocks
+    assert [name for name, _ in choice.options] == ["ndcg@10", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg", "map"]
+    grid = choice.options[0][1]
+    assert len(grid.rows) == 4 * 3 / 2
+    assert cells(grid, "queries") == [60] * 6
+    assert "Holm" in section.lead
+
+
+def test_one_method_has_no_significance():
+    assert SIGNIFICANCE.build(Summary(handmade({"map": {"a": [0.5, 0.4]}}, [1, 2]))) is None
+
+
+# Curves
+
+
+def test_curves_average_seeds_then_folds():
+    rows = [
+        (0, 1, 0, 1, 0.2),
+        (0, 1, 1, 1, 0.4),
+        (0, 2, 0, 1, 0.5),
+        (0, 1, 0, 2, 0.1),
+        (0, 1, 1, 2, 0.1),
+        (0, 2, 0, 2, 0.3),
+    ]
+    rows += [(1, 1, 0, 1, 0.9), (1, 1, 0, 2, 0.9)]  # nothing on fold 2
+    [chart] = blocks_of(CURVES.build(with_tables(curve=table("method fold seed k value", *rows))), Chart)
+    assert lines(chart).keys() == {"a"}
+    x, y = lines(chart)["a"]
+    assert x == [1, 2]
+    assert y == pytest.approx([((0.2 + 0.4) / 2 + 0.5) / 2, (0.1 + 0.3) / 2])
+
+
+def test_curves_name_what_was_measured(full):
+    [chart] = blocks_of(CURVES.build(full), Chart)
+    assert chart.layout["yaxis"]["title"]["text"] == "ndcg@k(dialect=letor4)"
+
+
+# Learning curves
+
+
+def test_a_run_that_stopped_keeps_its_last_value():
+    rows = [(0, 1, 0, 1, 1.0), (0, 1, 0, 2, 2.0), (0, 1, 0, 3, 3.0), (0, 2, 0, 1, 3.0), (0, 2, 0, 2, 4.0)]
+    rounds, values = mean_line(table("method fold seed round train", *rows), "train")
+    assert rounds.tolist() == [1, 2, 3]
+    assert values.tolist() == [(1 + 3) / 2, (2 + 4) / 2, (3 + 4) / 2]
+
+
+def test_rounds_without_a_number_are_left_out():
+    rows = [(0, 1, 0, 1, np.nan), (0, 1, 0, 2, 2.0)]
+    rounds, values = mean_line(table("method fold seed round train", *rows), "train")
+    assert (rounds.tolist(), values.tolist()) == ([2], [2.0])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, MOST_POINTS, MOST_POINTS + 1, 10_000])
+def test_lines_are_thinned_evenly_with_both_ends(n):
+    kept = thinned(n)
+    assert len(kept) == min(n, MOST_POINTS)
+    assert kept.tolist()[:1] == [0][:n]
+    assert kept.tolist()[-1:] == [n - 1][:n]
+    if n > MOST_POINTS:
+        assert np.ptp(np.diff(kept)) <= 1
+
+
+def test_learning_curves_offer_folds_and_leave_out_what_learns_in_one_round():
+    rows = [(0, fold, 0, k, 0.1 * k, np.nan, fold + k) for fold in (1, 2) for k in (1, 2)]
+    rows += [(1, fold, 0, 1, 0.5, 0.5, 0.5) for fold in (1, 2)]
+    [choice] = LEARNING.build(with_tables(history=table("method fold seed round train valid loss", *rows))).blocks
+    assert [name for name, _ in choice.options] == ["measure", "loss"]
+    for _, by_fold in choice.options:
+        assert [name for name, _ in by_fold.options] == ["mean over folds", "fold 1", "fold 2"]
+        assert all(chart.mentioned == {"a"} for _, chart in by_fold.options)
+    loss = dict(choice.options[1][1].options)
+    assert lines(loss["mean over folds"])["a"] == ([1, 2], [2.5, 3.5])
+    assert lines(loss["fold 2"])["a"] == ([1, 2], [3.0, 4.0])
+
+
+# Pairs of grades
+
+
+def test_accuracy_counts_ties_half_and_pools_the_folds():
+    rows = [(0, 1, 0, 1, 0, 6, 2, 10), (0, 2, 0, 1, 0, 1, 0, 2), (0, 2, 0, 2, 0, 3, 0, 4), (0, 2, 0, 2, 1, 0, 1, 1)]
+    [chart] = blocks_of(
+        GRADES.build(with_tables(pairs=table("method fold seed high low right tied total", *rows))), Chart
+    )
+    assert lines(chart) == {"a": (["d-n", "d-p", "p-n"], [3 / 4, 0.5 / 1, (6 + 2 / 2 + 1) / 12])}
+    assert "definitely relevant" in chart.caption
+
+
+def test_other_grades_are_named_by_number():
+    rows = [(0, 1, 0, 3, 0, 1, 0, 2), (0, 2, 0, 1, 0, 1, 0, 2), (0, 2, 0, 3, 1, 0, 0, 0)]
+    [chart] = blocks_of(
+        GRADES.build(with_tables(pairs=table("method fold seed high low right tied total", *rows))), Chart
+    )
+    assert lines(chart)["a"] == (["3-0", "1-0"], [0.5, 0.5])
+    assert "definitely" not in chart.caption
+
+
+# Query groups
+
+
+@pytest.mark.parametrize(
+    ("n_pairs", "names", "of_query"),
+    [
+        ([0, 1, 2, 3], ["0-1", "1-2", "2-3", "3-4"], [0, 1, 2, 3]),
+        ([0, 999, 1000, 7999], ["0-1k", "1k-2k", "2k-3k", "3k-4k", "4k-5k", "5k-6k", "6k-7k", "7k-8k"], [0, 0, 1, 7]),
+        ([5, 5, 5], ["0-1", "1-2", "2-3", "3-4", "4-5", "5-6"], [5, 5, 5]),
+        ([*range(99), 10_000], ["0-20", "20-40", "40-60", "60-80", "80-100", "100+"], None),
+        ([0], ["0-1"], [0]),
+    ],
+)
+def test_groups_have_round_bounds(n_pairs, names, of_query):
+    found = group(np.array(n_pairs))
+    assert found.names == names
+    assert of_query is None or found.of_query.tolist() == of_query
+    assert found.of_query.max() < len(names)
+
+
+@pytest.mark.parametrize("largest", [3, 17, 120, 999, 54_321, 2_000_000])
+def test_groups_are_few_and_not_too_few(largest):
+    found = group(np.linspace(0, largest, 500).astype(int))
+    assert 3 <= len(found.names) <= 9
+
+
+def test_the_mean_of_a_group_leaves_out_skipped_queries():
+    groups = Groups(["x", "y", "z"], np.array([0, 0, 2, 2, 2]))
+    means = group_means(np.array([0.2, 0.4, np.nan, 0.5, 1.0]), groups)
+    np.testing.assert_allclose(means, [(0.2 + 0.4) / 2, np.nan, (0.5 + 1.0) / 2])
+
+
+def test_query_groups_show_the_deciding_measure_and_map(full):
+    sizes, choice = GROUPS.build(full).blocks
+    assert sum(sizes.data[0]["y"]) == 60
+    assert [name for name, _ in choice.options] == ["ndcg@10", "map"]
+
+
+def test_one_group_is_no_section():
+    results = handmade(TWO, FOLDS)
+    queries = {**results.tables["queries"], "n_pairs": np.full(3, 7)}
+    assert GROUPS.build(Summary(dataclasses.replace(results, tables={**results.tables, "queries": queries}))) is None
+
+
+# Wins and losses
+
+
+def test_ranks_are_by_score_and_ties_stay_in_order():
+    scores = np.array([[0.1, 0.9, 0.9, 0.5], [np.nan] * 4])
+    assert ranks(scores).tolist() == [[4, 1, 2, 3], [0, 0, 0, 0]]
+
+
+def test_the_first_seed_there_is_ranks():
+    rows = [(0, 1, 1, 0, 0.1), (0, 1, 0, 0, 0.7), (0, 1, 1, 1, 0.2), (1, 1, 5, 0, 0.3)]
+    scores = first_scores(table("method fold seed document score", *rows), np.array([0, 1]), 3)
+    np.testing.assert_array_equal(scores, [[0.7, 0.2, np.nan], [0.3, np.nan, np.nan]])
+
+
+def test_queries_on_which_methods_differ_most_come_first():
+    values = np.array([[0.1, 0.5, np.nan, 0.0, 0.3], [0.2, 0.5, np.nan, 0.9, np.nan]])
+    assert most_different(values).tolist() == [3, 0, 1, 4, 2]
+
+
+def duel_of(summary: Summary) -> Duel:
+    [duel] = blocks_of(DUELS.build(summary), Duel)
+    return duel
+
+
+def test_the_duel_has_values_and_documents(full):
+    duel = duel_of(full)
+    assert duel.measures == full.measures
+    np.testing.assert_array_equal(duel.values[0], full.results.values("ndcg@10"))
+    documents, scores = full.table("documents"), full.table("scores")
+    for row, query in enumerate(duel.queries):
+        own = np.flatnonzero(documents["query"] == row)
+        assert query.documents.ids == documents["docid"][own].tolist()
+        given = scores["score"][(scores["method"] == 2) & (scores["seed"] == 0) & np.isin(scores["document"], own)]
+        by_rank = np.argsort(-given, kind="stable")
+        assert query.documents.ranks[2][by_rank].tolist() == list(range(1, len(own) + 1))
+
+
+def test_documents_stay_within_their_budget(full, monkeypatch):
+    monkeypatch.setattr(duels, "DOCUMENT_BYTES", 6_000)
+    duel = duel_of(full)
+    kept = [row for row, query in enumerate(duel.queries) if query.documents is not None]
+    size = sum(len(json.dumps(duel.queries[row].documents.to_json(), separators=(",", ":"))) for row in kept)
+    assert 3_000 < size < 9_000
+    spread = np.ptp(full.results.values(), axis=0)
+    left = [row for row in range(60) if row not in kept]
+    assert spread[kept].min() >= spread[left].max()
+    assert f"the {len(kept)} queries (of 60)" in duel.without_documents
+
+
+def test_many_queries_leave_room_for_fewer_measures(full, monkeypatch):
+    monkeypatch.setattr(duels, "VALUE_BYTES", 5 * 4 * 60 * 3)
+    assert duel_of(full).measures == ("ndcg@10", "ndcg@1", "ndcg@3")
+
+
+def test_without_scores_the_duel_has_values_only():
+    duel = duel_of(with_tables(documents=table("query docid grade", (0, "d", 1))))
+    assert all(query.documents is None for query in duel.queries)
+    assert "kept no" in duel.without_documents
+
+
+# Feature weights
+
+
+def test_effects_are_relative_to_the_largest_of_a_method():
+    rows = [(0, 1, 0, "x", 1.0, 2.0), (0, 2, 0, "x", 1.0, 4.0), (0, 1, 0, "y", 1.0, -1.0), (0, 2, 0, "y", 1.0, -2.0)]
+    rows += [(1, fold, 0, "z", 1.0, 100.0) for fold in (1, 2)] + [(1, fold, 0, "y", 1.0, 90.0) for fold in (1, 2)]
+    section = WEIGHTS.build(with_tables(weights=table("method fold seed feature weight effect", *rows)))
+    together, a, _ = blocks_of(section, Chart)
+    assert together.data[0]["y"] == ["x", "z", "y"]
+    assert together.data[0]["z"] == [[1.0], [None], [-0.5]]
+    assert together.data[1]["z"] == [[None], [1.0], [0.9]]
+    assert lines(a)["a"] == ([3.0, -1.5], ["x", "y"])
+    assert a.data[0]["error_x"]["array"].tolist() == [np.std([2.0, 4.0]), np.std([-1.0, -2.0])]
+
+
+def test_the_most_important_features_are_shown(full):
+    together, *single = blocks_of(WEIGHTS.build(full), Chart)
+    assert all(len(trace["y"]) == MOST_FEATURES for trace in together.data)
+    for chart in single:
+        effects = np.abs(chart.data[0]["x"])
+        assert 0 < len(effects) <= MOST_FEATURES
+        assert (effects > 0).all()
+        assert (np.diff(effects) <= 0).all()
+
+
+def test_weights_of_nothing_are_zero():
+    rows = [(0, fold, 0, "x", 0.0, 0.0) for fold in (1, 2)]
+    [chart] = blocks_of(
+        WEIGHTS.build(with_tables(weights=table("method fold seed feature weight effect", *rows))), Chart
+    )
+    assert lines(chart)["a"] == ([0.0], ["x"])
+
+
+# Selection, time and memory
+
+TRIALS = "method fold seed candidate params status valid seconds predict_seconds memory_peak memory_start chosen error"
+
+
+def trial(method=0, fold=1, candidate=0, params="{}", status="done", valid=0.5, seconds=1.0, chosen=True, error=""):
+    return (method, fold, 0, candidate, params, status, valid, seconds, seconds / 10, 3e6, 1e6, chosen, error)
+
+
+def test_candidates_with_their_means_and_choices():
+    rows = [
+        trial(fold=fold, candidate=c, params=json.dumps({"alpha": c}), valid=valid, chosen=chosen)
+        for fold, c, valid, chosen in [(1, 0, 0.4, False), (1, 1, 0.5, True), (2, 0, 0.8, True), (2, 1, 0.6, False)]
+    ]
+    [grid] = blocks_of(SELECTION.build(with_tables(trials=table(TRIALS, *rows, trial(method=1)))), Grid)
+    assert cells(grid, "method") == ["a", "a"]
+    assert cells(grid, "parameters") == ["alpha=0", "alpha=1"]
+    assert cells(grid, "validation map") == pytest.approx([(0.4 + 0.8) / 2, (0.5 + 0.6) / 2])
+    assert [row.cells[2].emphasis for row in grid.rows] == ["best", ""]
+    assert cells(grid, "chosen") == [1, 1]
+
+
+def test_one_candidate_is_no_selection():
+    assert SELECTION.build(with_tables(trials=table(TRIALS, trial(), trial(fold=2)))) is None
+
+
+def test_failures_are_told_and_not_counted():
+    failed = [
+        trial(fold=2, candidate=c, status="failed", valid=np.nan, chosen=False, error=f"ValueError: {c}")
+        for c in range(MOST_FAILURES + 2)
+    ]
+    summary = with_tables(trials=table(TRIALS, trial(seconds=4.0), *failed))
+    section = SELECTION.build(summary)
+    [warning] = blocks_of(section, Text)
+    assert warning.text.startswith("12 trials failed:")
+    assert "a, fold 2, seed 0, as by default: ValueError: 9" in warning.text
+    assert "ValueError: 10" not in warning.text
+    assert warning.text.endswith("And 2 more trials.")
+    [grid] = blocks_of(section, Grid)
+    assert grid.rows[0].cells[2].value == 0.5
+    assert grid.rows[0].cells[2].emphasis == "best"
+    [costs] = blocks_of(COSTS.build(summary), Grid)
+    assert cells(costs, "all fits, s") == [4.0]
+
+
+def test_costs_are_of_all_trials_and_of_the_chosen():
+    rows = [trial(candidate=0, seconds=1.0, chosen=False), trial(candidate=1, seconds=3.0), trial(fold=2, seconds=5.0)]
+    section = COSTS.build(with_tables(trials=table(TRIALS, *rows)))
+    [grid] = blocks_of(section, Grid)
+    assert list(grid.rows[0].cells) == ["a", 3, 3.0, 4.0, 9.0, pytest.approx(0.3), 3.0, 2.0]
+    [chart] = blocks_of(section, Chart)
+    bars = chart.data[0]["error_x"]
+    assert (chart.data[0]["x"], bars["array"], bars["arrayminus"]) == ([3.0], [2.0], [2.0])
+
+
+def test_all_failed_costs_nothing():
+    assert COSTS.build(with_tables(trials=table(TRIALS, trial(status="failed", valid=np.nan)))) is None
+
+
+# The report as files
+
+
+def test_the_report_is_a_page_and_six_tables(tmp_path):
+    results = simulated(2, 12, n_folds=2, measures=("map", "p@1"), measure="map")
+    path = write_report(results, tmp_path / "new" / "report", date=datetime.date(2026, 2, 3))
+    assert path == tmp_path / "new" / "report" / "report.html"
+    names = sorted(file.name for file in (path.parent / "tables").iterdir())
+    assert names == sorted(
+        f"{table}.{ending}" for table in ("results", "comparisons") for ending in ("csv", "md", "tex")
+    )
+    assert sorted(file.name for file in path.parent.iterdir()) == ["report.html", "tables"]
+    assert "2026-02-03" in path.read_text(encoding="utf-8")
+
+
+def test_the_same_results_give_the_same_bytes(tmp_path):
+    results = simulated(2, 12, n_folds=2, measures=("map",), measure="map")
+    assert write_report(results, tmp_path / "a").read_bytes() == write_report(results, tmp_path / "b").read_bytes()
+
+
+def test_the_page_says_what_was_run(full):
+    page = make_page(full)
+    assert page.methods == full.methods
+    facts = dict(page.facts)
+    assert (facts["Methods"], facts["Folds"], facts["Seeds"], facts["Test queries"]) == ("4", "5", "2", "60")
+    assert facts["Documents"] == f"{len(full.table('documents')['docid']):,}"
