@@ -6,62 +6,76 @@ from pathlib import Path
 
 import numpy as np
 
-from rankwright import progress
-from rankwright.evaluation import Evaluations, evaluate
+from rankwright.experiments import read_experiment, read_model, run_experiment
 from rankwright.files import write_atomic
 from rankwright.letor import write_letor
-from rankwright.measures import parse
 from rankwright.models import save
-from rankwright.rankers import AdaRank, Ranker, Regression, SingleFeature
-from rankwright.selection import select
+from rankwright.report import results_text, write_report
+from rankwright.report.notation import interval, p_value, signed
+from rankwright.results import Results
+from rankwright.significance import Comparison, compare
 from rankwright.synthetic import make_queries
-from rankwright.trec import write_run
 
-MEASURE = "ndcg@10"
-REPORTED = ("ndcg@1", "ndcg@5", "ndcg@10", "map")
+SPEC = """\
+# Add a method and run: rankwright experiment spec.toml --out .  (what is finished is not run again)
+name = "Demonstration"
+measure = "ndcg@10"             # selects on validation queries, and decides
+measures = ["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr", "err@10"]
+
+[data]
+file = "queries.txt"            # judged documents in LETOR format
+k = 5                           # cut into five folds of whole queries
+
+[[methods]]
+ranker = "singlefeature"        # the baseline: the best single feature
+name = "Best feature"
+
+[[methods]]
+ranker = "regression"
+grid = { alpha = [0.0001, 0.001, 0.01, 0.1, 1.0, 10.0] }
+
+[[methods]]
+ranker = "adarank"              # boosts features on the measure itself
+name = "AdaRank on NDCG"
+
+[[methods]]
+ranker = "adarank"
+name = "AdaRank on MAP"
+measure = "map"
+"""
 
 
 def run_demo(folder: Path) -> str:
-    """Make data, train the rankers, compare them on test queries, and leave every file in ``folder``."""
+    """Make data, compare rankers on five folds, write the report, and leave every file in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     queries = make_queries(600, n_docs=40, n_features=30, noise=2.0, random_state=7)
-    parts = {"train": range(360), "valid": range(360, 480), "test": range(480, 600)}
-    train, valid, test = (queries.take(part) for part in parts.values())
-    for name, part in zip(parts, (train, valid, test), strict=True):
-        write_letor(part, folder / f"{name}.txt")
-
-    results: dict[str, Evaluations] = {}
-    rankers: list[tuple[Ranker, dict[str, list[float]]]] = [
-        (SingleFeature(measure=MEASURE), {}),
-        (Regression(measure=MEASURE), {"alpha": [0.01, 0.1, 1.0, 10.0, 100.0]}),
-        (AdaRank(measure=MEASURE), {}),
-    ]
-    for untrained, grid in progress.track(rankers, "rankers", len(rankers)):
-        ranker = select(untrained, grid, train, valid)
-        name = type(ranker).__name__
-        save(ranker, folder / f"{name.lower()}.json")
-        write_run(test, ranker.predict(test), folder / f"{name.lower()}.run", tag=name)
-        results[name] = evaluate(ranker, test, REPORTED)
-    table = comparison(results)
-    with write_atomic(folder / "comparison.txt") as file:
-        file.write(table + "\n")
-    sizes = f"{len(train)} training, {len(valid)} validation and {len(test)} test queries"
-    return (
-        f"Synthetic data: {sizes}, {queries.n_features} features. Test results:\n\n{table}\n\n"
-        f"Data, models (*.json), TREC runs (*.run) and this table are in {folder}{'/' if folder.name else ''}"
+    write_letor(queries, folder / "queries.txt")
+    with write_atomic(folder / "spec.toml") as file:
+        file.write(SPEC)
+    results = run_experiment(read_experiment(folder / "spec.toml"), folder)
+    page = write_report(results, folder)
+    best = results.methods[int(np.argmax(results.means()))]
+    save(read_model(folder, best), folder / "model.json")
+    return "\n\n".join(
+        [
+            f"{len(queries)} made-up queries, {queries.n_docs:,} judged documents, {queries.n_features} features.",
+            results_text(results),
+            _against(results, results.methods[0]),
+            f"The model of {best} from fold 1: {folder / 'model.json'}\n"
+            f"The spec, to edit and run again: {folder / 'spec.toml'}\n"
+            f"The report, to open in a browser: {page}",
+        ]
     )
 
 
-def comparison(results: dict[str, Evaluations]) -> str:
-    """A table of means, with wins and losses against the first ranker by the demo's measure."""
-    baseline, *_ = results
-    decisive = str(parse(MEASURE))
-    rows = [["", *REPORTED, f"{decisive} against {baseline}"]]
-    for name, result in results.items():
-        cells = [f"{result[measure]:.4f}" for measure in REPORTED]
-        difference = result.per_query[decisive] - results[baseline].per_query[decisive]
-        wins, losses = int(np.sum(difference > 0)), int(np.sum(difference < 0))
-        against = "" if name == baseline else f"{difference.mean():+.4f} ({wins} queries better, {losses} worse)"
-        rows.append([name, *cells, against])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join("  ".join(f"{c:<{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+def _against(results: Results, baseline: str) -> str:
+    """Every method against the baseline, in words."""
+    values = dict(zip(results.methods, results.values(), strict=True))
+    return "\n".join(_sentence(found) for found in compare(values, baseline=baseline))
+
+
+def _sentence(found: Comparison) -> str:
+    return (
+        f"{found.second} against {found.first}: {signed(found.difference)} {interval(found.low, found.high)}, "
+        f"better on {found.wins} queries and worse on {found.losses}, p = {p_value(found.adjusted.randomisation)}"
+    ).replace("p = <", "p < ")

@@ -134,22 +134,10 @@ class TestTheWholeJob:
         _, out, _ = run(capsys, "measures", "--json")
         assert "err" not in json.loads(out)["dialects"]["catboost"]
 
-    def test_demo(self, capsys, tmp_path):
-        status, out, err = run(capsys, "demo", "--out", tmp_path / "demo")
-        assert (status, err) == (0, "")
-        for name in ("SingleFeature", "Regression", "AdaRank", " evaluate --data"):
-            assert name in out
-        suggested = out.splitlines()[-1].split()
-        suggested = suggested[suggested.index("evaluate") :]
-        status, out, _ = run(capsys, *suggested)
-        assert status == 0
-        table = (tmp_path / "demo" / "comparison.txt").read_text()
-        adarank = next(line for line in table.splitlines() if line.startswith("AdaRank")).split()
-        assert f"ndcg@10  {adarank[3]}" in out
-
     def test_help_of_every_command(self, capsys):
         assert run(capsys) == run(capsys, "--help")
-        for command in ([], ["fit"], ["predict"], ["evaluate"], ["rankers"], ["measures"], ["demo"]):
+        for command in ([], ["fit"], ["predict"], ["evaluate"], ["rankers"], ["measures"], ["demo"],
+                        ["experiment"], ["report"], ["compare"], ["reproduce"]):  # fmt: skip
             status, out, _ = run(capsys, *command, "--help")
             assert status == 0
             assert "Usage: rankwright" in out

@@ -1,6 +1,7 @@
 """The command line. Modules are imported by the command that uses them, so that ``--help`` answers at once."""
 
-# isort: off  (the order of the help)
+# the order of the help, not of the alphabet
+# isort: off
 from rankwright.cli import models
 from rankwright.cli import experiments
 from rankwright.cli import catalogue

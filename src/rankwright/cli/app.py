@@ -87,9 +87,12 @@ def progress_bar() -> Iterator[None]:
         tasks: dict[str, Any] = {}
 
         def show(what: str, done: int, total: int) -> None:
-            if what not in tasks:
+            if what not in tasks and done < total:
                 tasks[what] = bar.add_task(what, total=total)
-            bar.update(tasks[what], completed=done, total=total)
+            if done < total:
+                bar.update(tasks[what], completed=done, total=total)
+            elif what in tasks:
+                bar.remove_task(tasks.pop(what))
 
         with progress.listening(show):
             yield

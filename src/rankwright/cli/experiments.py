@@ -2,23 +2,215 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.app import app, as_called, progress_bar
+from rankwright.cli.app import JsonOption, app, as_called, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from rankwright.experiments import Experiment
+    from rankwright.results import Results
+
+OutOption = Annotated[Path, typer.Option(help="The folder of the results; an unfinished experiment there is resumed.")]
+WorkersOption = Annotated[
+    str | None,
+    typer.Option(help="Where trials run: a number of processes (default: one a core), threads:N, or a Dask address."),
+]
+
+
+@app.command()
+def experiment(
+    out: OutOption,
+    spec: Annotated[Path | None, typer.Argument(help="A spec in TOML; or say it with the options.")] = None,
+    data: Annotated[Path | None, typer.Option(help="A folder of folds, or a LETOR file to cut into folds.")] = None,
+    qrels: Annotated[Path | None, typer.Option(help="Instead of --data: TREC judgments, with --run.")] = None,
+    run: Annotated[list[Path] | None, typer.Option(help="A TREC run, a feature each; may be repeated.")] = None,
+    folds: Annotated[int | None, typer.Option(help="How many folds to cut a file or runs into (default: 5).")] = None,
+    rankers: Annotated[str | None, typer.Option(help="Rankers, separated by commas, with their usual grids.")] = None,
+    measure: Annotated[str | None, typer.Option(help="Selects on validation, and decides (default: ndcg@10).")] = None,
+    measures: Annotated[str | None, typer.Option(help="What to measure on test queries, separated by commas.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Random seeds, separated by commas (default: 0).")] = None,
+    workers: WorkersOption = None,
+) -> None:
+    """Compare rankers on folds, with selection, significance and a report page; resumable."""
+    from rankwright.errors import InputError
+    from rankwright.experiments import read_experiment
+
+    said = {"--data": data, "--qrels": qrels, "--run": run, "--folds": folds, "--rankers": rankers}
+    said |= {"--measure": measure, "--measures": measures, "--seeds": seeds}
+    if spec is not None:
+        for option, value in said.items():
+            if value is not None:
+                raise InputError(f"{option} and a spec; expected one or the other")
+        planned = read_experiment(spec)
+    else:
+        planned = _from_options(data, qrels, run, folds, rankers, measure, measures, seeds)
+    _run_and_report(planned, out, workers)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an experiment.")],
+) -> None:
+    """Write the report page and the tables of an experiment, finished or not."""
+    from rankwright.experiments import read_results
+
+    print(f"report: {_write_report(read_results(folder), folder)}")
+
+
+@app.command()
+def reproduce(
+    names: Annotated[list[str], typer.Argument(metavar="ohsumed|ohsumed-2.0|mq2008", help="One or several.")],
+    data: Annotated[Path, typer.Option(help="The folder of the data sets, or of the one.")],
+    out: Annotated[Path, typer.Option(help="The folder of the results, a folder each.")] = Path("reproduction"),
+    write: Annotated[Path | None, typer.Option(help="Where to write the page, in Markdown.")] = None,
+    workers: WorkersOption = None,
+) -> None:
+    """Run the papers' protocols: published figures beside ours, with the difference and its standard error."""
+    from rankwright.files import check_writable, write_atomic
+    from rankwright.report.tables import text
+    from rankwright.reproduction import reproduction, told, winners, written
+
+    planned = {name: reproduction(name, data) for name in dict.fromkeys(names)}
+    if write is not None:
+        check_writable(write)
+    results = {}
+    for name, each in planned.items():
+        results[name] = _run(each, out / name, workers)
+        print(told(results[name]) + f"\n\nreport: {_write_report(results[name], out / name)}\n")
+    if len(results) > 1:
+        print(text(winners(results)))
+    if write is not None:
+        commands = [f"rankwright reproduce {' '.join(results)} --data DIR --write {write}"]
+        with write_atomic(write) as file:
+            file.write(written(results, commands))
+
+
+@app.command()
+def compare(
+    data: Annotated[Path, typer.Option(help="Judged documents in LETOR format.")],
+    scores: Annotated[
+        list[Path] | None, typer.Option(help="A score per line, in the order of the data; repeated.")
+    ] = None,
+    model: Annotated[list[Path] | None, typer.Option(help="A model saved by fit; may be repeated.")] = None,
+    measures: Annotated[str, typer.Option(help="Measures, separated by commas; the first decides.")] = "ndcg@10,map",
+    out: Annotated[Path | None, typer.Option(help="A folder for a report page and tables.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare score files or models on judged documents: means, paired tests, wins and losses."""
+    from rankwright.comparison import compare_files
+    from rankwright.report import comparisons_text, results_json, results_text
+
+    with progress_bar():
+        results = compare_files(data, scores or [], model or [], measures)
+    if as_json:
+        print_json(results_json(results))
+    else:
+        print(results_text(results) + "\n\n" + comparisons_text(results))
+    if out is not None:
+        print(f"report: {_write_report(results, out)}", file=sys.stderr if as_json else sys.stdout)
+
+
+def _from_options(
+    data: Path | None,
+    qrels: Path | None,
+    run: list[Path] | None,
+    folds: int | None,
+    rankers: str | None,
+    measure: str | None,
+    measures: str | None,
+    seeds: str | None,
+) -> Experiment:
+    """The experiment that the options describe."""
+    from rankwright.errors import InputError
+    from rankwright.experiments import experiment_from_json
+    from rankwright.measures import split
+
+    if rankers is None:
+        raise InputError("expected a spec, or --data and --rankers (see rankwright experiment --help)")
+    cut = {} if folds is None else {"k": folds}
+    if data is not None and qrels is None and not run:
+        source: dict[str, Any] = {"folds": str(data)} if data.is_dir() else {"file": [str(data)], **cut}
+        if data.is_dir() and cut:
+            raise InputError(f"--folds {folds}, but {data} is a folder of folds already")
+    elif data is None and qrels is not None and run:
+        source = {"qrels": str(qrels), "runs": [str(path) for path in run], **cut}
+    else:
+        raise InputError("expected --data, or --qrels with one --run or several")
+    methods = [{"ranker": name.strip(), "grid": "usual"} for name in rankers.split(",")]
+    content: dict[str, Any] = {"data": source, "methods": methods, "name": (data or qrels or Path()).resolve().name}
+    if measure is not None:
+        content["measure"] = measure
+    if measures is not None:
+        content["measures"] = split(measures)
+    if seeds is not None:
+        try:
+            content["seeds"] = [int(seed) for seed in seeds.split(",")]
+        except ValueError:
+            raise InputError(f"--seeds {seeds}: expected whole numbers, as in 0,1,2") from None
+    return experiment_from_json(content, Path())
+
+
+def _run_and_report(planned: Experiment, out: Path, workers: str | None) -> None:
+    """Run, report, and say how it went."""
+    from rankwright.report import results_text
+
+    results = _run(planned, out, workers)
+    print(results_text(results))
+    print(f"report: {_write_report(results, out)}")
+    trials = results.tables["trials"]
+    failed = trials["status"] == "failed"
+    if failed.any():
+        first = trials["error"][failed][0]
+        print(f"rankwright: {failed.sum()} of {len(failed)} trials failed, such as: {first}", file=sys.stderr)
+        raise SystemExit(1)
+
+
+def _run(planned: Experiment, out: Path, workers: str | None) -> Results:
+    from rankwright.experiments import run_experiment
+
+    try:
+        with progress_bar():
+            return run_experiment(planned, out, _workers(workers))
+    except KeyboardInterrupt:
+        print(f"rankwright: interrupted; what is finished is kept in {out}: run it again to go on", file=sys.stderr)
+        raise
+
+
+def _write_report(results: Results, folder: Path) -> Path:
+    from rankwright.report import write_report
+
+    return write_report(results, folder)
+
+
+def _workers(text: str | None) -> Any:
+    """Workers from the command line's text."""
+    from rankwright._optional import require
+    from rankwright.backends import Threads
+    from rankwright.errors import InputError
+
+    if text is None or text.isdecimal():
+        return None if text is None else int(text)
+    kind, colon, rest = text.partition(":")
+    if kind == "threads" and rest.isdecimal():
+        return Threads(int(rest))
+    if colon and rest.startswith("//"):
+        return require("distributed").Client(text)
+    raise InputError(f"--workers {text}: expected a number, threads:N, or an address such as tcp://scheduler:8786")
 
 
 @app.command()
 def demo(out: Annotated[Path, typer.Option(help="The folder to fill.")] = Path("rankwright-demo")) -> None:
-    """The whole job on built-in data: train, select, compare, save."""
+    """The whole job on built-in data: five folds, selection, significance, a report page."""
     import shutil
 
     from rankwright.demo import run_demo
 
     with progress_bar():
-        table = run_demo(out)
-    print(table)
+        told = run_demo(out)
+    print(told)
     command = "rankwright" if shutil.which("rankwright") else as_called()
-    print(f"Try: {command} evaluate --data {out / 'test.txt'} --model {out / 'adarank.json'}")
+    print(f"Try: add a method to the spec, then {command} experiment {out / 'spec.toml'} --out {out}")

@@ -1,0 +1,115 @@
+"""Reproduction: the papers' protocols as specs, and their figures beside ours.
+
+The specs are the TOML files beside this one. A ranker is added to a spec as a method; the published figures that wait
+for it are there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from rankwright.errors import InputError, suggest
+from rankwright.experiments import Experiment, read_experiment
+from rankwright.experiments.sources import FoldFolder
+from rankwright.files import StrPath
+from rankwright.report.notation import p_value, signed
+from rankwright.report.published import notes, published_table
+from rankwright.report.summary import Summary
+from rankwright.report.tables import Entry, TextTable, markdown, text
+from rankwright.results import Results
+from rankwright.significance import compare, winning_number
+
+NAMES = ("ohsumed", "ohsumed-2.0", "mq2008")
+
+
+def reproduction(name: str, data: StrPath) -> Experiment:
+    """The experiment of a published protocol, on the data set in ``data`` or in a folder of its name there."""
+    if name not in NAMES:
+        raise InputError(f"unknown reproduction {name!r}; {suggest(name, NAMES)}")
+    with as_file(files(__package__) / f"{name}.toml") as path:
+        experiment = read_experiment(path)
+    assert isinstance(experiment.data, FoldFolder)
+    return replace(experiment, data=FoldFolder(_find(Path(data), Path(experiment.data.folds).name)))
+
+
+def _find(data: Path, name: str) -> str:
+    """The folder of a data set, which is named or holds it."""
+    for folder in (data / name, data):
+        if folder.is_dir() and (any(folder.glob("[Ff]old1")) or any(folder.glob("S1.txt*"))):
+            return str(folder.resolve())
+    raise InputError(f"{data}: no folds of {name}; expected a folder {name} there, with Fold1, ... or S1.txt, ...")
+
+
+def t_tests(summary: Summary, measure: str) -> TextTable:
+    """Paired t-tests of every two methods, as in the papers."""
+    values = dict(zip(summary.methods, summary.values[measure], strict=True))
+    rows = [
+        [
+            Entry(found.first, found.first),
+            Entry(found.second, found.second),
+            Entry(found.difference, signed(found.difference)),
+            Entry(found.p.t, p_value(found.p.t)),
+            Entry(found.adjusted.t, p_value(found.adjusted.t)),
+        ]
+        for found in compare(values)
+    ]
+    caption = f"{summary.results.name}: paired t-tests on {measure}; the second method less the first."
+    return TextTable(["first", "second", "difference", "p", "p after Holm"], rows, caption)
+
+
+def winners(results: Mapping[str, Results], cuts: Sequence[int] = (1, 3, 5, 10)) -> TextTable:
+    """LETOR's winning number over several data sets: how often a method beats another (Tan et al., section 3.1)."""
+    measures = [("MAP", "map")] + [(f"NDCG@{k}", f"ndcg@{k}") for k in cuts]
+    columns = []
+    for _, start in measures:
+        tables = {}
+        for name, found in results.items():
+            measure = next(m for m in found.measures if m.partition("(")[0] == start)
+            tables[name] = dict(zip(found.methods, found.means(measure).tolist(), strict=True))
+        columns.append(winning_number(tables))
+    rows = []
+    for method, counted in columns[0].items():
+        wins = [Entry(column[method].wins, str(column[method].wins)) for column in columns]
+        rows.append([Entry(method, method), *wins, Entry(counted.comparisons, str(counted.comparisons))])
+    caption = f"Winning numbers over {len(results)} data sets: of how many comparisons with other methods each wins."
+    return TextTable(["method", *(title for title, _ in measures), "comparisons"], rows, caption)
+
+
+def told(results: Results) -> str:
+    """Published beside ours, and the t-tests, for a terminal."""
+    summary = Summary(results)
+    parts = [text(published_table(summary)), *notes(summary), text(t_tests(summary, first_place(results)))]
+    return "\n\n".join(parts)
+
+
+def first_place(results: Results) -> str:
+    """The NDCG@1 of a reproduction: what paper 1 tests on."""
+    return next(measure for measure in results.measures if measure.startswith("ndcg@1("))
+
+
+def written(results: Mapping[str, Results], commands: Sequence[str]) -> str:
+    """The page of all reproductions, in Markdown."""
+    parts = [_OPENING, "```\n" + "\n".join(commands) + "\n```"]
+    for found in results.values():
+        summary = Summary(found)
+        trials = found.tables["trials"]
+        parts += [f"## {found.name}", markdown(published_table(summary)).strip()]
+        parts += [f"- {note}" for note in notes(summary)]
+        parts += [markdown(t_tests(summary, first_place(found))).strip()]
+        parts += [f"{len(trials['method'])} trials, {trials['seconds'].sum():.1f} s of training in all."]
+    if len(results) > 1:
+        parts += ["## Winning numbers", markdown(winners(results)).strip()]
+    return "\n\n".join(parts) + "\n"
+
+
+_OPENING = """# Reproduction
+
+Published figures beside ours, under one protocol: LETOR's five folds and LETOR's definitions; every parameter, and
+every number of rounds, is chosen on validation queries; figures are means of the five folds' means on test queries. The
+standard error is that of our mean over the test queries: a published figure has one of about the same size, which
+nobody printed. Rows without a figure of ours wait for their ranker.
+
+This page is written by the command itself:"""
