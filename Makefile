@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+DATA   ?= $(or $(RANKWRIGHT_DATA),../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint bench figures clean-kernels clean
+.PHONY: help demo test test-slow lint bench reproduction clean-kernels clean
 
 help:            ## what there is
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,13 +24,13 @@ $(VENV)/bench: $(VENV)/core constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	@touch $@
 
-demo: $(VENV)/core       ## train, compare and save rankers on built-in data
+demo: $(VENV)/core       ## the whole job on built-in data, ends with a report page
 	$(BIN)/rankwright demo --out demo
 
 test: $(VENV)/dev        ## the test suite, a few minutes
 	$(BIN)/python -m pytest
 
-test-slow: $(VENV)/dev   ## the longer checks: published figures on OHSUMED and MQ2008
+test-slow: $(VENV)/dev   ## the longer checks: published figures, an experiment killed fifty times
 	$(BIN)/python -m pytest -m slow
 
 lint: $(VENV)/dev        ## style, types, layers
@@ -41,8 +42,8 @@ lint: $(VENV)/dev        ## style, types, layers
 bench: $(VENV)/bench     ## ratios against peers, measured side by side
 	$(BIN)/python -m benchmarks
 
-figures: $(VENV)/core    ## published figures beside ours (RANKWRIGHT_DATA names the folder of data sets)
-	$(BIN)/python -m benchmarks.figures
+reproduction: $(VENV)/core  ## published figures beside ours, into docs/REPRODUCTION.md (DATA names the folder of data sets)
+	$(BIN)/rankwright reproduce ohsumed ohsumed-2.0 mq2008 --data $(DATA) --write docs/REPRODUCTION.md
 
 clean-kernels:   ## forget compiled kernels
 	find src -name '*.nb[ci]' -delete

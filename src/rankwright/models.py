@@ -129,14 +129,14 @@ def check_complete(queries: Queries, what: str, ranker: str) -> None:
 def save(fitted: Fitted, path: StrPath) -> None:
     """Save a fitted ranker or a model as JSON, whole or not at all."""
     try:
-        text = to_text(fitted.to_model())
+        text = to_text(fitted.to_model(), indent=1)
     except ValueError:
         raise InputError(f"{path}: not written: the model has weights that are not finite") from None
     with write_atomic(path) as file:
         file.write(text + "\n")
 
 
-def to_text(model: Model) -> str:
+def to_text(model: Model, indent: int | None = None) -> str:
     """A model as JSON text."""
     content = {
         "format": FORMAT,
@@ -150,7 +150,7 @@ def to_text(model: Model) -> str:
         "scorer": {"kind": model.scorer.kind, **model.scorer.to_json()},
         "history": plain(model.history),
     }
-    return json.dumps(content, allow_nan=False, indent=1)
+    return json.dumps(content, allow_nan=False, indent=indent)
 
 
 def load(path: StrPath) -> Model:

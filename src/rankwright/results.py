@@ -78,28 +78,28 @@ class Results:
         """The mean of the fold means of every method, which is how LETOR's figures are published."""
         return np.asarray(self.fold_means(measure).mean(axis=1))
 
-    def errors(self, measure: str | None = None) -> Floats:
-        """The standard error of each of the means over the queries.
+    def parts(self, measure: str | None = None) -> Floats:
+        """What each query brings to the mean of the fold means: the plain mean of these is that mean.
 
-        A mean of fold means is a weighted mean over queries, of weights w that sum to 1; its error is the root of
-        n / (n - 1) times the sum of w^2 (value - mean)^2 over the n queries that count.
+        A mean of fold means is a weighted mean over the n queries that count, of weights w that sum to 1. Its error
+        is that of the plain mean of mean + n w (value - mean); with folds of one size these are the values.
         """
-        values = self.values(measure)
+        values, means = self.values(measure), self.means(measure)[:, None]
         counted = ~np.isnan(values)
-        n = counted.sum(axis=1)
-        deviation = np.where(counted, values - self.means(measure)[:, None], 0.0)
-        squares = ((self._shares(counted) * deviation) ** 2).sum(axis=1)
-        return np.asarray(np.sqrt(squares * np.where(n > 1, n / np.maximum(n - 1, 1), np.nan)))
-
-    def _shares(self, counted: NDArray[np.bool_]) -> Floats:
-        """What each query weighs in the mean of the fold means of each method."""
         weight = np.where(counted, self.tables["queries"]["weight"], 0.0)
-        shares = np.zeros(weight.shape)
+        share = np.zeros(weight.shape)
         for number in self.folds:
             inside = self.tables["queries"]["fold"] == number
             total = weight[:, inside].sum(axis=1, keepdims=True) * len(self.folds)
-            np.divide(weight, total, out=shares, where=inside & (total > 0))
-        return shares
+            np.divide(weight, total, out=share, where=inside & (total > 0))
+        return np.asarray(means + counted.sum(axis=1, keepdims=True) * share * (values - means))
+
+    def errors(self, measure: str | None = None) -> Floats:
+        """The standard error of each of the means over the queries; NaN where there are fewer than two."""
+        parts = self.parts(measure)
+        n = np.sum(~np.isnan(parts), axis=1)
+        deviation = np.where(np.isnan(parts), 0.0, parts - self.means(measure)[:, None])
+        return np.asarray(np.sqrt((deviation**2).sum(axis=1) / np.where(n > 1, n * (n - 1.0), np.nan)))
 
     @property
     def folds(self) -> NDArray[Any]:

@@ -261,7 +261,7 @@ class TestReproduce:
         line = next(line for line in out.splitlines() if line.startswith("Regression  ndcg@10  "))
         assert line.split()[2:5] == ["0.4935", f"{ours:.4f}", f"{ours - 0.4935:+.4f}"]
         assert float(line.split()[5]) == pytest.approx(results.errors("ndcg@10")[0], abs=5e-5)
-        assert "paired t-tests on ndcg@1(dialect=letor4)" in out
+        assert "Paired t-tests on ndcg@1(dialect=letor4)" in out
         assert f"| {ours:.4f} | {ours - 0.4935:+.4f} |" in page.read_text()
 
     def test_the_error_is_that_of_a_mean_of_means(self):

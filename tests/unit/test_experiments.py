@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import numpy as np
 import pytest
+from tests.conftest import ROOT
 from tests.experiments import contents
 
 import rankwright as rw
@@ -87,6 +90,16 @@ class TestProtocol:
         results = rw.run_experiment(spec(file, methods=methods), tmp_path, rw.Serial())
         assert results.tables["trials"]["chosen"].tolist() == [True, False, False] * 3
 
+    def test_the_documented_queries_work(self, done):
+        folder, results = done
+        text = (ROOT / "docs" / "experiments.md").read_text()
+        statements = re.search(r"```sql\n(.*?)```", text, re.DOTALL)[1].replace("ndcg@10", "ndcg@5")
+        with closing(sqlite3.connect(folder / FILE)) as connection:
+            found = [connection.execute(line.partition(";")[0]).fetchall() for line in statements.splitlines()]
+        assert dict(found[0])["Boosted"] == pytest.approx(np.nanmean(results.values()[1]))
+        assert len(found[1]) == 5
+        assert len(found[2]) == 9
+
     def test_models_can_be_taken_out(self, file, done):
         folder, _ = done
         train, valid, test = rw.cut_folds(rw.read_letor(file), 3, 1)[1]
@@ -131,7 +144,7 @@ class TestArtefacts:
 
     def test_pairs_are_counted_one_by_one(self, queries):
         scores = np.round(np.random.default_rng(0).normal(size=queries.n_docs), 1)  # with ties
-        trained = artefacts.Trained(None, rw.cut_folds(queries, 3)[0]._replace(test=queries), scores, ())
+        trained = artefacts.Trained(None, rw.cut_folds(queries, 3)[0]._replace(test=queries), scores, {})
         table = artefacts.pairs(trained)
         counts = {}
         for rows in queries:
@@ -149,13 +162,13 @@ class TestArtefacts:
     def test_effects_are_weights_on_one_scale(self, queries):
         fold = rw.cut_folds(queries, 3)[0]
         ranker = rw.Regression().fit(fold.train)
-        table = artefacts.weights(artefacts.Trained(ranker, fold, np.zeros(1), ()))
+        table = artefacts.weights(artefacts.Trained(ranker, fold, np.zeros(1), {}))
         np.testing.assert_allclose(table["effect"], ranker.coef_ * fold.train.X.astype(float).std(axis=0), rtol=1e-6)
 
     def test_only_grades_alike(self):
         queries = rw.Queries.from_arrays([[1.0], [2.0]], [1, 1], group=[2])
         fold = rw.folds.Fold(queries, queries, queries)
-        table = artefacts.pairs(artefacts.Trained(None, fold, np.zeros(2), ()))
+        table = artefacts.pairs(artefacts.Trained(None, fold, np.zeros(2), {}))
         assert all(len(column) == 0 for column in table.values())
 
     def test_tables_survive_text(self):
@@ -408,6 +421,13 @@ class TestSpecs:
         assert all(0.001 <= params["alpha"] <= 10 and params["scale"] == "query" for params in drawn)
         again = experiment_from_json(planned.to_json(), tmp_path)
         assert again.to_json() == planned.to_json()
+
+    def test_the_documented_spec_is_one(self, tmp_path):
+        text = (ROOT / "docs" / "experiments.md").read_text()
+        (tmp_path / "spec.toml").write_text(re.search(r"```toml\n(.*?)```", text, re.DOTALL)[1])
+        planned = rw.read_experiment(tmp_path / "spec.toml")
+        assert [len(method.candidates()) for method in planned.methods] == [1, 8, 20, 1]
+        assert planned.seeds == (0, 1, 2)
 
     def test_all_kinds_of_draws(self):
         space = {

@@ -8,35 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from rankwright import results
-from rankwright.backends import Serial
-from rankwright.data import Floats
-from rankwright.evaluation import evaluate
+from rankwright.data import Floats, Queries
 from rankwright.folds import Fold
 from rankwright.rankers import Ranker
 from rankwright.results import Table, pairs_table
-from rankwright.scaling import Standard
+from rankwright.scaling import PerQuery, Standard
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trained:
-    """A ranker that was trained on a fold, and its scores of the test documents."""
+    """A ranker that was trained on a fold, its scores of the test documents, and their NDCG at 1, 2, ... by name."""
 
     ranker: Ranker
     fold: Fold
     scores: Floats
-    curve: tuple[str, ...]
+    curve: Mapping[str, float]
 
 
 def curve(trained: Trained) -> Table:
     """NDCG at 1 to 10 on the test queries."""
-    means = evaluate(trained.scores, trained.fold.test, trained.curve, Serial()).means
-    families = [name.replace(f"@{k}", "@{k}", 1) for k, name in enumerate(means, 1)]
-    return {"k": np.arange(1, len(means) + 1), "measure": np.array(families), "value": np.array([*means.values()])}
+    families = [name.replace(f"@{k}", "@{k}", 1) for k, name in enumerate(trained.curve, 1)]
+    values = np.array([*trained.curve.values()])
+    return {"k": np.arange(1, len(values) + 1), "measure": np.array(families), "value": values}
 
 
 def history(trained: Trained) -> Table | None:
@@ -58,9 +57,15 @@ def weights(trained: Trained) -> Table | None:
     if coef is None:
         return None
     train, model = trained.fold.train, trained.ranker.to_model()
-    deviation = Standard.of(train if model.scaling is None else model.scaling(train)).deviation
+    deviation = _deviation(train, model.scaling)
     names = train.features or tuple(str(i) for i in range(1, train.n_features + 1))
     return {"feature": np.array(names), "weight": np.asarray(coef), "effect": coef * deviation}
+
+
+@lru_cache(maxsize=1)
+def _deviation(train: Queries, scaling: PerQuery | None) -> Floats:
+    """The deviation of each feature; that of the last training set is remembered for the next trial."""
+    return Standard.of(train if scaling is None else scaling(train)).deviation
 
 
 def pairs(trained: Trained) -> Table:

@@ -256,7 +256,13 @@ def _number(value: Any) -> Any:
 
 def encode(table: Table) -> str:
     """A table as JSON text: a list for each column, NaN as null."""
-    return json.dumps({name: [_number(item) for item in column.tolist()] for name, column in table.items()})
+    return json.dumps({name: _plain(column) for name, column in table.items()})
+
+
+def _plain(column: np.ndarray) -> list[Any]:
+    values: list[Any] = column.tolist()
+    missing = column.dtype.kind == "f" and bool(np.isnan(column).any())
+    return [_number(value) for value in values] if missing else values
 
 
 def decode(text: str) -> dict[str, np.ndarray]:

@@ -126,11 +126,12 @@ def _test(task: Task, ranker: Ranker, fold: Fold) -> tuple[float, Tested]:
     start = time.perf_counter()
     scores = ranker.predict(fold.test)
     seconds = time.perf_counter() - start
-    values = evaluate(scores, fold.test, list(task.measures), Serial()).values
-    trained = Trained(ranker, fold, scores, task.curve)
+    found = evaluate(scores, fold.test, list(dict.fromkeys((*task.measures, *task.curve))), Serial())
+    means = found.means
+    trained = Trained(ranker, fold, scores, {name: means[name] for name in task.curve})
     made = {name: make(trained) for name, make in ARTEFACTS.items()}
     artefacts = {name: table for name, table in made.items() if table is not None}
-    return seconds, Tested(values, to_text(ranker.to_model()), artefacts)
+    return seconds, Tested(found.values[: len(task.measures)], to_text(ranker.to_model()), artefacts)
 
 
 def _memory() -> tuple[Callable[[], float], float]:

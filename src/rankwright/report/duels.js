@@ -89,7 +89,7 @@ function duelChart(block, { one, other, measure }, current) {
       customdata: current.map((row) => [block.qid[row.query], value(row.one), value(row.other)]),
       hovertemplate: "Query %{customdata[0]}<br>A %{customdata[1]}, B %{customdata[2]}<br>A − B %{y:+.4f}<extra></extra>",
       textposition: "none",
-      marker: { color: current.map(({ difference }) => (difference > 0 ? "var(--better)" : "var(--worse)")), pattern: { shape: "" } },
+      marker: { color: current.map(({ difference }) => (difference > 0 ? "var(--better)" : "var(--worse)")) },
     }],
     layout: {
       bargap: 0,

@@ -12,7 +12,7 @@ from rankwright.data import Floats, Ints
 from rankwright.errors import InputError, shown
 from rankwright.report.values import Json, check_names, plain
 
-_SCALE = 10_000  # values travel as whole numbers of 1 / 10 000
+_SCALE = 1_000_000  # values travel as whole numbers of a millionth: what differs less is a tie
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,9 +22,9 @@ function prepare(value, key = "") {
 /** The traces with their looks: `{ trace, look, method, name }`. What is no method begins in grey. */
 function seriesOf(data) {
   let others = 0;
-  const nextLook = () => ({ ...lookOf(others), colour: others++ === 0 ? "var(--muted)" : lookOf(others - 1).colour });
   return data.map(({ method, ...trace }) => {
-    const look = { ...(method === undefined ? nextLook() : lookOfMethod(method)) };
+    const look = method === undefined ? lookOf(others++) : lookOfMethod(method);
+    if (method === undefined && others === 1) look.colour = "var(--muted)";
     look.colour = ownColour(trace) ?? look.colour;
     look.dash = trace.line?.dash ?? look.dash;
     if (typeof trace.marker?.symbol === "string") look.symbol = trace.marker.symbol;

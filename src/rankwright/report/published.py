@@ -12,7 +12,6 @@ from rankwright.report.tables import Entry, TextTable
 FAR = 0.01  # a difference that asks for an explanation
 
 CAPTION = "Published figures and ours: the difference, and the standard error of ours over the test queries."
-EXPECTED = f"Differences beyond {FAR:g} that are published with a note are explained below the table."
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ def published_table(summary: Summary) -> TextTable:
             ]
         )
     header = ["method", "measure", "published", "ours", "difference", "standard error", "source"]
-    return TextTable(header, rows, f"{summary.results.name}. {CAPTION}")
+    return TextTable(header, rows, CAPTION)
 
 
 def notes(summary: Summary) -> list[str]:

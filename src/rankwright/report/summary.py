@@ -144,14 +144,9 @@ class Summary:
 
     @cached_property
     def spreads(self) -> tuple[Spread, ...]:
-        """How sure the mean of the deciding measure is, for each method.
-
-        A mean of fold means is a weighted mean over queries. Its error is that of the plain mean of
-        mean + n w (value - mean), where the weights w sum to 1; with folds of one size these are the values.
-        """
-        shares = self._query_weights()
-        rows = zip(self.results.means(), self.values[self.results.measure], strict=True)
-        return tuple(_spread(float(mean), row, shares) for mean, row in rows)
+        """How sure the mean of the deciding measure is, for each method."""
+        rows = zip(self.results.parts(), self.results.errors(), strict=True)
+        return tuple(_spread(parts[~np.isnan(parts)], float(error)) for parts, error in rows)
 
     @cached_property
     def comparisons(self) -> dict[str, list[Comparison]]:
@@ -177,19 +172,6 @@ class Summary:
         rows = zip(self.methods, self.values[measure], strict=True)
         return {name: row for name, row in rows if not np.isnan(row).all()}
 
-    def _query_weights(self) -> Floats:
-        """What each query weighs in a mean of fold means."""
-        queries = self.table("queries")
-        fold, weight = queries["fold"], np.asarray(queries["weight"], dtype=np.float64)
-        counted = ~np.isnan(self.values[self.results.measure]).all(axis=0)
-        weight = np.where(counted, weight, 0.0)
-        shares = np.zeros(len(weight))
-        for number in self.results.folds:
-            inside = fold == number
-            total = weight[inside].sum() * len(self.results.folds)
-            np.divide(weight, total, out=shares, where=inside & (total > 0))
-        return shares
-
 
 def mark(comparison: Comparison) -> str:
     """A sign where the second method is significantly better or worse than the first."""
@@ -209,11 +191,7 @@ def _ranks(means: Floats) -> Floats:
     return np.asarray(rankdata(-means, nan_policy="omit"), dtype=np.float64)
 
 
-def _spread(mean: float, values: Floats, shares: Floats) -> Spread:
-    counted = ~np.isnan(values)
-    if np.isnan(mean) or counted.sum() < 2:
+def _spread(parts: Floats, error: float) -> Spread:
+    if np.isnan(error):
         return Spread(np.nan, np.nan, np.nan)
-    n = int(counted.sum())
-    parts = mean + n * shares[counted] * (values[counted] - mean)
-    low, high = bootstrap_interval(parts, n=_DRAWS)
-    return Spread(float(parts.std(ddof=1) / np.sqrt(n)), low, high)
+    return Spread(error, *bootstrap_interval(parts, n=_DRAWS))
