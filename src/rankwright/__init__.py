@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rankwright.evaluation import evaluate as evaluate
     from rankwright.experiments import Experiment as Experiment
     from rankwright.experiments import Method as Method
+    from rankwright.experiments import Published as Published
     from rankwright.experiments import Search as Search
     from rankwright.experiments import read_experiment as read_experiment
     from rankwright.experiments import read_model as read_model
@@ -73,6 +74,7 @@ _HOME = {
     "experiments": (
         "Experiment",
         "Method",
+        "Published",
         "Search",
         "read_experiment",
         "read_model",

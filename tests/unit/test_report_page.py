@@ -129,8 +129,8 @@ def test_choice_needs_different_options(options, message):
 def test_duel_values_travel_as_whole_numbers():
     documents = Documents(["d", "e", "f"], np.array([2.0, 0.0, 0.5]), np.array([[1, 2, 3], [0, 0, 0]]))
     json_ = duel(np.array([[[0.12344, np.nan], [1.0, 0.00006]]]), documents=documents).to_json()
-    assert json_["values"] == [[[1234, None], [10000, 1]]]
-    assert json_["scale"] == 10000
+    assert json_["values"] == [[[123440, None], [1_000_000, 60]]]
+    assert json_["scale"] == 1_000_000
     assert json_["documents"][0] == {"ids": ["d", "e", "f"], "grades": [2, 0, 0.5], "ranks": [[1, 2, 3], [0, 0, 0]]}
     assert duel(np.zeros((1, 2, 2))).to_json()["documents"] == [None, None]
 

@@ -12,9 +12,9 @@ from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
 from rankwright.results import Table
 
-DOCUMENT_BYTES = 2_000_000  # of JSON, about, for documents
-VALUE_BYTES = 2_000_000  # and for values
-_BYTES_A_VALUE = 5
+DOCUMENT_BYTES = 1_300_000  # of JSON, about, for documents
+VALUE_BYTES = 1_300_000  # and for values
+_BYTES_A_VALUE = 7
 
 
 def _content(summary: Summary) -> Content | None:

@@ -1,0 +1,74 @@
+"""The report of a real experiment in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+
+import rankwright as rw
+
+TITLES = [
+    "Results", "Published figures", "Significance", "Curves", "Learning curves", "Pairs of grades", "Query groups",
+    "Wins and losses", "Feature weights", "Selection", "Time and memory",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    queries = rw.make_queries(40, n_docs=12, n_features=8, noise=1.5, random_state=4)
+    methods = [
+        rw.Method("regression", grid={"alpha": [0.1, 10.0]}),
+        rw.Method("adarank", "Boosted <b>", params={"n_rounds": 20}),
+        rw.Method("singlefeature"),
+    ]
+    published = [rw.Published("Regression", "ndcg@10", 0.5, "somewhere")]
+    experiment = rw.Experiment(queries, methods, name="A real one", published=published)
+    results = rw.run_experiment(experiment, folder, rw.Serial())
+    return rw.write_report(results, folder), results
+
+
+def test_every_section_is_there(browser_page, report):
+    page = browser_page(report[0])
+    assert page.locator("main h2").all_inner_texts() == TITLES
+    assert page.locator("h1").inner_text() == "A real one"
+
+
+def test_the_figures_are_those_of_the_results(browser_page, report):
+    page = browser_page(report[0])
+    _, results = report
+    row = page.locator("table").first.locator("tr", has_text="Regression")
+    assert f"{results.means()[0]:.4f}" in row.inner_text()
+
+
+def test_a_query_of_a_duel_opens_with_its_documents(browser_page, report):
+    page = browser_page(report[0])
+    _, results = report
+    queries = page.get_by_role("heading", name="Wins and losses").locator("xpath=ancestor::section")
+    first = queries.locator("tbody tr").first.locator("button")
+    qid = first.inner_text()
+    first.click()
+    dialog = page.get_by_role("dialog")
+    assert qid in dialog.inner_text()
+    table = results.tables["documents"]
+    number = results.tables["queries"]["qid"].tolist().index(qid)
+    ids = table["docid"][table["query"] == number].tolist()
+    assert dialog.locator("tbody tr").count() == len(ids)
+    for name in ids:
+        assert name in dialog.inner_text()
+    page.keyboard.press("Escape")
+    assert page.get_by_role("dialog").count() == 0
+
+
+def test_hiding_a_method_hides_it_everywhere(browser_page, report):
+    page = browser_page(report[0])
+    table = page.locator("table").first
+    assert table.locator("tbody tr:visible").count() == 3
+    page.locator("#methods .chip", has_text="Boosted <b>").click()
+    assert table.locator("tbody tr:visible").count() == 2
+    assert "Boosted" not in table.inner_text()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_sticks_out(browser_page, report, width):
+    page = browser_page(report[0], width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
