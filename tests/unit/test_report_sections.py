@@ -13,6 +13,7 @@ import pytest
 from tests.results import handmade, simulated
 
 from rankwright.report.blocks import Block, Chart, Choice, Duel, Grid, Section, Text
+from rankwright.report.published import published_figures, published_table
 from rankwright.report.sections import SECTIONS, duels
 from rankwright.report.sections.costs import COSTS
 from rankwright.report.sections.curves import CURVES
@@ -20,6 +21,7 @@ from rankwright.report.sections.duels import DUELS, first_scores, most_different
 from rankwright.report.sections.grades import GRADES
 from rankwright.report.sections.groups import GROUPS, Groups, group, group_means
 from rankwright.report.sections.learning import LEARNING, MOST_POINTS, mean_line, thinned
+from rankwright.report.sections.published import PUBLISHED
 from rankwright.report.sections.results import RESULTS
 from rankwright.report.sections.selection import MOST_FAILURES, SELECTION
 from rankwright.report.sections.significance import SIGNIFICANCE
@@ -279,6 +281,45 @@ def test_learning_curves_offer_folds_and_leave_out_what_learns_in_one_round():
     assert lines(loss["fold 2"])["a"] == ([1, 2], [3.0, 4.0])
 
 
+def test_learning_curves_say_what_each_method_was_judged_by():
+    names = "method fold seed round train measure"
+    same = [(m, fold, 0, k, 0.1 * k, "ndcg@5") for m in (0, 1) for fold in (1, 2) for k in (1, 2)]
+    [by_fold] = LEARNING.build(with_tables(history=table(names, *same))).blocks
+    chart = dict(by_fold.options)["mean over folds"]
+    assert chart.caption.startswith("ndcg@5 on training queries by round")
+    assert chart.layout["yaxis"]["title"]["text"] == "ndcg@5"
+    own = [(m, fold, 0, k, 0.1 * k, ("map", "ndcg@5")[m]) for m in (0, 1) for fold in (1, 2) for k in (1, 2)]
+    [by_fold] = LEARNING.build(with_tables(history=table(names, *own))).blocks
+    chart = dict(by_fold.options)["fold 1"]
+    assert chart.layout["yaxis"]["title"]["text"] == "own measure"
+    assert chart.caption.endswith("Each method by what it trains on (a: map, b: ndcg@5).")
+
+
+# Published figures
+
+
+def test_published_figures_beside_ours():
+    rows = [
+        ("a", "map", 0.5, 0.4, "P, table 1", "because"),  # ours: ((0.5 + 0.7) / 2 + 0.2) / 2 = 0.4
+        ("b", "map", 0.555, np.nan, "P", "not shown"),  # ours: ((0.4 + 0.6) / 2 + 0.6) / 2 = 0.55
+        ("c", "map", 0.3, np.nan, "Q", ""),
+        ("a", "ndcg@7", 0.3, np.nan, "Q", ""),
+    ]
+    summary = with_tables(published=table("method measure value lowest source note", *rows))
+    figures = published_figures(summary)
+    assert [figure.ours for figure in figures] == pytest.approx([0.4, 0.55, np.nan, np.nan], nan_ok=True)
+    assert [figure.far for figure in figures] == [True, False, False, False]
+    assert [figure.reached for figure in figures] == [True, True, True, True]
+    assert not dataclasses.replace(figures[0], lowest=0.41).reached
+    [grid] = blocks_of(PUBLISHED.build(summary), Grid)
+    assert cells(grid, "difference")[:2] == pytest.approx([-0.1, -0.005])
+    assert cells(grid, "ours")[2:] == [None, None]
+    [note] = blocks_of(PUBLISHED.build(summary), Text)
+    assert note.text == "a, map (-0.1000): because"
+    assert [entry.text for entry in published_table(summary).rows[0]][2:5] == ["0.5000", "0.4000", "-0.1000"]
+    assert [entry.text for entry in published_table(summary).rows[2]][2:6] == ["0.3000", "", "", ""]
+
+
 # Pairs of grades
 
 
@@ -394,7 +435,7 @@ def test_documents_stay_within_their_budget(full, monkeypatch):
 
 
 def test_many_queries_leave_room_for_fewer_measures(full, monkeypatch):
-    monkeypatch.setattr(duels, "VALUE_BYTES", 5 * 4 * 60 * 3)
+    monkeypatch.setattr(duels, "VALUE_BYTES", 7 * 4 * 60 * 3)
     assert duel_of(full).measures == ("ndcg@10", "ndcg@1", "ndcg@3")
 
 
@@ -486,7 +527,7 @@ def test_costs_are_of_all_trials_and_of_the_chosen():
     rows = [trial(candidate=0, seconds=1.0, chosen=False), trial(candidate=1, seconds=3.0), trial(fold=2, seconds=5.0)]
     section = COSTS.build(with_tables(trials=table(TRIALS, *rows)))
     [grid] = blocks_of(section, Grid)
-    assert list(grid.rows[0].cells) == ["a", 3, 3.0, 4.0, 9.0, pytest.approx(0.3), 3.0, 2.0]
+    assert list(grid.rows[0].cells) == ["a", 3, 3.0, 4.0, 9.0, pytest.approx(300.0), 3.0, 2.0]
     [chart] = blocks_of(section, Chart)
     bars = chart.data[0]["error_x"]
     assert (chart.data[0]["x"], bars["array"], bars["arrayminus"]) == ([3.0], [2.0], [2.0])

@@ -39,7 +39,7 @@ def curve(trained: Trained) -> Table:
 
 
 def history(trained: Trained) -> Table | None:
-    """What training recorded, a row per round."""
+    """What training recorded, a row per round, and the measure that train and valid are values of."""
     records = trained.ranker.history_
     if not records:
         return None
@@ -48,6 +48,7 @@ def history(trained: Trained) -> Table | None:
         found = [record.get(key) for record in records]
         if all(value is None or isinstance(value, (int, float, np.number)) for value in found):
             columns[key] = [np.nan if value is None else float(value) for value in found]
+    columns["measure"] = [str(trained.ranker.measure_)] * len(records)
     return {key: np.array(values) for key, values in columns.items()}
 
 

@@ -43,7 +43,7 @@ def _grid(methods: dict[str, Table]) -> Grid:
         Column("fit, s", 2, title="mean seconds to fit"),
         Column("chosen fit, s", 2, title="mean seconds to fit the candidates that were chosen"),
         Column("all fits, s", 1, title="seconds to fit all candidates on all folds and seeds"),
-        Column("predict, s", 3, title="mean seconds to score the test queries of a fold"),
+        Column("predict, ms", 1, title="mean milliseconds to score the test queries of a fold"),
         Column("peak memory, MB", 0, title="the largest peak of the process in a trial"),
         Column("growth, MB", 0, title="the largest growth of the process in a trial, from its start to its peak"),
     ]
@@ -58,7 +58,7 @@ def _figures(table: Table) -> list[float]:
         _mean(table["seconds"]),
         _mean(table["seconds"][table["chosen"]]),
         float(np.nansum(table["seconds"])),
-        _mean(table["predict_seconds"]),
+        1e3 * _mean(table["predict_seconds"]),
         _largest(peak) / _MEGABYTE,
         _largest(peak - table["memory_start"]) / _MEGABYTE,
     ]

@@ -16,7 +16,7 @@ from rankwright.results import Table
 
 MOST_POINTS = 150  # of a line
 _JUDGED = ("train", "valid")  # shown side by side; anything else that was recorded has a chart of its own
-_KEYS = ("method", "fold", "seed", "round")
+_KEYS = ("method", "fold", "seed", "round", "measure")
 _MEAN = "mean over folds"
 _TITLES = {
     ("train", "valid"): "{} on training (left) and validation queries (right)",
@@ -76,13 +76,24 @@ def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, .
     data = [
         {"type": "scatter", "mode": "lines", "x": x, "y": y, "method": method, **_axes(i)} for method, i, x, y in lines
     ]
-    value = summary.decisive if columns[0] in _JUDGED else columns[0]
     shown = dict.fromkeys(method for method, *_ in lines)
+    value, whose_measure = (
+        _judge(summary, {m: methods[m] for m in shown}) if columns[0] in _JUDGED else (columns[0], "")
+    )
     whose = f"{next(iter(shown))}: " if len(shown) == 1 else ""  # a single line has no legend
-    caption = f"{whose}{_TITLES.get(columns, value).format(value)} by round, {where}."
+    caption = f"{whose}{_TITLES.get(columns, value).format(value)} by round, {where}.{whose_measure}"
     if where == _MEAN:
         caption += " A run that stopped early keeps its last value."
     return Chart(data, _layout(columns, value), caption, height=400)
+
+
+def _judge(summary: Summary, methods: Mapping[str, Table]) -> tuple[str, str]:
+    """What the rounds of these methods were judged by, and a sentence that says it where they differ."""
+    names = {m: str(table["measure"][0]) if "measure" in table else summary.decisive for m, table in methods.items()}
+    heads = {m: summary.labels.get(name, name) for m, name in names.items()}
+    if len(set(names.values())) <= 1:
+        return next(iter(heads.values()), summary.decisive), ""
+    return "own measure", f" Each method by what it trains on ({', '.join(f'{m}: {h}' for m, h in heads.items())})."
 
 
 def _axes(number: int) -> dict[str, str]:
