@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from rankwright import progress
 from rankwright.data import Queries
 from rankwright.errors import InputError
@@ -70,12 +72,16 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
 
 
 def _plans(experiment: Experiment) -> Iterator[Plan]:
-    """Every trial, fold by fold, so that a worker seldom has to read another one."""
+    """Every trial, fold by fold, so that a worker seldom has to read another one.
+
+    Candidates come shuffled: of a sorted grid nearly every one is the best so far, and is tested, until the best.
+    """
     for fold in range(1, _source(experiment).n_folds + 1):
         for number, method in enumerate(experiment.methods):
             for seed in method.seeds(experiment.seeds):
-                for candidate, params in enumerate(method.candidates()):
-                    yield Plan(Key(method.name, fold, seed, candidate), number, params)
+                candidates = method.candidates()
+                for candidate in np.random.default_rng(0).permutation(len(candidates)).tolist():
+                    yield Plan(Key(method.name, fold, seed, candidate), number, candidates[candidate])
 
 
 def _tasks(experiment: Experiment, waiting: Sequence[Plan], store: Store) -> Iterator[Task]:
