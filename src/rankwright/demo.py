@@ -11,7 +11,7 @@ from rankwright.files import write_atomic
 from rankwright.letor import write_letor
 from rankwright.models import save
 from rankwright.report import results_text, write_report
-from rankwright.report.notation import interval, p_value, signed
+from rankwright.report.notation import interval, p_equals, signed
 from rankwright.results import Results
 from rankwright.significance import Comparison, compare
 from rankwright.synthetic import make_queries
@@ -70,12 +70,12 @@ def run_demo(folder: Path) -> str:
 
 def _against(results: Results, baseline: str) -> str:
     """Every method against the baseline, in words."""
-    values = dict(zip(results.methods, results.values(), strict=True))
+    values = dict(zip(results.methods, results.weighed(), strict=True))
     return "\n".join(_sentence(found) for found in compare(values, baseline=baseline))
 
 
 def _sentence(found: Comparison) -> str:
     return (
         f"{found.second} against {found.first}: {signed(found.difference)} {interval(found.low, found.high)}, "
-        f"better on {found.wins} queries and worse on {found.losses}, p = {p_value(found.adjusted.randomisation)}"
-    ).replace("p = <", "p < ")
+        f"better on {found.wins} queries and worse on {found.losses}, {p_equals(found.adjusted.randomisation)}"
+    )

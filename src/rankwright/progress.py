@@ -45,6 +45,16 @@ def labelled(label: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def silent() -> Iterator[None]:
+    """Report nothing from inside the block."""
+    token = _listener.set(None)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
 def track(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """Yield the items and report each one done; leaving early reports the work as finished.
 

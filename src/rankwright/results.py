@@ -78,21 +78,32 @@ class Results:
         """The mean of the fold means of every method, which is how LETOR's figures are published."""
         return np.asarray(self.fold_means(measure).mean(axis=1))
 
-    def parts(self, measure: str | None = None) -> Floats:
-        """What each query brings to the mean of the fold means: the plain mean of these is that mean.
+    def weighed(self, measure: str | None = None) -> Floats:
+        """The values, each times n w: n queries count, and w is what one weighs in the mean of the fold means.
 
-        A mean of fold means is a weighted mean over the n queries that count, of weights w that sum to 1. Its error
-        is that of the plain mean of mean + n w (value - mean); with folds of one size these are the values.
+        The plain mean of these is the mean of the fold means, so that tests of their differences are about the
+        figures that are reported. With folds of one size and no query weights they are the values themselves.
         """
-        values, means = self.values(measure), self.means(measure)[:, None]
-        counted = ~np.isnan(values)
+        return self._weights(measure) * self.values(measure)
+
+    def parts(self, measure: str | None = None) -> Floats:
+        """What each query brings to the mean of the fold means: mean + n w (value - mean).
+
+        Their plain mean is that mean, and the error of the one is the error of the other.
+        """
+        means = self.means(measure)[:, None]
+        return np.asarray(means + self._weights(measure) * (self.values(measure) - means))
+
+    def _weights(self, measure: str | None) -> Floats:
+        """For each method and query n w; NaN where there is no value."""
+        counted = ~np.isnan(self.values(measure))
         weight = np.where(counted, self.tables["queries"]["weight"], 0.0)
         share = np.zeros(weight.shape)
         for number in self.folds:
             inside = self.tables["queries"]["fold"] == number
             total = weight[:, inside].sum(axis=1, keepdims=True) * len(self.folds)
             np.divide(weight, total, out=share, where=inside & (total > 0))
-        return np.asarray(means + counted.sum(axis=1, keepdims=True) * share * (values - means))
+        return np.where(counted, counted.sum(axis=1, keepdims=True) * share, np.nan)
 
     def errors(self, measure: str | None = None) -> Floats:
         """The standard error of each of the means over the queries; NaN where there are fewer than two."""

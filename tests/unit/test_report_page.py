@@ -69,9 +69,9 @@ def html():
     return render(small_page())
 
 
-def duel(values, n_queries=2, documents=None):
+def duel(values, n_queries=2, documents=None, **more):
     queries = [DuelQuery(str(k), "1", 3, documents) for k in range(n_queries)]
-    return Duel(("a", "b"), ("map",), queries, values, "Duel")
+    return Duel(("a", "b"), ("map",), queries, values, "Duel", **more)
 
 
 # Blocks
@@ -142,6 +142,27 @@ def test_duel_refuses_shapes_that_do_not_fit():
         duel(np.zeros((1, 2, 2)), documents=Documents(["d"], np.zeros(1), np.zeros((1, 1), dtype=int)))
     with pytest.raises(InputError, match="for 2 documents"):
         Documents(["d", "e"], np.zeros(2), np.zeros((1, 3), dtype=int))
+
+
+def test_duel_starts_with_a_pair():
+    values = np.zeros((1, 2, 2))
+    assert duel(values).to_json()["start"] == [0, 1]
+    assert duel(values, start=("b", "a")).to_json()["start"] == [1, 0]
+    alone = Duel(("a",), ("map",), [DuelQuery("1", "1", 3)], np.zeros((1, 1, 1)), "Duel")
+    assert alone.to_json()["start"] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (("a", "c"), "starts with 'c', which is none of its methods"),
+        (("a", "a"), "expected two different methods"),
+        (("a",), "expected two different methods"),
+    ],
+)
+def test_duel_refuses_a_start_that_is_no_pair(start, message):
+    with pytest.raises(InputError, match=message):
+        duel(np.zeros((1, 2, 2)), start=start)
 
 
 def test_page_refuses_a_method_it_does_not_know():

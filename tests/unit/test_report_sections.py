@@ -292,7 +292,8 @@ def test_learning_curves_say_what_each_method_was_judged_by():
     [by_fold] = LEARNING.build(with_tables(history=table(names, *own))).blocks
     chart = dict(by_fold.options)["fold 1"]
     assert chart.layout["yaxis"]["title"]["text"] == "own measure"
-    assert chart.caption.endswith("Each method by what it trains on (a: map, b: ndcg@5).")
+    assert chart.caption.startswith("Each method's own measure on training queries by round")
+    assert "(a: map, b: ndcg@5)" in chart.caption
 
 
 # Published figures
@@ -432,6 +433,45 @@ def test_documents_stay_within_their_budget(full, monkeypatch):
     left = [row for row in range(60) if row not in kept]
     assert spread[kept].min() >= spread[left].max()
     assert f"the {len(kept)} queries (of 60)" in duel.without_documents
+
+
+def test_a_duel_starts_with_the_best_two():
+    values = {"map": {"a": [0.5, 0.7], "b": [0.1, 0.1], "c": [0.6, 0.7]}}
+    assert duel_of(Summary(handmade(values, [1, 1]))).start == ("a", "c")
+
+
+def test_the_verdict_says_what_can_be_told():
+    rng = np.random.default_rng(0)
+    base = rng.random(40)
+    values = {"map": {"low": list(base - 0.5), "high": list(base), "alike": list(base + 0.01 * rng.normal(size=40))}}
+    summary = Summary(handmade(values, [1] * 40))
+    best, other = sorted(("high", "alike"), key=lambda name: -np.mean(values["map"][name]))
+    lead = RESULTS.build(summary).lead
+    assert lead.startswith(
+        f"{best} has the highest map, {np.mean(values['map'][best]):.4f}. It cannot be told from {other};"
+    )
+    assert "A figure is the mean over the queries." in lead
+    assert "validation" not in lead  # no trials: score files were compared
+
+
+def test_results_fold_by_fold_and_against_the_best():
+    [choice] = [block for block in RESULTS.build(with_tables()).blocks if isinstance(block, Choice)]
+    shown = dict(choice.options)
+    assert list(shown) == ["means", "differences from the best", "folds", "ranks"]
+    assert cells(shown["folds"], "fold 1") == pytest.approx([0.6, 0.5])
+    assert cells(shown["folds"], "fold 2") == pytest.approx([0.2, 0.6])
+    assert cells(shown["differences from the best"], "map") == pytest.approx([0.4 - 0.55, 0.0])
+
+
+def test_missing_seeds_are_told():
+    results = simulated(2, 20, n_folds=2, n_seeds=2)
+    values, fold = results.tables["values"], results.tables["queries"]["fold"]
+    lost = (values["method"] == 1) & (values["seed"] == 1) & (fold[values["query"]] == 2)
+    fewer = {name: column[~lost] for name, column in values.items()}
+    thinned_out = dataclasses.replace(results, tables={**results.tables, "values": fewer})
+    [warning] = blocks_of(RESULTS.build(Summary(thinned_out)), Text)
+    assert warning.text == f"Some folds lack seeds of {results.methods[1]}: their means are over fewer runs."
+    assert blocks_of(RESULTS.build(Summary(results)), Text) == []
 
 
 def test_many_queries_leave_room_for_fewer_measures(full, monkeypatch):

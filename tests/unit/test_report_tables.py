@@ -65,9 +65,9 @@ def test_significantly_below_the_best_is_a_randomisation_test_with_holm(three):
     assert best.against is None
     assert not other.below
     assert low.below
-    # LOW is not above the best on any query, and equal on one: 2 of the 2^7 sign flips are as extreme; Holm doubles it.
+    # LOW is not above the best on any query, and equal on one: 2 of the 2^7 sign flips are as extreme; Holm takes 3 times.
     zeros = sum(a == b for a, b in zip(LOW, MIXED if best is mixed else HIGH))
-    assert low.against.adjusted.randomisation == pytest.approx(2 * 2 / 2 ** (8 - zeros))
+    assert low.against.adjusted.randomisation == pytest.approx(3 * 2 / 2 ** (8 - zeros))  # of three pairs
 
 
 def test_the_spread_of_folds_of_one_size_is_that_of_the_queries(three):
@@ -198,8 +198,8 @@ def test_markdown_has_one_cell_for_each_cell():
     lines = markdown(HOSTILE).splitlines()
     assert lines[0] == r"A caption\_1."
     assert lines[2:5] == [r"| name | a\|b\_c |", "| :--- | ---: |", r"| x\|y\* | **0.2500** |"]
-    assert lines[5] == '| 50% of $1 & "more" | -1.5000▼ |'
-    assert lines[6] == r"| two lines, {\\}~^#\< | " + f"{MISSING} |"
+    assert lines[5] == r'| 50% of \$1 \& "more" | -1.5000▼ |'
+    assert lines[6] == r"| two lines, {\\}\~^#\< | " + f"{MISSING} |"
     assert lines[8] == "▼ worse."
 
 
@@ -246,4 +246,66 @@ def test_text_keeps_digits_above_each_other():
         "A        0.5000*",
         "longer  10.2500▼",
         "B        0.1000",
+        "",
+        "* the best of its column.",
     ]
+
+
+@pytest.mark.parametrize("name", ["[x] one", "*star"])
+def test_latex_names_are_not_taken_for_arguments(name):
+    table = TextTable(["method", "map"], [[Entry(name, name), Entry(0.5, "0.5")]], "")
+    assert f"{{}}{name} & 0.5 " + r"\\" in latex(table).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("words", "escaped"), [("# a", r"\# a"), ("- a", r"\- a"), ("1. a", r"1\. a"), ("a # b - 1.", "a # b - 1.")]
+)
+def test_markdown_captions_are_no_headings_or_lists(words, escaped):
+    assert markdown(TextTable(["a"], [], words)).splitlines()[0] == escaped
+
+
+def test_csv_has_no_formulas():
+    table = TextTable(["method", "map"], [[Entry("=1+1", "=1+1"), Entry(-0.5, "-0.5")]], "")
+    assert csv(table).splitlines()[1] == "'=1+1,-0.5"
+
+
+def test_what_is_tested_is_what_is_reported():
+    """Folds of two and of six queries: the difference of the means of fold means, not that of the means over queries."""
+    a, b = [0.9, 0.8, 0.2, 0.1, 0.2, 0.1, 0.2, 0.1], [0.1, 0.2, 0.45, 0.45, 0.45, 0.45, 0.45, 0.45]
+    summary = Summary(handmade({"map": {"a": a, "b": b}}, folds=[1, 1, 2, 2, 2, 2, 2, 2]))
+    means = summary.results.means()
+    assert means[0] > means[1]
+    assert np.mean(a) < np.mean(b)
+    [found] = summary.comparisons["map"]
+    assert found.difference == pytest.approx(means[1] - means[0])
+    assert (found.wins, found.losses) == (6, 2)
+    assert summary.figures["map"][0].best
+    assert summary.figures["map"][1].against.difference == pytest.approx(means[1] - means[0])
+
+
+def test_an_interval_stays_within_the_values():
+    weight = [1.0, 1.0, 1.0, 40.0]
+    results = handmade({"map": {"a": [0.2, 0.3, 0.9, 1.0], "b": [0.1, 0.1, 0.1, 0.3]}}, [1, 1, 2, 2], weight=weight)
+    for spread in Summary(results).spreads:
+        assert 0.1 <= spread.low <= spread.high <= 1.0
+
+
+def test_too_few_queries_to_test():
+    summary = Summary(handmade({"map": {"a": [0.5], "b": [0.4]}}, folds=[1]))
+    assert summary.below_note == "There are too few queries to test differences."
+
+
+def test_methods_that_are_all_alike_have_no_best():
+    summary = Summary(handmade({"map": {"a": [0.5, 0.1], "b": [0.1, 0.5]}}, folds=[1, 1]))
+    assert not any(figure.best for figure in summary.figures["map"])
+
+
+def test_a_method_without_all_folds_is_not_compared():
+    values = {"map": {"a": [0.5, 0.1], "b": [0.1, 0.5], "c": [0.2, NONE]}}
+    assert [found.second for found in Summary(handmade(values, folds=[1, 2])).comparisons["map"]] == ["b"]
+
+
+def test_names_of_measures_are_short_where_they_can_be():
+    names = ("map(dialect=letor4)", "ndcg@10(dialect=letor4)", "ndcg@10")
+    summary = Summary(handmade({name: {"a": [0.5], "b": [0.4]} for name in names}, folds=[1]))
+    assert list(summary.labels.values()) == ["map", "ndcg@10(dialect=letor4)", "ndcg@10"]

@@ -420,3 +420,21 @@ def test_the_page_runs():
     tried = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert tried.attempted > 0
     assert tried.failed == 0
+
+
+def test_turned_is_the_comparison_the_other_way():
+    rng = np.random.default_rng(3)
+    a, b = rng.random(9), rng.random(9)
+    [found], [other] = compare({"a": a, "b": b}), compare({"b": b, "a": a})
+    turned = found.turned()
+    for field in ("first", "second", "n", "wins", "ties", "losses", "p", "adjusted"):
+        assert getattr(turned, field) == getattr(other, field)
+    for field in ("difference", "effect", "rank_biserial"):
+        assert getattr(turned, field) == pytest.approx(getattr(other, field))
+    assert turned.turned() == found
+
+
+def test_many_comparisons_leave_room_for_small_p():
+    rng = np.random.default_rng(0)
+    values = {f"m{i}": rng.random(40) + 3 * i for i in range(33)}
+    assert max(found.adjusted.randomisation for found in compare(values)) < 0.05

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from rankwright.measures import check_counted, parse
 from rankwright.models import to_text
 from rankwright.rankers import Ranker
 from rankwright.results import Table, documents_table, queries_table
+from rankwright.synthetic import make_queries
 
 NAN = float("nan")
 
@@ -110,6 +112,7 @@ def run_trial(task: Task) -> Finished:
         decisive = parse(task.measure).settled(max(float(part.y.max()) for part in fold))
         check_counted(decisive, fold.valid, "validation")
         ranker = task.method.build(task.params, task.key.seed, task.measure)
+        _warm_up(task.method.ranker_class, str(ranker.measure))
         peak, memory = _memory()
         start = time.perf_counter()
         ranker.fit(fold.train, valid=fold.valid)
@@ -120,6 +123,14 @@ def run_trial(task: Task) -> Finished:
         predict_seconds, tested = _test(task, ranker, fold) if better else (NAN, None)
         described = Described(queries_table(fold.test), documents_table(fold.test)) if task.describe else None
     return Finished(digest, value, seconds, predict_seconds, memory, memory_peak, tested, described)
+
+
+@lru_cache
+def _warm_up(ranker: type[Ranker], measure: str) -> None:
+    """Train on next to nothing, so that the time of a first trial is not that of loading kernels."""
+    with suppress(Exception), progress.silent():
+        few = make_queries(6, n_docs=6, n_features=3, random_state=0)
+        ranker(measure=measure, backend=Serial()).fit(few, valid=few)
 
 
 def _test(task: Task, ranker: Ranker, fold: Fold) -> tuple[float, Tested]:

@@ -12,7 +12,7 @@ from rankwright.data import Floats, Ints
 from rankwright.errors import InputError, shown
 from rankwright.report.values import Json, check_names, plain
 
-_SCALE = 1_000_000  # values travel as whole numbers of a millionth: what differs less is a tie
+_SCALE = 1_000_000  # values travel as whole numbers of a millionth: what differs by less is a tie
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,11 +64,13 @@ class Duel:
         Higher is better in all of them.
     queries : sequence of DuelQuery
     values : array of shape (n_measures, n_methods, n_queries)
-        NaN where there is none. The page has four digits behind the point, and calls equal what is equal in these.
+        NaN where there is none. Values travel in millionths: what differs by less is a tie. The page shows four digits.
     caption : str
         What the reader sees.
     without_documents : str
         Shown for a query without documents: why.
+    start : (str, str), optional
+        The two methods that the reader sees first; the first two where there is none.
     """
 
     methods: tuple[str, ...]
@@ -77,6 +79,7 @@ class Duel:
     values: Floats
     caption: str
     without_documents: str = "The documents of this query are not on this page."
+    start: tuple[str, str] | None = None
     kind: ClassVar[str] = "duel"
 
     def __post_init__(self) -> None:
@@ -87,6 +90,8 @@ class Duel:
             raise InputError(
                 f"values of shape {np.shape(self.values)}; expected (measures, methods, queries) = {expected}"
             )
+        if self.start is not None:
+            _check_start(self.start, self.methods)
         for query in self.queries:
             if query.documents is not None and len(query.documents.ranks) != len(self.methods):
                 raise InputError(
@@ -115,4 +120,19 @@ class Duel:
             "documents": documents,
             "caption": self.caption,
             "without_documents": self.without_documents,
+            "start": self._start(),
         }
+
+    def _start(self) -> list[int]:
+        """Where the first pair stands among the methods; a method alone meets itself."""
+        if self.start is None:
+            return [0, min(1, len(self.methods) - 1)]
+        return [self.methods.index(name) for name in self.start]
+
+
+def _check_start(start: tuple[str, str], methods: tuple[str, ...]) -> None:
+    if len(start) != 2 or start[0] == start[1]:
+        raise InputError(f"a duel that starts with {shown(start)}; expected two different methods")
+    for name in start:
+        if name not in methods:
+            raise InputError(f"a duel that starts with {shown(name)}, which is none of its methods")

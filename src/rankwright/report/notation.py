@@ -44,12 +44,21 @@ def interval(low: float, high: float, digits: int = DIGITS) -> str:
 
 
 def p_value(p: float) -> str:
-    """A p-value: three digits, or that it is smaller.
+    """A p-value: three digits, more near 0.05, or that it is smaller.
 
-    >>> p_value(0.0214), p_value(0.00002), p_value(0.9999), p_value(float("nan"))
-    ('0.021', '<0.001', '1.000', '–')
+    >>> p_value(0.0214), p_value(0.0497), p_value(0.00002), p_value(0.9999), p_value(float("nan"))
+    ('0.021', '0.0497', '<0.001', '1.000', '–')
     """
-    return "<0.001" if p < 0.001 else number(p, 3)
+    return "<0.001" if p < 0.001 else number(p, 4 if 0.0495 <= p < 0.0505 else 3)
+
+
+def p_equals(p: float) -> str:
+    """A p-value in a sentence.
+
+    >>> p_equals(0.0214), p_equals(0.00002)
+    ('p = 0.021', 'p < 0.001')
+    """
+    return f"p {p_value(p).replace('<', '< ')}" if p < 0.001 else f"p = {p_value(p)}"
 
 
 def count(value: int, noun: str) -> str:

@@ -14,13 +14,14 @@ from rankwright.significance import Comparison, PValues, bootstrap_interval, com
 LEVEL = 0.05  # a difference is called significant below this p
 ABOVE, BELOW = "▲", "▼"
 TESTS = ("p randomisation", "p t", "p Wilcoxon")  # the one that decides first
-_BELOW_TEST = f"significantly below the best (randomisation test, Holm over the methods, p < {LEVEL:g})"
+_BELOW_TEST = f"significantly below the best (randomisation test, Holm over all pairs of methods, p < {LEVEL:g})"
 COMPARISON_NOTE = (
     f"{ABOVE} the second method is significantly better than the first, {BELOW} worse: p < {LEVEL:g} in the "
-    "randomisation test. All p are after Holm's correction. Effect: Cohen's d of the paired differences."
+    "randomisation test. All p are after Holm's correction over the pairs of this table; the intervals are for each "
+    "pair alone. Effect: Cohen's d of the paired differences."
 )
 _DRAWS = 2_000  # of a bootstrap whose ends are drawn, not tested
-MOST_COMPARED = 6  # measures whose every pair of methods is compared; the others are only compared with the best
+MOST_SHOWN = 6  # measures whose comparisons are shown pair by pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Figure:
     best : bool
         Whether no method has a higher mean, and another one has a mean.
     against : Comparison, optional
-        The comparison with the best method, for every other one that has a mean.
+        The comparison with the best method, for every other one that has a mean; p is adjusted for all pairs.
     """
 
     mean: float
@@ -83,15 +84,16 @@ class Summary:
         return (decisive, *(name for name in self.results.measures if name != decisive))
 
     @property
-    def compared(self) -> tuple[str, ...]:
-        """The measures whose every pair of methods is compared."""
-        return self.measures[:MOST_COMPARED]
+    def shown(self) -> tuple[str, ...]:
+        """The measures whose comparisons are shown pair by pair."""
+        return tuple(name for name in self.measures[:MOST_SHOWN] if self.comparisons[name])
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """What to call each measure: its name without options, where that tells the measures apart."""
+        """What to call each measure: its name without options, unless another has the same."""
         heads = [name.partition("(")[0] for name in self.measures]
-        return dict(zip(self.measures, heads if len(set(heads)) == len(heads) else self.measures, strict=True))
+        names = zip(self.measures, heads, strict=True)
+        return {name: head if heads.count(head) == 1 else name for name, head in names}
 
     @property
     def decisive(self) -> str:
@@ -131,9 +133,12 @@ class Summary:
     def below_note(self) -> str:
         """What the marks of figures mean, or that there is none; empty where there is nothing to compare."""
         figures = [figure for row in self.figures.values() for figure in row]
+        tested = [f.against.p.randomisation for f in figures if f.against is not None]
         if any(figure.below for figure in figures):
             return f"{BELOW} {_BELOW_TEST}."
-        return f"No method is {_BELOW_TEST}." if any(figure.against for figure in figures) else ""
+        if tested and np.isnan(tested).all():
+            return "There are too few queries to test differences."
+        return f"No method is {_BELOW_TEST}." if tested else ""
 
     @cached_property
     def mean_ranks(self) -> Floats:
@@ -145,13 +150,13 @@ class Summary:
     @cached_property
     def spreads(self) -> tuple[Spread, ...]:
         """How sure the mean of the deciding measure is, for each method."""
-        rows = zip(self.results.parts(), self.results.errors(), strict=True)
-        return tuple(_spread(parts[~np.isnan(parts)], float(error)) for parts, error in rows)
+        rows = zip(self.results.parts(), self.values[self.results.measure], self.results.errors(), strict=True)
+        return tuple(_spread(parts[~np.isnan(v)], v[~np.isnan(v)], float(error)) for parts, v, error in rows)
 
     @cached_property
     def comparisons(self) -> dict[str, list[Comparison]]:
-        """For each compared measure, the comparisons of every two methods that have results."""
-        return {name: compare(present) for name in self.compared if len(present := self._present(name)) > 1}
+        """For each measure, the comparisons of every two methods that have results on all folds."""
+        return {name: compare(self._complete(name)) for name in self.measures}
 
     def _figures(self, measure: str) -> tuple[Figure, ...]:
         means = self.results.means(measure)
@@ -160,17 +165,19 @@ class Summary:
         ranks, top = _ranks(rounded), np.max(rounded, where=known, initial=-np.inf)
         against: dict[str, Comparison] = {}
         if known.sum() > 1:
-            rows = {self.methods[m]: self.values[measure][m] for m in np.flatnonzero(known)}
             best = self.methods[int(np.flatnonzero(rounded == top)[0])]
-            against = {comparison.second: comparison for comparison in compare(rows, baseline=best)}
+            pairs = (found.turned() if found.second == best else found for found in self.comparisons[measure])
+            against = {found.second: found for found in pairs if found.first == best}
+        told = bool((rounded[known] < top).any())  # one method alone, or all alike: none is best
         return tuple(
-            Figure(float(means[m]), float(ranks[m]), bool(rounded[m] == top and against), against.get(name))
+            Figure(float(means[m]), float(ranks[m]), bool(rounded[m] == top) and told, against.get(name))
             for m, name in enumerate(self.methods)
         )
 
-    def _present(self, measure: str) -> dict[str, Floats]:
-        rows = zip(self.methods, self.values[measure], strict=True)
-        return {name: row for name, row in rows if not np.isnan(row).all()}
+    def _complete(self, measure: str) -> dict[str, Floats]:
+        """The values of each method that has results on all folds, weighed as in its mean."""
+        rows = zip(self.methods, self.results.weighed(measure), self.results.means(measure), strict=True)
+        return {name: row for name, row, mean in rows if not np.isnan(mean)}
 
 
 def mark(comparison: Comparison) -> str:
@@ -191,7 +198,8 @@ def _ranks(means: Floats) -> Floats:
     return np.asarray(rankdata(-means, nan_policy="omit"), dtype=np.float64)
 
 
-def _spread(parts: Floats, error: float) -> Spread:
+def _spread(parts: Floats, values: Floats, error: float) -> Spread:
     if np.isnan(error):
         return Spread(np.nan, np.nan, np.nan)
-    return Spread(error, *bootstrap_interval(parts, n=_DRAWS))
+    low, high = np.clip(bootstrap_interval(parts, n=_DRAWS), values.min(), values.max())  # no mean lies beyond
+    return Spread(error, float(low), float(high))

@@ -12,7 +12,7 @@ from math import isnan
 from rankwright.report.notation import number, p_value, signed
 from rankwright.report.summary import BELOW, COMPARISON_NOTE, TESTS, Figure, Summary, by_test, mark
 
-_MARKDOWN_SPECIAL = re.compile(r"([\\`*_|<>\[\]])")
+_MARKDOWN_SPECIAL = re.compile(r"[\\`*_|<>\[\]&~$]|^[#+-](?=\s)|(?<=^\d)[.)](?=\s)")
 _MINUS = "\N{MINUS SIGN}"
 _LATEX_SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -79,6 +79,8 @@ class TextTable:
     <BLANKLINE>
     method    map
     A       0.50*
+    <BLANKLINE>
+    * the best of its column.
     """
 
     header: Sequence[str]
@@ -142,7 +144,8 @@ def text(table: TextTable) -> str:
         for i, (name, numeric) in enumerate(zip(table.header, table.numeric, strict=True))
     ]
     lines = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
-    return "\n\n".join(filter(None, [table.caption, lines, table.note]))
+    best = "* the best of its column." if any(entry.best for row in table.rows for entry in row) else ""
+    return "\n\n".join(filter(None, [table.caption, lines, " ".join(filter(None, [best, table.note]))]))
 
 
 def results_table(summary: Summary) -> TextTable:
@@ -154,10 +157,8 @@ def results_table(summary: Summary) -> TextTable:
         ends = [Entry(end, number(end)) for end in (summary.spreads[m].low, summary.spreads[m].high)]
         rank = float(summary.mean_ranks[m])
         rows.append([_name(method), first, *ends, *rest, Entry(rank, number(rank, 2))])
-    caption = (
-        f"{summary.results.name}: means of the fold means on test queries, with the 95% bootstrap interval of "
-        f"{decisive}. {summary.options}"
-    )
+    means = "means of the fold means on test queries" if len(summary.results.folds) > 1 else "means over the queries"
+    caption = f"{summary.results.name}: {means}, with the 95% bootstrap interval of {decisive}. {summary.options}"
     return TextTable(
         ["method", decisive, "low", "high", *others, "mean rank"], rows, caption.strip(), summary.below_note
     )
@@ -212,15 +213,18 @@ def _markdown_entry(entry: Entry) -> str:
 
 
 def _escape_markdown(words: str) -> str:
-    return _MARKDOWN_SPECIAL.sub(r"\\\1", " ".join(words.split()))
+    return _MARKDOWN_SPECIAL.sub(lambda found: "\\" + found[0], " ".join(words.split()))
 
 
 def _csv_value(value: float | int | str) -> float | int | str:
-    return "" if not isinstance(value, str) and isnan(value) else value
+    if isinstance(value, str):  # a spreadsheet takes what begins so for a formula
+        return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    return "" if isnan(value) else value
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    return rf"{' & '.join(cells)} \\"
+    row = " & ".join(cells)
+    return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"  # else the line before would take them
 
 
 def _latex_entry(entry: Entry) -> str:

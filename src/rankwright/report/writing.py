@@ -55,7 +55,7 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
         ("Seeds", f"{len(set(values['seed'].tolist())):,}"),
         ("Test queries", f"{len(queries['qid']):,}"),
         ("Documents", f"{int(queries['n_docs'].sum()):,}"),
-        ("Selected by", summary.results.measure),
+        ("Selected by" if summary.has("trials") else "Decided by", summary.results.measure),
     ]
 
 

@@ -20,7 +20,7 @@ from rankwright.report.published import notes, published_table
 from rankwright.report.summary import Summary
 from rankwright.report.tables import Entry, TextTable, markdown, text
 from rankwright.results import Results
-from rankwright.significance import compare, winning_number
+from rankwright.significance import winning_number
 
 NAMES = ("ohsumed", "ohsumed-2.0", "mq2008")
 
@@ -45,7 +45,6 @@ def _find(data: Path, name: str) -> str:
 
 def t_tests(summary: Summary, measure: str) -> TextTable:
     """Paired t-tests of every two methods, as in the papers."""
-    values = dict(zip(summary.methods, summary.values[measure], strict=True))
     rows = [
         [
             Entry(found.first, found.first),
@@ -54,7 +53,7 @@ def t_tests(summary: Summary, measure: str) -> TextTable:
             Entry(found.p.t, p_value(found.p.t)),
             Entry(found.adjusted.t, p_value(found.adjusted.t)),
         ]
-        for found in compare(values)
+        for found in summary.comparisons[measure]
     ]
     caption = f"Paired t-tests on {measure}: the second method less the first."
     return TextTable(["first", "second", "difference", "p", "p after Holm"], rows, caption)
@@ -117,7 +116,8 @@ _OPENING = """# Reproduction
 
 Published figures beside ours, under one protocol: LETOR's five folds and LETOR's definitions; every parameter, and
 every number of rounds, is chosen on validation queries; figures are means of the five folds' means on test queries. The
-standard error is that of our mean over the test queries: a published figure has one of about the same size, which
-nobody printed. Rows without a figure of ours wait for their ranker.
+standard error says how far our mean would move on other queries; on these very queries two trainings of one method
+should agree more closely, and a difference beyond 0.01 is explained. Rows without a figure of ours wait for their
+ranker.
 
 This page is written by the command itself:"""

@@ -37,12 +37,20 @@ def _content(summary: Summary) -> Content | None:
         np.stack([summary.values[name][present] for name in measures]),
         "The difference of two methods on each test query. Open a query to see where they rank its documents.",
         _why_none(documents, len(queries["qid"])),
+        start=_best_two(summary, present),
     )
     lead = (
         "Where does one method beat another, and by which documents? Values are means over the seeds; ranks are those "
         "of the first seed."
     )
     return Content(lead, [duel])
+
+
+def _best_two(summary: Summary, present: Ints) -> tuple[str, str]:
+    """The runner-up and the best method by the deciding measure."""
+    means = np.nan_to_num(summary.results.means(), nan=-np.inf)
+    best, second, *_ = sorted(present.tolist(), key=lambda m: -means[m])
+    return summary.methods[second], summary.methods[best]
 
 
 def _affordable(summary: Summary, n_values: int) -> tuple[str, ...]:

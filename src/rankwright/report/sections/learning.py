@@ -77,23 +77,26 @@ def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, .
         {"type": "scatter", "mode": "lines", "x": x, "y": y, "method": method, **_axes(i)} for method, i, x, y in lines
     ]
     shown = dict.fromkeys(method for method, *_ in lines)
-    value, whose_measure = (
-        _judge(summary, {m: methods[m] for m in shown}) if columns[0] in _JUDGED else (columns[0], "")
-    )
+    name, value, more = columns[0], columns[0], ""
+    if columns[0] in _JUDGED:
+        value, name, more = _judge(summary, {m: methods[m] for m in shown})
     whose = f"{next(iter(shown))}: " if len(shown) == 1 else ""  # a single line has no legend
-    caption = f"{whose}{_TITLES.get(columns, value).format(value)} by round, {where}.{whose_measure}"
+    caption = f"{whose}{_TITLES.get(columns, value).format(name)} by round, {where}.{more}"
     if where == _MEAN:
         caption += " A run that stopped early keeps its last value."
     return Chart(data, _layout(columns, value), caption, height=400)
 
 
-def _judge(summary: Summary, methods: Mapping[str, Table]) -> tuple[str, str]:
-    """What the rounds of these methods were judged by, and a sentence that says it where they differ."""
+def _judge(summary: Summary, methods: Mapping[str, Table]) -> tuple[str, str, str]:
+    """What the rounds of these methods were judged by, on an axis and in a caption, and more where they differ."""
     names = {m: str(table["measure"][0]) if "measure" in table else summary.decisive for m, table in methods.items()}
     heads = {m: summary.labels.get(name, name) for m, name in names.items()}
     if len(set(names.values())) <= 1:
-        return next(iter(heads.values()), summary.decisive), ""
-    return "own measure", f" Each method by what it trains on ({', '.join(f'{m}: {h}' for m, h in heads.items())})."
+        head = next(iter(heads.values()), summary.decisive)
+        return head, head, ""
+    listed = ", ".join(f"{m}: {head}" for m, head in heads.items())
+    explained = f" What each trains on ({listed}): compare the shapes, not the heights."
+    return "own measure", "Each method's own measure", explained
 
 
 def _axes(number: int) -> dict[str, str]:

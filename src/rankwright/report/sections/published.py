@@ -6,7 +6,7 @@ from math import isnan
 
 from rankwright.report.blocks import Block, Cell, Column, Grid, Row, Text
 from rankwright.report.notation import DIGITS, number, signed
-from rankwright.report.published import CAPTION, Beside, label, notes, published_figures
+from rankwright.report.published import CAPTION, FAR, Beside, label, notes, published_figures
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
 from rankwright.report.values import Value
@@ -23,7 +23,10 @@ def _content(summary: Summary) -> Content | None:
         Column("source"),
     ]
     rows = [_row(summary, figure) for figure in published_figures(summary)]
-    lead = "What others report on the same folds. A difference within one or two standard errors says little."
+    lead = (
+        "What others report on the same folds. The standard error says how far our mean would move on other queries; "
+        f"on these very queries two trainings of one method should agree more closely, within about {FAR:g}."
+    )
     blocks: list[Block] = [Grid(columns, rows, CAPTION)]
     blocks.extend(Text(note, "note") for note in notes(summary))
     return Content(lead, blocks)

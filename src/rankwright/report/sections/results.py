@@ -8,24 +8,102 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.report.blocks import Block, Cell, Chart, Choice, Column, Grid, Row, Text
-from rankwright.report.notation import DIGITS, interval, number, p_value, signed
-from rankwright.report.sections.base import Content, ReportSection
+from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row, Text
+from rankwright.report.notation import DIGITS, interval, number, p_equals, p_value, signed
+from rankwright.report.sections.base import Content, ReportSection, choice
 from rankwright.report.sections.dots import Dot, dot_chart
 from rankwright.report.summary import BELOW, Figure, Summary
+from rankwright.report.values import Value
 
 
 def _content(summary: Summary) -> Content:
-    lead = (
-        f"Each method was selected by {summary.decisive} on the validation queries and judged on the test queries, "
-        "fold by fold. A figure is the mean of the folds' means."
-    )
     blocks: list[Block] = [
         *_absent(summary),
-        Choice("Show", [("means", _means(summary)), ("ranks", _ranks(summary))]),
+        *_fewer_seeds(summary),
+        choice("Show", [("means", _means(summary)), *_more(summary), ("ranks", _ranks(summary))]),
         *_chart(summary),
     ]
-    return Content(lead, blocks)
+    return Content(f"{_verdict(summary)} {_protocol(summary)}".strip(), blocks)
+
+
+def _verdict(summary: Summary) -> str:
+    """Which method is best, and from which it cannot be told."""
+    figures = dict(zip(summary.methods, summary.figures[summary.results.measure], strict=True))
+    best = [name for name, figure in figures.items() if figure.best]
+    if len(best) != 1:
+        return ""
+    others = {name: figure for name, figure in figures.items() if figure.against is not None}
+    alike = [name for name, figure in others.items() if not figure.below]
+    found = f"{best[0]} has the highest {summary.decisive}, {number(figures[best[0]].mean)}"
+    if not others:
+        return f"{found}."
+    if not alike:
+        return f"{found}, significantly above every other method."
+    if len(alike) == len(others):
+        return f"{found}, but it cannot be told from any other method: no difference is significant."
+    return f"{found}. It cannot be told from {_and(alike)}; it is significantly above the others."
+
+
+def _and(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _protocol(summary: Summary) -> str:
+    """What the figures are, by what was done."""
+    figure = (
+        "A figure is the mean over the queries."
+        if len(summary.results.folds) == 1
+        else ("A figure is the mean of the folds' means.")
+    )
+    if not summary.has("trials"):
+        return figure
+    return (
+        f"Each method was selected by {summary.decisive} on the validation queries and judged on the test queries, "
+        f"fold by fold. {figure}"
+    )
+
+
+def _more(summary: Summary) -> list[tuple[str, Block]]:
+    """The differences from the best, and the folds, where there are several."""
+    more: list[tuple[str, Block]] = []
+    if any(figure.against for figure in summary.figures[summary.results.measure]):
+        more.append(("differences from the best", _differences(summary)))
+    if len(summary.results.folds) > 1:
+        more.append(("folds", _folds(summary)))
+    return more
+
+
+def _differences(summary: Summary) -> Grid:
+    """How far each method is below the best of each measure, and p."""
+    columns = [Column("method")]
+    for name in summary.measures:
+        label = summary.labels[name]
+        columns += [Column(label, DIGITS, title=f"{name} less that of the best"), Column(f"p {label}", 4)]
+    rows = []
+    for m, method in enumerate(summary.methods):
+        cells: list[Cell | Value] = []
+        for name in summary.measures:
+            figure = summary.figures[name][m]
+            if figure.against is None:
+                cells += [Cell(None if isnan(figure.mean) else 0.0, "best" if figure.best else None), None]
+                continue
+            p = figure.against.adjusted.randomisation
+            cells += [Cell(figure.against.difference, signed(figure.against.difference)), Cell(p, p_value(p))]
+        rows.append(Row([method, *cells], (method,)))
+    caption = "The mean of each method less that of the best, and p of the randomisation test after Holm's correction."
+    return Grid(columns, rows, caption)
+
+
+def _folds(summary: Summary) -> Grid:
+    """The deciding measure fold by fold."""
+    columns = [Column("method"), *(Column(f"fold {fold}", DIGITS) for fold in summary.results.folds)]
+    means = summary.results.fold_means()
+    best = np.where(np.isnan(means), -np.inf, means).max(axis=0)
+    rows = []
+    for method, row in zip(summary.methods, means, strict=True):
+        cells = [Cell(float(v), emphasis="best" if v == top else "") for v, top in zip(row, best, strict=True)]
+        rows.append(Row([method, *cells], (method,)))
+    return Grid(columns, rows, f"{summary.decisive} on the test queries of each fold, the best emphasised.")
 
 
 def _means(summary: Summary) -> Grid:
@@ -39,21 +117,25 @@ def _means(summary: Summary) -> Grid:
     ]
     rows = []
     for m, (method, spread) in enumerate(zip(summary.methods, summary.spreads, strict=True)):
-        first, *others = (_cell(summary.figures[name][m], len(summary.methods)) for name in summary.measures)
+        first, *others = (_cell(summary.figures[name][m], _ranked(summary, name)) for name in summary.measures)
         between = Cell(None if isnan(spread.low) else spread.low, interval(spread.low, spread.high))
         rows.append(Row([method, first, spread.error, between, *others, float(summary.mean_ranks[m])], (method,)))
     caption = f"Means on test queries. The best of each measure is emphasised. {summary.options}"
     return Grid(columns, rows, caption.strip(), summary.below_note)
 
 
-def _cell(figure: Figure, n_methods: int) -> Cell:
+def _cell(figure: Figure, n_ranked: int) -> Cell:
     if isnan(figure.mean):
         return Cell(None, title="no result on some fold")
-    title = f"rank {figure.rank:g} of {n_methods}"
+    title = f"rank {figure.rank:g} of {n_ranked}"
     if figure.against is not None:
         difference, p = figure.against.difference, figure.against.adjusted.randomisation
-        title += f"; {signed(difference)} against {figure.against.first}, p = {p_value(p)}"
+        title += f"; {signed(difference)} against {figure.against.first}, {p_equals(p)}"
     return Cell(figure.mean, mark=BELOW if figure.below else "", title=title, emphasis="best" if figure.best else "")
+
+
+def _ranked(summary: Summary, measure: str) -> int:
+    return sum(not isnan(figure.mean) for figure in summary.figures[measure])
 
 
 def _ranks(summary: Summary) -> Grid:
@@ -101,10 +183,22 @@ def _absent(summary: Summary) -> list[Text]:
         lacking.append(f"any method on fold {_listed(summary.results.folds[for_all])}")
     if not lacking:
         return []
-    sentence = (
-        f"There is no {summary.decisive} of {'; of '.join(lacking)}. Without all folds there is no mean and no rank."
-    )
-    return [Text(sentence, level="warning")]
+    said = f"There is no {summary.decisive} of {'; of '.join(lacking)}. Without all folds there is no mean and no rank."
+    return [Text(said, level="warning")]
+
+
+def _fewer_seeds(summary: Summary) -> list[Text]:
+    """A warning if a method has fewer seeds on some folds than on others."""
+    values, fold = summary.table("values"), summary.table("queries")["fold"]
+    runs = np.unique(np.stack([values["method"], fold[values["query"]], values["seed"]]), axis=1)
+    uneven = []
+    for m, method in enumerate(summary.methods):
+        _, counts = np.unique(runs[1][runs[0] == m], return_counts=True)
+        if len(set(counts.tolist())) > 1:
+            uneven.append(method)
+    if not uneven:
+        return []
+    return [Text(f"Some folds lack seeds of {_and(uneven)}: their means are over fewer runs.", level="warning")]
 
 
 def _listed(folds: NDArray[Any]) -> str:

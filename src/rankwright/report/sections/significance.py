@@ -13,14 +13,16 @@ from rankwright.significance import Comparison
 
 
 def _content(summary: Summary) -> Content | None:
-    if not summary.comparisons:
+    if not summary.shown:
         return None
     lead = (
         "Could the difference between two methods be chance? The tests compare values query by query, over the test "
         "queries of all folds. Among many comparisons some look significant by chance alone: Holm's correction raises "
-        "every p, so that at p < 0.05 the chance of even one false alarm stays below 5%."
+        "every p, so that at p < 0.05 the chance of even one false alarm among the comparisons of one measure stays "
+        f"below 5%. Decide by one measure, {summary.decisive}. What is tested are these trained models on queries like "
+        "these, not what another training set would bring."
     )
-    options = [(summary.labels[name], _grid(summary, name)) for name in summary.comparisons]
+    options = [(summary.labels[name], _grid(summary, name)) for name in summary.shown]
     return Content(lead, [choice("Measure", options)])
 
 
@@ -29,7 +31,7 @@ def _grid(summary: Summary, measure: str) -> Grid:
     columns = [
         Column("first"),
         Column("second"),
-        Column("difference", DIGITS, title="mean over the queries of the second method less the first"),
+        Column("difference", DIGITS, title="the mean of the second method less that of the first"),
         Column("95% interval", title="bootstrap interval of the difference"),
         Column("wins", title="queries where the second method is better"),
         Column("ties", title="queries where both are equal"),
@@ -40,8 +42,8 @@ def _grid(summary: Summary, measure: str) -> Grid:
     ]
     label = summary.labels[measure]
     caption = (
-        f"{label}: {count(len(comparisons), 'comparison')} of two methods. Differences are the second less the first, "
-        "each query counting the same."
+        f"{label}: {count(len(comparisons), 'comparison')} of two methods with results on all folds. "
+        "Differences are the second less the first, each query counting as in the means."
     )
     return Grid(columns, [_row(found) for found in comparisons], caption, COMPARISON_NOTE)
 
@@ -52,7 +54,9 @@ def _row(found: Comparison) -> Row:
         for p, raw in zip(by_test(found.adjusted), by_test(found.p), strict=True)
     ]
     between = Cell(None if isnan(found.low) else found.low, interval(found.low, found.high))
-    difference = Cell(found.difference, signed(found.difference), mark(found))
+    sign = mark(found)
+    title = f"the second method is significantly {'better' if found.difference > 0 else 'worse'}" if sign else ""
+    difference = Cell(found.difference, signed(found.difference), sign, title)
     cells: list[Cell | Value] = [found.wins, found.ties, found.losses, *p_values, _effect(found.effect), found.n]
     return Row([found.first, found.second, difference, between, *cells], (found.first, found.second))
 
