@@ -3,7 +3,8 @@
 const DIGITS = 4;
 
 function duelBlock(block) {
-  const state = { one: 0, other: Math.min(1, block.methods.length - 1), measure: 0 };
+  const [one, other] = block.start;
+  const state = { one, other, measure: 0 };
   const controls = element("div", { class: "controls" });
   const summary = element("div", { class: "tally", role: "status" });
   const chart = makeChart(duelChart(block, state, []), { clicked: (place) => openAt(place) });
