@@ -31,7 +31,7 @@ def many_methods(experiment: rw.Experiment) -> rw.Experiment:
         for name in names
         for scale in ("standard", "query", None)
     ]
-    return replace(experiment, methods=methods, published=())
+    return replace(experiment, methods=tuple(methods), published=())
 
 
 def bare(experiment: rw.Experiment) -> None:

@@ -5,9 +5,13 @@ import sys
 
 def main() -> None:
     """Run the command line."""
-    from rankwright.cli import run
+    try:
+        from rankwright.cli import run
 
-    sys.exit(run(sys.argv[1:]))
+        status = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        status = 130
+    sys.exit(status)
 
 
 if __name__ == "__main__":

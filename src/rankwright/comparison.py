@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
@@ -19,7 +20,7 @@ from rankwright.scores import read_scores
 
 
 def compare_scores(
-    scores: Mapping[str, Floats],
+    scores: Mapping[str, ArrayLike],
     queries: Queries,
     measures: str | Sequence[str] = "ndcg@10,map",
     *,
@@ -41,18 +42,19 @@ def compare_scores(
     wanted = tuple(str(parse(m)) for m in (split(measures) if isinstance(measures, str) else measures))
     if not wanted or not scores:
         raise InputError("expected at least one measure and one method")
-    values = {method: evaluate(row, queries, wanted).values for method, row in scores.items()}
+    found: dict[str, Floats] = {method: np.asarray(row, dtype=np.float64) for method, row in scores.items()}
+    values = {method: evaluate(row, queries, wanted).values for method, row in found.items()}
     n, m = len(queries), len(scores)
     keys = {"method": np.repeat(np.arange(m), n), "seed": np.zeros(n * m, int), "query": np.tile(np.arange(n), m)}
-    measured = {measure: np.concatenate([values[key][i] for key in scores]) for i, measure in enumerate(wanted)}
+    measured = {measure: np.concatenate([values[key][i] for key in found]) for i, measure in enumerate(wanted)}
     tables: dict[str, Table] = {
         "queries": {"fold": np.ones(n, int), **queries_table(queries)},
         "values": {**keys, **measured},
-        "pairs": _stacked([pairs_table(queries, row) for row in scores.values()]),
+        "pairs": _stacked([pairs_table(queries, row) for row in found.values()]),
     }
     documents = documents_table(queries)
     if documents is not None:
-        rows = [{"document": np.arange(queries.n_docs), "score": row} for row in scores.values()]
+        rows = [{"document": np.arange(queries.n_docs), "score": row} for row in found.values()]
         tables |= {"documents": documents, "scores": _stacked(rows)}
     return Results(name, wanted[0], wanted, tuple(scores), tables)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rankwright.errors import InputError
 from rankwright.experiments import read_experiment, read_model, run_experiment
 from rankwright.files import write_atomic
 from rankwright.letor import write_letor
@@ -45,18 +46,22 @@ measure = "map"
 """
 
 
-def run_demo(folder: Path) -> str:
+def run_demo(folder: Path) -> tuple[Results, str]:
     """Make data, compare rankers on five folds, write the report, and leave every file in ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     queries = make_queries(600, n_docs=40, n_features=30, noise=2.0, random_state=7)
-    write_letor(queries, folder / "queries.txt")
-    with write_atomic(folder / "spec.toml") as file:
+    spec = folder / "spec.toml"
+    if spec.exists() and spec.read_text(encoding="utf-8", errors="replace") != SPEC:
+        raise InputError(f"{spec}: not the demo's; run it with rankwright experiment, or choose another folder")
+    with write_atomic(spec) as file:
         file.write(SPEC)
-    results = run_experiment(read_experiment(folder / "spec.toml"), folder)
+    if not (folder / "queries.txt").exists():
+        write_letor(queries, folder / "queries.txt")
+    results = run_experiment(read_experiment(spec), folder)
     page = write_report(results, folder)
     best = results.methods[int(np.argmax(results.means()))]
     save(read_model(folder, best), folder / "model.json")
-    return "\n\n".join(
+    told = "\n\n".join(
         [
             f"{len(queries)} made-up queries, {queries.n_docs:,} judged documents, {queries.n_features} features.",
             results_text(results),
@@ -66,6 +71,7 @@ def run_demo(folder: Path) -> str:
             f"The report, to open in a browser: {page}",
         ]
     )
+    return results, told
 
 
 def _against(results: Results, baseline: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import lzma
 import os
@@ -17,6 +18,7 @@ from rankwright.errors import InputError
 
 StrPath = str | os.PathLike[str]
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 
 
@@ -61,16 +63,34 @@ def write_atomic(path: StrPath) -> Iterator[TextIO]:
         with path.open("a", encoding="utf-8") as stream:
             yield stream
         return
+    with _renamed(path) as temporary, _open_text(temporary, path) as file:
+        yield file
+
+
+@contextmanager
+def write_atomic_binary(path: StrPath) -> Iterator[BinaryIO]:
+    """The same for bytes."""
+    with _renamed(Path(path)) as temporary, temporary.open("wb") as file:
+        yield file
+
+
+@contextmanager
+def _renamed(path: Path) -> Iterator[Path]:
+    """A temporary name beside a file, which takes its place when the block ends well."""
     path = Path(os.path.realpath(path))
     temporary = _temporary_name(path)
     try:
-        with _open_text(temporary, path) as file:
-            yield file
+        yield temporary
         if path.exists():
             temporary.chmod(stat.S_IMODE(path.stat().st_mode))
         temporary.replace(path)
+    except OSError as error:
+        if error.errno in _NO_ROOM and error.filename is None:  # the system does not say which file
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # what went wrong before is what matters
+            temporary.unlink(missing_ok=True)
 
 
 def _is_stream(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,12 +64,10 @@ def read_folds(folder: StrPath, backend: Backend | None = None) -> Folds:
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: not a folder; {_EXPECTED}")
-    folders = {p.name.lower().removeprefix("fold"): p for p in folder.iterdir() if p.is_dir()}
-    numbered = [folders[number] for number in sorted(filter(str.isdigit, folders), key=int)]
+    numbered = _numbered("fold", [p for p in folder.iterdir() if p.is_dir()])
     if numbered:
         return Folds(tuple(_files_of(each) for each in numbered), backend)
-    parts = {_stem(p).removeprefix("s"): p for p in folder.iterdir() if p.is_file() and _stem(p).startswith("s")}
-    cut = [parts[number] for number in sorted(filter(str.isdigit, parts), key=int)]
+    cut = _numbered("s", [p for p in folder.iterdir() if p.is_file()])
     if len(cut) < 3:
         raise InputError(f"{folder}: no folds; {_EXPECTED}")
     turned = [(*cut[i:], *cut[:i]) for i in range(len(cut))]
@@ -113,6 +112,12 @@ def cut_folds(queries: Queries, n: int = 5, random_state: int | np.random.Genera
         raise InputError(f"{len(queries)} queries cannot make {n} folds")
     order = np.random.default_rng(random_state).permutation(len(queries))
     return CutFolds(queries, tuple(np.array_split(order, n)))
+
+
+def _numbered(name: str, paths: list[Path]) -> list[Path]:
+    """The paths of this name and a number, by the number."""
+    found = {int(match[1]): path for path in paths if (match := re.fullmatch(f"{name}([0-9]+)", _stem(path)))}
+    return [found[number] for number in sorted(found)]
 
 
 def _files_of(folder: Path) -> tuple[Files, Files, Files]:

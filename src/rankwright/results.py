@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError, suggest
+from rankwright.measures import Measure, parse
 
 Table = Mapping[str, NDArray[Any]]  # columns of equal length, by name
 
@@ -37,6 +38,8 @@ class Results:
         ``queries`` (fold, qid, n_docs, n_pairs, weight), ``documents`` (query, docid, grade), ``values`` (method, seed,
         query, and a column for each measure), ``trials`` (everything tried), and the artefacts that trials left, each
         with the columns method, fold and seed before its own.
+    planned : (int, int), optional
+        How many folds and trials the experiment has when it is finished.
     """
 
     name: str
@@ -44,12 +47,13 @@ class Results:
     measures: tuple[str, ...]
     methods: tuple[str, ...]
     tables: Mapping[str, Table]
+    planned: tuple[int, int] | None = None
 
     def __repr__(self) -> str:
         n = len(self.tables["queries"]["qid"])
         return f"Results({self.name}: {', '.join(self.methods)}; {len(self.folds)} folds, {n} test queries)"
 
-    def values(self, measure: str | None = None) -> Floats:
+    def values(self, measure: str | Measure | None = None) -> Floats:
         """A row per method and a column per test query: the mean over the seeds; NaN where a method has no result."""
         table = self.tables["values"]
         column = table[self._known(measure)]
@@ -61,7 +65,7 @@ class Results:
         np.divide(total, count, out=means, where=count > 0)
         return means
 
-    def fold_means(self, measure: str | None = None) -> Floats:
+    def fold_means(self, measure: str | Measure | None = None) -> Floats:
         """A row per method and a column per fold: the weighted mean over the fold's test queries."""
         values = self.values(measure)
         fold, weight = self.tables["queries"]["fold"], self.tables["queries"]["weight"]
@@ -74,11 +78,12 @@ class Results:
             np.divide(summed, total, out=means[:, column], where=total > 0)
         return means
 
-    def means(self, measure: str | None = None) -> Floats:
+    def means(self, measure: str | Measure | None = None) -> Floats:
         """The mean of the fold means of every method, which is how LETOR's figures are published."""
-        return np.asarray(self.fold_means(measure).mean(axis=1))
+        means = self.fold_means(measure)
+        return np.asarray(means.mean(axis=1)) if means.size else np.full(len(self.methods), np.nan)
 
-    def weighed(self, measure: str | None = None) -> Floats:
+    def weighed(self, measure: str | Measure | None = None) -> Floats:
         """The values, each times n w: n queries count, and w is what one weighs in the mean of the fold means.
 
         The plain mean of these is the mean of the fold means, so that tests of their differences are about the
@@ -86,7 +91,7 @@ class Results:
         """
         return self._weights(measure) * self.values(measure)
 
-    def parts(self, measure: str | None = None) -> Floats:
+    def parts(self, measure: str | Measure | None = None) -> Floats:
         """What each query brings to the mean of the fold means: mean + n w (value - mean).
 
         Their plain mean is that mean, and the error of the one is the error of the other.
@@ -94,7 +99,7 @@ class Results:
         means = self.means(measure)[:, None]
         return np.asarray(means + self._weights(measure) * (self.values(measure) - means))
 
-    def _weights(self, measure: str | None) -> Floats:
+    def _weights(self, measure: str | Measure | None) -> Floats:
         """For each method and query n w; NaN where there is no value."""
         counted = ~np.isnan(self.values(measure))
         weight = np.where(counted, self.tables["queries"]["weight"], 0.0)
@@ -105,7 +110,7 @@ class Results:
             np.divide(weight, total, out=share, where=inside & (total > 0))
         return np.where(counted, counted.sum(axis=1, keepdims=True) * share, np.nan)
 
-    def errors(self, measure: str | None = None) -> Floats:
+    def errors(self, measure: str | Measure | None = None) -> Floats:
         """The standard error of each of the means over the queries; NaN where there are fewer than two."""
         parts = self.parts(measure)
         n = np.sum(~np.isnan(parts), axis=1)
@@ -117,8 +122,22 @@ class Results:
         """The numbers of the folds that have results."""
         return np.unique(self.tables["queries"]["fold"])
 
-    def _known(self, measure: str | None) -> str:
-        name = self.measure if measure is None else measure
+    @property
+    def unfinished(self) -> str:
+        """What is missing, in words; empty where nothing is."""
+        trials = self.tables.get("trials")
+        if trials is None or self.planned is None:
+            return ""
+        n_folds, n_trials = self.planned
+        done = int(np.sum(trials["status"] == "done"))
+        if done >= n_trials:
+            return ""
+        return f"unfinished: {done} of {n_trials} trials, results on {len(self.folds)} of {n_folds} folds"
+
+    def _known(self, measure: str | Measure | None) -> str:
+        name = self.measure if measure is None else str(measure)
+        if name not in self.measures:
+            name = str(parse(measure or name))
         if name not in self.measures:
             raise InputError(f"{name} was not measured; {suggest(name, self.measures)}")
         return name

@@ -12,6 +12,8 @@ from rankwright.data import Floats, Queries, check_tokens
 from rankwright.errors import InputError
 from rankwright.files import StrPath, open_binary, write_atomic
 
+_LARGEST = float(np.finfo(np.float32).max)  # features are float32
+
 Judged = dict[str, dict[str, float]]  # by query id and document id, a grade or a score
 
 
@@ -74,7 +76,7 @@ def _by_query(
             value = float(text)
         except ValueError:
             value = math.nan
-        if not math.isfinite(value):
+        if not abs(value) <= _LARGEST:
             raise InputError(f"{path}:{number}: found {text!r}; expected a number in '{layout}'")
         documents = table.setdefault(query, {})
         if document in documents:
@@ -88,7 +90,8 @@ def _by_query(
 def _lines(path: StrPath, layout: str, width: int) -> Iterator[tuple[int, list[str]]]:
     with open_binary(path) as file:
         for number, line in enumerate(file, 1):
-            fields = line.decode("utf-8", errors="backslashreplace").split()
+            encoding = "utf-8-sig" if number == 1 else "utf-8"
+            fields = line.decode(encoding, errors="backslashreplace").split()
             if len(fields) == width:
                 yield number, fields
             elif fields:

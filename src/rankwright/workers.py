@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import time
@@ -152,7 +153,7 @@ class _Process:
         """The answer; None if it was a report."""
         try:
             message = self.connection.recv()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):  # also half a message
             self.process.join()
             self.alive = False
             if not self.started:
@@ -207,7 +208,16 @@ def _attempt(fn: Callable[[T], R], task: T) -> Answer[T, R]:
     try:
         return Answer(task, fn(task))
     except Exception as error:
-        return Answer(task, None, error)
+        return Answer(task, None, _portable(error))
+
+
+def _portable(error: Exception) -> Exception:
+    """An error that can cross to another process: itself if it survives that."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 @contextmanager

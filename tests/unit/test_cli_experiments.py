@@ -73,7 +73,7 @@ class TestExperiment:
         status, told, err = run(capsys, "experiment", *arguments)
         assert status == 1
         assert "Regression" in told
-        assert err.startswith("rankwright: 3 of 6 trials failed, such as: n_rounds=-1")
+        assert err.startswith("rankwright: 3 of 6 trials failed, such as AdaRank on fold 1: n_rounds=-1")
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
@@ -92,6 +92,9 @@ class TestExperiment:
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--seeds", "a"], "--seeds a: expected whole"),
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--workers", "many"], "--workers many: expected"),
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--workers", "0"], "0 workers"),
+            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--workers", "no://x"], "no Dask scheduler answers"),
+            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--folds", "0"], "0 folds"),
+            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--measures", ","], "no measure"),
             (["--out", "{f}", "--rankers", "adarank", "--data", "{f}"], "not a folder"),
             (["--out", "/proc/self/o", "--rankers", "adarank", "--data", "{f}"], "/proc/self/o: No such file"),
         ],
@@ -228,6 +231,13 @@ class TestCompare:
         assert (status, out) == (2, "")
         assert message in err
 
+    def test_the_report_of_an_experiment_is_not_replaced(self, file, scored, capsys, tmp_path):
+        (tmp_path / "results.sqlite").touch()
+        arguments = ["--data", file, "--scores", tmp_path / "good.txt", "--out", tmp_path]
+        status, _, err = run(capsys, "compare", *arguments)
+        assert status == 2
+        assert "holds an experiment" in err
+
     def test_one_alone_has_nothing_to_be_tested_against(self, file, scored, capsys, tmp_path):
         status, out, _ = run(capsys, "compare", "--data", file, "--scores", tmp_path / "good.txt")
         assert status == 0
@@ -264,6 +274,23 @@ class TestReproduce:
         assert "Paired t-tests on ndcg@1(dialect=letor4)" in out
         assert f"| {ours:.4f} | {ours - 0.4935:+.4f} |" in page.read_text()
 
+    def test_failures_are_told(self, data, capsys, tmp_path):
+        (data / "MQ2008" / "S2.txt").write_text("damaged\n")
+        arguments = [
+            "--data",
+            data,
+            "--out",
+            tmp_path / "out",
+            "--workers",
+            "threads:1",
+            "--write",
+            tmp_path / "page.md",
+        ]
+        status, _, err = run(capsys, "reproduce", "mq2008", *arguments)
+        assert status == 2  # every fold has the part
+        assert "no trial could be run" in err
+        assert not (tmp_path / "page.md").exists()
+
     def test_the_error_is_that_of_a_mean_of_means(self):
         rng = np.random.default_rng(0)
         fold = np.repeat([1, 2], [3, 5])
@@ -281,12 +308,21 @@ class TestReproduce:
         for arguments, message in (
             (["mq2009", "--data", data], "unknown reproduction 'mq2009'; did you mean mq2008?"),
             (["ohsumed", "--data", data], "no folds of OHSUMED"),
+            (["mq2008", "ohsumed", "--data", data / "MQ2008"], "no folds of MQ2008"),
             (["mq2008", "--data", data, "--write", tmp_path / "no" / "page.md"], "there is no folder"),
         ):
             status, out, err = run(capsys, "reproduce", *arguments, "--out", tmp_path / "out")
             assert (status, out) == (2, "")
             assert message in err
         assert not (tmp_path / "out").exists()
+
+
+def test_the_demo_keeps_what_others_wrote(capsys, tmp_path):
+    (tmp_path / "spec.toml").write_text("mine")
+    status, _, err = run(capsys, "demo", "--out", tmp_path)
+    assert status == 2
+    assert "not the demo's" in err
+    assert (tmp_path / "spec.toml").read_text() == "mine"
 
 
 def test_demo(capsys, tmp_path):

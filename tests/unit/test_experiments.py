@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
+import shutil
 import sqlite3
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import date
 
 import numpy as np
 import pytest
@@ -124,7 +128,7 @@ class TestProtocol:
 
     def test_seeds_only_where_they_make_a_difference(self, file, tmp_path):
         results = rw.run_experiment(spec(file, seeds=[4, 5]), tmp_path, rw.Serial())
-        assert set(results.tables["trials"]["seed"]) == {4}
+        assert set(results.tables["trials"]["seed"]) == {0}
 
     def test_unknown_measure(self, done):
         with pytest.raises(rw.InputError, match="ndcg@7 was not measured"):
@@ -251,6 +255,42 @@ class TestSources:
         assert set(results.tables["weights"]["feature"]) == {"bm25", "dense"}
         assert len(results.tables["queries"]["qid"]) == len(queries)
 
+    def test_grades_are_measured_alike_on_every_fold(self, tmp_path):
+        y = np.tile([0, 1, 0, 2], 15)
+        y[3] = 4  # one document has a higher grade than all others
+        queries = rw.Queries.from_arrays(np.random.default_rng(0).normal(size=(60, 2)), y, np.repeat(np.arange(15), 4))
+        experiment = rw.Experiment(queries, ["regression"], "err@3(max=data)", "err@3(max=4)")
+        results = rw.run_experiment(experiment, tmp_path, rw.Serial())
+        np.testing.assert_array_equal(results.values("err@3(max=data)"), results.values("err@3(max=4)"))
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            (dict(data=5), "data is a int; expected"),
+            (dict(data=[]), "no folds"),
+            (dict(data=[(1, 2)]), "expected folds of training, validation and test queries"),
+            (dict(methods=[]), "no methods"),
+            (dict(methods=[5]), "a method is 5"),
+            (dict(methods="regresion"), r"unknown ranker 'regresion'; did you mean regression\?"),
+            (dict(seeds=[]), "no seeds"),
+            (dict(seeds=-1), "seeds is -1"),
+        ],
+    )
+    def test_wrong_python_objects(self, queries, given, message):
+        with pytest.raises(rw.InputError, match=message):
+            rw.Experiment(**{"data": queries, "methods": ["regression"], **given})
+
+    def test_natural_python_objects(self, queries, file):
+        planned = rw.Experiment(str(file), "regression, adarank", rw.NDCG(5), "ndcg@5, map", np.arange(2))
+        assert [method.name for method in planned.methods] == ["Regression", "AdaRank"]
+        assert planned.measures == ("ndcg@5", "map")
+        assert planned.seeds == (0, 1)
+        assert planned.data.files == [file]
+        [method] = rw.Experiment(rw.cut_folds(queries, 3)[0], [rw.AdaRank(n_rounds=7)]).methods
+        assert (method.params, method.measure) == ({"n_rounds": 7}, None)  # it trains on the experiment's measure
+        grid = rw.Method("regression", grid={"alpha": np.array([0.5, 1.0], dtype=np.float32)}).grid
+        assert grid == {"alpha": [0.5, 1.0]}
+
 
 class TestResuming:
     def test_finished_trials_are_not_run_again(self, file, done, tmp_path, monkeypatch):
@@ -266,6 +306,7 @@ class TestResuming:
             rw.run_experiment(spec(file), tmp_path, rw.Serial())
         before = rw.read_results(tmp_path)
         assert len(before.tables["trials"]["method"]) == 5 + 3
+        assert before.unfinished == "unfinished: 8 of 15 trials, results on 2 of 3 folds"
         assert np.isnan(before.means()[1])
         ran = []
         monkeypatch.setattr(running, "run_trial", lambda task: ran.append(task.key) or run(task))
@@ -306,18 +347,94 @@ class TestResuming:
         rw.run_experiment(spec(file, methods=methods[:1]), tmp_path, rw.Serial())
         rw.write_letor(queries.take(range(1, 60)), tmp_path / "other.txt")
         data = {"file": str(tmp_path / "other.txt"), "k": 3, "seed": 1}
-        with pytest.raises(rw.InputError, match="the data of fold 1 changed"):
+        with pytest.raises(rw.InputError, match=r"on other data \(fold 1 differs\)"):
             rw.run_experiment(spec(file, data=data), tmp_path, rw.Serial())
+
+    @pytest.mark.parametrize("change", ["other file", "edited file", "other seed"])
+    def test_other_data_are_refused_when_all_is_finished(self, queries, tmp_path, change):
+        rw.write_letor(queries, tmp_path / "data.txt")
+        rw.run_experiment(spec(tmp_path / "data.txt"), tmp_path / "out", rw.Serial())
+        before, said = contents(tmp_path / "out"), rw.read_results(tmp_path / "out").name
+        data = {"file": str(tmp_path / "data.txt"), "k": 3, "seed": 2 if change == "other seed" else 1}
+        if change != "other seed":
+            data["file"] = str(tmp_path / ("data.txt" if change == "edited file" else "other.txt"))
+            rw.write_letor(queries.take(range(59, -1, -1)), data["file"])
+        planned = spec(
+            tmp_path / "data.txt", data=data, name="Other", methods=[{"ranker": "regression", "name": "New"}]
+        )
+        with pytest.raises(rw.InputError, match="on other data"):
+            rw.run_experiment(planned, tmp_path / "out", rw.Serial())
+        assert contents(tmp_path / "out") == before
+        assert rw.read_results(tmp_path / "out").name == said  # a refused run changes nothing
+
+    def test_data_may_move(self, queries, tmp_path, monkeypatch):
+        rw.write_letor(queries, tmp_path / "a.txt")
+        rw.run_experiment(spec(tmp_path / "a.txt"), tmp_path / "out", rw.Serial())
+        (tmp_path / "a.txt").rename(tmp_path / "b.txt")
+        monkeypatch.setattr(running, "run_trial", None)
+        rw.run_experiment(spec(tmp_path / "b.txt"), tmp_path / "out", rw.Serial())
+
+    def test_what_was_read_before_is_not_used(self, queries, tmp_path):
+        methods = [rw.Method("regression")]
+        for part in (range(30), range(30, 60)):
+            rw.write_letor(queries.take(part), tmp_path / "data.txt")
+            out = tmp_path / f"out{part[0]}"
+            found = rw.run_experiment(rw.Experiment(tmp_path / "data.txt", methods), out, rw.Serial())
+            assert set(found.tables["queries"]["qid"]) == {str(q) for q in queries.take(part).qid}
+
+    def test_other_queries_in_python_are_refused(self, queries, tmp_path):
+        rw.run_experiment(rw.Experiment(queries.take(range(30)), ["regression"]), tmp_path, rw.Serial())
+        saved = sorted((tmp_path / "data").iterdir())
+        with pytest.raises(rw.InputError, match="on other data"):
+            rw.run_experiment(rw.Experiment(queries.take(range(30, 60)), ["regression"]), tmp_path, rw.Serial())
+        assert sorted((tmp_path / "data").iterdir()) == saved
+
+    def test_mistakes_can_be_corrected(self, file, tmp_path):
+        def planned(alpha):
+            return spec(file, methods=[{"ranker": "regression", "set": {"alpha": alpha}}])
+
+        with pytest.raises(rw.InputError, match=r"no trial could be run, such as Regression's: alpha=-1\.0"):
+            rw.run_experiment(planned(-1.0), tmp_path, rw.Serial())
+        results = rw.run_experiment(planned(1.0), tmp_path, rw.Serial())
+        assert set(results.tables["trials"]["status"]) == {"done"}
 
     def test_a_second_process_is_refused(self, file, tmp_path):
         with Store.opened(tmp_path), pytest.raises(rw.InputError, match="another process is running this experiment"):
             rw.run_experiment(spec(file), tmp_path, rw.Serial())
         rw.run_experiment(spec(file), tmp_path, rw.Serial())
 
+    def test_reading_sees_one_moment(self, file, tmp_path):
+        """A reader in a thread of its own, while trials take the places of others."""
+        methods = [{"ranker": "regression", "search": {"n": 40, "alpha": {"log": [1e-6, 1e3]}}}]
+        stop, found = threading.Event(), []
+
+        def look():
+            while not stop.is_set():
+                try:
+                    found.append(rw.read_results(tmp_path).means())
+                except Exception as error:
+                    found.append(error)
+
+        reader = threading.Thread(target=look)
+        reader.start()
+        try:
+            rw.run_experiment(spec(file, methods=methods), tmp_path, rw.Serial())
+        finally:
+            stop.set()
+            reader.join()
+        wrong = [error for error in found if isinstance(error, Exception)]
+        early = [error for error in wrong if "has not begun" in str(error) or "no results" in str(error)]
+        assert set(map(repr, wrong)) == set(map(repr, early))
+        assert len(wrong) < len(found)
+
     def test_it_can_be_read_while_it_runs(self, file, tmp_path, monkeypatch):
         run, seen = running.run_trial, []
 
         def look(task):
+            if not seen:
+                assert np.isnan(rw.read_results(tmp_path).means()).all()
+                with pytest.raises(rw.InputError, match="nothing to report"):
+                    rw.write_report(rw.read_results(tmp_path), tmp_path)
             seen.append(len(rw.read_results(tmp_path).tables["trials"]["method"]))
             return run(task)
 
@@ -373,13 +490,33 @@ class TestFailing:
         with pytest.raises(rw.InputError, match="file is not a database"):
             rw.run_experiment(spec(file), tmp_path / "out", rw.Serial())
 
+    def test_validation_queries_without_weight(self, queries, tmp_path):
+        weighted = dataclasses.replace(queries, weight=np.array([1.0] + [0.0] * 59))
+        with pytest.raises(rw.InputError, match="none of them has any weight"):
+            rw.run_experiment(rw.Experiment(weighted, ["regression"]), tmp_path, rw.Serial())
+
+    def test_damaged_files_are_named(self, file, done, tmp_path):
+        (tmp_path / "results.lock").write_text("hello world " * 100)
+        with pytest.raises(rw.InputError, match=r"results\.lock: file is not a database"):
+            rw.run_experiment(spec(file), tmp_path, rw.Serial())
+        shutil.copy(done[0] / FILE, tmp_path / FILE)
+        with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
+            connection.execute("UPDATE meta SET value = '{' WHERE key = 'experiment'")
+        with pytest.raises(rw.InputError, match="damaged: experiment is not JSON"):
+            rw.read_results(tmp_path)
+
     def test_nothing_to_read(self, tmp_path):
         with pytest.raises(rw.InputError, match="no results"):
             rw.read_results(tmp_path)
-        sqlite3.connect(tmp_path / FILE).close()
         (tmp_path / FILE).touch()
-        with pytest.raises(rw.InputError, match="not the results of an experiment"):
+        with pytest.raises(rw.InputError, match="has not begun"):
             rw.read_results(tmp_path)
+        with closing(sqlite3.connect(tmp_path / "other.sqlite")) as connection:
+            connection.execute("CREATE TABLE a (b)")
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other.sqlite").rename(tmp_path / "other" / FILE)
+        with pytest.raises(rw.InputError, match="not the results of an experiment"):
+            rw.read_results(tmp_path / "other")
         with Store.opened(tmp_path):
             pass
         with pytest.raises(rw.InputError, match="has not begun"):
@@ -407,7 +544,7 @@ class TestSpecs:
             search = {{ n = 7, seed = 3, alpha = {{ log = [0.001, 10] }} }}
             [[published]]
             method = "Drawn"
-            measure = "map"
+            measure = "map(dialect=letor3)"
             value = 0.5
             """
         )
@@ -448,7 +585,35 @@ class TestSpecs:
             ({"mesure": "map"}, r"unknown key 'mesure'; did you mean measure\?"),
             ({"measure": "nope"}, "unknown measure 'nope'"),
             ({"measures": "map"}, "measures is 'map'; expected a list"),
-            ({"seeds": ["a"]}, "seeds are"),
+            ({"seeds": ["a"]}, "seeds is 'a'"),
+            ({"seeds": 5}, "seeds is 5; expected a list"),
+            ({"seeds": [10**20]}, "seeds is 1000"),
+            ({"measures": 5}, "measures is 5; expected a list"),
+            ({"published": 5}, "published is 5"),
+            ({"data": {"file": "b", "k": 0}}, "0 folds; expected at least 3"),
+            ({"data": {"file": "b", "seed": -1}}, "data.seed is -1"),
+            ({"data": {"file": "a\0b"}}, "expected a path"),
+            ({"data": {"file": "~nosuchuser/x"}}, "data.file is '~nosuchuser/x'"),
+            ({"data": {"qrels": "b"}}, "data.runs is missing"),
+            ({"methods": [{"ranker": "adarank", "name": 5}]}, "a method is called 5"),
+            ({"methods": [{"ranker": "regression", "set": {"alpha": date(1979, 5, 27)}}]}, "alpha is datetime.date"),
+            (
+                {"methods": [{"ranker": "regression", "set": {"alpha": 1.0}, "grid": {"alpha": [1.0]}}]},
+                "fixed and tried",
+            ),
+            ({"methods": [{"ranker": "regression", "search": {}}]}, "search: no parameter"),
+            (
+                {"methods": [{"ranker": "regression", "search": {"alpha": {"uniform": [0, float("inf")]}}}]},
+                "lowest, highest",
+            ),
+            ({"methods": [{"ranker": "adarank", "search": {"n_rounds": {"int": [1.5, 3.5]}}}]}, "two whole numbers"),
+            (
+                {"methods": [{"ranker": "regression", "search": {"n": 10**8, "alpha": {"log": [1, 2]}}}]},
+                "at most 10000",
+            ),
+            ({"published": [{"method": "x", "measure": "map", "value": "high"}]}, "published.value is 'high'"),
+            ({"published": [{"method": "x", "measure": "map", "value": 1, "lowest": "x"}]}, "published.lowest is 'x'"),
+            ({"published": [{"method": "x", "measure": "p@7", "value": 1}]}, "p@7 is not among the measures"),
             ({"data": {}}, "data: expected one of folds"),
             ({"data": {"folds": "a", "file": "b"}}, "data: expected one of folds"),
             ({"data": {"file": "b", "fold": 3}}, r"data: unknown key 'fold'"),
@@ -470,7 +635,7 @@ class TestSpecs:
             ({"methods": [{"ranker": "regression", "search": {"alpha": [1]}}]}, "expected one of uniform, log"),
             ({"methods": [{"ranker": "regression", "search": {"alpha": {"log": [0, 1]}}}]}, "above 0"),
             ({"methods": [{"ranker": "regression", "search": {"n": 0}}]}, "n is 0"),
-            ({"published": [{"method": "x"}]}, r"published\[1\].measure is None"),
+            ({"published": [{"method": "x"}]}, r"published\[1\]: no measure"),
         ],
     )
     def test_what_is_wrong_is_said(self, file, changes, message):

@@ -341,6 +341,13 @@ class TestFolds:
             [[10, 1, 2], [3], [4]],
         ]
 
+    def test_only_folds_are_folds(self, tmp_path):
+        for name in ("Fold1", "2008", "Fold\u00b2", "Folder3"):
+            (tmp_path / name).mkdir()
+        for name in ("train", "vali", "test"):
+            (tmp_path / "Fold1" / f"{name}.txt").write_text("1 qid:1 1:1\n")
+        assert len(rw.read_folds(tmp_path)) == 1
+
     def test_queries_are_cut_whole(self):
         queries = rw.make_queries(23, n_docs=5, random_state=1)
         folds = rw.cut_folds(queries, 5, random_state=3)

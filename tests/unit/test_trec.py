@@ -64,6 +64,7 @@ def test_a_written_run_reads_back(tmp_path):
         ("q1 0 a\n", r"qrels:1: 3 fields; expected 'qid iteration docid grade'"),
         ("q1 0 a 1\n\nq1 0 b high\n", r"qrels:3: found 'high'"),
         ("q1 0 a nan\n", "found 'nan'"),
+        ("q1 0 a 1e300\n", "found '1e300'"),
         ("q1 0 a 1\nq1 0 a 2\n", r"qrels:2: document a of query q1 a second time"),
     ],
 )
@@ -71,6 +72,11 @@ def test_bad_lines_are_named(tmp_path, text, message):
     (tmp_path / "qrels").write_text(text)
     with pytest.raises(rw.InputError, match=message):
         rw.read_qrels(tmp_path / "qrels")
+
+
+def test_a_byte_order_mark_is_no_part_of_an_id(tmp_path):
+    (tmp_path / "qrels").write_bytes("\ufeffq1 0 a 1\n".encode())
+    assert rw.read_qrels(tmp_path / "qrels") == {"q1": {"a": 1.0}}
 
 
 def test_nothing_in_common(files):

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,6 +30,24 @@ def kill_three(x: int) -> int:
     if x == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     return x * x
+
+
+class Two(Exception):
+    """Pickles, and does not unpickle."""
+
+    def __init__(self, a, b):
+        super().__init__(f"{a} and {b}")
+
+
+def raise_two(x: int) -> int:
+    raise Two(x, x)
+
+
+def die_while_answering(x: int) -> bytes:
+    if x == 1:
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        return b"x" * 400_000_000  # does not fit into a pipe: it is killed half-way
+    return b""
 
 
 def unpicklable(x: int):
@@ -68,6 +87,18 @@ def test_a_dead_process_loses_its_task_only():
     }
     assert isinstance(answers[3].error, Lost)
     assert "SIGKILL" in str(answers[3].error)
+
+
+def test_a_process_that_dies_while_answering_loses_its_task_only():
+    answers = {answer.task: answer for answer in Processes(1).run(die_while_answering, range(3))}
+    assert [answers[task].result for task in (0, 2)] == [b"", b""]
+    assert answers[1].result is None or len(answers[1].result) == 400_000_000
+
+
+def test_an_error_that_cannot_be_sent_is_told():
+    (answer,) = Processes(1).run(raise_two, [1])
+    assert isinstance(answer.error, RuntimeError)
+    assert str(answer.error) == "Two: 1 and 1"
 
 
 def test_an_answer_that_cannot_be_sent_is_an_error():

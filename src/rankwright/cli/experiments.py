@@ -72,14 +72,15 @@ def reproduce(
     """Run the papers' protocols: published figures beside ours, with the difference and its standard error."""
     from rankwright.files import check_writable, write_atomic
     from rankwright.report.tables import text
-    from rankwright.reproduction import reproduction, told, winners, written
+    from rankwright.reproduction import reproductions, told, winners, written
 
-    planned = {name: reproduction(name, data) for name in dict.fromkeys(names)}
+    planned = reproductions(names, data)
     if write is not None:
         check_writable(write)
     results = {}
     for name, each in planned.items():
         results[name] = _run(each, out / name, workers)
+        _tell_failures(results[name])
         print(told(results[name]) + f"\n\nreport: {_write_report(results[name], out / name)}\n")
     if len(results) > 1:
         print(text(winners(results)))
@@ -102,8 +103,11 @@ def compare(
 ) -> None:
     """Compare score files or models on judged documents: means, paired tests, wins and losses."""
     from rankwright.comparison import compare_files
+    from rankwright.errors import InputError
     from rankwright.report import comparisons_text, results_json, results_text
 
+    if out is not None and (out / "results.sqlite").exists():
+        raise InputError(f"{out}: holds an experiment, and its report; choose another folder")
     with progress_bar():
         results = compare_files(data, scores or [], model or [], measures)
     if as_json:
@@ -146,6 +150,8 @@ def _from_options(
         content["measure"] = measure
     if measures is not None:
         content["measures"] = split(measures)
+        if not content["measures"]:
+            raise InputError(f"--measures {measures!r}: no measure; expected names such as ndcg@10,map")
     if seeds is not None:
         try:
             content["seeds"] = [int(seed) for seed in seeds.split(",")]
@@ -161,11 +167,18 @@ def _run_and_report(planned: Experiment, out: Path, workers: str | None) -> None
     results = _run(planned, out, workers)
     print(results_text(results))
     print(f"report: {_write_report(results, out)}")
+    _tell_failures(results)
+
+
+def _tell_failures(results: Results) -> None:
+    """Say which trials failed, if any, and end with status 1."""
     trials = results.tables["trials"]
     failed = trials["status"] == "failed"
     if failed.any():
-        first = trials["error"][failed][0]
-        print(f"rankwright: {failed.sum()} of {len(failed)} trials failed, such as: {first}", file=sys.stderr)
+        at = int(failed.argmax())
+        where = f"{results.methods[trials['method'][at]]} on fold {trials['fold'][at]}"
+        said = f"{failed.sum()} of {len(failed)} trials failed, such as {where}: {trials['error'][at]}"
+        print(f"rankwright: {said}", file=sys.stderr)
         raise SystemExit(1)
 
 
@@ -198,7 +211,10 @@ def _workers(text: str | None) -> Any:
     if kind == "threads" and rest.isdecimal():
         return Threads(int(rest))
     if colon and rest.startswith("//"):
-        return require("distributed").Client(text)
+        try:
+            return require("distributed").Client(text)
+        except (OSError, ValueError) as error:
+            raise InputError(f"--workers {text}: no Dask scheduler answers: {error}") from None
     raise InputError(f"--workers {text}: expected a number, threads:N, or an address such as tcp://scheduler:8786")
 
 
@@ -210,7 +226,8 @@ def demo(out: Annotated[Path, typer.Option(help="The folder to fill.")] = Path("
     from rankwright.demo import run_demo
 
     with progress_bar():
-        told = run_demo(out)
+        results, told = run_demo(out)
     print(told)
+    _tell_failures(results)
     command = "rankwright" if shutil.which("rankwright") else as_called()
     print(f"Try: add a method to the spec, then {command} experiment {out / 'spec.toml'} --out {out}")

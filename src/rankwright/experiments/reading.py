@@ -28,15 +28,16 @@ def read_results(folder: StrPath) -> Results:
             raise InputError(f"{folder}: the experiment has not begun")
         methods = tuple(entry["name"] for entry in said["methods"])
         number = {name: i for i, name in enumerate(methods)}
+        runs = {(method, seed) for method, seeds in store.meta("seeds").items() for seed in seeds}
         chosen = {
             trial: (number[method], fold, seed)
             for method, fold, seed, trial in store.rows("SELECT method, fold, seed, trial FROM chosen ORDER BY trial")
-            if method in number
+            if (method, seed) in runs
         }
         queries, start = _queries(store)
         tables: dict[str, Table] = {
             "queries": queries,
-            "trials": _trials(store, number, chosen),
+            "trials": _trials(store, number, runs, chosen),
             "values": _values(store, chosen, start, tuple(said["measures"])),
         }
         documents, first = _documents(store, start)
@@ -45,7 +46,8 @@ def read_results(folder: StrPath) -> Results:
         tables |= _artefacts(store, chosen, first)
         if said["published"]:
             tables["published"] = _published(said["published"])
-    return Results(said["name"], said["measure"], tuple(said["measures"]), methods, tables)
+        planned = (store.meta("n_folds"), store.meta("n_trials"))
+    return Results(said["name"], said["measure"], tuple(said["measures"]), methods, tables, planned)
 
 
 def read_model(folder: StrPath, method: str, fold: int = 1, seed: int | None = None) -> Model:
@@ -69,9 +71,9 @@ def _queries(store: Store) -> tuple[Table, dict[int, int]]:
     return table, dict(zip(folds.tolist(), starts.tolist(), strict=True))
 
 
-def _trials(store: Store, number: dict[str, int], chosen: dict[int, Any]) -> Table:
+def _trials(store: Store, number: dict[str, int], runs: set[tuple[str, int]], chosen: dict[int, Any]) -> Table:
     rows = store.rows(f"SELECT {', '.join(_TRIALS)} FROM trials ORDER BY fold, method, seed, candidate")
-    table = _columns(_TRIALS, [row for row in rows if row[1] in number])
+    table = _columns(_TRIALS, [row for row in rows if (row[1], row[3]) in runs])
     ids = table.pop("trial")
     table["method"] = np.array([number[name] for name in table["method"]], dtype=int)
     table["chosen"] = np.isin(ids, list(chosen))

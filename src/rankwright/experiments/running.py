@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +14,7 @@ from rankwright import progress
 from rankwright.data import Queries
 from rankwright.errors import InputError
 from rankwright.experiments.reading import read_results
-from rankwright.experiments.sources import Source, save_data
+from rankwright.experiments.sources import Source, forget_folds, read_fold, save_data, state_of
 from rankwright.experiments.spec import Experiment, Params
 from rankwright.experiments.store import Store
 from rankwright.experiments.trials import Key, Task, run_trial
@@ -46,29 +48,31 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
         Where trials run: that many spawned processes (None: one a core), in place, on threads, or on a cluster.
         Rankers work serially within their trial. The results are the same.
     """
-    folder = Path(out)
-    with workers_of(workers) as crew, Store.opened(folder) as store:
-        if isinstance(crew, Processes):
-            _check_names(experiment)
-        experiment = _on_disk(experiment, folder / "data")
-        _agree(store, experiment)
-        plans = list(_plans(experiment))
-        finished = store.finished()
-        waiting = [plan for plan in plans if plan.key not in finished]
-        params = {plan.key: plan.params for plan in waiting}
-        done = len(plans) - len(waiting)
-        progress.report("trials", done, len(plans))
-        for answer in crew.run(run_trial, _tasks(experiment, waiting, store)):
-            key = answer.task.key
-            if answer.result is not None:
-                store.add(key, params[key], answer.result, tuple(experiment.measures))
-            else:
-                store.fail(key, params[key], _said(answer.error))
-            done += 1
+    folder, run = Path(out), secrets.token_hex(8)
+    try:
+        with workers_of(workers) as crew, Store.opened(folder) as store:
+            if isinstance(crew, Processes):
+                _check_names(experiment)
+            experiment, plans = _agree(store, experiment, folder / "data", run)
+            finished = store.finished()
+            waiting = [plan for plan in plans if plan.key not in finished]
+            params = {plan.key: plan.params for plan in waiting}
+            done = len(plans) - len(waiting)
             progress.report("trials", done, len(plans))
-        if not store.finished():  # what is wrong with all of them is wrong with the data or the spec
-            raise InputError(store.rows("SELECT error FROM trials LIMIT 1")[0][0])
-    return read_results(folder)
+            for answer in crew.run(run_trial, _tasks(experiment, waiting, store, run)):
+                key = answer.task.key
+                if answer.result is not None:
+                    store.add(key, params[key], answer.result, experiment.measures)
+                else:
+                    store.fail(key, params[key], _said(answer.error))
+                done += 1
+                progress.report("trials", done, len(plans))
+            if not store.finished():  # what is wrong with all of them is wrong with the data or the spec
+                method, error = store.rows("SELECT method, error FROM trials LIMIT 1")[0]
+                raise InputError(f"no trial could be run, such as {method}'s: {error}")
+        return read_results(folder)
+    finally:
+        forget_folds()
 
 
 def _plans(experiment: Experiment) -> Iterator[Plan]:
@@ -84,46 +88,63 @@ def _plans(experiment: Experiment) -> Iterator[Plan]:
                     yield Plan(Key(method.name, fold, seed, candidate), number, candidates[candidate])
 
 
-def _tasks(experiment: Experiment, waiting: Sequence[Plan], store: Store) -> Iterator[Task]:
+def _tasks(experiment: Experiment, waiting: Sequence[Plan], store: Store, run: str) -> Iterator[Task]:
     """Tasks, made when they are asked for, with what is known then."""
     source, curve = _source(experiment), experiment.curve
     for plan in waiting:
         best = store.best().get(plan.key.group)
         describe = plan.key.fold not in store.digests()
-        method, measures = experiment.methods[plan.method], tuple(experiment.measures)
-        yield Task(plan.key, source, method, plan.params, experiment.measure, measures, curve, best, describe)
+        method, measure, measures = experiment.methods[plan.method], experiment.measure, experiment.measures
+        yield Task(plan.key, source, method, plan.params, measure, measures, curve, best, describe, run)
 
 
 def _source(experiment: Experiment) -> Source:
-    assert not isinstance(experiment.data, (Queries, Sequence))
+    assert not isinstance(experiment.data, (Queries, list))
     return experiment.data
 
 
-def _on_disk(experiment: Experiment, folder: Path) -> Experiment:
-    """The experiment with its data where workers can read it."""
-    data = experiment.data
-    if isinstance(data, (Queries, Sequence)):
-        return experiment.with_source(save_data(data, folder))
-    return experiment
-
-
-def _agree(store: Store, experiment: Experiment) -> None:
-    """Write the experiment down, or refuse if the folder holds another."""
-    said = experiment.to_json()
-    before = store.meta("experiment")
-    n_folds = _source(experiment).n_folds
-    if before is not None:
-        facts = [("measure", before["measure"], said["measure"]), ("measures", before["measures"], said["measures"])]
-        for name, then, now in (*facts, ("number of folds", store.meta("n_folds"), n_folds)):
-            if then != now:
-                raise InputError(
-                    f"{store.path.parent}: holds an experiment whose {name} is {then}, not {now}: choose another folder"
-                )
+def _agree(store: Store, experiment: Experiment, folder: Path, run: str) -> tuple[Experiment, list[Plan]]:
+    """Write the experiment down, or refuse, before anything is written, if the folder holds another."""
+    before = set(folder.glob("*"))
+    if isinstance(experiment.data, (Queries, list)):
+        experiment = experiment.with_source(save_data(experiment.data, folder))
+    try:
+        plans = list(_plans(experiment))
+        _check_same(store, experiment, run)
+    except InputError:
+        for path in set(folder.glob("*")) - before:
+            path.unlink()
+        raise
     with store.transaction():
-        store.write_meta("experiment", said)
-        store.write_meta("n_folds", n_folds)
+        store.write_meta("experiment", experiment.to_json())
+        store.write_meta("n_folds", _source(experiment).n_folds)
+        store.write_meta("n_trials", len(plans))
+        store.write_meta("seeds", {method.name: method.seeds(experiment.seeds) for method in experiment.methods})
+        store.write_meta("files", state_of(_source(experiment)))
         for method in experiment.methods:
             store.write_method(method.name, method.to_json())
+    return experiment, plans
+
+
+def _check_same(store: Store, experiment: Experiment, run: str) -> None:
+    """Refuse what does not go with the trials that are finished."""
+    if not store.finished():
+        return
+    said, before, source = experiment.to_json(), store.meta("experiment"), _source(experiment)
+    facts = [(name, before[name], said[name]) for name in ("measure", "measures")]
+    for name, then, now in (*facts, ("number of folds", store.meta("n_folds"), source.n_folds)):
+        if then != now:
+            raise InputError(
+                f"{store.path.parent}: holds an experiment whose {name} is {then}, not {now}: choose another folder"
+            )
+    for method in experiment.methods:
+        store.check_method(method.name, method.to_json())
+    unchanged = json.loads(json.dumps(state_of(source))) == store.meta("files")
+    if before["data"] == said["data"] and unchanged:
+        return
+    for fold, digest in store.digests().items():
+        if read_fold(source, fold - 1, run)[1] != digest:
+            raise InputError(f"{store.path.parent}: holds an experiment on other data (fold {fold} differs)")
 
 
 def _check_names(experiment: Experiment) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zipfile
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -14,6 +15,7 @@ import numpy as np
 from rankwright.backends import Serial
 from rankwright.data import Queries
 from rankwright.errors import InputError, suggest
+from rankwright.files import write_atomic_binary
 from rankwright.folds import Fold, cut_folds, read_folds
 from rankwright.letor import read_letor
 from rankwright.trec import read_trec
@@ -29,6 +31,11 @@ class Source(Hashable, Protocol):
 
     def fold(self, index: int) -> Fold:
         """Read one fold."""
+        ...
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that are read."""
         ...
 
     def to_json(self) -> dict[str, Any]:
@@ -51,6 +58,11 @@ class FoldFolder:
         """Read the files of the fold."""
         return read_folds(self.folds, Serial())[index]
 
+    @property
+    def files(self) -> list[Path]:
+        """Every file of every fold."""
+        return sorted({path for fold in read_folds(self.folds).files for part in fold for path in part})
+
     def to_json(self) -> dict[str, Any]:
         """The folder."""
         return asdict(self)
@@ -63,14 +75,26 @@ class _Cut:
     k: int = 5
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        if self.k < 3:
+            raise InputError(
+                f"{self.k} folds; expected at least 3: one to test on, one to choose on, the rest to train on"
+            )
+        if self.seed < 0:
+            raise InputError(f"data.seed is {self.seed}; expected a whole number of at least 0")
+
     @property
     def n_folds(self) -> int:
         """As many as the spec says."""
         return self.k
 
     def fold(self, index: int) -> Fold:
+        """Read, and cut the fold out."""
+        return self.cut(index, self.read())
+
+    def cut(self, index: int, queries: Queries) -> Fold:
         """Cut the fold out."""
-        return cut_folds(_read_whole(self), self.k, self.seed)[index]
+        return cut_folds(queries, self.k, self.seed)[index]
 
     def read(self) -> Queries:
         """All queries."""
@@ -87,6 +111,11 @@ class LetorFiles(_Cut):
 
     file: tuple[str, ...] = ()
 
+    @property
+    def files(self) -> list[Path]:
+        """The LETOR files."""
+        return [Path(path) for path in self.file]
+
     def read(self) -> Queries:
         """Read the files as one."""
         return read_letor(*self.file, backend=Serial())
@@ -99,6 +128,11 @@ class TrecFiles(_Cut):
     qrels: str = ""
     runs: tuple[str, ...] = ()
 
+    @property
+    def files(self) -> list[Path]:
+        """Judgments and runs."""
+        return [Path(self.qrels), *map(Path, self.runs)]
+
     def read(self) -> Queries:
         """Read and join the files."""
         return read_trec(self.qrels, self.runs)
@@ -110,6 +144,11 @@ class SavedQueries(_Cut):
 
     saved: str = ""
 
+    @property
+    def files(self) -> list[Path]:
+        """The file of arrays."""
+        return [Path(self.saved)]
+
     def read(self) -> Queries:
         """Read the arrays; no code is run."""
         return load_queries(Path(self.saved))
@@ -119,30 +158,28 @@ class SavedQueries(_Cut):
 class SavedFolds:
     """Folds that were handed over in Python and saved beside the results."""
 
-    saved_folds: str
-    n: int
+    saved_folds: tuple[tuple[str, str, str], ...]  # of each fold, the files of its parts
 
     @property
     def n_folds(self) -> int:
         """As many as were given."""
-        return self.n
+        return len(self.saved_folds)
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of arrays."""
+        return sorted({Path(path) for fold in self.saved_folds for path in fold})
 
     def fold(self, index: int) -> Fold:
         """Read the arrays of a fold."""
-        return Fold(*(load_queries(Path(self.saved_folds) / f"fold{index + 1}-{part}.npz") for part in Fold._fields))
+        return Fold(*(load_queries(Path(path)) for path in self.saved_folds[index]))
 
     def to_json(self) -> dict[str, Any]:
-        """The folder."""
-        return asdict(self)
+        """The files."""
+        return {"saved_folds": [list(fold) for fold in self.saved_folds]}
 
 
-_FIELDS: dict[str, type[Any]] = {
-    "folds": FoldFolder,
-    "file": LetorFiles,
-    "qrels": TrecFiles,
-    "saved": SavedQueries,
-    "saved_folds": SavedFolds,
-}
+_FIELDS: dict[str, type[Any]] = {"folds": FoldFolder, "file": LetorFiles, "qrels": TrecFiles}
 
 
 def source_from_json(content: Mapping[str, Any], folder: Path) -> Source:
@@ -155,7 +192,7 @@ def source_from_json(content: Mapping[str, Any], folder: Path) -> Source:
     for name, value in content.items():
         if name not in known:
             raise InputError(f"data: unknown key {name!r}; {suggest(name, known)}")
-        if name in ("k", "seed", "n"):
+        if name in ("k", "seed"):
             if type(value) is not int:
                 raise InputError(f"data.{name} is {value!r}; expected a whole number")
             arguments[name] = value
@@ -166,47 +203,73 @@ def source_from_json(content: Mapping[str, Any], folder: Path) -> Source:
             arguments[name] = tuple(_path(name, item, folder) for item in paths)
         else:
             arguments[name] = _path(name, value, folder)
+    if "qrels" in arguments and "runs" not in arguments:
+        raise InputError("data.runs is missing; expected the runs whose scores are the features")
     source: Source = kinds[0](**arguments)
     return source
 
 
 def _path(name: str, value: Any, folder: Path) -> str:
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or "\0" in value:
         raise InputError(f"data.{name} is {value!r}; expected a path")
-    return str((folder / Path(value).expanduser()).resolve())
+    try:
+        return str((folder / Path(value).expanduser()).resolve())
+    except RuntimeError as error:  # no such user, or links in a circle
+        raise InputError(f"data.{name} is {value!r}: {error}") from None
 
 
 @lru_cache(maxsize=1)
-def _read_whole(source: _Cut) -> Queries:
+def _read_whole(source: _Cut, run: str) -> Queries:
     return source.read()
 
 
 @lru_cache(maxsize=1)
-def read_fold(source: Source, index: int) -> tuple[Fold, str]:
-    """A fold and the digest of its data; the last one is remembered."""
-    fold = source.fold(index)
+def read_fold(source: Source, index: int, run: str) -> tuple[Fold, str]:
+    """A fold and the digest of its data; the last one of this run is remembered."""
+    fold = source.cut(index, _read_whole(source, run)) if isinstance(source, _Cut) else source.fold(index)
     return fold, _digest(fold)
+
+
+def forget_folds() -> None:
+    """Free what is remembered."""
+    read_fold.cache_clear()
+    _read_whole.cache_clear()
+
+
+def state_of(source: Source) -> list[tuple[str, int, int]]:
+    """The files, their sizes and times: while these stay, so do the data."""
+    return [(str(path), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in source.files]
 
 
 def _digest(fold: Fold) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for part in fold:
-        for array in (part.X, part.y, part.indptr, part.query_weight):
-            digest.update(np.ascontiguousarray(array).tobytes())
-        digest.update("\n".join(map(str, part.qid.tolist())).encode())
+        _update(digest, part)
     return digest.hexdigest()
 
 
+def _update(digest: Any, part: Queries) -> None:
+    for array in (part.X, part.y, part.indptr, part.query_weight):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    for names in (part.qid.tolist(), [] if part.docid is None else part.docid.tolist(), part.features or ()):
+        digest.update("\n".join(map(str, names)).encode())
+
+
 def save_data(data: Queries | Sequence[Fold], folder: Path) -> Source:
-    """Save data that lives in Python, so that workers and later runs can read it."""
+    """Save data that live in Python, under the name of their content, so that workers and later runs can read them."""
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(data, Queries):
-        save_queries(data, folder / "queries.npz")
-        return SavedQueries(saved=str((folder / "queries.npz").resolve()))
-    for i, fold in enumerate(data):
-        for name, part in zip(Fold._fields, fold, strict=True):
-            save_queries(part, folder / f"fold{i + 1}-{name}.npz")
-    return SavedFolds(str(folder.resolve()), len(data))
+        return SavedQueries(saved=_save(data, folder))
+    return SavedFolds(tuple((_save(f.train, folder), _save(f.valid, folder), _save(f.test, folder)) for f in data))
+
+
+def _save(queries: Queries, folder: Path) -> str:
+    digest = hashlib.blake2b(digest_size=12)
+    _update(digest, queries)
+    path = folder.resolve() / f"{digest.hexdigest()}.npz"
+    if not path.exists():
+        save_queries(queries, path)
+    return str(path)
 
 
 def save_queries(queries: Queries, path: Path) -> None:
@@ -218,16 +281,17 @@ def save_queries(queries: Queries, path: Path) -> None:
         arrays["weight"] = queries.weight
     if queries.features is not None:
         arrays["features"] = np.array(queries.features, dtype=str)
-    temporary = path.with_name(f".{path.name}.part")
-    with temporary.open("wb") as file:
+    with write_atomic_binary(path) as file:
         np.savez(file, **arrays)
-    temporary.replace(path)
 
 
 def load_queries(path: Path) -> Queries:
     """Load queries saved by :func:`save_queries`; runs no code."""
-    with np.load(path, allow_pickle=False) as arrays:
-        found = {name: arrays[name] for name in arrays.files}
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            found = {name: arrays[name] for name in arrays.files}
+    except (ValueError, EOFError, zipfile.BadZipFile, AttributeError):
+        raise InputError(f"{path}: damaged; expected queries that an experiment saved") from None
     features = tuple(found.pop("features").tolist()) if "features" in found else None
     return Queries(**found, features=features)
 

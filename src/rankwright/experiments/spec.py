@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
-from typing import Any
+from math import isfinite, prod
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
 from rankwright.backends import Serial
 from rankwright.data import Queries
 from rankwright.errors import InputError, shown, suggest
-from rankwright.experiments.sources import Source
+from rankwright.experiments.sources import FoldFolder, LetorFiles, Source
+from rankwright.files import StrPath
 from rankwright.folds import Fold
-from rankwright.measures import Measure, TableMeasure, parse
-from rankwright.models import plain
+from rankwright.measures import Measure, TableMeasure, parse, split
 from rankwright.rankers import Ranker, find_ranker
 
 Params = dict[str, Any]
@@ -27,25 +30,64 @@ _USUAL = (("ndcg", 1), ("ndcg", 3), ("ndcg", 5), ("ndcg", 10), ("ap", None), ("r
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Random search: ``n`` draws of parameters, each uniform, log-uniform, an integer, or one of several."""
+    """Random search: ``n`` draws of parameters.
+
+    Parameters
+    ----------
+    n : int
+        How many to draw.
+    space : mapping of str to mapping
+        By parameter ``{"uniform": [low, high]}``, ``{"log": [low, high]}`` (log-uniform), ``{"int": [low, high]}``
+        or ``{"choice": [...]}``.
+    seed : int
+        The same seed draws the same.
+    """
 
     n: int
     space: Mapping[str, Mapping[str, Sequence[Any]]]
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        _check_whole("search.n", self.n, 1)
+        _check_whole("search.seed", self.seed, 0)
+        if not self.space:
+            raise InputError("search: no parameter; expected some, as in alpha = { log = [0.001, 10] }")
+        for key, how in self.space.items():
+            if not isinstance(how, Mapping) or len(how) != 1 or next(iter(how)) not in _DRAWS:
+                kinds = f"one of {', '.join(_DRAWS)}, as in {{ log = [0.001, 10] }}"
+                raise InputError(f"search.{key} is {shown(how)}; expected {kinds}")
+            kind, values = next(iter(how.items()))
+            _check_range(kind, values, f"search.{key}.{kind}")
+
     def candidates(self) -> list[Params]:
-        """The draws; the same seed gives the same."""
+        """The draws."""
         rng = np.random.default_rng(self.seed)
-        return [{name: _draw(name, how, rng) for name, how in self.space.items()} for _ in range(self.n)]
+        return [{name: _draw(how, rng) for name, how in self.space.items()} for _ in range(self.n)]
 
 
-def _draw(name: str, how: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> Any:
+_DRAWS = ("uniform", "log", "int", "choice")
+
+
+def _check_range(kind: str, values: Any, where: str) -> None:
+    expected = "a list" if kind == "choice" else "[lowest, highest]"
+    if not isinstance(values, Sequence) or isinstance(values, str) or not values:
+        raise InputError(f"{where} is {shown(values)}; expected {expected}")
+    if kind == "choice":
+        return
+    numbers = len(values) == 2 and all(_is_number(v) and abs(v) < 2**53 for v in values)
+    if kind == "int" and numbers and any(v != int(v) for v in values):
+        raise InputError(f"{where} is {shown(values)}; expected two whole numbers")
+    if not numbers or values[0] > values[1] or (kind == "log" and values[0] <= 0):
+        raise InputError(f"{where} is {shown(values)}; expected {expected}{' above 0' if kind == 'log' else ''}")
+
+
+def _draw(how: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> Any:
     kind, values = next(iter(how.items()))
     if kind == "choice":
         return values[int(rng.integers(len(values)))]
     low, high = values
     if kind == "int":
-        return int(rng.integers(low, high + 1))
+        return int(rng.integers(int(low), int(high) + 1))
     if kind == "log":
         return float(np.exp(rng.uniform(np.log(low), np.log(high))))
     return float(rng.uniform(low, high))
@@ -79,32 +121,39 @@ class Method:
     search: Search | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or self.name != " ".join(self.name.split()):
+            raise InputError(f"a method is called {shown(self.name)}; expected words on one line")
         object.__setattr__(self, "name", self.name or self.ranker_class.__name__)
-        known = self.ranker_class().get_params(deep=False)
-        for given in (self.params, self.grid, {} if self.search is None else self.search.space):
-            for key in given:
-                if key not in known or key in _NOT_SET:
-                    usable = [name for name in known if name not in _NOT_SET]
-                    raise InputError(f"{self.name}: {key!r} is no parameter to set; {suggest(key, usable)}")
-        if self.grid and self.search is not None:
-            raise InputError(f"{self.name}: a grid and a search; expected one of them")
-        for key, values in self.grid.items():
-            if isinstance(values, str) or not isinstance(values, Sequence) or not len(values):
-                raise InputError(f"{self.name}: grid.{key} is {shown(values)}; expected a list of values")
         if self.measure is not None:
             object.__setattr__(self, "measure", str(parse(self.measure)))
-        if len(self.candidates()) > _MOST_CANDIDATES:
-            raise InputError(f"{self.name}: {len(self.candidates())} combinations; expected at most {_MOST_CANDIDATES}")
+        if self.grid and self.search is not None:
+            raise InputError(f"{self.name}: a grid and a search; expected one of them")
+        self._check_parameters()
+        object.__setattr__(self, "params", {key: _plain(value, self.name, key) for key, value in self.params.items()})
+        object.__setattr__(self, "grid", {key: _plain(list(v), self.name, key) for key, v in self.grid.items()})
+        n = self.search.n if self.search is not None else prod(map(len, self.grid.values()))
+        if n > _MOST_CANDIDATES:
+            raise InputError(f"{self.name}: {n} combinations; expected at most {_MOST_CANDIDATES}")
+
+    def _check_parameters(self) -> None:
+        known = [name for name in self.ranker_class().get_params(deep=False) if name not in _NOT_SET]
+        tried = self.grid if self.search is None else self.search.space
+        for key in (*self.params, *tried):
+            if key not in known:
+                raise InputError(f"{self.name}: {key!r} is no parameter to set; {suggest(str(key), known)}")
+            if key in self.params and key in tried:
+                raise InputError(f"{self.name}: {key} is fixed and tried; expected one of them")
+        for key, values in self.grid.items():
+            if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)) or not len(values):
+                raise InputError(f"{self.name}: grid.{key} is {shown(values)}; expected a list of values")
 
     @classmethod
     def of(cls, ranker: Ranker, grid: Mapping[str, Sequence[Any]] | None = None, *, name: str = "") -> Method:
-        """The method of a ranker built in Python, with what is not its default."""
-        usual = type(ranker)().get_params(deep=False)
-        given = ranker.get_params(deep=False)
+        """The method of a ranker built in Python, with what is not its default; its measure, too, only then."""
+        usual, given = type(ranker)().get_params(deep=False), ranker.get_params(deep=False)
         params = {key: given[key] for key in usual if key not in _NOT_SET and given[key] != usual[key]}
-        if plain(params) != params:
-            raise InputError(f"{type(ranker).__name__}: parameters {shown(params)}; expected numbers, texts and lists")
-        return cls(type(ranker).__name__, name, str(parse(ranker.measure)), params, grid or {})
+        measure = str(parse(given["measure"]))
+        return cls(type(ranker).__name__, name, None if measure == usual["measure"] else measure, params, grid or {})
 
     @property
     def ranker_class(self) -> type[Ranker]:
@@ -119,8 +168,8 @@ class Method:
         return [{**self.params, **dict(zip(self.grid, values, strict=True))} for values in combined]
 
     def seeds(self, wanted: Sequence[int]) -> tuple[int, ...]:
-        """The seeds that make a difference: one is enough for a ranker without randomness."""
-        return tuple(wanted) if "random_state" in self.ranker_class().get_params(deep=False) else tuple(wanted[:1])
+        """The seeds that make a difference: for a ranker without randomness 0 alone, whatever is wanted."""
+        return tuple(wanted) if "random_state" in self.ranker_class().get_params(deep=False) else (0,)
 
     def build(self, params: Params, seed: int, measure: str) -> Ranker:
         """An untrained ranker that works serially."""
@@ -151,58 +200,76 @@ class Published:
     lowest: float | None = None  # what ours must reach
     note: str = ""  # why ours differs
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "measure", str(parse(self.measure)))
+        for name in ("method", "source", "note"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(f"published.{name} is {shown(getattr(self, name))}; expected a text")
+        for name in ("value", "lowest"):
+            number = getattr(self, name)
+            if not _is_number(number) and not (name == "lowest" and number is None):
+                raise InputError(f"published.{name} is {shown(number)}; expected a number")
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, init=False, eq=False)
 class Experiment:
     """Data x methods x seeds: every method is selected on validation queries and measured on test queries.
 
     Parameters
     ----------
-    data : Source, Queries or sequence of Fold
-        Where the folds come from. Queries are cut into five folds.
-    methods : sequence of Method, or of names of rankers
-        A name stands for the ranker with its usual grid.
-    measure : str
+    data : Source, Queries, sequence of Fold, or path
+        Where the folds come from. Queries, and a path of a file, are cut into five folds.
+    methods : sequence of Method, Ranker or str
+        The name of a ranker stands for it with its usual grid.
+    measure : str or Measure
         Selects on validation queries, and decides; the default of what is trained on.
-    measures : sequence of str
+    measures : str, or sequence of str or Measure
         What is measured on test queries besides.
-    seeds : sequence of int
+    seeds : int or sequence of int
         One run each, for rankers that have randomness; figures are means over them.
     name : str
         What the experiment is called.
+    published : sequence of Published
+        Figures to be shown beside ours.
     """
 
-    data: Source | Queries | Sequence[Fold]
-    methods: Sequence[Method]
-    measure: str = "ndcg@10"
-    measures: Sequence[str] = ()
-    seeds: Sequence[int] = (0,)
-    name: str = "Experiment"
-    published: Sequence[Published] = ()
+    data: Source | Queries | list[Fold]
+    methods: tuple[Method, ...]
+    measure: str
+    measures: tuple[str, ...]
+    seeds: tuple[int, ...]
+    name: str
+    published: tuple[Published, ...]
 
-    def __post_init__(self) -> None:
-        methods = tuple(usual_method(m) if isinstance(m, str) else m for m in self.methods)
-        if not methods:
-            raise InputError("no methods; expected at least one ranker")
-        names = [method.name for method in methods]
-        for name in names:
-            if names.count(name) > 1:
-                raise InputError(f"two methods are called {name!r}; give one of them another name")
-        if not self.seeds or any(type(seed) is not int or seed < 0 for seed in self.seeds):
-            raise InputError(f"seeds are {shown(list(self.seeds))}; expected whole numbers")
-        decisive = parse(self.measure)
-        wanted = [str(parse(m)) for m in self.measures] or usual_measures(decisive)
-        if str(decisive) not in wanted:
-            wanted.insert(0, str(decisive))
+    def __init__(
+        self,
+        data: Source | Queries | Sequence[Fold] | StrPath,
+        methods: str | Sequence[Method | Ranker | str],
+        measure: str | Measure = "ndcg@10",
+        measures: str | Sequence[str | Measure] = (),
+        seeds: int | Sequence[int] = (0,),
+        name: str = "Experiment",
+        published: Sequence[Published] = (),
+    ) -> None:
+        decisive = parse(measure)
+        reported = [str(parse(m)) for m in (split(measures) if isinstance(measures, str) else measures)]
+        reported = reported or usual_measures(decisive)
+        if str(decisive) not in reported:
+            reported.insert(0, str(decisive))
+        for figure in published:
+            if figure.measure not in reported:
+                raise InputError(f"published: {figure.measure} is not among the measures, {', '.join(reported)}")
         settled = {
-            "methods": methods,
+            "data": _as_data(data),
+            "methods": _as_methods(methods),
             "measure": str(decisive),
-            "measures": tuple(dict.fromkeys(wanted)),
-            "seeds": tuple(dict.fromkeys(self.seeds)),
-            "published": tuple(self.published),
+            "measures": tuple(dict.fromkeys(reported)),
+            "seeds": _as_seeds(seeds),
+            "name": name,
+            "published": tuple(published),
         }
-        for name, value in settled.items():
-            object.__setattr__(self, name, value)
+        for key, value in settled.items():
+            object.__setattr__(self, key, value)
 
     @property
     def curve(self) -> tuple[str, ...]:
@@ -215,7 +282,7 @@ class Experiment:
 
     def to_json(self) -> dict[str, Any]:
         """What a spec says; the data must be a source."""
-        assert hasattr(self.data, "to_json")
+        assert not isinstance(self.data, (Queries, list))
         said: dict[str, Any] = {"name": self.name, "measure": self.measure, "measures": list(self.measures)}
         said |= {"seeds": list(self.seeds), "data": self.data.to_json()}
         said["methods"] = [method.to_json() for method in self.methods]
@@ -225,9 +292,75 @@ class Experiment:
         return said
 
 
+def _as_data(data: Any) -> Source | Queries | list[Fold]:
+    """Data as they may be given in Python."""
+    if isinstance(data, (str, PathLike)):
+        path = str(Path(data).expanduser().resolve())
+        return FoldFolder(path) if Path(path).is_dir() else LetorFiles(file=(path,))
+    if isinstance(data, Fold):
+        return [data]
+    if isinstance(data, Sequence):
+        for fold in data:
+            if not isinstance(fold, Sequence) or len(fold) != 3 or not all(isinstance(part, Queries) for part in fold):
+                raise InputError("data: expected folds of training, validation and test queries")
+        if not data:
+            raise InputError("data: no folds; expected at least one")
+        return [Fold(*fold) for fold in data]
+    if not isinstance(data, Queries) and not hasattr(type(data), "n_folds"):
+        raise InputError(f"data is a {type(data).__name__}; expected Queries, folds, a path or a source")
+    return cast("Source | Queries", data)
+
+
+def _as_methods(methods: Any) -> tuple[Method, ...]:
+    """Methods as they may be given in Python; their names differ."""
+    given = methods.split(",") if isinstance(methods, str) else [methods] if isinstance(methods, Ranker) else methods
+    found = tuple(
+        m if isinstance(m, Method) else Method.of(m) if isinstance(m, Ranker) else usual_method(m) for m in given
+    )
+    if not found:
+        raise InputError("no methods; expected at least one ranker")
+    names = [method.name for method in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two methods are called {name!r}; give one of them another name")
+    return found
+
+
+def _as_seeds(seeds: Any) -> tuple[int, ...]:
+    found = [seeds] if isinstance(seeds, int) else list(seeds)
+    for seed in found:
+        _check_whole("seeds", seed, 0)
+    if not found:
+        raise InputError("no seeds; expected at least one")
+    return tuple(dict.fromkeys(int(seed) for seed in found))
+
+
+def _plain(value: Any, method: str, key: str) -> Any:
+    """A parameter's value as JSON can hold it, NumPy's numbers among them; nothing else."""
+    if isinstance(value, (np.ndarray, list, tuple)):
+        return [_plain(item, method, key) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, str, int)) or _is_number(value):
+        return value
+    raise InputError(f"{method}: {key} is {shown(value)}; expected numbers, texts and lists")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and isfinite(value)
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or not least <= value < 2**31:
+        raise InputError(f"{name} is {shown(value)}; expected a whole number of at least {least}")
+
+
 def usual_method(ranker: str) -> Method:
     """A ranker with the grid that is worth trying on any data."""
-    return Method(ranker, grid=find_ranker(ranker).usual_grid)
+    if not isinstance(ranker, str):
+        raise InputError(f"a method is {shown(ranker)}; expected a Method, a ranker or a name")
+    return Method(ranker.strip(), grid=find_ranker(ranker.strip()).usual_grid)
 
 
 def usual_measures(decisive: Measure) -> list[str]:

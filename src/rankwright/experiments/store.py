@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from rankwright.results import Table
 
 FILE, LOCK = "results.sqlite", "results.lock"
 FORMAT, VERSION = "rankwright-experiment", 1
+_PATIENCE = 600.0  # seconds to wait for another program that reads
 
 _SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -75,9 +75,9 @@ class Store:
         except FileExistsError:
             raise InputError(f"{folder}: not a folder; expected one for the results") from None
         path = folder / FILE
-        with _locked(folder), _connected(path, f"{path}") as connection:
+        with _locked(folder), _connected(path) as connection:
             store = cls(connection, path)
-            with store._explained():
+            with _explained(path, "cannot be written"):
                 connection.execute("PRAGMA journal_mode = TRUNCATE")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA foreign_keys = ON")
@@ -94,15 +94,17 @@ class Store:
         if not path.is_file():
             raise InputError(f"{folder}: no results; expected the folder of an experiment, with {FILE}")
         # not read-only: a journal that a killed process left has to be rolled back
-        with _connected(path, f"file:{quote(str(path))}?mode=rw") as connection:
+        with _connected(path) as connection:
             store = cls(connection, path)
             store._check_format()
+            with _explained(path, "cannot be read"):
+                connection.execute("BEGIN")  # what is read is of one moment, whatever is written meanwhile
             yield store
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing."""
-        with self._explained():
+        with _explained(self.path, _KEPT):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -119,18 +121,27 @@ class Store:
     def meta(self, key: str) -> Any:
         """What was written down, or None."""
         row = self.rows("SELECT value FROM meta WHERE key = ?", (key,))
-        return json.loads(row[0][0]) if row else None
+        try:
+            return json.loads(row[0][0]) if row else None
+        except ValueError:
+            raise InputError(f"{self.path}: damaged: {key} is not JSON") from None
 
-    def write_method(self, name: str, definition: Any) -> None:
-        """Write down a method, or refuse if it was another one; inside a transaction."""
+    def check_method(self, name: str, definition: Any) -> None:
+        """Refuse a method that was another one when it was run."""
         text = json.dumps(definition, sort_keys=True)
         before = self.rows("SELECT definition FROM methods WHERE name = ?", (name,))
-        if before and before[0][0] != text:
+        if before and before[0][0] != text and any(key.method == name for key in self.finished()):
             raise InputError(
                 f"{self.path.parent}: the method {name!r} was {before[0][0]} and is now {text}: give it another name, "
                 "or choose another folder"
             )
-        self._connection.execute("INSERT OR IGNORE INTO methods VALUES (?, ?)", (name, text))
+
+    def write_method(self, name: str, definition: Any) -> None:
+        """Write down a method; what failed of another one of that name is forgotten. Inside a transaction."""
+        text = json.dumps(definition, sort_keys=True)
+        if self.rows("SELECT 1 FROM methods WHERE name = ? AND definition <> ?", (name, text)):
+            self._connection.execute("DELETE FROM trials WHERE method = ?", (name,))
+        self._connection.execute("INSERT OR REPLACE INTO methods VALUES (?, ?)", (name, text))
 
     def finished(self) -> set[Key]:
         """The trials that need not be run again."""
@@ -200,34 +211,35 @@ class Store:
 
     def rows(self, query: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
         """The rows of a query."""
-        with self._explained():
+        with _explained(self.path, "cannot be read"):
             return self._connection.execute(query, parameters).fetchall()
 
     def _check_format(self) -> None:
-        try:
-            known = self.meta("format") == FORMAT
-        except InputError:
-            known = False
-        if not known:
+        if not self.rows("SELECT 1 FROM sqlite_master LIMIT 1"):
+            raise InputError(f"{self.path.parent}: the experiment has not begun")
+        if not self.rows("SELECT 1 FROM sqlite_master WHERE name = 'meta'") or self.meta("format") != FORMAT:
             raise InputError(f"{self.path}: not the results of an experiment")
         if self.meta("version") != VERSION:
             raise InputError(f"{self.path}: version {self.meta('version')}; this release reads version {VERSION}")
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn the database's errors into ones that say where and what then."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise InputError(f"{self.path}: {error}; every trial that finished before is kept") from None
+
+_KEPT = "every trial that finished before is kept"
 
 
 @contextmanager
-def _connected(path: Path, address: str) -> Iterator[sqlite3.Connection]:
+def _explained(path: Path, then: str) -> Iterator[None]:
+    """Turn the database's errors into ones that say where, and what then."""
     try:
-        connection = sqlite3.connect(address, timeout=60.0, isolation_level=None, uri=address.startswith("file:"))
+        yield
     except sqlite3.Error as error:
-        raise InputError(f"{path}: {error}") from None
+        what = f"{error} (another program has it open)" if "locked" in str(error) else str(error)
+        raise InputError(f"{path}: {what}; {then}") from None
+
+
+@contextmanager
+def _connected(path: Path) -> Iterator[sqlite3.Connection]:
+    with _explained(path, "cannot be opened"):
+        connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
     try:
         yield connection
     finally:
@@ -238,14 +250,14 @@ def _connected(path: Path, address: str) -> Iterator[sqlite3.Connection]:
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock: an open transaction on an empty database, which the system ends with the process."""
     path = folder / LOCK
-    with _connected(path, str(path)) as connection:
-        connection.execute("PRAGMA busy_timeout = 0")
+    with _connected(path) as connection:
         try:
+            connection.execute("PRAGMA busy_timeout = 0")
             connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
+        except sqlite3.Error as error:
             if "locked" in str(error):
                 raise InputError(f"{folder}: another process is running this experiment") from None
-            raise InputError(f"{folder}: cannot be written: {error}") from None
+            raise InputError(f"{path}: {error}; cannot be written") from None
         yield
 
 

@@ -8,18 +8,20 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
 from rankwright import progress
 from rankwright.backends import Serial
 from rankwright.data import Floats
+from rankwright.errors import InputError
 from rankwright.evaluation import evaluate
 from rankwright.experiments.artefacts import ARTEFACTS, Trained
 from rankwright.experiments.sources import Source, read_fold
 from rankwright.experiments.spec import Method, Params
 from rankwright.folds import Fold
-from rankwright.measures import check_counted, parse
+from rankwright.measures import check_counted, parse, weighted_mean
 from rankwright.models import to_text
 from rankwright.rankers import Ranker
 from rankwright.results import Table, documents_table, queries_table
@@ -62,6 +64,7 @@ class Task:
     curve: tuple[str, ...]
     to_beat: Standing | None  # the best of the group so far: a trial that is not better is not tested
     describe: bool  # whether the fold's queries are still unknown
+    run: str  # of this run of the experiment: what was read for another is not used
 
     @property
     def label(self) -> str:
@@ -108,8 +111,9 @@ def standing(key: Key, value: float) -> Standing:
 def run_trial(task: Task) -> Finished:
     """Train, choose by validation, test. Runs in a worker."""
     with progress.labelled(task.label):
-        fold, digest = read_fold(task.source, task.key.fold - 1)
-        decisive = parse(task.measure).settled(max(float(part.y.max()) for part in fold))
+        fold, digest = read_fold(task.source, task.key.fold - 1, task.run)
+        highest = max(float(part.y.max()) for part in fold)  # so that every part is measured alike
+        decisive = parse(task.measure).settled(highest)
         check_counted(decisive, fold.valid, "validation")
         ranker = task.method.build(task.params, task.key.seed, task.measure)
         _warm_up(task.method.ranker_class, str(ranker.measure))
@@ -119,8 +123,10 @@ def run_trial(task: Task) -> Finished:
         seconds = time.perf_counter() - start
         memory_peak = peak()
         value = decisive.mean(fold.valid, ranker.predict(fold.valid), Serial())
+        if not isfinite(value):
+            raise InputError(f"{decisive} is not defined on the validation queries: none of them has any weight")
         better = task.to_beat is None or standing(task.key, value) > task.to_beat
-        predict_seconds, tested = _test(task, ranker, fold) if better else (NAN, None)
+        predict_seconds, tested = _test(task, ranker, fold, highest) if better else (NAN, None)
         described = Described(queries_table(fold.test), documents_table(fold.test)) if task.describe else None
     return Finished(digest, value, seconds, predict_seconds, memory, memory_peak, tested, described)
 
@@ -133,12 +139,13 @@ def _warm_up(ranker: type[Ranker], measure: str) -> None:
         ranker(measure=measure, backend=Serial()).fit(few, valid=few)
 
 
-def _test(task: Task, ranker: Ranker, fold: Fold) -> tuple[float, Tested]:
+def _test(task: Task, ranker: Ranker, fold: Fold, highest: float) -> tuple[float, Tested]:
     start = time.perf_counter()
     scores = ranker.predict(fold.test)
     seconds = time.perf_counter() - start
-    found = evaluate(scores, fold.test, list(dict.fromkeys((*task.measures, *task.curve))), Serial())
-    means = found.means
+    names = list(dict.fromkeys((*task.measures, *task.curve)))
+    found = evaluate(scores, fold.test, [parse(name).settled(highest) for name in names], Serial())
+    means = {name: weighted_mean(row, found.weight) for name, row in zip(names, found.values, strict=True)}
     trained = Trained(ranker, fold, scores, {name: means[name] for name in task.curve})
     made = {name: make(trained) for name, make in ARTEFACTS.items()}
     artefacts = {name: table for name, table in made.items() if table is not None}

@@ -159,6 +159,8 @@ def results_table(summary: Summary) -> TextTable:
         rows.append([_name(method), first, *ends, *rest, Entry(rank, number(rank, 2))])
     means = "means of the fold means on test queries" if len(summary.results.folds) > 1 else "means over the queries"
     caption = f"{summary.results.name}: {means}, with the 95% bootstrap interval of {decisive}. {summary.options}"
+    if summary.results.unfinished:
+        caption = f"{caption.strip()} ({summary.results.unfinished.capitalize()}.)"
     return TextTable(
         ["method", decisive, "low", "high", *others, "mean rank"], rows, caption.strip(), summary.below_note
     )

@@ -6,6 +6,7 @@ import datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from rankwright.errors import InputError
 from rankwright.files import StrPath, write_atomic
 from rankwright.report.blocks import Page
 from rankwright.report.notation import count
@@ -28,6 +29,8 @@ def write_report(results: Results, folder: StrPath, *, date: datetime.date | Non
     date : datetime.date, optional
         Stands at the foot of the page. Without it the same results give the same bytes on any day.
     """
+    if not len(results.tables["queries"]["qid"]):
+        raise InputError(f"{results.name}: no trial has finished yet; there is nothing to report")
     summary = Summary(results)
     folder = Path(folder)
     (folder / "tables").mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,6 @@ for it are there already.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -25,19 +24,28 @@ from rankwright.significance import winning_number
 NAMES = ("ohsumed", "ohsumed-2.0", "mq2008")
 
 
-def reproduction(name: str, data: StrPath) -> Experiment:
-    """The experiment of a published protocol, on the data set in ``data`` or in a folder of its name there."""
+def reproductions(names: Sequence[str], data: StrPath) -> dict[str, Experiment]:
+    """The experiments of published protocols by name, each on the data set in a folder of its name in ``data``.
+
+    If there is but one, ``data`` may be that folder.
+    """
+    wanted = list(dict.fromkeys(names))
+    return {name: reproduction(name, data, alone=len(wanted) == 1) for name in wanted}
+
+
+def reproduction(name: str, data: StrPath, *, alone: bool = True) -> Experiment:
+    """The experiment of a published protocol."""
     if name not in NAMES:
         raise InputError(f"unknown reproduction {name!r}; {suggest(name, NAMES)}")
     with as_file(files(__package__) / f"{name}.toml") as path:
         experiment = read_experiment(path)
     assert isinstance(experiment.data, FoldFolder)
-    return replace(experiment, data=FoldFolder(_find(Path(data), Path(experiment.data.folds).name)))
+    return experiment.with_source(FoldFolder(_find(Path(data), Path(experiment.data.folds).name, alone)))
 
 
-def _find(data: Path, name: str) -> str:
+def _find(data: Path, name: str, alone: bool) -> str:
     """The folder of a data set, which is named or holds it."""
-    for folder in (data / name, data):
+    for folder in (data / name, data) if alone else (data / name,):
         if folder.is_dir() and (any(folder.glob("[Ff]old1")) or any(folder.glob("S1.txt*"))):
             return str(folder.resolve())
     raise InputError(f"{data}: no folds of {name}; expected a folder {name} there, with Fold1, ... or S1.txt, ...")

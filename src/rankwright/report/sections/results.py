@@ -17,7 +17,9 @@ from rankwright.report.values import Value
 
 
 def _content(summary: Summary) -> Content:
+    unfinished = summary.results.unfinished
     blocks: list[Block] = [
+        *([Text(f"The experiment is {unfinished}.", level="warning")] if unfinished else []),
         *_absent(summary),
         *_fewer_seeds(summary),
         choice("Show", [("means", _means(summary)), *_more(summary), ("ranks", _ranks(summary))]),
