@@ -463,6 +463,20 @@ def test_results_fold_by_fold_and_against_the_best():
     assert cells(shown["differences from the best"], "map") == pytest.approx([0.4 - 0.55, 0.0])
 
 
+def test_the_spread_between_seeds_is_shown_where_there_are_several():
+    results = simulated(2, 30, n_folds=3, n_seeds=3)
+    values, queries = results.tables["values"], results.tables["queries"]
+    means = [
+        np.mean([values["ndcg@10"][inside & (queries["fold"][values["query"]] == f)].mean() for f in (1, 2, 3)])
+        for s in range(3)
+        for inside in [(values["method"] == 0) & (values["seed"] == s)]
+    ]
+    [grid, *_] = blocks_of(RESULTS.build(Summary(results)), Grid)
+    assert cells(grid, "seed sd")[0] == pytest.approx(np.std(means, ddof=1))
+    [grid, *_] = blocks_of(RESULTS.build(Summary(simulated(2, 30, n_folds=3))), Grid)
+    assert "seed sd" not in [column.name for column in grid.columns]
+
+
 def test_missing_seeds_are_told():
     results = simulated(2, 20, n_folds=2, n_seeds=2)
     values, fold = results.tables["values"], results.tables["queries"]["fold"]

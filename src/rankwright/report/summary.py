@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -152,6 +152,21 @@ class Summary:
         """How sure the mean of the deciding measure is, for each method."""
         rows = zip(self.results.parts(), self.values[self.results.measure], self.results.errors(), strict=True)
         return tuple(_spread(parts[~np.isnan(v)], v[~np.isnan(v)], float(error)) for parts, v, error in rows)
+
+    @cached_property
+    def seed_deviations(self) -> Floats:
+        """The standard deviation between the seeds of each method's mean; NaN where it has fewer than two."""
+        values = self.table("values")
+        means = np.full((len(self.methods), len(seeds := np.unique(values["seed"]))), np.nan)
+        for i, seed in enumerate(seeds):
+            inside = values["seed"] == seed
+            alone = {name: column[inside] for name, column in values.items()}
+            means[:, i] = replace(self.results, tables={**self.results.tables, "values": alone}).means()
+        n = np.sum(~np.isnan(means), axis=1)
+        centred = np.where(
+            np.isnan(means), 0.0, means - np.nansum(means, axis=1, keepdims=True) / np.maximum(n, 1)[:, None]
+        )
+        return np.asarray(np.sqrt((centred**2).sum(axis=1) / np.where(n > 1, n - 1.0, np.nan)))
 
     @cached_property
     def comparisons(self) -> dict[str, list[Comparison]]:

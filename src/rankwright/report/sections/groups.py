@@ -8,6 +8,7 @@ import numpy as np
 
 from rankwright.data import Floats, Ints
 from rankwright.report.blocks import Block, Chart
+from rankwright.report.notation import count
 from rankwright.report.sections.base import Content, ReportSection, choice
 from rankwright.report.summary import Summary
 
@@ -86,11 +87,13 @@ def _chart(summary: Summary, measure: str, groups: Groups) -> Chart:
     label = summary.labels[measure]
     complete = ~np.isnan(summary.results.means(measure))
     rows = zip(summary.methods, summary.values[measure], complete, strict=True)
+    sizes = np.bincount(groups.of_query, minlength=len(groups.names))
+    names = [f"{name} ({count(int(n), 'query')})" for name, n in zip(groups.names, sizes, strict=True)]
     data = [
         {
             "type": "scatter",
             "mode": "lines+markers",
-            "x": groups.names,
+            "x": names,
             "y": group_means(values, groups),
             "method": method,
         }

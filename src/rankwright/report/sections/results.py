@@ -52,11 +52,8 @@ def _and(names: list[str]) -> str:
 
 def _protocol(summary: Summary) -> str:
     """What the figures are, by what was done."""
-    figure = (
-        "A figure is the mean over the queries."
-        if len(summary.results.folds) == 1
-        else ("A figure is the mean of the folds' means.")
-    )
+    one = len(summary.results.folds) == 1
+    figure = "A figure is the mean over the queries." if one else "A figure is the mean of the folds' means."
     if not summary.has("trials"):
         return figure
     return (
@@ -109,11 +106,13 @@ def _folds(summary: Summary) -> Grid:
 
 
 def _means(summary: Summary) -> Grid:
+    seeds = ["seed sd"] if not np.isnan(summary.seed_deviations).all() else []
     columns = [
         Column("method"),
         Column(summary.decisive, DIGITS, title=summary.results.measure),
         Column("std error", DIGITS, title=f"standard error of the mean of {summary.decisive}, over queries"),
         Column("95% interval", title=f"bootstrap interval of the mean of {summary.decisive}, over queries"),
+        *(Column(title, DIGITS, title=f"standard deviation of {summary.decisive} between seeds") for title in seeds),
         *(Column(summary.labels[name], DIGITS, title=name) for name in summary.measures[1:]),
         Column("mean rank", 2, title="mean of the ranks under all measures"),
     ]
@@ -121,7 +120,17 @@ def _means(summary: Summary) -> Grid:
     for m, (method, spread) in enumerate(zip(summary.methods, summary.spreads, strict=True)):
         first, *others = (_cell(summary.figures[name][m], _ranked(summary, name)) for name in summary.measures)
         between = Cell(None if isnan(spread.low) else spread.low, interval(spread.low, spread.high))
-        rows.append(Row([method, first, spread.error, between, *others, float(summary.mean_ranks[m])], (method,)))
+        between_seeds = [float(summary.seed_deviations[m])] * len(seeds)
+        cells: list[Cell | Value] = [
+            method,
+            first,
+            spread.error,
+            between,
+            *between_seeds,
+            *others,
+            float(summary.mean_ranks[m]),
+        ]
+        rows.append(Row(cells, (method,)))
     caption = f"Means on test queries. The best of each measure is emphasised. {summary.options}"
     return Grid(columns, rows, caption.strip(), summary.below_note)
 
