@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.browser.pages import small_page
 
+from rankwright.report.blocks import Block, Page, Section
 from rankwright.report.page import render
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -64,12 +65,12 @@ def browser_page(tab: Any) -> Iterator[Callable[..., Any]]:
     for event, listener in listeners.items():
         tab.on(event, listener)
 
-    def open_file(path: Path, width: int = 1280, height: int = 900, scheme: str = "light") -> Any:
+    def open_file(path: Path, width: int = 1280, height: int = 900, scheme: str = "light", ready: str = CHART) -> Any:
         tab.set_viewport_size({"width": width, "height": height})
         tab.emulate_media(media="screen", color_scheme=scheme, reduced_motion="reduce")
         opened.append(path.as_uri())
         tab.goto(path.as_uri())
-        tab.wait_for_selector(CHART, state="attached")
+        tab.wait_for_selector(ready, state="attached")
         return tab
 
     yield open_file
@@ -83,3 +84,31 @@ def browser_page(tab: Any) -> Iterator[Callable[..., Any]]:
 @pytest.fixture
 def small(browser_page: Callable[..., Any], small_file: Path) -> Any:
     return browser_page(small_file)
+
+
+@pytest.fixture(scope="session")
+def blocks_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One file for all: the browser keeps what it compiled of Plotly as long as the address is the same."""
+    return tmp_path_factory.mktemp("page") / "blocks.html"
+
+
+@pytest.fixture
+def open_page(browser_page: Callable[..., Any], blocks_file: Path) -> Callable[..., Any]:
+    """Opens a page."""
+
+    def open_it(page: Page, **options: Any) -> Any:
+        blocks_file.write_text(render(page), encoding="utf-8")
+        return browser_page(blocks_file, **options)
+
+    return open_it
+
+
+@pytest.fixture
+def open_blocks(open_page: Callable[..., Any]) -> Callable[..., Any]:
+    """Opens a page of one section with these blocks."""
+
+    def open_them(*blocks: Block, methods: tuple[str, ...] = (), **options: Any) -> Any:
+        page = Page("Blocks", "", (), methods, [Section("Section", "", blocks)], "")
+        return open_page(page, ready=".block > :not(script)", **options)
+
+    return open_them

@@ -34,6 +34,12 @@ HOSTILE = (
     "a&amp;b \u2028 \"quoted\" 'single'",
     "$title ${x} <!-- ",
 )
+LONG = (
+    "long name without spaces ".replace(" ", "_") * 4 + "1",
+    "a long name with spaces " * 4 + "2",
+    "RankNet",
+    "ListNet",
+)
 
 
 def small_page(methods: Sequence[str] = NAMES[:4], n_queries: int = 30) -> Page:

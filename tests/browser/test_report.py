@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.browser.reading import SLACK, response
+from tests.results import simulated
 
 import rankwright as rw
 
@@ -72,3 +74,30 @@ def test_hiding_a_method_hides_it_everywhere(browser_page, report):
 def test_nothing_sticks_out(browser_page, report, width):
     page = browser_page(report[0], width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_large_report_is_small_and_quick(browser_page, tmp_path):
+    path = rw.write_report(simulated(15, 800), tmp_path)
+    assert path.stat().st_size < 8e6
+    page = browser_page(path)
+    sections = {
+        title: page.get_by_role("heading", name=title, exact=True) for title in ("Significance", "Wins and losses")
+    }
+    significance, duel = ("#" + node.locator("xpath=..").get_attribute("id") for node in sections.values())
+    for plot in page.locator(".plot").all():
+        plot.scroll_into_view_if_needed()
+        plot.locator(".main-svg").first.wait_for()
+    actions = [
+        (f"{significance} thead button", "click"),
+        (f"{significance} input[type=search]", "RankNet"),
+        (f"{duel} thead button", "click"),
+        (f"{duel} input[type=search]", "11"),
+        (f"{duel} .swap", "click"),
+        (f"{duel} tbody button", "click"),
+        ("dialog button[title='Next query']", "click"),
+        ("#methods .chip", "click"),
+        ("#theme", "click"),
+    ]
+    took = {action: response(page, *action) for action in actions}
+    assert max(took.values()) < 200 * SLACK, took
+    assert page.locator("dialog h3").count() == 1

@@ -83,7 +83,8 @@ class Chart:
     of the form ``"var(--better)"`` anywhere in a trace or the layout is a colour of the theme: ``--ink``, ``--muted``,
     ``--line``, ``--paper``, ``--accent``, ``--better``, ``--worse``, and ``--method-0`` to ``--method-7``. Names, data
     and titles are shown literally (a line end is a line end); only ``hovertemplate`` and ``texttemplate`` have markup.
-    The legend is the page's own, below the chart; ``showlegend`` false hides it, or one entry of it.
+    The legend is the page's own, below the chart; ``showlegend`` false hides it, or one entry of it. Long tick labels
+    lose their middle, and are whole when the reader points at them.
 
     Parameters
     ----------

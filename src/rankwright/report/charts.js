@@ -1,6 +1,7 @@
 // Charts: drawn by Plotly when they come near the window, again when theme or methods change, and all before print.
 
-const PRINT_WIDTH = 660; // CSS pixels between the margins of A4 and of Letter
+const PORTRAIT = 660; // CSS pixels between the margins of A4 and of Letter
+const LANDSCAPE = 940;
 const charts = new Set();
 
 const observer = new IntersectionObserver((entries) => {
@@ -20,20 +21,26 @@ const resized = new ResizeObserver((entries) => {
 function makeChart(block, { clicked = null } = {}) {
   const plot = element("div", { class: "plot", role: "img", "aria-label": block.caption });
   plot.style.height = `${block.height}px`;
+  const instead = element("p", { class: "instead" });
   const legend = legendOf(block, plot);
   const chart = { near: false, stale: true, paperWidth: null, drawnWidth: 0, block, plot };
 
   chart.draw = () => {
     chart.stale = false;
+    say(hasVisible(chart.block) ? "" : whyHidden());
     chart.drawnWidth = chart.paperWidth ?? plot.clientWidth;
     const { data, layout } = figureOf(chart.block, { width: chart.drawnWidth });
     layout.dragmode ??= coarse.matches ? false : "zoom";
     const fresh = !plot.data;
     Plotly.react(plot, data, layout, { displayModeBar: false });
     if (fresh && clicked) plot.on("plotly_click", ({ points }) => clicked(points[0].pointIndex));
+    if (fresh) plot.on("plotly_afterplot", () => nameTicks(plot, chart.block));
+    nameTicks(plot, chart.block);
   };
   chart.refresh = () => {
-    if (chart.stale && chart.near && plot.isConnected && window.Plotly) chart.draw();
+    if (!chart.stale || !chart.near || !plot.isConnected) return;
+    if (window.Plotly) chart.draw();
+    else say("The chart is being drawn …");
   };
   chart.spoil = () => {
     chart.stale = true;
@@ -45,11 +52,37 @@ function makeChart(block, { clicked = null } = {}) {
     chart.spoil();
   };
 
+  function say(text) {
+    instead.textContent = text;
+    instead.hidden = !text;
+    plot.classList.toggle("blank", Boolean(text));
+  }
+
   plot.chart = chart;
   charts.add(chart);
   observer.observe(plot);
   resized.observe(plot);
-  return { node: element("figure", { class: "chart" }, plot, legend), update: chart.update };
+  say("");
+  const stage = element("div", { class: "stage" }, plot, instead);
+  return { node: element("figure", { class: "chart" }, stage, legend), update: chart.update };
+}
+
+/** Whether there is anything to see in a chart: what is of no method stays. */
+function hasVisible({ data }) {
+  return data.length === 0 || data.some(({ method }) => method === undefined || isShown(method));
+}
+
+/** Tick labels that are cut say what they stand for when the reader points at them. */
+function nameTicks(plot, block) {
+  for (const axis of ["x", "y"]) {
+    const full = new Map([...longLabels(block, `${axis}axis`)].map(([label, short]) => [short, label]));
+    for (const tick of full.size ? plot.querySelectorAll(`.${axis}tick text`) : []) {
+      const label = full.get(tick.textContent);
+      if (label === undefined) continue;
+      tick.style.pointerEvents = "all";
+      tick.append(drawing("title", {}, label));
+    }
+  }
 }
 
 /** Names and strokes below the chart; pointing at one brings its lines forward, a click switches its method. */
@@ -94,6 +127,7 @@ function chartBlock(block) {
 }
 
 function saveImage(block) {
+  loadPlotly();
   const { data, layout } = figureOf(block, {
     width: 960, height: block.height + 120, paper_bgcolor: themed("var(--paper)"),
     showlegend: block.layout.showlegend ?? true, legend: { orientation: "h", y: -0.2 },
@@ -131,7 +165,8 @@ function setUpPrint() {
     if (printing) root.dataset.printing = "";
     else delete root.dataset.printing;
     fitTables(printing);
-    for (const chart of charts) chart.paperWidth = printing ? PRINT_WIDTH : null;
+    for (const chart of charts) chart.paperWidth = printing ? paperWidth(chart.plot) : null;
+    if (printing) loadPlotly();
     themeChanged();
     if (!printing) return;
     for (const chart of charts) if (chart.stale && chart.plot.isConnected) chart.draw();
@@ -141,17 +176,38 @@ function setUpPrint() {
   matchMedia("print").addEventListener("change", (event) => redraw(event.matches));
 }
 
+/** Sections with wide tables are printed on landscape pages, see print.css. */
+function paperWidth(node) {
+  return node.closest("section")?.querySelector(".grid.wide") ? LANDSCAPE : PORTRAIT;
+}
+
 /** Tables that are wider than paper are made smaller. */
 function fitTables(printing) {
   for (const table of document.querySelectorAll(".scroll > table")) {
-    table.parentElement.style.width = printing ? `${PRINT_WIDTH}px` : "";
-    table.style.zoom = printing ? Math.min(1, PRINT_WIDTH / table.offsetWidth) : "";
+    const width = paperWidth(table);
+    table.parentElement.style.width = printing ? `${width}px` : "";
+    table.style.zoom = printing ? Math.min(1, width / table.offsetWidth) : "";
   }
 }
 
+/** Plotly's script waits as text: the browser works on it for a second or two, in which the page would not respond. */
+function loadPlotly() {
+  if (window.Plotly) return;
+  const source = document.getElementById("plotly");
+  source.replaceWith(element("script", {}, source.textContent));
+}
+
+/** When everything has been painted and the reader does nothing. */
+function whenIdle(action) {
+  const later = window.requestIdleCallback ?? setTimeout;
+  requestAnimationFrame(() => setTimeout(() => later(action)));
+}
+
 function setUpCharts() {
-  // Plotly is large and comes last, so that tables do not wait for it.
-  document.addEventListener("DOMContentLoaded", () => spoilAll());
+  document.addEventListener("DOMContentLoaded", () => whenIdle(() => {
+    loadPlotly();
+    spoilAll();
+  }));
   onTheme(() => spoilAll());
   onMethods(oncePerFrame(() => spoilAll(hasMethods)));
   setUpPrint();

@@ -6,14 +6,19 @@ function duelBlock(block) {
   const [one, other] = block.start;
   const state = { one, other, measure: 0 };
   const controls = element("div", { class: "controls" });
+  const offer = element("p", { class: "note-line" },
+    "Fewer than two methods are shown on this page: here, all of them can be chosen.");
   const summary = element("div", { class: "tally", role: "status" });
-  const chart = makeChart(duelChart(block, state, []), { clicked: (place) => openAt(place) });
+  const chart = makeChart(duelChart(block, state, []), { clicked: (place) => open(current[place]) });
   const list = makeGrid({ columns: duelColumns(block, state), rows: [], caption: "Queries: choose one to see its documents" },
-    { open: (row) => openAt(current.findIndex(({ query }) => query === row.query)), order: { index: 5, down: true } });
+    { open: ({ pair }) => open(pair), order: { index: 5, down: true } });
   let current = [];
 
-  function openAt(place) {
-    openQuery(block, state, current, place);
+  /** The neighbours of a query are those in the list; a bar may be of a query that the list's filter leaves out. */
+  function open(pair) {
+    const listed = list.listed().map((row) => row.pair);
+    const pairs = listed.includes(pair) ? listed : current;
+    openQuery(block, state, pairs, pairs.indexOf(pair));
   }
 
   function update() {
@@ -24,16 +29,30 @@ function duelBlock(block) {
   }
 
   function drawControls() {
-    const pick = (key) => (index) => {
-      state[key] = index;
-      update();
-    };
+    const numbers = offered(block.methods);
+    const pick = (label, key) => select(label, numbers.map((number) => block.methods[number]), numbers.indexOf(state[key]),
+      (index) => choose(key, numbers[index]));
     controls.replaceChildren(
-      select("Method A", block.methods, state.one, pick("one")),
+      pick("Method A", "one"),
       button("⇄", swap, { class: "quiet swap", "aria-label": "Swap A and B", title: "Swap A and B" }),
-      select("Method B", block.methods, state.other, pick("other")),
-      select("Measure", block.measures, state.measure, pick("measure")),
+      pick("Method B", "other"),
+      select("Measure", block.measures, state.measure, (index) => choose("measure", index)),
     );
+    offer.hidden = block.methods.filter(isShown).length >= Math.min(2, block.methods.length);
+  }
+
+  function choose(key, number) {
+    state[key] = number;
+    update();
+  }
+
+  function followMethods() {
+    const numbers = offered(block.methods);
+    const before = [state.one, state.other].join();
+    if (!numbers.includes(state.one)) state.one = numbers.find((number) => number !== state.other);
+    if (!numbers.includes(state.other)) state.other = numbers.find((number) => number !== state.one);
+    drawControls();
+    if ([state.one, state.other].join() !== before) update();
   }
 
   function swap() {
@@ -43,17 +62,25 @@ function duelBlock(block) {
     update();
   }
 
+  onMethods(followMethods);
   drawControls();
   update();
   chart.node.append(element("figcaption", {}, block.caption));
-  return element("div", { class: "duel" }, controls, summary, chart.node, list.node);
+  return element("div", { class: "duel" }, controls, offer, summary, chart.node, list.node);
 }
 
-/** What A has over B in every query that both have values of, the highest first. */
+/** The numbers of the methods to choose from: those the reader sees on the page, unless they make no pair. */
+function offered(names) {
+  const numbers = names.map((_, number) => number);
+  const visible = numbers.filter((number) => isShown(names[number]));
+  return visible.length >= 2 ? visible : numbers;
+}
+
+/** What B has over A in every query that both have values of, the highest first: as in a table of comparisons. */
 function differences(block, { one, other, measure }) {
   const [ours, theirs] = [block.values[measure][one], block.values[measure][other]];
   return block.qid.map((_, query) => ({ query, one: ours[query], other: theirs[query] }))
-    .map((pair) => ({ ...pair, difference: pair.one === null || pair.other === null ? null : pair.one - pair.other }))
+    .map((pair) => ({ ...pair, difference: pair.one === null || pair.other === null ? null : pair.other - pair.one }))
     .filter(({ difference }) => difference !== null)
     .sort((a, b) => b.difference - a.difference || a.query - b.query);
 }
@@ -73,8 +100,8 @@ function tally(block, { one, other, measure }, current) {
     element("p", {}, `${block.methods[one]} (A) against ${block.methods[other]} (B) by ${block.measures[measure]}, `
       + `${counted(current.length, "query", "queries")}`),
     element("dl", {},
-      item("A better", String(wins), "better"), item("Equal", String(current.length - wins - losses)),
-      item("B better", String(losses), "worse"), item("Mean of A − B", mean === null ? MISSING : signed(mean, DIGITS))),
+      item("B better", String(wins), "better"), item("Equal", String(current.length - wins - losses)),
+      item("A better", String(losses), "worse"), item("Mean of B − A", mean === null ? MISSING : signed(mean, DIGITS))),
     element("div", { class: "shares", "aria-hidden": "true" },
       share(wins, "better"), share(current.length - wins - losses, "equal"), share(losses, "worse")),
   ];
@@ -85,20 +112,20 @@ function duelChart(block, { one, other, measure }, current) {
   return {
     data: [{
       type: "bar",
-      name: "A − B",
+      name: "B − A",
       y: current.map(({ difference }) => difference / block.scale),
       customdata: current.map((row) => [block.qid[row.query], value(row.one), value(row.other)]),
-      hovertemplate: "Query %{customdata[0]}<br>A %{customdata[1]}, B %{customdata[2]}<br>A − B %{y:+.4f}<extra></extra>",
+      hovertemplate: "Query %{customdata[0]}<br>A %{customdata[1]}, B %{customdata[2]}<br>B − A %{y:+.4f}<extra></extra>",
       textposition: "none",
       marker: { color: current.map(({ difference }) => (difference > 0 ? "var(--better)" : "var(--worse)")) },
     }],
     layout: {
       bargap: 0,
       margin: { b: 30 },
-      xaxis: { title: { text: "Queries, from A's best to B's best" }, showgrid: false, showticklabels: false, zeroline: false },
-      yaxis: { title: { text: `A − B, ${block.measures[measure]}` } },
+      xaxis: { title: { text: "Queries, from B's best to A's best" }, showgrid: false, showticklabels: false, zeroline: false },
+      yaxis: { title: { text: `B − A, ${block.measures[measure]}` } },
     },
-    caption: `Differences of ${block.methods[one]} and ${block.methods[other]}`,
+    caption: `${block.methods[other]} (B) less ${block.methods[one]} (A), query by query`,
     height: 280,
   };
 }
@@ -107,52 +134,63 @@ function duelColumns(block, { one, other }) {
   return [
     { name: "Query" }, { name: "Fold" }, { name: "Documents" },
     { name: "A", digits: DIGITS, title: block.methods[one] }, { name: "B", digits: DIGITS, title: block.methods[other] },
-    { name: "A − B", digits: DIGITS },
+    { name: "B − A", digits: DIGITS },
   ];
 }
 
 function duelRows(block, current) {
-  return current.map(({ query, one, other, difference }) => ({
-    query,
-    cells: [
-      block.qid[query], block.fold[query], block.n_docs[query], one / block.scale, other / block.scale,
-      { value: difference / block.scale, text: signed(difference / block.scale, DIGITS), style: tone(difference) },
-    ],
-  }));
+  return current.map((pair) => {
+    const { query, one, other, difference } = pair;
+    return {
+      pair,
+      cells: [
+        block.qid[query], block.fold[query], block.n_docs[query], one / block.scale, other / block.scale,
+        { value: difference / block.scale, text: signed(difference / block.scale, DIGITS), style: tone(difference) },
+      ],
+    };
+  });
 }
 
 function tone(difference) {
   return difference > 0 ? "better" : difference < 0 ? "worse" : "";
 }
 
-/** A query in a dialog, which the browser closes on Escape; its neighbours in the list are a step away. */
-function openQuery(block, state, current, place) {
+/** A query in a dialog, which the browser closes on Escape; its neighbours among the pairs are a step away. */
+function openQuery(block, state, pairs, place) {
   const before = document.activeElement;
-  const title = element("h3", { id: freshId("query") });
+  const title = element("h3", { id: freshId("query"), tabindex: -1, "aria-live": "polite" });
+  const position = element("span", { class: "position" });
   const content = element("div");
   const previous = button("←", () => step(-1), { class: "quiet", "aria-label": "Previous query", title: "Previous query" });
   const next = button("→", () => step(1), { class: "quiet", "aria-label": "Next query", title: "Next query" });
   const close = button("Close", () => dialog.close(), { class: "quiet", autofocus: true });
-  const dialog = element("dialog", { class: "query", "aria-labelledby": title.id },
-    element("header", {}, title, previous, next, close), content);
+  const dialog = element("dialog", { class: "query", tabindex: -1, "aria-labelledby": title.id },
+    element("header", {}, title, position, previous, next, close), content);
+
+  function draw() {
+    const pair = pairs[place];
+    title.textContent = `Query ${block.qid[pair.query]}`;
+    position.textContent = `${place + 1} of ${pairs.length}`;
+    previous.setAttribute("aria-disabled", String(place === 0)); // a disabled button would lose the focus
+    next.setAttribute("aria-disabled", String(place === pairs.length - 1));
+    content.replaceChildren(queryFacts(block, state, pair), queryDocuments(block, state, pair.query));
+    dialog.scrollTop = 0;
+  }
 
   function step(by) {
-    if (!(place + by in current)) return;
+    if (!(place + by in pairs)) return;
+    const isLost = content.contains(document.activeElement);
     place += by;
-    title.textContent = `Query ${block.qid[current[place].query]}`;
-    previous.disabled = place === 0;
-    next.disabled = place === current.length - 1;
-    content.replaceChildren(
-      queryFacts(block, state, current[place]), queryDocuments(block, state, current[place].query),
-    );
-    dialog.scrollTop = 0;
+    draw();
+    if (isLost) title.focus();
   }
 
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close();
   });
   dialog.addEventListener("keydown", (event) => {
-    if (event.target.matches("input")) return;
+    if (event.target.matches("input") || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.target.scrollWidth > event.target.clientWidth && event.target.matches(".scroll")) return; // it scrolls
     if (event.key === "ArrowLeft") step(-1);
     if (event.key === "ArrowRight") step(1);
   });
@@ -160,7 +198,7 @@ function openQuery(block, state, current, place) {
     dialog.remove();
     if (before?.isConnected) before.focus();
   });
-  step(0);
+  draw();
   document.body.append(dialog);
   dialog.showModal();
 }
@@ -170,7 +208,7 @@ function queryFacts(block, { one, other, measure }, { query, ...pair }) {
   const value = (number) => shown(number / block.scale, DIGITS);
   return element("dl", { class: "facts" },
     item(`A, ${block.methods[one]}`, value(pair.one)), item(`B, ${block.methods[other]}`, value(pair.other)),
-    item(`A − B, ${block.measures[measure]}`, signed(pair.difference / block.scale, DIGITS), tone(pair.difference)),
+    item(`B − A, ${block.measures[measure]}`, signed(pair.difference / block.scale, DIGITS), tone(pair.difference)),
     item("Fold", block.fold[query]), item("Documents", String(block.n_docs[query])));
 }
 

@@ -28,8 +28,16 @@ function seriesOf(data) {
     look.colour = ownColour(trace) ?? look.colour;
     look.dash = trace.line?.dash ?? look.dash;
     if (typeof trace.marker?.symbol === "string") look.symbol = trace.marker.symbol;
+    look.form = formOf(trace);
     return { trace, look, method, name: trace.name ?? method ?? "" };
   });
+}
+
+/** Which swatch looks like the trace. */
+function formOf({ type = "scatter", mode = "lines+markers" }) {
+  if (type === "bar" || type === "histogram") return "filled";
+  if (type === "box" || type === "violin") return "outlined";
+  return mode in FORMS ? mode : "lines+markers";
 }
 
 function ownColour({ line, marker }) {
@@ -53,7 +61,45 @@ const DRESSES = {
 
 function dressed({ trace, look, name }) {
   const dress = DRESSES[trace.type ?? "scatter"](look);
-  return prepare(merged(onlyWhere(dress, trace), { ...trace, name }));
+  return prepare(merged(onlyWhere(dress, trace), fullOnHover({ ...trace, name })));
+}
+
+const LONGEST = 28; // characters of a tick label
+
+/** A long label without its middle: names mostly differ at an end. */
+function shortened(text) {
+  const signs = [...text];
+  if (signs.length <= LONGEST) return text;
+  const half = (LONGEST - 2) / 2;
+  return `${signs.slice(0, half + 1).join("")}…${signs.slice(-half).join("")}`;
+}
+
+/** The long labels of an axis, which are its categories, each with its short form. */
+function longLabels({ data, layout }, axis) {
+  const values = [...data.flatMap((trace) => trace[axis[0]] ?? []), ...(layout[axis]?.ticktext ?? [])];
+  const labels = new Set(values.filter((value) => typeof value === "string"));
+  return new Map([...labels].map((label) => [label, shortened(label)]).filter(([label, short]) => label !== short));
+}
+
+/** An axis of the layout with short labels: those given, and those that Plotly makes of categories. */
+function axisOf(block, axis) {
+  const own = block.layout[axis] ?? {};
+  const labels = longLabels(block, axis);
+  if (labels.size === 0) return prepare(own);
+  const short = own.ticktext ? { ...own, ticktext: own.ticktext.map(shortened) } : own;
+  return { ...prepare(short), labelalias: Object.fromEntries([...labels].map((pair) => pair.map(literal))) };
+}
+
+/** Plotly shortens what it shows of a point, too, unless that comes from the point's own data. */
+function fullOnHover(trace) {
+  const letter = ["x", "y"].find((name) => trace.hovertemplate?.includes(`%{${name}}`) && haveLong(trace[name]));
+  if (letter === undefined || trace.customdata || trace.type === "heatmap") return trace;
+  const hovertemplate = trace.hovertemplate.replaceAll(`%{${letter}}`, "%{customdata}");
+  return { ...trace, customdata: trace[letter], hovertemplate };
+}
+
+function haveLong(values) {
+  return (values ?? []).some((value) => typeof value === "string" && shortened(value) !== value);
 }
 
 /** Error bars of a trace that has none would be drawn as its own. */
@@ -96,7 +142,7 @@ function template() {
       paper_bgcolor: "transparent", plot_bgcolor: "transparent",
       margin: { l: 48, r: 12, t: 12, b: 32 },
       xaxis: axis, yaxis: axis,
-      hoverlabel: { bgcolor: "var(--raised)", bordercolor: "var(--strong-line)", font: { color: "var(--ink)", size: 12.5 } },
+      hoverlabel: { bgcolor: "var(--raised)", bordercolor: "var(--strong-line)", font: { color: "var(--ink)", size: 12.5 }, namelength: 40 },
       hovermode: "closest", bargap: 0.25, bargroupgap: 0.05,
       colorscale: { sequential: scale, diverging: [[0, "var(--worse)"], [0.5, "var(--paper)"], [1, "var(--better)"]] },
     },
@@ -110,7 +156,7 @@ function figureOf(block, changes) {
     ...dressed(one), visible: one.method === undefined || isShown(one.method) ? one.trace.visible ?? true : false,
   }));
   const layout = {
-    ...prepare(block.layout), template: template(), height: block.height, autosize: false, showlegend: false, ...changes,
+    ...prepare(block.layout), xaxis: axisOf(block, "xaxis"), yaxis: axisOf(block, "yaxis"), template: template(), height: block.height, autosize: false, showlegend: false, ...changes,
   };
   return { data, layout };
 }

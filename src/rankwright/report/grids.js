@@ -3,6 +3,12 @@
 const ROWS_AT_ONCE = 200;
 const ROWS_TO_FILTER = 8;
 const ROWS_TO_SCROLL = 25;
+const ROWS_ON_PAPER = 40; // as print.css has it
+const MANY_COLUMNS = 10;
+const LONG = 28; // characters that are surely not cut
+
+/** What marks say: their colour, and a word for those who do not see it. */
+const MARKS = { "▲": "better", "▼": "worse" };
 
 /** Cells are bare values or objects; from here on they are objects. */
 function cellOf(cell) {
@@ -14,8 +20,9 @@ function cellText(cell, column) {
 }
 
 /**
- * A grid: { node, show(rows, columns) }. With `open`, a click on a row or Enter opens it, and arrows move between rows;
- * `order` is the first sorting, `label` the name of a grid without a caption.
+ * A grid: { node, show(rows, columns), listed() }, the last being the rows as the reader sees them, sorted and filtered.
+ * With `open`, a click on a row or Enter opens it, and arrows move between rows; `order` is the first sorting, `label`
+ * the name of a grid without a caption.
  */
 function makeGrid({ columns, rows, caption = "", note = "" }, { open = null, order = null, label = caption } = {}) {
   const state = { rows: [], wanted: [], limit: ROWS_AT_ONCE, sort: order, words: [] };
@@ -28,6 +35,13 @@ function makeGrid({ columns, rows, caption = "", note = "" }, { open = null, ord
   const copy = button("Copy as CSV", () => copyText(csv(visibleColumns(), state.wanted), copy), { class: "link" });
   const tools = element("div", { class: "tools" }, filter, count, copy);
   const more = button("", () => showMore(), { class: "quiet more" });
+  const empty = element("p", { class: "empty" });
+  const node = element("figure", { class: "grid" },
+    caption ? element("figcaption", {}, caption) : null, tools, scroll, empty, more,
+    note ? element("p", { class: "note-line" }, note) : null);
+  const firstWidth = new ResizeObserver(([{ borderBoxSize }]) => {
+    table.style.setProperty("--first", `${borderBoxSize[0].inlineSize}px`); // where the second column stays
+  });
 
   function visibleColumns() {
     return columns.map((column, index) => ({ ...column, index }))
@@ -42,10 +56,19 @@ function makeGrid({ columns, rows, caption = "", note = "" }, { open = null, ord
   }
 
   function arrange() {
-    state.wanted = state.rows.filter((row) => isRowShown(row) && matches(row, state.words));
+    const shownRows = state.rows.filter(isRowShown);
+    state.wanted = shownRows.filter((row) => matches(row, state.words));
     if (state.sort) state.wanted = sorted(state.wanted, state.sort);
     state.limit = ROWS_AT_ONCE;
     drawBody();
+    sayIfEmpty(state.rows.length > 0 && (shownRows.length === 0 || areColumnsHidden(columns)));
+  }
+
+  function sayIfEmpty(isHidden) {
+    const isFiltered = state.rows.length > 0 && state.wanted.length === 0;
+    empty.textContent = isHidden ? whyHidden() : isFiltered ? "No row matches the filter." : "";
+    scroll.hidden = isHidden;
+    tools.hidden = isHidden || state.rows.length <= ROWS_TO_FILTER;
   }
 
   function drawBody() {
@@ -57,7 +80,8 @@ function makeGrid({ columns, rows, caption = "", note = "" }, { open = null, ord
     more.textContent = `Show ${Math.min(left, ROWS_AT_ONCE)} more of ${counted(left, "row")} left`;
     const total = counted(state.rows.length, "row");
     count.textContent = state.wanted.length < state.rows.length ? `${state.wanted.length} of ${total}` : total;
-    tools.hidden = state.rows.length <= ROWS_TO_FILTER;
+    if (state.wanted.length > ROWS_ON_PAPER) scroll.dataset.cut = state.wanted.length;
+    else delete scroll.dataset.cut;
     scroll.classList.toggle("tall", state.rows.length > ROWS_TO_SCROLL);
   }
 
@@ -68,11 +92,15 @@ function makeGrid({ columns, rows, caption = "", note = "" }, { open = null, ord
       arrange();
       head.querySelector(`[data-column="${column.index}"]`).focus();
     })));
+    node.classList.toggle("wide", head.cells.length > MANY_COLUMNS);
+    firstWidth.disconnect();
+    if (head.cells.length > 0) firstWidth.observe(head.cells[0]);
   }
 
   function show(rows, newColumns = columns) {
     columns = newColumns.map((column, index) => ({ ...column, numeric: isNumeric(rows, index) }));
     state.rows = rows.map((row) => prepared(row, columns));
+    table.classList.toggle("paired", rows.length > 0 && rows.every((row) => row.methods?.length === 2));
     drawHead();
     arrange();
   }
@@ -89,10 +117,12 @@ function makeGrid({ columns, rows, caption = "", note = "" }, { open = null, ord
     });
   }
   show(rows);
-  const node = element("figure", { class: "grid" },
-    caption ? element("figcaption", {}, caption) : null, tools, scroll, more,
-    note ? element("p", { class: "note-line" }, note) : null);
-  return { node, show };
+  return { node, show, listed: () => state.wanted };
+}
+
+function areColumnsHidden(columns) {
+  const followed = columns.filter((column) => column.method !== undefined);
+  return followed.length > 0 && !followed.some((column) => isShown(column.method));
 }
 
 function followsMethods(columns, rows) {
@@ -151,7 +181,9 @@ function headNode(column, sort, turn) {
   const head = button("", turn, { "data-column": column.index, title: column.title });
   head.append(element("span", {}, column.name), element("span", { class: "arrow", "aria-hidden": "true" },
     active ? (sort.down ? "↓" : "↑") : ""));
-  return element("th", { scope: "col", class: column.numeric ? "number" : null, "aria-sort": direction }, head);
+  return element("th", {
+    scope: "col", class: column.numeric ? "number" : null, "aria-sort": direction, "data-name": column.name,
+  }, head);
 }
 
 function rowNode(row, columns, open, place) {
@@ -173,17 +205,24 @@ function rowNode(row, columns, open, place) {
 
 function cellNode(row, column) {
   const cell = row.cells[column.index];
+  const text = row.texts[column.index];
+  const isLong = text.length > LONG;
   const node = element(column.index === 0 ? "th" : "td", {
     scope: column.index === 0 ? "row" : null,
-    class: [column.numeric ? "number" : "", cell.emphasis ?? "", cell.style ?? ""].join(" ").trim() || null,
-    title: cell.title,
-  }, row.texts[column.index]);
+    class: [column.numeric ? "number" : isLong ? "long" : "", cell.emphasis, cell.style].filter(Boolean).join(" ") || null,
+    title: cell.title ?? (isLong ? text : null),
+  }, text);
   if (cell.tint !== undefined) node.style.setProperty("--tint", `${cell.tint}%`);
-  if (cell.mark) {
-    node.append(element("span", { class: "mark", "aria-hidden": cell.title ? "true" : null }, cell.mark));
-    if (cell.title) node.append(element("span", { class: "unseen" }, ` (${cell.title})`));
-  }
+  if (cell.mark) node.append(...markNodes(cell));
   return node;
+}
+
+function markNodes({ mark, title }) {
+  const said = [MARKS[mark], title].filter(Boolean).join(": ");
+  return [
+    element("span", { class: `mark ${MARKS[mark] ?? ""}`.trim(), "aria-hidden": said ? "true" : null }, mark),
+    said ? element("span", { class: "unseen" }, ` (${said})`) : null,
+  ].filter(Boolean);
 }
 
 /** One row can be reached by Tab; from there the arrows, Home and End move. */
@@ -208,12 +247,34 @@ function moveByArrows(body, showMore, more) {
   });
 }
 
-/** All rows that match, not only the ones drawn; values, not what they are rounded to. */
+/** All rows that match, not only the ones drawn; marks, where a column has some, in a column of their own. */
 function csv(columns, rows) {
-  const quoted = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-  const raw = ({ value, text }) => quoted(String(value ?? text ?? ""));
-  const lines = rows.map((row) => columns.map((column) => raw(row.cells[column.index])).join(","));
-  return [columns.map((column) => quoted(column.name)).join(","), ...lines, ""].join("\r\n");
+  const parts = columns.flatMap(({ name, index }) => {
+    const isMarked = rows.some((row) => row.cells[index].mark);
+    const values = { name, of: (row) => copied(row.cells[index]) };
+    return isMarked ? [values, { name: `${name} mark`, of: (row) => harmless(row.cells[index].mark ?? "") }] : [values];
+  });
+  const lines = [parts.map(({ name }) => harmless(name)), ...rows.map((row) => parts.map(({ of }) => of(row)))];
+  return lines.map((line) => `${line.map(quoted).join(",")}\r\n`).join("");
+}
+
+const NUMBERS = /(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+−]?\d+)?/gi;
+
+/** A number in full, not what it is rounded to; but a text of several numbers, an interval, as it is shown. */
+function copied({ value, text }) {
+  const isInterval = text !== undefined && (text.match(NUMBERS) ?? []).length > 1;
+  if (typeof value === "number" && !isInterval) return String(value);
+  const said = text ?? value ?? "";
+  return said === MISSING ? "" : harmless(String(said));
+}
+
+/** Text that a spreadsheet would take for a formula gets an apostrophe; text that is a number does no harm. */
+function harmless(text) {
+  return /^[=+\-@\t\r]/.test(text) && !Number.isFinite(Number(text)) ? `'${text}` : text;
+}
+
+function quoted(text) {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 async function copyText(text, source) {

@@ -47,7 +47,7 @@ class Cell:
     text : str, optional
         Shown instead of the value.
     mark : str
-        A sign behind the value, such as "▼".
+        A sign behind the value: "▲" has the colour of what is better, "▼" of what is worse.
     title : str
         What the mark (or the cell) means, shown when the reader points at it.
     emphasis : {"", "best"}
@@ -75,6 +75,7 @@ class Row:
         One per column.
     methods : tuple of str
         The row disappears when the reader hides one of these; if it has one, it is marked with that method's colour.
+        If all rows have two, which are then in the first two columns, these stay in sight.
     """
 
     cells: Sequence[Cell | Value]

@@ -40,17 +40,45 @@ function showMethods(names) {
   for (const listener of methodListeners) listener();
 }
 
+/** Why there is nothing to see in a block all of whose methods are hidden. */
+function whyHidden() {
+  return hiddenMethods.size === methods.length ? "All methods are hidden." : "Everything here belongs to a hidden method.";
+}
+
 function toggleMethod(name) {
   showMethods(methods.filter((other) => (other === name) !== isShown(other)));
 }
 
-/** A short stroke with a marker: what a method's lines look like. */
-function swatch({ colour, dash, symbol }) {
-  const line = drawing("line", {
+/** What a trace looks like, in small; a method by itself is a line with a marker. */
+function swatch(look) {
+  return drawing("svg", { class: "swatch", viewBox: "0 0 24 12", width: 24, height: 12, "aria-hidden": "true" },
+    ...FORMS[look.form ?? "lines+markers"](look));
+}
+
+const FORMS = {
+  "lines+markers": (look) => [stroke(look), marker(look)],
+  lines: (look) => [stroke(look)],
+  markers: (look) => [marker(look)],
+  filled: ({ colour, pattern }) => [
+    drawing("rect", { x: 7, y: 1, width: 10, height: 10, fill: colour }),
+    drawing("path", { d: HATCHES[pattern], stroke: "var(--paper)", "stroke-width": 1.2, "stroke-linecap": "round" }),
+  ],
+  outlined: ({ colour }) => [
+    drawing("rect", { x: 7.75, y: 1.75, width: 8.5, height: 8.5, fill: "none", stroke: colour, "stroke-width": 1.5 }),
+  ],
+};
+
+const HATCHES = {
+  "": "",
+  "/": "M7 6l5-5M7 11l10-10M12 11l5-5",
+  x: "M7 6l5-5M7 11l10-10M12 11l5-5M7 6l5 5M7 1l10 10M12 1l5 5",
+  ".": "M9.5 3.5h.01M14.5 3.5h.01M9.5 8.5h.01M14.5 8.5h.01",
+};
+
+function stroke({ colour, dash }) {
+  return drawing("line", {
     x1: 1, x2: 23, y1: 6, y2: 6, stroke: colour, "stroke-width": 2, "stroke-dasharray": STROKES[dash] ?? "none",
   });
-  return drawing("svg", { class: "swatch", viewBox: "0 0 24 12", width: 24, height: 12, "aria-hidden": "true" },
-    line, marker(symbol, colour));
 }
 
 const SHAPES = {
@@ -64,7 +92,7 @@ const SHAPES = {
   pentagon: "M12 2l4 2.9l-1.5 4.7h-5l-1.5-4.7z",
 };
 
-function marker(symbol, colour) {
+function marker({ symbol, colour }) {
   const open = symbol.endsWith("-open");
   return drawing("path", {
     d: SHAPES[symbol.replace("-open", "")] ?? SHAPES.circle,

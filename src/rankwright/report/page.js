@@ -18,17 +18,27 @@ function textBlock({ paragraphs, level }) {
   return node;
 }
 
-/** Options are drawn when they are first chosen, and kept. */
-function choiceBlock({ label, options }) {
-  const made = new Map();
-  const place = element("div");
+function choiceBlock(block) {
+  const { selects, content } = choiceOf(block);
+  return element("div", { class: "choice" }, element("div", { class: "controls" }, ...selects), content);
+}
+
+/** The select of a choice with those of the choices inside it, for one line; and what is chosen. */
+function choiceOf({ label, options }) {
+  const made = new Map(); // options are drawn when they are first chosen, and kept
+  const inner = element("div", { class: "inner" });
+  const content = element("div");
   const show = (index) => {
-    if (!made.has(index)) made.set(index, drawn(options[index].block));
-    place.replaceChildren(made.get(index));
+    if (!made.has(index)) made.set(index, optionOf(options[index].block));
+    inner.replaceChildren(...made.get(index).selects);
+    content.replaceChildren(made.get(index).content);
   };
   show(0);
-  const names = options.map(({ name }) => name);
-  return element("div", { class: "choice" }, element("div", { class: "controls" }, select(label, names, 0, show)), place);
+  return { selects: [select(label, options.map(({ name }) => name), 0, show), inner], content };
+}
+
+function optionOf(block) {
+  return block.kind === "choice" ? choiceOf(block) : { selects: [], content: drawn(block) };
 }
 
 /** Marks the section that is being read in the navigation. */
