@@ -473,6 +473,9 @@ def test_the_spread_between_seeds_is_shown_where_there_are_several():
     ]
     [grid, *_] = blocks_of(RESULTS.build(Summary(results)), Grid)
     assert cells(grid, "seed sd")[0] == pytest.approx(np.std(means, ddof=1))
+    assert cells(grid, "mean rank") == pytest.approx(Summary(results).mean_ranks)
+    for name in results.measures:
+        assert cells(grid, name) == pytest.approx(results.means(name))
     [grid, *_] = blocks_of(RESULTS.build(Summary(simulated(2, 30, n_folds=3))), Grid)
     assert "seed sd" not in [column.name for column in grid.columns]
 

@@ -113,8 +113,8 @@ def _means(summary: Summary) -> Grid:
         Column("std error", DIGITS, title=f"standard error of the mean of {summary.decisive}, over queries"),
         Column("95% interval", title=f"bootstrap interval of the mean of {summary.decisive}, over queries"),
         *(Column(title, DIGITS, title=f"standard deviation of {summary.decisive} between seeds") for title in seeds),
-        *(Column(summary.labels[name], DIGITS, title=name) for name in summary.measures[1:]),
         Column("mean rank", 2, title="mean of the ranks under all measures"),
+        *(Column(summary.labels[name], DIGITS, title=name) for name in summary.measures[1:]),
     ]
     rows = []
     for m, (method, spread) in enumerate(zip(summary.methods, summary.spreads, strict=True)):
@@ -127,8 +127,8 @@ def _means(summary: Summary) -> Grid:
             spread.error,
             between,
             *between_seeds,
-            *others,
             float(summary.mean_ranks[m]),
+            *others,
         ]
         rows.append(Row(cells, (method,)))
     caption = f"Means on test queries. The best of each measure is emphasised. {summary.options}"
