@@ -3,7 +3,8 @@
 from rankwright.experiments.parsing import experiment_from_json, read_experiment
 from rankwright.experiments.reading import read_model, read_results
 from rankwright.experiments.running import run_experiment
-from rankwright.experiments.spec import Experiment, Method, Published, Search
+from rankwright.experiments.search import Search
+from rankwright.experiments.spec import Experiment, Method, Published
 
 __all__ = [
     "Experiment",

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from rankwright.errors import InputError, shown, suggest
+from rankwright.experiments.search import Search
 from rankwright.experiments.sources import source_from_json
-from rankwright.experiments.spec import Experiment, Method, Published, Search
+from rankwright.experiments.spec import Experiment, Method, Published
 from rankwright.files import StrPath
 from rankwright.rankers import find_ranker
 

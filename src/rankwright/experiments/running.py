@@ -14,8 +14,9 @@ from rankwright import progress
 from rankwright.data import Queries
 from rankwright.errors import InputError
 from rankwright.experiments.reading import read_results
+from rankwright.experiments.search import Params
 from rankwright.experiments.sources import Source, forget_folds, read_fold, save_data, state_of
-from rankwright.experiments.spec import Experiment, Params
+from rankwright.experiments.spec import Experiment
 from rankwright.experiments.store import Store
 from rankwright.experiments.trials import Key, Task, run_trial
 from rankwright.files import StrPath

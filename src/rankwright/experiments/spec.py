@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
-from math import isfinite, prod
+from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -15,82 +15,16 @@ import numpy as np
 from rankwright.backends import Serial
 from rankwright.data import Queries
 from rankwright.errors import InputError, shown, suggest
+from rankwright.experiments.search import Params, Search, check_whole, is_number
 from rankwright.experiments.sources import FoldFolder, LetorFiles, Source
 from rankwright.files import StrPath
 from rankwright.folds import Fold
 from rankwright.measures import Measure, TableMeasure, parse, split
 from rankwright.rankers import Ranker, find_ranker
 
-Params = dict[str, Any]
-
 _MOST_CANDIDATES = 10_000
 _NOT_SET = ("measure", "backend", "random_state")  # the experiment sets these
 _USUAL = (("ndcg", 1), ("ndcg", 3), ("ndcg", 5), ("ndcg", 10), ("ap", None), ("rr", None))
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """Random search: ``n`` draws of parameters.
-
-    Parameters
-    ----------
-    n : int
-        How many to draw.
-    space : mapping of str to mapping
-        By parameter ``{"uniform": [low, high]}``, ``{"log": [low, high]}`` (log-uniform), ``{"int": [low, high]}``
-        or ``{"choice": [...]}``.
-    seed : int
-        The same seed draws the same.
-    """
-
-    n: int
-    space: Mapping[str, Mapping[str, Sequence[Any]]]
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        _check_whole("search.n", self.n, 1)
-        _check_whole("search.seed", self.seed, 0)
-        if not self.space:
-            raise InputError("search: no parameter; expected some, as in alpha = { log = [0.001, 10] }")
-        for key, how in self.space.items():
-            if not isinstance(how, Mapping) or len(how) != 1 or next(iter(how)) not in _DRAWS:
-                kinds = f"one of {', '.join(_DRAWS)}, as in {{ log = [0.001, 10] }}"
-                raise InputError(f"search.{key} is {shown(how)}; expected {kinds}")
-            kind, values = next(iter(how.items()))
-            _check_range(kind, values, f"search.{key}.{kind}")
-
-    def candidates(self) -> list[Params]:
-        """The draws."""
-        rng = np.random.default_rng(self.seed)
-        return [{name: _draw(how, rng) for name, how in self.space.items()} for _ in range(self.n)]
-
-
-_DRAWS = ("uniform", "log", "int", "choice")
-
-
-def _check_range(kind: str, values: Any, where: str) -> None:
-    expected = "a list" if kind == "choice" else "[lowest, highest]"
-    if not isinstance(values, Sequence) or isinstance(values, str) or not values:
-        raise InputError(f"{where} is {shown(values)}; expected {expected}")
-    if kind == "choice":
-        return
-    numbers = len(values) == 2 and all(_is_number(v) and abs(v) < 2**53 for v in values)
-    if kind == "int" and numbers and any(v != int(v) for v in values):
-        raise InputError(f"{where} is {shown(values)}; expected two whole numbers")
-    if not numbers or values[0] > values[1] or (kind == "log" and values[0] <= 0):
-        raise InputError(f"{where} is {shown(values)}; expected {expected}{' above 0' if kind == 'log' else ''}")
-
-
-def _draw(how: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> Any:
-    kind, values = next(iter(how.items()))
-    if kind == "choice":
-        return values[int(rng.integers(len(values)))]
-    low, high = values
-    if kind == "int":
-        return int(rng.integers(int(low), int(high) + 1))
-    if kind == "log":
-        return float(np.exp(rng.uniform(np.log(low), np.log(high))))
-    return float(rng.uniform(low, high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +141,7 @@ class Published:
                 raise InputError(f"published.{name} is {shown(getattr(self, name))}; expected a text")
         for name in ("value", "lowest"):
             number = getattr(self, name)
-            if not _is_number(number) and not (name == "lowest" and number is None):
+            if not is_number(number) and not (name == "lowest" and number is None):
                 raise InputError(f"published.{name} is {shown(number)}; expected a number")
 
 
@@ -329,7 +263,7 @@ def _as_methods(methods: Any) -> tuple[Method, ...]:
 def _as_seeds(seeds: Any) -> tuple[int, ...]:
     found = [seeds] if isinstance(seeds, int) else list(seeds)
     for seed in found:
-        _check_whole("seeds", seed, 0)
+        check_whole("seeds", seed, 0)
     if not found:
         raise InputError("no seeds; expected at least one")
     return tuple(dict.fromkeys(int(seed) for seed in found))
@@ -341,19 +275,9 @@ def _plain(value: Any, method: str, key: str) -> Any:
         return [_plain(item, method, key) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, (bool, str, int)) or _is_number(value):
+    if value is None or isinstance(value, (bool, str, int)) or is_number(value):
         return value
     raise InputError(f"{method}: {key} is {shown(value)}; expected numbers, texts and lists")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and isfinite(value)
-
-
-def _check_whole(name: str, value: Any, least: int) -> None:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or not least <= value < 2**31:
-        raise InputError(f"{name} is {shown(value)}; expected a whole number of at least {least}")
 
 
 def usual_method(ranker: str) -> Method:

@@ -18,8 +18,9 @@ from rankwright.data import Floats
 from rankwright.errors import InputError
 from rankwright.evaluation import evaluate
 from rankwright.experiments.artefacts import ARTEFACTS, Trained
+from rankwright.experiments.search import Params
 from rankwright.experiments.sources import Source, read_fold
-from rankwright.experiments.spec import Method, Params
+from rankwright.experiments.spec import Method
 from rankwright.folds import Fold
 from rankwright.measures import check_counted, parse, weighted_mean
 from rankwright.models import to_text
