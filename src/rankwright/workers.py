@@ -49,24 +49,51 @@ class Answer(Generic[T, R]):
     error: BaseException | None = None
 
 
+class Agenda(Protocol[T]):
+    """Tasks to be done, which may suit one worker better than another."""
+
+    def next(self, previous: T | None) -> T | None:
+        """A task for a worker that has just done another; None if there is none left."""
+        ...
+
+
+class InOrder(Generic[T]):
+    """Tasks in their order, whoever asks."""
+
+    def __init__(self, tasks: Iterable[T]) -> None:
+        self._tasks = iter(tasks)
+
+    def next(self, previous: T | None) -> T | None:
+        """The next task."""
+        return next(self._tasks, None)
+
+
 class Workers(Protocol):
     """What runs tasks. ``fn``, tasks and results must be picklable where they cross to other processes.
 
     Tasks are taken when there is room for them, and answers are yielded as they come.
     """
 
-    def run(self, fn: Callable[[T], R], tasks: Iterable[T]) -> Iterator[Answer[T, R]]:
+    def run(self, fn: Callable[[T], R], agenda: Agenda[T]) -> Iterator[Answer[T, R]]:
         """Yield the answers in the order in which they come."""
         ...
+
+
+def _chain(agenda: Agenda[T]) -> Iterator[T]:
+    """The tasks as one worker would take them."""
+    task = agenda.next(None)
+    while task is not None:
+        yield task
+        task = agenda.next(task)
 
 
 @dataclass(frozen=True, slots=True)
 class InPlace:
     """One task after the other, here."""
 
-    def run(self, fn: Callable[[T], R], tasks: Iterable[T]) -> Iterator[Answer[T, R]]:
+    def run(self, fn: Callable[[T], R], agenda: Agenda[T]) -> Iterator[Answer[T, R]]:
         """Yield each answer."""
-        return (_attempt(fn, task) for task in tasks)
+        return (_attempt(fn, task) for task in _chain(agenda))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +102,10 @@ class Pooled:
 
     executor: Executor
 
-    def run(self, fn: Callable[[T], R], tasks: Iterable[T]) -> Iterator[Answer[T, R]]:
+    def run(self, fn: Callable[[T], R], agenda: Agenda[T]) -> Iterator[Answer[T, R]]:
         """Yield the answers as they come; what has not begun is given up when the caller stops asking."""
-        futures: dict[Future[Answer[T, R]], T] = {self.executor.submit(_attempt, fn, task): task for task in tasks}
+        submit = self.executor.submit
+        futures: dict[Future[Answer[T, R]], T] = {submit(_attempt, fn, task): task for task in _chain(agenda)}
         try:
             for future in as_completed(futures):
                 error = future.exception()
@@ -97,10 +125,9 @@ class Processes:
         if type(self.n) is not int or self.n < 1:
             raise InputError(f"{self.n!r} workers; expected a whole number of at least 1")
 
-    def run(self, fn: Callable[[T], R], tasks: Iterable[T]) -> Iterator[Answer[T, R]]:
+    def run(self, fn: Callable[[T], R], agenda: Agenda[T]) -> Iterator[Answer[T, R]]:
         """Yield the answers as they come. A process that dies loses its task, and another takes its place."""
-        waiting = iter(tasks)
-        crew = [process for _ in range(self.n) if (process := _start(fn, waiting)) is not None]
+        crew = [process for _ in range(self.n) if (process := _start(fn, agenda)) is not None]
         try:
             while crew:
                 ready = wait([process.connection for process in crew])
@@ -108,21 +135,21 @@ class Processes:
                     answer = process.take()
                     if answer is None:  # a report
                         continue
-                    if not process.alive or not process.give(waiting):
+                    if not process.alive or not process.give(agenda):
                         process.stop()
                         crew.remove(process)
-                        crew.extend(filter(None, [_start(fn, waiting)]))
+                    if not process.alive:
+                        crew.extend(filter(None, [_start(fn, agenda)]))
                     yield answer
         finally:
             for process in crew:
                 process.stop()
 
 
-def _start(fn: Callable[[Any], Any], waiting: Iterator[Any]) -> _Process | None:
-    """A process at the next task, or nothing if there is none."""
-    for task in waiting:
-        return _Process(fn, task)
-    return None
+def _start(fn: Callable[[Any], Any], agenda: Agenda[Any]) -> _Process | None:
+    """A process at a task, or nothing if there is none."""
+    task = agenda.next(None)
+    return None if task is None else _Process(fn, task)
 
 
 class _Process:
@@ -138,12 +165,14 @@ class _Process:
         self.task, self.alive, self.started = task, True, False
         self._send()
 
-    def give(self, waiting: Iterator[Any]) -> bool:
-        """Give it the next task; whether there was one."""
-        for self.task in waiting:
-            self._send()
-            return True
-        return False
+    def give(self, agenda: Agenda[Any]) -> bool:
+        """Give it another task; whether there was one."""
+        task = agenda.next(self.task)
+        if task is None:
+            return False
+        self.task = task
+        self._send()
+        return True
 
     def _send(self) -> None:
         with suppress(BrokenPipeError):  # it died: reading will say so

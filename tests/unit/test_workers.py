@@ -16,7 +16,7 @@ import pytest
 
 import rankwright as rw
 from rankwright import progress
-from rankwright.workers import InPlace, Lost, Pooled, Processes, workers_of
+from rankwright.workers import InOrder, InPlace, Lost, Pooled, Processes, workers_of
 
 
 def square(x: int) -> int:
@@ -54,6 +54,10 @@ def unpicklable(x: int):
     return lambda: x
 
 
+def who(_: str) -> int:
+    return os.getpid()
+
+
 def process_facts(_: int) -> tuple[int, bool, str | None]:
     return os.getpid(), multiprocessing.parent_process() is not None, os.environ.get("OMP_NUM_THREADS")
 
@@ -68,7 +72,7 @@ def workers(request):
 
 
 def test_every_task_is_answered_once(workers):
-    answers = {answer.task: answer for answer in workers.run(square, iter(range(7)))}
+    answers = {answer.task: answer for answer in workers.run(square, InOrder(iter(range(7))))}
     assert {task: answer.result for task, answer in answers.items() if task != 3} == {
         x: x * x for x in (0, 1, 2, 4, 5, 6)
     }
@@ -77,11 +81,11 @@ def test_every_task_is_answered_once(workers):
 
 
 def test_no_tasks(workers):
-    assert list(workers.run(square, [])) == []
+    assert list(workers.run(square, InOrder([]))) == []
 
 
 def test_a_dead_process_loses_its_task_only():
-    answers = {answer.task: answer for answer in Processes(2).run(kill_three, range(8))}
+    answers = {answer.task: answer for answer in Processes(2).run(kill_three, InOrder(range(8)))}
     assert {task: answer.result for task, answer in answers.items() if task != 3} == {
         x: x * x for x in (0, 1, 2, 4, 5, 6, 7)
     }
@@ -90,24 +94,24 @@ def test_a_dead_process_loses_its_task_only():
 
 
 def test_a_process_that_dies_while_answering_loses_its_task_only():
-    answers = {answer.task: answer for answer in Processes(1).run(die_while_answering, range(3))}
+    answers = {answer.task: answer for answer in Processes(1).run(die_while_answering, InOrder(range(3)))}
     assert [answers[task].result for task in (0, 2)] == [b"", b""]
     assert answers[1].result is None or len(answers[1].result) == 400_000_000
 
 
 def test_an_error_that_cannot_be_sent_is_told():
-    (answer,) = Processes(1).run(raise_two, [1])
+    (answer,) = Processes(1).run(raise_two, InOrder([1]))
     assert isinstance(answer.error, RuntimeError)
     assert str(answer.error) == "Two: 1 and 1"
 
 
 def test_an_answer_that_cannot_be_sent_is_an_error():
-    (answer,) = Processes(1).run(unpicklable, [1])
+    (answer,) = Processes(1).run(unpicklable, InOrder([1]))
     assert isinstance(answer.error, TypeError)
 
 
 def test_tasks_run_in_spawned_processes_with_one_thread():
-    answers = list(Processes(2).run(process_facts, range(6)))
+    answers = list(Processes(2).run(process_facts, InOrder(range(6))))
     assert all(answer.result[1:] == (True, "1") for answer in answers)
     assert os.getpid() not in {answer.result[0] for answer in answers}
     assert len({answer.result[0] for answer in answers}) <= 2
@@ -116,14 +120,36 @@ def test_tasks_run_in_spawned_processes_with_one_thread():
 def test_progress_crosses_processes():
     heard = []
     with progress.listening(lambda *report: heard.append(report)):
-        list(Processes(1).run(square, [1, 2]))
+        list(Processes(1).run(square, InOrder([1, 2])))
     assert ("work", 1, 2) in heard
 
 
 def test_stopping_early_leaves_no_process():
-    for _ in Processes(2).run(square, range(100)):
+    for _ in Processes(2).run(square, InOrder(range(100))):
         break
     assert multiprocessing.active_children() == []
+
+
+class TwoLists:
+    """A worker stays with its list."""
+
+    def __init__(self):
+        self.lists = {"a": ["a1", "a2", "a3"], "b": ["b1", "b2", "b3"]}
+        self.asked = []
+
+    def next(self, previous):
+        name = previous[0] if previous is not None else "ab"[len(self.asked) % 2]
+        self.asked.append(previous)
+        return self.lists[name].pop(0) if self.lists[name] else None
+
+
+def test_a_worker_is_given_what_suits_it():
+    agenda = TwoLists()
+    answers = list(Processes(2).run(who, agenda))
+    by_process = {}
+    for answer in answers:
+        by_process.setdefault(answer.result, []).append(answer.task)
+    assert sorted(by_process.values()) == [["a1", "a2", "a3"], ["b1", "b2", "b3"]]
 
 
 def test_what_a_user_may_say():
@@ -132,7 +158,7 @@ def test_what_a_user_may_say():
     with workers_of(rw.Serial()) as chosen:
         assert chosen == InPlace()
     with workers_of(rw.Threads(2)) as chosen:
-        assert sorted(answer.result for answer in chosen.run(square, [1, 2])) == [1, 4]
+        assert sorted(answer.result for answer in chosen.run(square, InOrder([1, 2]))) == [1, 4]
     for wrong in (0, -1, "two"):
         with pytest.raises(rw.InputError, match="workers"), workers_of(wrong):
             pass
@@ -140,7 +166,9 @@ def test_what_a_user_may_say():
 
 def test_a_script_without_a_guard_is_told(tmp_path):
     script = tmp_path / "script.py"
-    script.write_text("from rankwright.workers import Processes\nprint(list(Processes(1).run(abs, [1])))\n")
+    script.write_text(
+        "from rankwright.workers import InOrder, Processes\nprint(list(Processes(1).run(abs, InOrder([1]))))\n"
+    )
     found = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert found.returncode == 1
     assert 'if __name__ == "__main__":' in found.stderr.splitlines()[-1]
@@ -150,10 +178,10 @@ def test_a_script_without_a_guard_is_told(tmp_path):
 def test_workers_follow_a_killed_parent(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        "import os, time\nfrom rankwright.workers import Processes\n"
+        "import os, time\nfrom rankwright.workers import InOrder, Processes\n"
         "def work(x):\n    time.sleep(60 * (x > 1))\n    return os.getpid()\n"
         "if __name__ == '__main__':\n"
-        "    for answer in Processes(2).run(work, range(9)):\n        print(answer.result, flush=True)\n"
+        "    for answer in Processes(2).run(work, InOrder(range(9))):\n        print(answer.result, flush=True)\n"
     )
     parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None

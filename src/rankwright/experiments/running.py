@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,7 +61,7 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
             params = {plan.key: plan.params for plan in waiting}
             done = len(plans) - len(waiting)
             progress.report("trials", done, len(plans))
-            for answer in crew.run(run_trial, _tasks(experiment, waiting, store, run)):
+            for answer in crew.run(run_trial, TrialsByFold(experiment, waiting, store, run)):
                 key = answer.task.key
                 if answer.result is not None:
                     store.add(key, params[key], answer.result, experiment.measures)
@@ -77,7 +78,7 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
 
 
 def _plans(experiment: Experiment) -> Iterator[Plan]:
-    """Every trial, fold by fold, so that a worker seldom has to read another one.
+    """Every trial, fold by fold.
 
     Candidates come shuffled: of a sorted grid nearly every one is the best so far, and is tested, until the best.
     """
@@ -89,14 +90,38 @@ def _plans(experiment: Experiment) -> Iterator[Plan]:
                     yield Plan(Key(method.name, fold, seed, candidate), number, candidates[candidate])
 
 
-def _tasks(experiment: Experiment, waiting: Sequence[Plan], store: Store, run: str) -> Iterator[Task]:
-    """Tasks, made when they are asked for, with what is known then."""
-    source, curve = _source(experiment), experiment.curve
-    for plan in waiting:
-        best = store.best().get(plan.key.group)
-        describe = plan.key.fold not in store.digests()
-        method, measure, measures = experiment.methods[plan.method], experiment.measure, experiment.measures
-        yield Task(plan.key, source, method, plan.params, measure, measures, curve, best, describe, run)
+class TrialsByFold:
+    """Trials to be run: a worker stays with the fold it has read while there are trials of it.
+
+    Tasks are made when they are asked for, with what is known then.
+    """
+
+    def __init__(self, experiment: Experiment, waiting: Sequence[Plan], store: Store, run: str) -> None:
+        self._experiment, self._store, self._run = experiment, store, run
+        self._waiting: dict[int, deque[Plan]] = {}
+        self._workers: Counter[int] = Counter()  # by fold
+        for plan in waiting:
+            self._waiting.setdefault(plan.key.fold, deque()).append(plan)
+
+    def next(self, previous: Task | None) -> Task | None:
+        """A trial of the same fold, or else of the fold with the most to do for each of its workers."""
+        if previous is not None:
+            self._workers[previous.key.fold] -= 1
+        left = [fold for fold, plans in self._waiting.items() if plans]
+        if not left:
+            return None
+        same = previous is not None and previous.key.fold in left
+        most = max(left, key=lambda fold: len(self._waiting[fold]) / (1 + self._workers[fold]))
+        fold = previous.key.fold if same and previous is not None else most
+        self._workers[fold] += 1
+        return self._task(self._waiting[fold].popleft())
+
+    def _task(self, plan: Plan) -> Task:
+        of = self._experiment
+        best = self._store.best().get(plan.key.group)
+        describe = plan.key.fold not in self._store.digests()
+        method, source = of.methods[plan.method], _source(of)
+        return Task(plan.key, source, method, plan.params, of.measure, of.measures, of.curve, best, describe, self._run)
 
 
 def _source(experiment: Experiment) -> Source:
