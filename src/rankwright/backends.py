@@ -185,7 +185,7 @@ _inside = _Inside()
 def resolve(backend: Backend | None) -> Backend:
     """The backend to use: ``None`` means all cores, and one thread inside a worker process."""
     if backend is not None:
-        if not isinstance(backend, Backend):
+        if not isinstance(backend, _Local) and not isinstance(backend, Backend):  # the latter is slow to check
             raise InputError(f"backend={backend!r}; expected Serial(), Threads(n) or None")
         return backend
     cores = n_cores()

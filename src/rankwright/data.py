@@ -255,6 +255,8 @@ def query_ranges(indptr: Ints, n: int) -> list[tuple[int, int]]:
     >>> query_ranges(np.array([0, 5, 6, 7, 12]), 2)
     [(0, 2), (2, 4)]
     """
+    if n == 1 or len(indptr) == 2:
+        return [(0, len(indptr) - 1)]
     targets = np.linspace(0, indptr[-1], n + 1)[1:-1]
     cuts = np.unique(np.concatenate([[0], np.searchsorted(indptr, targets), [len(indptr) - 1]]))
     return [(int(a), int(b)) for a, b in pairwise(cuts)]

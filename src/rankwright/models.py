@@ -138,7 +138,7 @@ def save(fitted: Fitted, path: StrPath) -> None:
 
 def to_text(model: Model, indent: int | None = None) -> str:
     """A model as JSON text."""
-    content = {
+    content: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "ranker": model.ranker,
@@ -148,9 +148,13 @@ def to_text(model: Model, indent: int | None = None) -> str:
         "features": model.features,
         "scaling": None if model.scaling is None else {"kind": "query"},
         "scorer": {"kind": model.scorer.kind, **model.scorer.to_json()},
-        "history": plain(model.history),
+        "history": model.history,
     }
-    return json.dumps(content, allow_nan=False, indent=indent)
+    try:
+        return json.dumps(content, allow_nan=False, indent=indent, default=plain)
+    except ValueError:  # NaN or infinity: in the history they become null
+        content["history"] = plain(model.history)
+        return json.dumps(content, allow_nan=False, indent=indent)
 
 
 def load(path: StrPath) -> Model:

@@ -283,6 +283,7 @@ def decode(text: str) -> dict[str, np.ndarray]:
 
 
 def _column(values: list[Any]) -> np.ndarray:
-    if any(isinstance(value, str) for value in values):
+    first = next((value for value in values if value is not None), None)
+    if isinstance(first, str):
         return np.array(["" if value is None else value for value in values], dtype=object)
-    return np.array([np.nan if value is None else value for value in values])
+    return np.array([np.nan if value is None else value for value in values] if None in values else values)
