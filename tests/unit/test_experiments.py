@@ -182,6 +182,16 @@ class TestArtefacts:
         assert back["b"].tolist() == ["x", "é"]
         np.testing.assert_array_equal(back["a"], table["a"])
 
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, ">f8"])
+    def test_long_columns_survive_text(self, dtype):
+        column = np.arange(1000).astype(dtype) / (7 if np.dtype(dtype).kind == "f" else 1)
+        column = column.astype(dtype)
+        if column.dtype.kind == "f":
+            column[5] = np.nan
+        back = decode(encode({"a": column}))["a"]
+        np.testing.assert_array_equal(back, column)
+        assert (back.dtype.kind, back.dtype.itemsize) == (column.dtype.kind, column.dtype.itemsize)
+
     def test_many_documents_are_not_kept_one_by_one(self, file, tmp_path, monkeypatch):
         monkeypatch.setattr(results_module, "MOST_DOCUMENTS", 10)
         tables = rw.run_experiment(spec(file), tmp_path, rw.Serial()).tables

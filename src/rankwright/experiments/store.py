@@ -8,6 +8,7 @@ One process writes at a time; any number may read.
 
 from __future__ import annotations
 
+import base64
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,7 @@ from rankwright.results import Table
 
 FILE, LOCK = "results.sqlite", "results.lock"
 FORMAT, VERSION = "rankwright-experiment", 1
+_LONG = 100  # a column of more numbers than this is stored as bytes
 _PATIENCE = 600.0  # seconds to wait for another program that reads
 
 _SCHEMA = f"""
@@ -267,11 +269,14 @@ def _number(value: Any) -> Any:
 
 
 def encode(table: Table) -> str:
-    """A table as JSON text: a list for each column, NaN as null."""
-    return json.dumps({name: _plain(column) for name, column in table.items()})
+    """A table as JSON text: a list for each column, NaN as null; of a long one of numbers the bytes, in base64."""
+    return json.dumps({name: _plain(np.asarray(column)) for name, column in table.items()})
 
 
-def _plain(column: np.ndarray) -> list[Any]:
+def _plain(column: np.ndarray) -> Any:
+    if column.dtype.kind in "fi" and len(column) > _LONG:
+        bytes_ = column.astype(column.dtype.newbyteorder("<")).tobytes()
+        return {"dtype": column.dtype.newbyteorder("<").str, "base64": base64.b64encode(bytes_).decode()}
     values: list[Any] = column.tolist()
     missing = column.dtype.kind == "f" and bool(np.isnan(column).any())
     return [_number(value) for value in values] if missing else values
@@ -282,7 +287,9 @@ def decode(text: str) -> dict[str, np.ndarray]:
     return {name: _column(values) for name, values in json.loads(text).items()}
 
 
-def _column(values: list[Any]) -> np.ndarray:
+def _column(values: Any) -> np.ndarray:
+    if isinstance(values, dict):
+        return np.frombuffer(base64.b64decode(values["base64"]), dtype=np.dtype(values["dtype"]))
     first = next((value for value in values if value is not None), None)
     if isinstance(first, str):
         return np.array(["" if value is None else value for value in values], dtype=object)
