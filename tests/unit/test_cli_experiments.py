@@ -106,6 +106,8 @@ class TestExperiment:
         assert message in err
         assert err.count("\n") == 1
         assert "Traceback" not in err
+        if "50 queries" not in message and "workers" not in message:
+            assert not (tmp_path / "o").exists()
 
     def test_an_interruption_keeps_what_is_finished(self, file, tmp_path):
         spec = f'[data]\nfile = "{file}"\n[[methods]]\nranker = "regression"\nsearch = {{ n = 400, alpha = {{ log = [0.1, 10] }} }}\n'

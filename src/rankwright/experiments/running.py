@@ -51,6 +51,8 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
         Rankers work serially within their trial. The results are the same.
     """
     folder, run = Path(out), secrets.token_hex(8)
+    if not isinstance(experiment.data, (Queries, list)):
+        state_of(experiment.data)  # files that are not there are told before there is a folder
     try:
         with workers_of(workers) as crew, Store.opened(folder) as store:
             if isinstance(crew, Processes):
