@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -68,7 +69,7 @@ class FoldFolder:
 
 
 @dataclass(frozen=True)
-class _Cut:
+class _Cut(ABC):
     """One set of queries, cut into folds."""
 
     k: int = 5
@@ -95,9 +96,14 @@ class _Cut:
         """Cut the fold out."""
         return cut_folds(queries, self.k, self.seed)[index]
 
+    @property
+    @abstractmethod
+    def files(self) -> list[Path]:
+        """The files that are read."""
+
+    @abstractmethod
     def read(self) -> Queries:
         """All queries."""
-        raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
         """The files, and how they are cut."""
