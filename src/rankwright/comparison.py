@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike
 
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
-from rankwright.evaluation import evaluate
 from rankwright.files import StrPath
 from rankwright.letor import read_letor
-from rankwright.measures import parse, split
+from rankwright.measures import bound_values, parse, split
 from rankwright.models import load
-from rankwright.results import Results, Table, documents_table, pairs_table, queries_table
+from rankwright.results import Results, Table, documents_table, joined, keyed, pairs_table, queries_table
 from rankwright.scores import read_scores
 
 
@@ -39,24 +38,23 @@ def compare_scores(
     name : str
         What the comparison is called.
     """
-    wanted = tuple(str(parse(m)) for m in (split(measures) if isinstance(measures, str) else measures))
-    if not wanted or not scores:
+    parsed = [parse(m) for m in (split(measures) if isinstance(measures, str) else measures)]
+    if not parsed or not scores:
         raise InputError("expected at least one measure and one method")
-    found: dict[str, Floats] = {method: np.asarray(row, dtype=np.float64) for method, row in scores.items()}
-    values = {method: evaluate(row, queries, wanted).values for method, row in found.items()}
-    n, m = len(queries), len(scores)
-    keys = {"method": np.repeat(np.arange(m), n), "seed": np.zeros(n * m, int), "query": np.tile(np.arange(n), m)}
-    measured = {measure: np.concatenate([values[key][i] for key in found]) for i, measure in enumerate(wanted)}
+    names, bounds = tuple(str(measure) for measure in parsed), [measure.bind(queries) for measure in parsed]
+    found: list[Floats] = [np.asarray(row, dtype=np.float64) for row in scores.values()]
+    places = {"query": np.arange(len(queries))}
+    values = [{**places, **dict(zip(names, bound_values(bounds, row), strict=True))} for row in found]
     tables: dict[str, Table] = {
-        "queries": {"fold": np.ones(n, int), **queries_table(queries)},
-        "values": {**keys, **measured},
-        "pairs": _stacked([pairs_table(queries, row) for row in found.values()]),
+        "queries": {"fold": np.ones(len(queries), int), **queries_table(queries)},
+        "values": _of_methods(values),
+        "pairs": _of_methods([pairs_table(queries, row) for row in found]),
     }
     documents = documents_table(queries)
     if documents is not None:
-        rows = [{"document": np.arange(queries.n_docs), "score": row} for row in found.values()]
-        tables |= {"documents": documents, "scores": _stacked(rows)}
-    return Results(name, wanted[0], wanted, tuple(scores), tables)
+        rows = [{"document": np.arange(queries.n_docs), "score": row} for row in found]
+        tables |= {"documents": documents, "scores": _of_methods(rows)}
+    return Results(name, names[0], names, tuple(scores), tables)
 
 
 def compare_files(data: StrPath, scores: Sequence[Path], models: Sequence[Path], measures: str) -> Results:
@@ -75,13 +73,6 @@ def compare_files(data: StrPath, scores: Sequence[Path], models: Sequence[Path],
     return compare_scores(dict(zip(names, found, strict=True)), queries, measures, name=Path(data).name)
 
 
-def _stacked(tables: Sequence[Table]) -> Table:
-    """The tables of all methods one under the other, as artefacts are."""
-    sizes = [len(next(iter(table.values()))) for table in tables]
-    total = sum(sizes)
-    keys = {
-        "method": np.repeat(np.arange(len(tables)), sizes),
-        "fold": np.ones(total, int),
-        "seed": np.zeros(total, int),
-    }
-    return keys | {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+def _of_methods(tables: Sequence[Table]) -> Table:
+    """The tables of all methods, one each, as the artefacts of an experiment are."""
+    return joined([keyed(table, number, fold=1, seed=0) for number, table in enumerate(tables)])

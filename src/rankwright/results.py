@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -190,3 +190,19 @@ def pairs_table(queries: Queries, scores: Floats) -> Table:
                     count[place] += number
     table = np.array([[*grades, *count] for grades, count in sorted(counts.items(), reverse=True)]).reshape(-1, 5)
     return dict(zip(("high", "low", "right", "tied", "total"), table.T, strict=True))
+
+
+def joined(tables: Sequence[Table], names: Iterable[str] | None = None) -> Table:
+    """Tables one under the other; a column that one of them lacks is NaN there."""
+    wanted = dict.fromkeys(name for table in tables for name in table) if names is None else names
+    if not tables:
+        return {name: np.array([], dtype=int) for name in wanted}
+    sizes = [len(next(iter(table.values()))) for table in tables]
+    parts = list(zip(tables, sizes, strict=True))
+    return {name: np.concatenate([table.get(name, np.full(size, np.nan)) for table, size in parts]) for name in wanted}
+
+
+def keyed(table: Table, method: int, fold: int, seed: int) -> Table:
+    """The table of one trial with the columns that say whose it is before its own."""
+    n = len(next(iter(table.values()), ()))
+    return {"method": np.full(n, method), "fold": np.full(n, fold), "seed": np.full(n, seed), **table}

@@ -276,6 +276,21 @@ class TestReproduce:
         assert "Paired t-tests on ndcg@1(dialect=letor4)" in out
         assert f"| {ours:.4f} | {ours - 0.4935:+.4f} |" in page.read_text()
 
+    def test_a_failed_fold_is_told_and_nothing_is_written(self, capsys, tmp_path):
+        queries = rw.make_queries(30, n_docs=12, n_features=6, random_state=1)
+        for fold in (1, 2, 3):
+            folder = tmp_path / "MQ2008" / f"Fold{fold}"
+            folder.mkdir(parents=True)
+            for name, part in zip(("train", "vali", "test"), rw.cut_folds(queries, 3, 0)[fold - 1], strict=True):
+                rw.write_letor(part, folder / f"{name}.txt")
+        (tmp_path / "MQ2008" / "Fold2" / "test.txt").write_text("damaged\n")
+        page = tmp_path / "page.md"
+        arguments = ["--data", tmp_path, "--out", tmp_path / "out", "--workers", "threads:1", "--write", page]
+        status, out, err = run(capsys, "reproduce", "mq2008", *arguments)
+        assert (status, out) == (1, "")
+        assert "trials failed, such as Regression on fold 2: " in err
+        assert not page.exists()
+
     def test_failures_are_told(self, data, capsys, tmp_path):
         (data / "MQ2008" / "S2.txt").write_text("damaged\n")
         arguments = [

@@ -58,13 +58,13 @@ def weights(trained: Trained) -> Table | None:
     if coef is None:
         return None
     train, model = trained.fold.train, trained.ranker.to_model()
-    deviation = _deviation(train, model.scaling)
+    spread = deviation(train, model.scaling)
     names = train.features or tuple(str(i) for i in range(1, train.n_features + 1))
-    return {"feature": np.array(names), "weight": np.asarray(coef), "effect": coef * deviation}
+    return {"feature": np.array(names), "weight": np.asarray(coef), "effect": coef * spread}
 
 
 @lru_cache(maxsize=1)
-def _deviation(train: Queries, scaling: PerQuery | None) -> Floats:
+def deviation(train: Queries, scaling: PerQuery | None) -> Floats:
     """The deviation of each feature; that of the last training set is remembered for the next trial."""
     return Standard.of(train if scaling is None else scaling(train)).deviation
 

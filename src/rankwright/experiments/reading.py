@@ -12,7 +12,7 @@ from rankwright.errors import InputError, suggest
 from rankwright.experiments.store import Store, decode
 from rankwright.files import StrPath
 from rankwright.models import Model, from_text
-from rankwright.results import Results, Table
+from rankwright.results import Results, Table, joined, keyed
 
 _TRIALS = (
     *("trial", "method", "fold", "seed", "candidate", "params", "status", "valid", "seconds", "predict_seconds"),
@@ -94,7 +94,7 @@ def _values(store: Store, chosen: dict[int, Any], start: dict[int, int], measure
         n = len(found[trial][measures[0]])
         part = {"method": np.full(n, method), "seed": np.full(n, seed), "query": start[fold] + np.arange(n)}
         parts.append(part | {name: np.array(found[trial][name], dtype=float) for name in measures})
-    return _joined(parts, ("method", "seed", "query", *measures))
+    return joined(parts, ("method", "seed", "query", *measures))
 
 
 def _documents(store: Store, start: dict[int, int]) -> tuple[Table | None, dict[int, int]]:
@@ -107,12 +107,12 @@ def _documents(store: Store, start: dict[int, int]) -> tuple[Table | None, dict[
         parts.append({**table, "query": table["query"] + start[fold]})
         first[fold] = n
         n += len(table["query"])
-    return (_joined(parts, ("query", "docid", "grade")) if parts else None), first
+    return (joined(parts, ("query", "docid", "grade")) if parts else None), first
 
 
 def _artefacts(store: Store, chosen: dict[int, Any], first: dict[int, int]) -> dict[str, Table]:
     """The artefacts of the chosen trials, joined by name."""
-    parts: dict[str, list[dict[str, np.ndarray]]] = {}
+    parts: dict[str, list[Table]] = {}
     for trial, name, content in store.rows("SELECT trial, name, content FROM artefacts ORDER BY name, trial"):
         if trial not in chosen:
             continue
@@ -122,10 +122,8 @@ def _artefacts(store: Store, chosen: dict[int, Any], first: dict[int, int]) -> d
             if fold not in first:
                 continue
             table["document"] = table["document"] + first[fold]
-        n = len(next(iter(table.values()), ()))
-        keys = {"method": np.full(n, method), "fold": np.full(n, fold), "seed": np.full(n, seed)}
-        parts.setdefault(name, []).append(keys | table)
-    return {name: _joined(tables, dict.fromkeys(key for t in tables for key in t)) for name, tables in parts.items()}
+        parts.setdefault(name, []).append(keyed(table, method, fold, seed))
+    return {name: joined(tables) for name, tables in parts.items()}
 
 
 def _published(entries: list[dict[str, Any]]) -> Table:
@@ -141,12 +139,3 @@ def _columns(names: Sequence[str], rows: list[Any]) -> dict[str, np.ndarray]:
         text = any(isinstance(value, str) for value in values)
         table[name] = np.array([np.nan if v is None else v for v in values], dtype=object if text else None)
     return table
-
-
-def _joined(parts: list[dict[str, np.ndarray]], names: Any) -> Table:
-    """Tables one under the other; a column that one of them lacks is NaN there."""
-    joined = {}
-    for name in names:
-        columns = [part.get(name, np.full(len(next(iter(part.values()))), np.nan)) for part in parts]
-        joined[name] = np.concatenate(columns) if columns else np.array([], dtype=int)
-    return joined

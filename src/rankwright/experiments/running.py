@@ -16,10 +16,10 @@ from rankwright.data import Queries
 from rankwright.errors import InputError
 from rankwright.experiments.reading import read_results
 from rankwright.experiments.search import Params
-from rankwright.experiments.sources import Source, forget_folds, read_fold, save_data, state_of
+from rankwright.experiments.sources import Source, read_fold, save_data, state_of
 from rankwright.experiments.spec import Experiment
 from rankwright.experiments.store import Store
-from rankwright.experiments.trials import Key, Task, run_trial
+from rankwright.experiments.trials import Key, Task, forget, run_trial
 from rankwright.files import StrPath
 from rankwright.measures import CustomMeasure, parse
 from rankwright.results import Results
@@ -76,7 +76,7 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
                 raise InputError(f"no trial could be run, such as {method}'s: {error}")
         return read_results(folder)
     finally:
-        forget_folds()
+        forget()
 
 
 def _plans(experiment: Experiment) -> Iterator[Plan]:

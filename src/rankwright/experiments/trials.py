@@ -14,15 +14,14 @@ from typing import NamedTuple
 
 from rankwright import progress
 from rankwright.backends import Serial
-from rankwright.data import Floats
+from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
-from rankwright.evaluation import evaluate
-from rankwright.experiments.artefacts import ARTEFACTS, Trained
+from rankwright.experiments.artefacts import ARTEFACTS, Trained, deviation
 from rankwright.experiments.search import Params
-from rankwright.experiments.sources import Source, read_fold
+from rankwright.experiments.sources import Source, forget_folds, read_fold
 from rankwright.experiments.spec import Method
 from rankwright.folds import Fold
-from rankwright.measures import check_counted, parse, weighted_mean
+from rankwright.measures import BoundMeasure, Measure, bound_values, check_counted, parse, weighted_mean
 from rankwright.models import to_text
 from rankwright.rankers import Ranker
 from rankwright.results import Table, documents_table, queries_table
@@ -123,7 +122,8 @@ def run_trial(task: Task) -> Finished:
         ranker.fit(fold.train, valid=fold.valid)
         seconds = time.perf_counter() - start
         memory_peak = peak()
-        value = decisive.mean(fold.valid, ranker.predict(fold.valid), Serial())
+        [values] = _values(fold.valid, ranker.predict(fold.valid), (decisive,))
+        value = weighted_mean(values, fold.valid.query_weight)
         if not isfinite(value):
             raise InputError(f"{decisive} is not defined on the validation queries: none of them has any weight")
         better = task.to_beat is None or standing(task.key, value) > task.to_beat
@@ -144,13 +144,30 @@ def _test(task: Task, ranker: Ranker, fold: Fold, highest: float) -> tuple[float
     start = time.perf_counter()
     scores = ranker.predict(fold.test)
     seconds = time.perf_counter() - start
-    names = list(dict.fromkeys((*task.measures, *task.curve)))
-    found = evaluate(scores, fold.test, [parse(name).settled(highest) for name in names], Serial())
-    means = {name: weighted_mean(row, found.weight) for name, row in zip(names, found.values, strict=True)}
+    names = tuple(dict.fromkeys((*task.measures, *task.curve)))
+    values = _values(fold.test, scores, tuple(parse(name).settled(highest) for name in names))
+    means = {name: weighted_mean(row, fold.test.query_weight) for name, row in zip(names, values, strict=True)}
     trained = Trained(ranker, fold, scores, {name: means[name] for name in task.curve})
     made = {name: make(trained) for name, make in ARTEFACTS.items()}
     artefacts = {name: table for name, table in made.items() if table is not None}
-    return seconds, Tested(found.values[: len(task.measures)], to_text(ranker.to_model()), artefacts)
+    return seconds, Tested(values[: len(task.measures)], to_text(ranker.to_model()), artefacts)
+
+
+def _values(queries: Queries, scores: Floats, measures: tuple[Measure, ...]) -> Floats:
+    """The values of the measures, a row each; what the labels determine is computed once for all trials of a fold."""
+    return bound_values(_bound(queries, measures), scores, Serial())
+
+
+@lru_cache(maxsize=2)  # of validation and test queries
+def _bound(queries: Queries, measures: tuple[Measure, ...]) -> list[BoundMeasure]:
+    return [measure.bind(queries) for measure in measures]
+
+
+def forget() -> None:
+    """Free what is remembered from trial to trial."""
+    for remembered in (_bound, deviation):
+        remembered.cache_clear()
+    forget_folds()
 
 
 def _memory() -> tuple[Callable[[], float], float]:
