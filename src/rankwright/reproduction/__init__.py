@@ -29,26 +29,29 @@ def reproductions(names: Sequence[str], data: StrPath) -> dict[str, Experiment]:
 
     If there is but one, ``data`` may be that folder.
     """
-    wanted = list(dict.fromkeys(names))
-    return {name: reproduction(name, data, alone=len(wanted) == 1) for name in wanted}
+    wanted = dict.fromkeys(names)
+    return {name: _protocol(name, Path(data), [Path(data)] if len(wanted) == 1 else []) for name in wanted}
 
 
-def reproduction(name: str, data: StrPath, *, alone: bool = True) -> Experiment:
-    """The experiment of a published protocol."""
+def reproduction(name: str, data: StrPath) -> Experiment:
+    """The experiment of one published protocol."""
+    return reproductions([name], data)[name]
+
+
+def _protocol(name: str, data: Path, elsewhere: list[Path]) -> Experiment:
+    """A protocol on the folds found in the data set's folder in ``data``, or elsewhere."""
     if name not in NAMES:
         raise InputError(f"unknown reproduction {name!r}; {suggest(name, NAMES)}")
     with as_file(files(__package__) / f"{name}.toml") as path:
         experiment = read_experiment(path)
     assert isinstance(experiment.data, FoldFolder)
-    return experiment.with_source(FoldFolder(_find(Path(data), Path(experiment.data.folds).name, alone)))
-
-
-def _find(data: Path, name: str, alone: bool) -> str:
-    """The folder of a data set, which is named or holds it."""
-    for folder in (data / name, data) if alone else (data / name,):
+    data_set = Path(experiment.data.folds).name
+    for folder in (data / data_set, *elsewhere):
         if folder.is_dir() and (any(folder.glob("[Ff]old1")) or any(folder.glob("S1.txt*"))):
-            return str(folder.resolve())
-    raise InputError(f"{data}: no folds of {name}; expected a folder {name} there, with Fold1, ... or S1.txt, ...")
+            return experiment.with_source(FoldFolder(str(folder.resolve())))
+    raise InputError(
+        f"{data}: no folds of {data_set}; expected a folder {data_set} there, with Fold1, ... or S1.txt, ..."
+    )
 
 
 def t_tests(summary: Summary, measure: str) -> TextTable:
