@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, kernel
+from rankwright.kernels.jit import Floats, Ints, kernel
 
 
 @kernel
@@ -83,3 +83,16 @@ def column_moments(X: Floats, center: Floats) -> tuple[Floats, Floats, Floats, F
                 low[j] = min(low[j], x)
                 high[j] = max(high[j], x)
     return count, total, squares, low, high
+
+
+@kernel
+def query_spread(values: Floats, indptr: Ints) -> float:
+    """The sum over all documents of the squared distance from their query's mean."""
+    total = 0.0
+    for q in range(len(indptr) - 1):
+        own = values[indptr[q] : indptr[q + 1]]
+        low, mean = own.min(), own.mean()
+        if low < own.max():  # rounding of the mean must not make a constant vary
+            for i in range(len(own)):
+                total += (own[i] - mean) * (own[i] - mean)
+    return total

@@ -67,6 +67,38 @@ def count_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -
 
 
 @kernel
+def bucket_sort(keys: Floats, items: Ints, n: int) -> tuple[Floats, Ints]:
+    """The first ``n`` keys, none negative, in ascending order, and their items; equal keys in any order.
+
+    Keys are dealt into about as many buckets, by k / (k + their median), which are then sorted: linear, unless most
+    keys crowd together.
+    """
+    sample = np.sort(keys[: n : max(n // 31, 1)][:31])
+    middle = sample[len(sample) // 2] if n > 0 else 0.0
+    middle = middle if middle > 0.0 else 1.0
+    buckets = max(n // 2, 1)
+    places, starts = np.empty(n, np.int64), np.zeros(buckets + 1, np.int64)
+    for i in range(n):
+        place = min(int(buckets * (keys[i] / (keys[i] + middle))), buckets - 1)
+        places[i] = place
+        starts[place + 1] += 1
+    for place in range(buckets):
+        starts[place + 1] += starts[place]
+    out_keys, out_items = np.empty(n), np.empty(n, items.dtype)
+    for i in range(n):
+        at = starts[places[i]]
+        out_keys[at], out_items[at] = -keys[i], items[i]
+        starts[places[i]] += 1  # in the end, where the next bucket starts
+    keys2, items2, low = np.empty(n), np.empty(n, items.dtype), 0
+    for place in range(buckets):
+        high = starts[place]
+        if high - low > 1:
+            merge_sort(out_keys[low:high], out_items[low:high], keys2, items2, high - low)
+        low = high
+    return -out_keys, out_items
+
+
+@kernel
 def sort_rows(scores: Floats, tie: Floats, indptr: Ints, start: int, stop: int, order: Ints) -> None:
     """Sort the rows of queries ``start`` to ``stop`` by descending score, then ascending ``tie``, then row.
 

@@ -8,7 +8,7 @@ ndcg@10(gain=linear)
 True
 """
 
-from rankwright.measures.base import BoundMeasure, Measure, bound_values, check_counted, weighted_mean
+from rankwright.measures.base import BoundMeasure, Jumps, Lines, Measure, bound_values, check_counted, weighted_mean
 from rankwright.measures.custom import CustomMeasure
 from rankwright.measures.definitions import DEFINITIONS
 from rankwright.measures.dialects import DIALECTS
@@ -28,6 +28,8 @@ __all__ = [
     "BoundMeasure",
     "BoundTable",
     "CustomMeasure",
+    "Jumps",
+    "Lines",
     "Measure",
     "MeasureArrays",
     "P",

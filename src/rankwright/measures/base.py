@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,15 @@ class Measure(ABC):
         """Whether the values lie between 0 and 1."""
 
     @property
+    @abstractmethod
+    def cut_off(self) -> int | None:
+        """How many ranks count; None if all do."""
+
+    @abstractmethod
+    def truncated(self, k: int) -> Measure:
+        """The same measure of the first ``k`` ranks alone."""
+
+    @property
     def skips(self) -> bool:
         """Whether queries without a relevant document are left out."""
         return False
@@ -58,6 +68,26 @@ class Measure(ABC):
         return weighted_mean(self.values(queries, scores, backend), queries.query_weight)
 
 
+class Lines(NamedTuple):
+    """Scores that move along lines: at t a document's score is ``scores + slopes * t``."""
+
+    scores: Floats  # at t = 0
+    slopes: Floats
+    order: Ints  # the rows in ranked order at t = 0
+    worth: Floats  # per query: what a value of 1 is in fixed point
+    low: float  # the range of t, which holds 0
+    high: float
+
+
+class Jumps(NamedTuple):
+    """Where the measures of queries change along lines, in any order, and by how much as t increases: whole numbers."""
+
+    times: Floats
+    deltas: Ints
+    at_zero: int  # the sum of all queries at t = 0, up to a constant
+    at_low: int  # and at the low end of the range
+
+
 class BoundMeasure(ABC):
     """A measure with everything that the labels of one set of queries determine."""
 
@@ -73,8 +103,25 @@ class BoundMeasure(ABC):
         """Which queries have a value; the others are NaN, whatever ranks them."""
 
     @abstractmethod
+    def restricted(self, keep: NDArray[np.bool_]) -> BoundMeasure:
+        """The same measure of rankings of these documents alone: the others count in the ideal and cannot be ranked."""
+
+    @abstractmethod
     def fill(self, scores: Floats, order: Ints, start: int, stop: int, out: Floats) -> None:
         """Write the values of queries ``start`` to ``stop``; ``order`` holds their ranked rows."""
+
+    @property
+    @abstractmethod
+    def highest(self) -> float:
+        """No query's value is above this."""
+
+    @abstractmethod
+    def jumps(self, lines: Lines) -> Jumps:
+        """All jumps along lines whose ties are broken pessimistically."""
+
+    @abstractmethod
+    def part(self, start: int, stop: int) -> BoundMeasure:
+        """The measure of the adjacent queries ``start`` to ``stop`` alone."""
 
     @abstractmethod
     def swap_deltas(self, scores: Floats, query: int) -> Floats:
@@ -95,6 +142,14 @@ class BoundMeasure(ABC):
         order = np.arange(len(keys))
         sort_rows(keys, self.tie_keys[rows], np.array([0, len(keys)]), 0, 1, order)
         return order
+
+    def kept_indptr(self, keep: NDArray[np.bool_]) -> Ints:
+        """Where the queries begin when only these documents are left; every query must keep one."""
+        before = np.concatenate([[0], np.cumsum(keep)])
+        indptr: Ints = before[self.indptr]
+        if (np.diff(indptr) == 0).any():
+            raise InputError("a query without a document cannot be ranked; expected at least one of each query")
+        return indptr
 
     def check_scores(self, scores: Floats) -> None:
         """Refuse scores that are not one number per document."""

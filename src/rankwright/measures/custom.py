@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
-from rankwright.measures.base import BoundMeasure, Measure
+from rankwright.measures.base import BoundMeasure, Jumps, Lines, Measure
 
 Judge = Callable[[Floats], float]
 
@@ -41,6 +41,15 @@ class CustomMeasure(Measure):
         """Itself: the mean over all orders of tied documents has no formula."""
         return self
 
+    @property
+    def cut_off(self) -> None:
+        """Unknown: the function sees every grade."""
+        return
+
+    def truncated(self, k: int) -> CustomMeasure:
+        """The function of the first ``k`` grades."""
+        return CustomMeasure(f"{self.name} of the first {k}", lambda grades: self.judge(grades[:k]))
+
     def bind(self, queries: Queries) -> BoundCustom:
         """Keep the grades."""
         return BoundCustom(queries.indptr, "pessimistic", queries.y, self)
@@ -60,10 +69,60 @@ class BoundCustom(BoundMeasure):
         """All queries."""
         return np.ones(len(self.indptr) - 1, dtype=bool)
 
+    def restricted(self, keep: NDArray[np.bool_]) -> BoundCustom:
+        """The function of these documents' grades alone."""
+        return BoundCustom(self.kept_indptr(keep), self.ties, self.tie_keys[keep], self.measure)
+
     def fill(self, scores: Floats, order: Ints, start: int, stop: int, out: Floats) -> None:
         """Write the values of queries ``start`` to ``stop``."""
         for q in range(start, stop):
             out[q] = self._judge(self.tie_keys[order[self.indptr[q] : self.indptr[q + 1]]])
+
+    @property
+    def highest(self) -> float:
+        """1: other values are refused."""
+        return 1.0
+
+    def jumps(self, lines: Lines) -> Jumps:
+        """All jumps, query by query, in Python: between crossings of different grades the function is constant."""
+        times: list[float] = []
+        deltas: list[int] = []
+        at_zero, at_low = 0, 0
+        for q, worth in enumerate(lines.worth.tolist()):
+            rows = slice(int(self.indptr[q]), int(self.indptr[q + 1]))
+            at_zero += round(worth * self._judge(self.tie_keys[lines.order[rows]]))
+            found = self._values_between(lines.scores[rows], lines.slopes[rows], self.tie_keys[rows], lines)
+            value = at_start = None
+            for time, measured in found:
+                new = round(worth * measured)
+                if value is None:
+                    at_start = new
+                elif new != value:
+                    times.append(time)
+                    deltas.append(new - value)
+                value = new
+            at_low += at_start or 0
+        return Jumps(np.array(times), np.array(deltas, dtype=np.int64), at_zero, at_low)
+
+    def _values_between(
+        self, scores: Floats, slopes: Floats, grades: Floats, lines: Lines
+    ) -> Iterator[tuple[float, float]]:
+        """From the left, where each interval between crossings begins and the value within it."""
+        i, j = np.triu_indices(len(scores), 1)
+        steeper = slopes[i] - slopes[j]
+        cross = np.divide(scores[j] - scores[i], steeper, out=np.full(len(i), np.inf), where=steeper != 0)
+        inside = (grades[i] != grades[j]) & (cross > lines.low) & (cross < lines.high) & np.isfinite(cross)
+        cuts = np.unique(cross[inside])
+        starts = np.concatenate([[lines.low], cuts])
+        for start, inner in zip(starts, _between(cuts, lines.low, lines.high), strict=True):
+            order = np.lexsort((grades, -(scores + slopes * inner)))
+            yield float(start), self._judge(grades[order])
+
+    def part(self, start: int, stop: int) -> BoundCustom:
+        """The grades of these queries."""
+        rows = slice(int(self.indptr[start]), int(self.indptr[stop]))
+        indptr = self.indptr[start : stop + 1] - self.indptr[start]
+        return BoundCustom(indptr, self.ties, self.tie_keys[rows], self.measure)
 
     def swap_deltas(self, scores: Floats, query: int) -> Floats:
         """The change of the measure if documents i and j exchanged their ranks, by trying every pair."""
@@ -83,3 +142,14 @@ class BoundCustom(BoundMeasure):
         if not 0.0 <= value <= 1.0:
             raise InputError(f"measure {self.measure} returned {value:g}; expected a number from 0 to 1")
         return value
+
+
+def _between(cuts: Floats, low: float, high: float) -> Floats:
+    """A point in every interval that sorted cuts make of a range."""
+    ends = np.concatenate([[low], cuts, [high]])
+    if len(cuts) == 0 and np.isinf(low) and np.isinf(high):
+        return np.zeros(1)
+    ends[0] = ends[1] - 2.0 - 2.0 * abs(ends[1]) if np.isinf(low) else low
+    ends[-1] = ends[-2] + 2.0 + 2.0 * abs(ends[-2]) if np.isinf(high) else high
+    points: Floats = (ends[1:] + ends[:-1]) / 2
+    return points

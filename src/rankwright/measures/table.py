@@ -11,8 +11,16 @@ from numpy.typing import NDArray
 
 from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
-from rankwright.kernels.measures import averaged_values, leads, ranked_values, swap_adjacent, swap_deltas
-from rankwright.measures.base import BoundMeasure, Measure
+from rankwright.kernels.measures import (
+    averaged_values,
+    ideal_values,
+    leads,
+    ranked_values,
+    swap_adjacent,
+    swap_deltas,
+)
+from rankwright.kernels.sweep import SHALLOW, sweep
+from rankwright.measures.base import BoundMeasure, Jumps, Lines, Measure
 from rankwright.measures.definitions import DEFINITIONS, View
 from rankwright.measures.dialects import DIALECTS
 from rankwright.measures.options import check_cut_off, check_option, spoken
@@ -109,6 +117,16 @@ class TableMeasure(Measure):
         return DEFINITIONS[self.name].bounded
 
     @property
+    def cut_off(self) -> int | None:
+        """How many ranks count; None if all do."""
+        return self.k if DEFINITIONS[self.name].cut else 1
+
+    def truncated(self, k: int) -> TableMeasure:
+        """With a cut-off of at most ``k``."""
+        deeper = self.cut_off is None or self.cut_off > k
+        return replace(self, k=k) if deeper else self
+
+    @property
     def skips(self) -> bool:
         """Whether queries without a relevant document are left out."""
         return self.empty == "skip"
@@ -181,6 +199,11 @@ class BoundTable(BoundMeasure):
         """Which queries are not skipped."""
         return ~np.isnan(self.arrays.base)
 
+    def restricted(self, keep: NDArray[np.bool_]) -> BoundTable:
+        """The same norms, for rankings of these documents alone."""
+        arrays = self.arrays._replace(gain=self.arrays.gain[keep])
+        return BoundTable(self.kept_indptr(keep), self.ties, self.tie_keys[keep], arrays)
+
     def fill(self, scores: Floats, order: Ints, start: int, stop: int, out: Floats) -> None:
         """Write the values of queries ``start`` to ``stop``."""
         gain, discount, scale, base, u, v = self.arrays
@@ -188,6 +211,41 @@ class BoundTable(BoundMeasure):
             averaged_values(order, scores, gain, discount, scale, base, u, v, self.indptr, start, stop, out)
         else:
             ranked_values(order, gain, discount, scale, base, u, v, self.indptr, start, stop, out)
+
+    @property
+    def highest(self) -> float:
+        """1, or for sums that are not normalised the best query's ideal."""
+        a = self.arrays
+        ideal = np.nan_to_num(a.base) + a.scale * ideal_values(a.gain, a.discount, a.u, a.v, self.indptr)
+        return max(1.0, float(ideal.max()))
+
+    def jumps(self, lines: Lines) -> Jumps:
+        """All jumps, by the kernel that serves every family."""
+        a, room = self.arrays, 8 * len(lines.scores) + 64
+        times, deltas, count, at_zero, at_low = sweep(
+            lines.order,
+            lines.scores,
+            lines.slopes,
+            a.gain,
+            a.discount,
+            a.scale * lines.worth,
+            a.u,
+            a.v,
+            self.indptr,
+            lines.low,
+            lines.high,
+            SHALLOW,
+            np.empty(room),
+            np.empty(room, dtype=np.int64),
+        )
+        return Jumps(times[:count], deltas[:count], at_zero, at_low)
+
+    def part(self, start: int, stop: int) -> BoundTable:
+        """The arrays of these queries, sharing memory."""
+        rows = slice(int(self.indptr[start]), int(self.indptr[stop]))
+        a, indptr = self.arrays, self.indptr[start : stop + 1] - self.indptr[start]
+        own = a._replace(gain=a.gain[rows], scale=a.scale[start:stop], base=a.base[start:stop])
+        return BoundTable(indptr, self.ties, self.tie_keys[rows], own)
 
     def swap_deltas(self, scores: Floats, query: int) -> Floats:
         """The change of the measure if documents i and j exchanged their ranks."""

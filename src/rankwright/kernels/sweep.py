@@ -1,0 +1,409 @@
+"""Jumping points: where a measure changes as the scores move along lines, score = b + a t.
+
+From the ranking at t = 0 each query is swept to the right and to the left. Two neighbours are due to swap when the
+lower one is steeper, at max(crossing, now): lines through one point are then swapped one after another, whatever order
+rounding puts them in, and every pair swaps once. Identical lines never swap: their order, the pessimistic one, stays.
+
+Two ways to follow the ranking give the same jumps:
+
+- ``_sweep_top`` keeps the first k documents sorted. Only neighbours among them can swap, and the k-th with the outsider
+  that it meets first, which is looked for when the k-th changes. A document below k others that are at least as steep
+  never comes up: what is left after dropping these is a few times k, however long the list.
+- ``_sweep_gains`` keeps only documents with a gain sorted, and for each the number of those without above it. With R
+  documents of n that have a gain it costs O(R n log n), where all pairs would cost O(n^2 log n).
+
+Changes of the measure are whole numbers: a query's value in fixed point, less the one before. They add up without
+rounding, so they can be added in any order, and a running sum of millions of them does not drift.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.order import bucket_sort
+
+SHALLOW = 32  # cut-offs up to here are best followed by _sweep_top
+_BLOCK = 16
+
+
+@kernel
+def _crossing(b_upper: float, a_upper: float, b_lower: float, a_lower: float, now: float) -> float:
+    """When the lower of two neighbours overtakes the upper one; infinite if it never does."""
+    if a_lower > a_upper:
+        return float(max((b_upper - b_lower) / (a_lower - a_upper), now))
+    return float(np.inf)
+
+
+@kernel
+def _grown(values: Any) -> Any:
+    """The same values with room for as many more."""
+    out = np.empty(2 * len(values), values.dtype)
+    out[: len(values)] = values
+    return out
+
+
+@kernel
+def _first_outsider(b: float, a: float, outer_b: Floats, outer_a: Floats, place: Ints, n: int, now: float) -> int:
+    """The outsider that overtakes (b, a) first: of several the steepest, then the first in rank; -1 if none does."""
+    best, chosen = np.inf, -1
+    for j in range(n):
+        if outer_a[j] > a:
+            at = max((b - outer_b[j]) / (outer_a[j] - a), now)
+            if at < best:
+                best, chosen = at, j
+            elif at == best and chosen >= 0:
+                steeper = outer_a[j] - outer_a[chosen]
+                if steeper > 0.0 or (steeper == 0.0 and place[j] < place[chosen]):
+                    chosen = j
+    return chosen
+
+
+@kernel
+def _sweep_top(
+    order: Ints,
+    scores: Floats,
+    slopes: Floats,
+    gain: Floats,
+    discount: Floats,
+    factor: float,
+    u: float,
+    v: float,
+    first: int,
+    n: int,
+    sign: float,
+    limit: float,
+    space: Floats,
+    places: Ints,
+    times: Floats,
+    deltas: Ints,
+    count: int,
+) -> tuple[Floats, Ints, int, Any]:
+    """Sweep one query to one side, keeping its first ``len(discount)`` documents sorted; see ``sweep``."""
+    depth = min(len(discount), n)
+    b, a, g, lead, cross, steep = space[0], space[1], space[2], space[3], space[4], space[5]
+    outer_b, outer_a, outer_g, place, outer_place = space[6], space[7], space[8], places[0], places[1]
+    total, running = 0.0, 1.0
+    for r in range(depth):
+        row = order[first + r]
+        slope = sign * slopes[row]
+        b[r], a[r], g[r], place[r], lead[r] = scores[row], slope, gain[row], r, running
+        total += g[r] * discount[r] * running
+        running += g[r] * (u + v * running)
+        i = r  # the steepest so far, flattest first
+        while i > 0 and steep[i - 1] > slope:
+            steep[i] = steep[i - 1]
+            i -= 1
+        steep[i] = slope
+    outside = 0
+    for r in range(depth, n):
+        row = order[first + r]
+        slope = sign * slopes[row]
+        if slope > steep[0]:
+            outer_b[outside], outer_a[outside], outer_g[outside] = scores[row], slope, gain[row]
+            outer_place[outside] = r
+            outside += 1
+            i = 1
+            while i < depth and steep[i] < slope:
+                steep[i - 1] = steep[i]
+                i += 1
+            steep[i - 1] = slope
+    now, last = 0.0, depth - 1
+    for r in range(last):
+        cross[r] = _crossing(b[r], a[r], b[r + 1], a[r + 1], now)
+    rival = _first_outsider(b[last], a[last], outer_b, outer_a, outer_place, outside, now)
+    cross[last] = _crossing(b[last], a[last], outer_b[rival], outer_a[rival], now) if rival >= 0 else np.inf
+    value = factor * total
+    whole = np.int64(np.rint(value))
+    start = whole
+    while True:
+        at, r = cross[0], 0
+        for i in range(1, depth):
+            if cross[i] < at:
+                at, r = cross[i], i
+        if not (at <= limit and at < np.inf):
+            break
+        now = at
+        if r < last:
+            delta = (g[r + 1] - g[r]) * lead[r] * (discount[r] - discount[r + 1])
+            b[r], b[r + 1] = b[r + 1], b[r]
+            a[r], a[r + 1] = a[r + 1], a[r]
+            g[r], g[r + 1] = g[r + 1], g[r]
+            place[r], place[r + 1] = place[r + 1], place[r]
+            lead[r + 1] = lead[r] + g[r] * (u + v * lead[r])
+            cross[r] = np.inf
+            if r + 1 < last:
+                cross[r + 1] = _crossing(b[r + 1], a[r + 1], b[r + 2], a[r + 2], now)
+        else:
+            delta = (outer_g[rival] - g[r]) * lead[r] * discount[r]
+            b[r], outer_b[rival] = outer_b[rival], b[r]
+            a[r], outer_a[rival] = outer_a[rival], a[r]
+            g[r], outer_g[rival] = outer_g[rival], g[r]
+            place[r], outer_place[rival] = outer_place[rival], place[r]
+        if r > 0:
+            cross[r - 1] = _crossing(b[r - 1], a[r - 1], b[r], a[r], now)
+        if r + 1 >= last and outside > 0:
+            rival = _first_outsider(b[last], a[last], outer_b, outer_a, outer_place, outside, now)
+            cross[last] = _crossing(b[last], a[last], outer_b[rival], outer_a[rival], now) if rival >= 0 else np.inf
+        if delta != 0.0:
+            value += factor * delta
+            new = np.int64(np.rint(value))
+            if new != whole:
+                if count == len(times):
+                    times, deltas = _grown(times), _grown(deltas)
+                times[count], deltas[count] = sign * now, (new - whole if sign > 0.0 else whole - new)
+                count += 1
+                whole = new
+    return times, deltas, count, (0 if sign > 0.0 else whole - start)
+
+
+@kernel
+def _meetings(
+    b: Floats, a: Floats, above: Ints, n: int, zero_b: Floats, zero_a: Floats, zeros: int, limit: float
+) -> tuple[Floats, Ints]:
+    """When documents with and without a gain meet, in order, and who: document i as i + 1 if it rises, else -i - 1.
+
+    Every pair is written down and only those that meet are counted: what comes next overwrites the others, which is
+    quicker than a branch that nothing predicts.
+    """
+    times, who, count = np.empty(n * zeros + 1), np.empty(n * zeros + 1, np.int64), 0
+    for i in range(n):
+        for j in range(above[i]):
+            steeper = a[i] - zero_a[j]
+            at = max((zero_b[j] - b[i]) / steeper, 0.0)
+            times[count], who[count] = at, i + 1
+            count += (steeper > 0.0) & (at <= limit) & (at < np.inf)
+        for j in range(above[i], zeros):
+            steeper = zero_a[j] - a[i]
+            at = max((b[i] - zero_b[j]) / steeper, 0.0)
+            times[count], who[count] = at, -i - 1
+            count += (steeper > 0.0) & (at <= limit) & (at < np.inf)
+    return bucket_sort(times, who, count)
+
+
+@kernel
+def _at_rank(discount: Floats, r: int) -> float:
+    return float(discount[r]) if r < len(discount) else 0.0
+
+
+@kernel
+def _sweep_gains(
+    order: Ints,
+    scores: Floats,
+    slopes: Floats,
+    gain: Floats,
+    discount: Floats,
+    factor: float,
+    u: float,
+    v: float,
+    first: int,
+    n: int,
+    sign: float,
+    limit: float,
+    times: Floats,
+    deltas: Ints,
+    count: int,
+) -> tuple[Floats, Ints, int, Any]:
+    """Sweep one query to one side, keeping its documents with a gain sorted; see ``sweep``."""
+    kept = 0
+    for r in range(n):
+        kept += gain[order[first + r]] != 0.0
+    b, a, g, lead = np.empty(kept), np.empty(kept), np.empty(kept), np.empty(kept + 1)
+    above = np.empty(kept, np.int64)  # documents without a gain, of each with one
+    zero_b, zero_a = np.empty(n - kept), np.empty(n - kept)
+    m, zeros, total = 0, 0, 0.0
+    lead[0] = 1.0
+    for r in range(n):
+        row = order[first + r]
+        if gain[row] != 0.0:
+            b[m], a[m], g[m], above[m] = scores[row], sign * slopes[row], gain[row], zeros
+            total += g[m] * lead[m] * _at_rank(discount, r)
+            lead[m + 1] = lead[m] + g[m] * (u + v * lead[m])
+            m += 1
+        else:
+            zero_b[zeros], zero_a[zeros] = scores[row], sign * slopes[row]
+            zeros += 1
+    meetings, who = _meetings(b, a, above, kept, zero_b, zero_a, zeros, limit)
+    # the documents with a gain in ranked order, where each of them is, and when neighbours swap, by blocks
+    ranked, rank_of = np.arange(kept), np.arange(kept)
+    blocks = (kept + _BLOCK - 1) // _BLOCK
+    cross, soonest = np.full(blocks * _BLOCK, np.inf), np.full(blocks, np.inf)
+    for r in range(kept - 1):
+        cross[r] = _crossing(b[r], a[r], b[r + 1], a[r + 1], 0.0)
+    for block in range(blocks):
+        soonest[block] = cross[block * _BLOCK : (block + 1) * _BLOCK].min()
+    value = factor * total
+    whole = np.int64(np.rint(value))
+    start, next_meeting = whole, 0
+    while True:
+        block = 0
+        for i in range(1, blocks):
+            if soonest[i] < soonest[block]:
+                block = i
+        swap = soonest[block]
+        if next_meeting < len(meetings) and meetings[next_meeting] <= swap:
+            now = meetings[next_meeting]
+            rising = who[next_meeting] > 0
+            i = abs(who[next_meeting]) - 1
+            next_meeting += 1
+            r = rank_of[i] + above[i]
+            above[i] += -1 if rising else 1
+            delta = g[i] * lead[rank_of[i]] * (_at_rank(discount, rank_of[i] + above[i]) - _at_rank(discount, r))
+        else:
+            if not (swap <= limit and swap < np.inf):
+                break
+            now, r = swap, block * _BLOCK
+            while cross[r] != swap:
+                r += 1
+            x, y = ranked[r], ranked[r + 1]
+            delta = -g[x] * lead[r] * _at_rank(discount, r + above[x])
+            delta -= g[y] * lead[r + 1] * _at_rank(discount, r + 1 + above[y])
+            ranked[r], ranked[r + 1], rank_of[x], rank_of[y] = y, x, r + 1, r
+            lead[r + 1] = lead[r] + g[y] * (u + v * lead[r])
+            delta += g[y] * lead[r] * _at_rank(discount, r + above[y])
+            delta += g[x] * lead[r + 1] * _at_rank(discount, r + 1 + above[x])
+            cross[r] = np.inf
+            if r > 0:
+                z = ranked[r - 1]
+                cross[r - 1] = _crossing(b[z], a[z], b[y], a[y], now)
+            if r + 2 < kept:
+                z = ranked[r + 2]
+                cross[r + 1] = _crossing(b[x], a[x], b[z], a[z], now)
+            for changed in range(max(r - 1, 0) // _BLOCK, min(r + 1, kept - 1) // _BLOCK + 1):
+                soonest[changed] = cross[changed * _BLOCK : (changed + 1) * _BLOCK].min()
+        if delta != 0.0:
+            value += factor * delta
+            new = np.int64(np.rint(value))
+            if new != whole:
+                if count == len(times):
+                    times, deltas = _grown(times), _grown(deltas)
+                times[count], deltas[count] = sign * now, (new - whole if sign > 0.0 else whole - new)
+                count += 1
+                whole = new
+    return times, deltas, count, (0 if sign > 0.0 else whole - start)
+
+
+@kernel
+def sweep(
+    order: Ints,
+    scores: Floats,
+    slopes: Floats,
+    gain: Floats,
+    discount: Floats,
+    factor: Floats,
+    u: float,
+    v: float,
+    indptr: Ints,
+    low: float,
+    high: float,
+    shallow: int,
+    times: Floats,
+    deltas: Ints,
+) -> tuple[Floats, Ints, int, Any, Any]:
+    """The jumps of all queries for t from ``low`` (at most 0) to ``high`` (at least 0).
+
+    Queries ranked to at most ``shallow`` places are followed by ``_sweep_top``, the others by ``_sweep_gains``.
+    ``order`` ranks the rows at t = 0; ``factor`` is what a unit of each query's sum is worth in fixed point. Jumps are
+    written into ``times`` and ``deltas``, which grow: the change at t as t increases. Returns both, the number of
+    jumps, and the value at 0 and at ``low``, in fixed point.
+    """
+    longest = 0
+    for q in range(len(indptr) - 1):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    space, places = np.empty((9, longest)), np.empty((2, longest), np.int64)
+    count = 0
+    at_zero: Any = 0
+    at_low: Any = 0
+    for q in range(len(indptr) - 1):
+        if factor[q] == 0.0:
+            continue
+        first, n = indptr[q], indptr[q + 1] - indptr[q]
+        total, lead = 0.0, 1.0
+        for r in range(min(len(discount), n)):
+            g = gain[order[first + r]]
+            total += g * discount[r] * lead
+            lead += g * (u + v * lead)
+        value = np.int64(np.rint(factor[q] * total))
+        at_zero += value
+        at_low += value
+        own = slopes[first : first + n]
+        if own.min() == own.max():
+            continue
+        for sign, limit in ((1.0, high), (-1.0, -low)):
+            if limit <= 0.0:
+                continue
+            if min(len(discount), n) <= shallow:
+                times, deltas, count, change = _sweep_top(
+                    order,
+                    scores,
+                    slopes,
+                    gain,
+                    discount,
+                    factor[q],
+                    u,
+                    v,
+                    first,
+                    n,
+                    sign,
+                    limit,
+                    space,
+                    places,
+                    times,
+                    deltas,
+                    count,
+                )
+            else:
+                times, deltas, count, change = _sweep_gains(
+                    order,
+                    scores,
+                    slopes,
+                    gain,
+                    discount,
+                    factor[q],
+                    u,
+                    v,
+                    first,
+                    n,
+                    sign,
+                    limit,
+                    times,
+                    deltas,
+                    count,
+                )
+            at_low += change
+    return times, deltas, count, at_zero, at_low
+
+
+@kernel
+def place_of(t: float, inverse_unit: float, half: int) -> int:
+    """The bucket of a jump: an increasing function of t whose buckets are evenly filled where t is Cauchy's."""
+    x = t * inverse_unit
+    return min(int(half + half * (x / (1.0 + abs(x)))), 2 * half - 1)
+
+
+@kernel
+def count_jumps(times: Floats, deltas: Ints, inverse_unit: float, sums: Ints, gains: Floats) -> None:
+    """Add the changes of each bucket to ``sums``, and the positive ones alone to ``gains``."""
+    half = len(sums) // 2
+    for i in range(len(times)):
+        place = place_of(times[i], inverse_unit, half)
+        sums[place] += deltas[i]
+        gains[place] += max(deltas[i], 0)
+
+
+@kernel
+def pick_jumps(times: Floats, deltas: Ints, inverse_unit: float, wanted: Ints) -> tuple[Floats, Ints, Ints]:
+    """The jumps of the buckets where ``wanted`` is not 0: times, changes, buckets."""
+    half, count = len(wanted) // 2, 0
+    for i in range(len(times)):
+        count += wanted[place_of(times[i], inverse_unit, half)] != 0
+    out_times, out_deltas, out_places = np.empty(count), np.empty(count, np.int64), np.empty(count, np.int64)
+    at = 0
+    for i in range(len(times)):
+        place = place_of(times[i], inverse_unit, half)
+        if wanted[place] != 0:
+            out_times[at], out_deltas[at], out_places[at] = times[i], deltas[i], place
+            at += 1
+    return out_times, out_deltas, out_places
