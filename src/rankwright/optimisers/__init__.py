@@ -1,0 +1,1 @@
+"""Optimisers: how a ranker is trained. They know no paper."""

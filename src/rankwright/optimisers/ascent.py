@@ -1,0 +1,258 @@
+"""Ascent: climbing a landscape one weight at a time, by exact line searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from time import monotonic
+
+import numpy as np
+
+from rankwright.backends import Backend
+from rankwright.data import Floats
+from rankwright.measures import BoundMeasure
+from rankwright.optimisers.landscape import Direction, Landscape, Point
+from rankwright.optimisers.line_search import Choice, Found, Middle, search_line
+from rankwright.optimisers.pull import Pull
+
+_SLACK = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rules:
+    """What a climb may do.
+
+    Parameters
+    ----------
+    tol : float
+        The least gain that is a gain.
+    max_rounds : int
+        The most rounds.
+    least : float
+        No weight goes below this: minus infinity, or 0.
+    choice : Choice
+        Chooses a step within the best interval.
+    pull : Pull, optional
+        What is taken off the measure.
+    deadline : float
+        When to stop, by the monotonic clock.
+    """
+
+    tol: float = _SLACK
+    max_rounds: int = 1000
+    least: float = -np.inf
+    choice: Choice = field(default_factory=Middle)
+    pull: Pull | None = None
+    deadline: float = np.inf
+
+    def objective(self, point: Point) -> float:
+        """What is maximised: the measure, less the pull."""
+        return point.value - (0.0 if self.pull is None else self.pull(point.coef))
+
+    def late(self) -> bool:
+        """Whether time is up."""
+        return self.deadline < np.inf and monotonic() > self.deadline
+
+    def search(self, landscape: Landscape, point: Point, direction: Direction) -> Found | None:
+        """The best step along a direction, if it gains anything."""
+        low, high = _room(point.coef, direction, self.least)
+        beat = self.objective(point) + self.tol
+        found = search_line(
+            landscape, point, direction, low=low, high=high, choice=self.choice, pull=self.pull, beat=beat
+        )
+        return found if found is not None and self.objective(found.point) > beat else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """An accepted step, and where it led."""
+
+    round: int
+    direction: Direction
+    t: float
+    coef: Floats
+    value: float
+
+
+Climb = Callable[[Landscape, Point, "Rules", np.random.Generator], Iterator[list[Step]]]
+
+
+def cyclic(landscape: Landscape, start: Point, rules: Rules, rng: np.random.Generator) -> Iterator[list[Step]]:
+    """One weight after another, every round in another order, until a round changes nothing; yields a round's steps."""
+    return _climb(landscape, start, rules, rng, _cycle)
+
+
+def powell(landscape: Landscape, start: Point, rules: Rules, rng: np.random.Generator) -> Iterator[list[Step]]:
+    """As ``cyclic``, and after each round a search along the whole way that the round went (Powell)."""
+    return _climb(landscape, start, rules, rng, _cycle_and_beyond)
+
+
+def greedy(landscape: Landscape, start: Point, rules: Rules, rng: np.random.Generator) -> Iterator[list[Step]]:
+    """In each round the one weight whose best step gains most, until none gains anything."""
+    return _climb(landscape, start, rules, rng, _best_of_all)
+
+
+_Round = Callable[[Landscape, Point, Rules, list[int], set[int]], Iterator[tuple[Direction, Found]]]
+
+
+def _climb(
+    landscape: Landscape, start: Point, rules: Rules, rng: np.random.Generator, play: _Round
+) -> Iterator[list[Step]]:
+    """Rounds until one changes nothing.
+
+    On large data the scores are updated step by step; after a round they are computed anew. Should the measure then
+    differ, for documents that tie but for rounding, the round is repeated with scores computed anew at every step.
+    """
+    point, number = start, 1
+    settled: set[int] = set()  # columns along which there is nothing to gain from the present point
+    while number <= rules.max_rounds:
+        steps, reached = [], point
+        for direction, found in play(landscape, point, rules, rng.permutation(landscape.n_columns).tolist(), settled):
+            reached = found.point
+            steps.append(Step(number, direction, found.t, reached.coef, reached.value))
+        anew = landscape.anew(reached)
+        if abs(anew.value - reached.value) > _SLACK:
+            landscape = landscape.careful()
+            point = landscape.at(point.coef)
+            settled.clear()
+            continue
+        point = anew
+        if steps:
+            yield steps
+        if not steps or rules.late():
+            return
+        number += 1
+
+
+def _cycle(
+    landscape: Landscape, point: Point, rules: Rules, columns: list[int], settled: set[int]
+) -> Iterator[tuple[Direction, Found]]:
+    for column in columns:
+        if rules.late():
+            return
+        if column in settled:
+            continue
+        found = rules.search(landscape, point, column)
+        if found is not None:
+            point = found.point
+            settled.clear()
+            yield column, found
+        settled.add(column)
+
+
+def _cycle_and_beyond(
+    landscape: Landscape, point: Point, rules: Rules, columns: list[int], settled: set[int]
+) -> Iterator[tuple[Direction, Found]]:
+    reached, steps = point, 0
+    for direction, found in _cycle(landscape, point, rules, columns, settled):
+        reached, steps = found.point, steps + 1
+        yield direction, found
+    if steps > 1 and not rules.late():
+        way = reached.coef - point.coef
+        beyond = rules.search(landscape, reached, way)
+        if beyond is not None:
+            settled.clear()
+            yield way, beyond
+
+
+def _best_of_all(
+    landscape: Landscape, point: Point, rules: Rules, columns: list[int], settled: set[int]
+) -> Iterator[tuple[Direction, Found]]:
+    best: tuple[float, int, Found] | None = None
+    for column in sorted(columns):
+        if rules.late():
+            break
+        found = rules.search(landscape, point, column)
+        if found is not None and (best is None or rules.objective(found.point) > best[0] + _SLACK):
+            best = rules.objective(found.point), column, found
+    if best is not None:
+        yield best[1], best[2]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kicks:
+    """Blows that may lead from a local maximum to a higher one.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    size : float
+        How long a blow is, as a part of the length of the weights.
+    unit : array of shape (n_columns,)
+        What a weight is multiplied by first, so that columns of any scale are hit alike; 0 for a column that is not.
+    """
+
+    n: int
+    size: float
+    unit: Floats
+
+    def blow(self, coef: Floats, rng: np.random.Generator) -> Floats:
+        """Other weights, about ``size`` away."""
+        length = float(np.linalg.norm(coef * self.unit)) or 1.0
+        hit = self.unit > 0
+        noise = rng.normal(size=len(coef)) * (self.size * length / np.sqrt(max(int(hit.sum()), 1)))
+        blown: Floats = coef + np.divide(noise, self.unit, out=np.zeros(len(coef)), where=hit)
+        return blown
+
+
+def kicked(
+    landscape: Landscape, start: Point, rules: Rules, rng: np.random.Generator, climb: Climb, kicks: Kicks
+) -> Iterator[list[Step]]:
+    """Climb; then again and again kick the weights and climb from there, and stay where it ends if that is higher.
+
+    What a kick gained is one step, so the measure never decreases along the steps.
+    """
+    coef, number = start.coef, 0
+    for steps in climb(landscape, start, rules, rng):
+        coef, number = steps[-1].coef, steps[-1].round
+        yield steps
+    point = landscape.at(coef)
+    for _ in range(kicks.n):
+        if rules.late():
+            return
+        reached = landscape.at(np.maximum(kicks.blow(point.coef, rng), rules.least))
+        for steps in climb(landscape, reached, rules, rng):
+            reached = landscape.at(steps[-1].coef)
+        if rules.objective(reached) > rules.objective(point) + rules.tol:
+            number += 1
+            yield [Step(number, reached.coef - point.coef, 1.0, reached.coef, reached.value)]
+            point = reached
+
+
+def _room(coef: Floats, direction: Direction, least: float) -> tuple[float, float]:
+    """How far a step may go before a weight is below ``least``."""
+    if least == -np.inf:
+        return -np.inf, np.inf
+    if isinstance(direction, int):
+        return min(least - float(coef[direction]), 0.0), np.inf
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = (least - coef) / direction
+    low = float(np.max(reach[direction > 0], initial=-np.inf))
+    high = float(np.min(reach[direction < 0], initial=np.inf))
+    return min(low, 0.0), max(high, 0.0)
+
+
+def best_weights(
+    X: Floats,
+    bound: BoundMeasure,
+    query_weight: Floats,
+    *,
+    starts: Floats,
+    nonnegative: bool,
+    backend: Backend,
+) -> tuple[Floats, float]:
+    """The best weights of columns that climbs from several starts find, and their mean measure.
+
+    ``X`` has a row for each document of the bound measure; no weight goes below 0 if ``nonnegative``.
+    """
+    landscape = Landscape.of_bound(X, bound, query_weight, backend)
+    rules = Rules(least=0.0 if nonnegative else -np.inf)
+    coef, value = starts[0], -np.inf
+    for start in starts:
+        reached = landscape.at(start)
+        for steps in cyclic(landscape, reached, rules, np.random.default_rng(0)):
+            reached = landscape.at(steps[-1].coef)
+        if reached.value > value + _SLACK:
+            coef, value = reached.coef, reached.value
+    return coef, value

@@ -1,0 +1,310 @@
+"""Landscape: the mean measure of a weighted sum of columns, as a function of the weights.
+
+It is constant but for jumps, and knows its value at a point, where it jumps along a line, and how to step along it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankwright.backends import Backend, Shards, n_shards
+from rankwright.data import Floats, Ints, Queries, query_ranges
+from rankwright.kernels.likelihood import likelihood_slope
+from rankwright.kernels.linear import linear_scores, query_spread
+from rankwright.kernels.order import sort_rows
+from rankwright.kernels.sweep import count_jumps, pick_jumps
+from rankwright.measures import BoundMeasure, Jumps, Lines, Measure
+
+Direction = int | Floats  # a column, or a weight for every column
+
+_FIXED_POINT = 2.0**60
+_BUCKETS = 4096
+_EXACT = 1 << 22  # features up to here are scored anew after every step
+
+
+class _Part(NamedTuple):
+    """Some queries: their documents' columns, the measure bound to them, and what each query weighs."""
+
+    X: Floats
+    bound: BoundMeasure
+    weight: Floats
+
+
+class _Placed(NamedTuple):
+    """A part with its scores, the ranking by them, and the weighted sum of its values."""
+
+    part: _Part
+    scores: Floats
+    order: Ints
+    total: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """Weights, the documents ranked by them, and the mean measure."""
+
+    coef: Floats
+    placed: Shards[_Placed]
+    value: float
+    spread: float  # how far scores are from their query's mean
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """The measure along a line, from ``low`` to ``high``: ``values[i]`` between ``times[i - 1]`` and ``times[i]``."""
+
+    times: Floats
+    values: Floats
+
+    def __call__(self, t: Floats) -> Floats:
+        """The measure at each t that is not itself a jump."""
+        values: Floats = self.values[np.searchsorted(self.times, t)]
+        return values
+
+
+class Tally(NamedTuple):
+    """What is known of jumps without sorting them; the tallies of parts add up."""
+
+    sums: Ints  # the changes in each bucket of t, from the left
+    gains: Floats  # the positive ones alone
+    at_zero: int
+    at_low: int
+
+    def __add__(self, other: Any) -> Tally:
+        return Tally(
+            self.sums + other.sums,
+            self.gains + other.gains,
+            self.at_zero + other.at_zero,
+            self.at_low + other.at_low,
+        )
+
+
+class _Swept(NamedTuple):
+    """The jumps of a part and their tally."""
+
+    jumps: Jumps
+    tally: Tally
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Jumping:
+    """The jumps along a line, still in parts, and what is known of them all together."""
+
+    parts: Shards[_Swept]
+    unit: float  # where the moving column is worth as much as the rest
+    low: float
+    high: float
+    tally: Tally
+
+    @property
+    def edges(self) -> Floats:
+        """The ends of the buckets, one more than there are buckets."""
+        half = len(self.tally.sums) // 2
+        x = np.arange(-half, half + 1) / half
+        with np.errstate(divide="ignore"):
+            edges: Floats = self.unit * x / (1.0 - np.abs(x))
+        return edges
+
+
+class Landscape:
+    """The mean measure of X w over queries, as a function of the weights w.
+
+    Make one with :meth:`of` or :meth:`of_bound`.
+    """
+
+    def __init__(self, parts: Shards[_Part], n_columns: int, backend: Backend) -> None:
+        self.backend, self.n_columns = backend, n_columns
+        counts = backend.sum(_counts, parts)
+        self.total_weight, n_documents = float(counts[0]), int(counts[1])
+        self.parts = parts
+        self.exact = n_documents * n_columns <= _EXACT
+        self._spreads: dict[int, float] = {}
+
+    @classmethod
+    def of(cls, queries: Queries, measure: Measure, backend: Backend) -> Landscape:
+        """The landscape of a measure on queries, bound where the backend keeps them."""
+        return cls(backend.apply(_bind, backend.scatter(queries), measure), queries.n_features, backend)
+
+    @classmethod
+    def of_bound(cls, X: Floats, bound: BoundMeasure, weight: Floats, backend: Backend) -> Landscape:
+        """The landscape of a bound measure: ``X`` has a row for each of its documents, ``weight`` is per query."""
+        indptr, parts = bound.indptr, []
+        for start, stop in query_ranges(indptr, n_shards(len(X))):
+            rows = slice(int(indptr[start]), int(indptr[stop]))
+            parts.append(_Part(X[rows], bound.part(start, stop), weight[start:stop]))
+        return cls(Shards(tuple(parts)), int(X.shape[1]), backend)
+
+    @cached_property
+    def worth(self) -> float:
+        """What a value of 1 of a query of weight 1 is in fixed point."""
+        highest = float(max(self.backend.concat(_highest, self.parts)))
+        return _FIXED_POINT / (highest * self.total_weight)
+
+    def at(self, coef: Floats) -> Point:
+        """The point of these weights, scored as prediction scores."""
+        return self._point(coef, self.backend.apply(_placed, self.parts, coef))
+
+    def step(self, point: Point, direction: Direction, t: float) -> Point:
+        """The point reached from another by a step; on large data its scores are updated, not computed anew."""
+        coef = point.coef.copy()
+        if isinstance(direction, int):
+            coef[direction] += t
+        else:
+            coef += t * direction
+        if self.exact:
+            return self.at(coef)
+        return self._point(coef, self.backend.apply(_moved, point.placed, direction, t))
+
+    def anew(self, point: Point) -> Point:
+        """The same point scored as prediction scores, whatever steps led to it."""
+        return point if self.exact else self.at(point.coef)
+
+    def careful(self) -> Landscape:
+        """The same landscape that scores every step anew."""
+        other = Landscape(self.parts, self.n_columns, self.backend)
+        other.exact = True
+        return other
+
+    def jumping(self, point: Point, direction: Direction, low: float = -np.inf, high: float = np.inf) -> Jumping | None:
+        """The jumps along a line through a point; None if no query's ranking can change."""
+        moving = self._spread_along(direction)
+        if moving == 0.0:
+            return None
+        unit = (point.spread or 1.0) / moving
+        parts = self.backend.apply(_sweep, point.placed, direction, self.worth, low, high, 1.0 / unit)
+        return Jumping(parts, unit, low, high, self.backend.sum(_tally, parts))
+
+    def pick(self, jumping: Jumping, wanted: Ints) -> tuple[Floats, Ints, Ints]:
+        """The jumps in some buckets, from the left: times, changes, buckets."""
+        packed = self.backend.concat(_picked, jumping.parts, 1.0 / jumping.unit, wanted)
+        times = packed[:, 0].view(np.float64)
+        order = np.argsort(times, kind="stable")
+        return times[order], packed[order, 1], packed[order, 2]
+
+    def profile(self, point: Point, direction: Direction, low: float = -np.inf, high: float = np.inf) -> Profile:
+        """The whole measure along a line."""
+        jumping = self.jumping(point, direction, low, high)
+        if jumping is None:
+            return Profile(np.empty(0), np.array([point.value]))
+        times, deltas, _ = self.pick(jumping, np.ones(_BUCKETS, dtype=np.int64))
+        changes = jumping.tally.at_low - jumping.tally.at_zero + np.concatenate([[0], np.cumsum(deltas)])
+        return Profile(times, point.value + self.as_value(changes))
+
+    def as_value(self, fixed: Any) -> Any:
+        """A change of the mean measure from one in fixed point."""
+        return fixed / (self.worth * self.total_weight)
+
+    def likeliest(self, point: Point, direction: Direction, low: float, high: float, k: int) -> float:
+        """Between two ends, the t of the highest Plackett-Luce likelihood of the label order, by bisection.
+
+        The log likelihood is concave, so its derivative changes its sign once.
+        """
+        lines = self.backend.apply(_labelled, point.placed, direction)
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            if float(self.backend.sum(_likelihood, lines, k, middle)) > 0.0:
+                low = middle
+            else:
+                high = middle
+        return (low + high) / 2
+
+    def _point(self, coef: Floats, placed: Shards[_Placed]) -> Point:
+        totals = self.backend.sum(_totals, placed)
+        return Point(coef, placed, float(totals[0]) / self.total_weight, float(np.sqrt(totals[1])))
+
+    def _spread_along(self, direction: Direction) -> float:
+        if not isinstance(direction, int):
+            return float(np.sqrt(self.backend.sum(_spread, self.parts, direction)))
+        if direction not in self._spreads:
+            self._spreads[direction] = float(np.sqrt(self.backend.sum(_spread, self.parts, direction)))
+        return self._spreads[direction]
+
+
+_BISECTIONS = 12
+
+
+def _bind(queries: Queries, measure: Measure) -> _Part:
+    return _Part(queries.X, measure.bind(queries), queries.query_weight)
+
+
+def _counts(part: _Part) -> Floats:
+    """The weight of the queries that count, and the number of documents."""
+    return np.array([part.weight[part.bound.counted].sum(), len(part.X)])
+
+
+def _highest(part: _Part) -> Floats:
+    return np.array([part.bound.highest])
+
+
+def _slopes(part: _Part, direction: Direction) -> Floats:
+    if isinstance(direction, int):
+        return part.X[:, direction].astype(np.float64)
+    return linear_scores(part.X, direction, 0.0)
+
+
+def _place(part: _Part, scores: Floats, order: Ints) -> _Placed:
+    bound, values = part.bound, np.empty(len(part.weight))
+    keys = bound.sort_keys(scores)
+    sort_rows(keys, bound.tie_keys, bound.indptr, 0, len(values), order)
+    bound.fill(keys, order, 0, len(values), values)
+    counted = bound.counted
+    return _Placed(part, scores, order, float((values[counted] * part.weight[counted]).sum()))
+
+
+def _placed(part: _Part, coef: Floats) -> _Placed:
+    return _place(part, linear_scores(part.X, coef, 0.0), np.arange(len(part.X)))
+
+
+def _moved(placed: _Placed, direction: Direction, t: float) -> _Placed:
+    part = placed.part
+    return _place(part, placed.scores + t * _slopes(part, direction), placed.order.copy())
+
+
+def _totals(placed: _Placed) -> Floats:
+    return np.array([placed.total, query_spread(placed.scores, placed.part.bound.indptr)])
+
+
+def _spread(part: _Part, direction: Direction) -> float:
+    return query_spread(_slopes(part, direction), part.bound.indptr)
+
+
+def _sweep(placed: _Placed, direction: Direction, worth: float, low: float, high: float, inverse_unit: float) -> _Swept:
+    part = placed.part
+    per_query = np.where(part.bound.counted, part.weight * worth, 0.0)
+    jumps = part.bound.jumps(Lines(placed.scores, _slopes(part, direction), placed.order, per_query, low, high))
+    sums, gains = np.zeros(_BUCKETS, dtype=np.int64), np.zeros(_BUCKETS)
+    count_jumps(jumps.times, jumps.deltas, inverse_unit, sums, gains)
+    return _Swept(jumps, Tally(sums, gains, int(jumps.at_zero), int(jumps.at_low)))
+
+
+def _tally(swept: _Swept) -> Tally:
+    return swept.tally
+
+
+def _picked(swept: _Swept, inverse_unit: float, wanted: Ints) -> Ints:
+    times, deltas, places = pick_jumps(swept.jumps.times, swept.jumps.deltas, inverse_unit, wanted)
+    return np.column_stack([times.view(np.int64), deltas, places])
+
+
+class _Labelled(NamedTuple):
+    """Lines whose documents are also sorted by grade."""
+
+    part: _Part
+    by_grade: Ints
+    scores: Floats
+    slopes: Floats
+
+
+def _labelled(placed: _Placed, direction: Direction) -> _Labelled:
+    part = placed.part
+    query = np.repeat(np.arange(len(part.weight)), np.diff(part.bound.indptr))
+    return _Labelled(part, np.lexsort((part.bound.tie_keys, query)), placed.scores, _slopes(part, direction))
+
+
+def _likelihood(lines: _Labelled, k: int, t: float) -> float:
+    bound, weight = lines.part.bound, lines.part.weight
+    return likelihood_slope(lines.by_grade, bound.tie_keys, lines.scores, lines.slopes, weight, bound.indptr, k, t)
