@@ -3,28 +3,54 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count, groupby
 from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rankwright.data import Floats, Queries, check_tokens
+from rankwright import progress
+from rankwright.data import Floats, Ints, Queries, check_tokens
 from rankwright.errors import InputError
 from rankwright.files import StrPath, open_binary, write_atomic
 
-_LARGEST = float(np.finfo(np.float32).max)  # features are float32
+LARGEST = float(np.finfo(np.float32).max)  # features are float32
+_BLOCK = 2**16  # bytes that are split at a time: their words stay in the cache
+_LINE_END = "\0"  # a word of its own, so that splitting keeps the lines
 
 Judged = dict[str, dict[str, float]]  # by query id and document id, a grade or a score
+Table = Mapping[str, Mapping[str, float]]  # the same, to be read only
+
+
+class _Layout(NamedTuple):
+    """The fields of a line, and where those are that are read."""
+
+    text: str
+    query: int
+    document: int
+    value: int
+
+    @property
+    def width(self) -> int:
+        return len(self.text.split())
+
+
+_QRELS = _Layout("qid iteration docid grade", 0, 2, 3)
+_RUN = _Layout("qid Q0 docid rank score tag", 0, 2, 4)
 
 
 def read_qrels(path: StrPath) -> Judged:
     """Read judgments, ``qid iteration docid grade``: by query and document, the grade; negative grades count as 0."""
-    return _by_query(path, "qid iteration docid grade", 4, lambda fields: (fields[0], fields[2], fields[3]), least=0.0)
+    return _by_query(path, _QRELS, least=0.0)
 
 
 def read_run(path: StrPath) -> Judged:
     """Read a run, ``qid Q0 docid rank score tag``: by query and document, the score. Ranks are ignored."""
-    return _by_query(path, "qid Q0 docid rank score tag", 6, lambda fields: (fields[0], fields[2], fields[4]))
+    return _by_query(path, _RUN)
 
 
 def read_trec(qrels: StrPath, runs: Sequence[StrPath]) -> Queries:
@@ -41,61 +67,197 @@ def read_trec(qrels: StrPath, runs: Sequence[StrPath]) -> Queries:
     wanted = [query for query in judged if any(query in run for run in found)]
     if not wanted:
         raise InputError(f"{runs[0]}: no query of the run is judged in {qrels}")
-    rows: list[list[float]] = []
-    grades: list[float] = []
-    qid: list[str] = []
-    docid: list[str] = []
-    for query in wanted:
-        answers = [run.get(query, {}) for run in found]
-        documents = dict.fromkeys((*(name for answer in answers for name in answer), *judged[query]))
-        lowest = [min(answer.values(), default=0.0) for answer in answers]
-        for name in documents:
-            rows.append([answer.get(name, low) for answer, low in zip(answers, lowest, strict=True)])
-            grades.append(judged[query].get(name, 0.0))
-        docid.extend(documents)
-        qid.extend([query] * len(documents))
-    return Queries.from_arrays(np.array(rows), grades, qid, docid=docid, features=_run_names(runs))
+    pool = join(wanted, found, judged)
+    lowest = np.nan_to_num(np.fmin.reduceat(pool.scores, pool.indptr[:-1]))
+    scores = np.where(np.isnan(pool.scores), np.repeat(lowest, pool.sizes, axis=0), pool.scores)
+    return Queries.from_arrays(
+        scores,
+        np.nan_to_num(pool.grades),
+        np.repeat(np.array(wanted), pool.sizes),
+        docid=pool.docid,
+        features=run_names(runs),
+    )
 
 
-def _run_names(runs: Sequence[StrPath]) -> list[str]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """The documents that a run found or a judge saw, a row each; the rows of a query are adjacent.
+
+    Parameters
+    ----------
+    qid : list of str
+    indptr : array of shape (n_queries + 1,)
+        Query ``i`` owns the rows ``indptr[i]`` to ``indptr[i + 1]``.
+    docid : array of shape (n_docs,)
+        Of Python's strings, which share their memory with what was joined.
+    scores : array of shape (n_docs, n_runs)
+        NaN where a run did not find the document. The scores of a run are adjacent in memory.
+    grades : array of shape (n_docs,)
+        NaN where no judge saw the document.
+    """
+
+    qid: list[str]
+    indptr: Ints
+    docid: NDArray[Any]
+    scores: Floats
+    grades: Floats
+
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """Which documents a run found; the others were judged only."""
+        found: NDArray[np.bool_] = np.logical_or.reduce(~np.isnan(self.scores), axis=1)
+        return found
+
+    @property
+    def n_runs(self) -> int:
+        """The number of runs."""
+        return int(self.scores.shape[1])
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of documents of each query."""
+        return np.diff(self.indptr)
+
+
+def join(wanted: Sequence[str], runs: Sequence[Table], judged: Table) -> Pool:
+    """The documents of these queries, found ones first; each query has one that was found or judged.
+
+    >>> pool = join(["q"], [{"q": {"a": 2.0}}, {"q": {"b": 7.0}}], {"q": {"b": 1.0}})
+    >>> pool.docid.tolist(), pool.scores.tolist(), pool.grades.tolist()
+    (['a', 'b'], [[2.0, nan], [nan, 7.0]], [nan, 1.0])
+    """
+    documents: list[str] = []
+    blocks: list[Floats] = []
+    nothing: Mapping[str, float] = {}
+    for query in progress.track(wanted, "joining", len(wanted)):
+        columns = [table.get(query, nothing) for table in (*runs, judged)]
+        following = count()
+        place = defaultdict(following.__next__, zip(columns[0], following, strict=False))  # a new name gets the next
+        rows = [np.fromiter(map(place.__getitem__, values), np.int64, len(values)) for values in columns[1:]]
+        rows.insert(0, np.arange(len(columns[0])))
+        block = np.full((len(place), len(columns)), np.nan)
+        for column, values in enumerate(columns):
+            block[rows[column], column] = _as_array(values, query)
+        documents.extend(place)
+        blocks.append(block)
+    indptr = np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
+    table = np.concatenate(blocks)
+    docid = np.empty(len(documents), dtype=object)
+    docid[:] = documents
+    return Pool(list(wanted), indptr, docid, np.asfortranarray(table[:, :-1]), table[:, -1].copy())
+
+
+def _as_array(documents: Mapping[str, float], query: str) -> Floats:
+    try:
+        values = np.fromiter(documents.values(), np.float64, len(documents))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"query {query}: {error}; expected a number per document") from None
+    right = np.abs(values) <= LARGEST
+    if not right.all():
+        name, value = list(documents.items())[int(np.argmin(right))]
+        raise InputError(f"query {query}: found {value} for document {name}; expected a finite number")
+    return values
+
+
+def run_names(runs: Sequence[StrPath]) -> list[str]:
+    """Runs by the names of their files, or by their paths where those are alike."""
     names = [Path(run).name.removesuffix(".gz").removesuffix(".xz").removesuffix(".run") for run in runs]
     return names if len(set(names)) == len(names) else [str(run) for run in runs]
 
 
-def _by_query(
-    path: StrPath,
-    layout: str,
-    width: int,
-    choose: Callable[[list[str]], tuple[str, str, str]],
-    least: float = -math.inf,
-) -> Judged:
+class _Columns(NamedTuple):
+    """The fields that are read of adjacent lines."""
+
+    numbers: Sequence[int]  # of the lines, for messages
+    queries: Sequence[str]
+    documents: Sequence[str]
+    values: Sequence[str]
+
+
+def _by_query(path: StrPath, layout: _Layout, least: float = -math.inf) -> Judged:
     table: Judged = {}
-    for number, fields in _lines(path, layout, width):
-        query, document, text = choose(fields)
+    for columns in _blocks(path, layout):
+        values = _numbers(path, columns, layout, least)
+        start = 0
+        for query, group in groupby(columns.queries):
+            part = slice(start, start + sum(1 for _ in group))
+            known = table.setdefault(query, {})
+            new = dict(zip(columns.documents[part], values[part], strict=True))
+            if len(new) < part.stop - start or not known.keys().isdisjoint(new):
+                _name_second(path, columns, part, query, known)
+            known.update(new)
+            start = part.stop
+    if not table:
+        raise InputError(f"{path}: empty; expected lines '{layout.text}'")
+    return table
+
+
+def _blocks(path: StrPath, layout: _Layout) -> Iterator[_Columns]:
+    """The lines of a file, some thousands at a time."""
+    first, encoding = 1, "utf-8-sig"
+    with open_binary(path) as file:
+        while block := file.read(_BLOCK):
+            text = (block + file.readline()).decode(encoding, errors="backslashreplace")
+            text = text if text.endswith("\n") else text + "\n"
+            yield _split(path, text, first, layout)
+            first, encoding = first + text.count("\n"), "utf-8"
+
+
+def _split(path: StrPath, text: str, first: int, layout: _Layout) -> _Columns:
+    lines, step = text.count("\n"), layout.width + 1
+    words = text.replace("\n", f" {_LINE_END} ").split()
+    # every step-th word ends a line, and no other does: each line has as many fields as it should
+    if len(words) == lines * step and words[step - 1 :: step].count(_LINE_END) == words.count(_LINE_END) == lines:
+        numbers: Sequence[int] = range(first, first + lines)
+    else:
+        numbers, words = _split_lines(path, text, first, layout)
+    return _Columns(numbers, *(words[field::step] for field in (layout.query, layout.document, layout.value)))
+
+
+def _split_lines(path: StrPath, text: str, first: int, layout: _Layout) -> tuple[list[int], list[str]]:
+    """As ``_split``, line by line: some are empty, or the first that is wrong is to be named."""
+    numbers: list[int] = []
+    words: list[str] = []
+    for number, line in enumerate(text.split("\n"), first):
+        fields = line.split()
+        if len(fields) == layout.width:
+            numbers.append(number)
+            words.extend((*fields, _LINE_END))
+        elif fields:
+            raise InputError(f"{path}:{number}: {len(fields)} fields; expected '{layout.text}'")
+    return numbers, words
+
+
+def _numbers(path: StrPath, columns: _Columns, layout: _Layout, least: float) -> list[float]:
+    try:
+        values = np.fromiter(map(float, columns.values), np.float64, len(columns.values))
+    except ValueError:
+        values = np.array([np.nan])
+    if not (np.abs(values) <= LARGEST).all():
+        _name_wrong(path, columns, layout)
+    return np.maximum(values, least).tolist()  # type: ignore[no-any-return]
+
+
+def _name_wrong(path: StrPath, columns: _Columns, layout: _Layout) -> NoReturn:
+    """Say which value is no number, or too large a one."""
+    for number, text in zip(columns.numbers, columns.values, strict=True):
         try:
             value = float(text)
         except ValueError:
             value = math.nan
-        if not abs(value) <= _LARGEST:
-            raise InputError(f"{path}:{number}: found {text!r}; expected a number in '{layout}'")
-        documents = table.setdefault(query, {})
-        if document in documents:
+        if not abs(value) <= LARGEST:
+            raise InputError(f"{path}:{number}: found {text!r}; expected a number in '{layout.text}'")
+    raise AssertionError("every value is a number")
+
+
+def _name_second(path: StrPath, columns: _Columns, part: slice, query: str, known: Mapping[str, float]) -> NoReturn:
+    """Say which line has a document for the second time."""
+    seen = set(known)
+    for number, document in zip(columns.numbers[part], columns.documents[part], strict=True):
+        if document in seen:
             raise InputError(f"{path}:{number}: document {document} of query {query} a second time")
-        documents[document] = max(value, least)
-    if not table:
-        raise InputError(f"{path}: empty; expected lines '{layout}'")
-    return table
-
-
-def _lines(path: StrPath, layout: str, width: int) -> Iterator[tuple[int, list[str]]]:
-    with open_binary(path) as file:
-        for number, line in enumerate(file, 1):
-            encoding = "utf-8-sig" if number == 1 else "utf-8"
-            fields = line.decode(encoding, errors="backslashreplace").split()
-            if len(fields) == width:
-                yield number, fields
-            elif fields:
-                raise InputError(f"{path}:{number}: {len(fields)} fields; expected '{layout}'")
+        seen.add(document)
+    raise AssertionError("every document is there once")
 
 
 def write_run(queries: Queries, scores: Floats, path: StrPath, *, tag: str = "rankwright") -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rankwright as rw
+from rankwright import trec
 
 
 @pytest.fixture
@@ -85,3 +86,50 @@ def test_nothing_in_common(files):
         rw.read_trec(files / "qrels", [files / "other.run"])
     with pytest.raises(rw.InputError, match="no run given"):
         rw.read_trec(files / "qrels", [])
+
+
+class TestBlocks:
+    """A file is read some lines at a time; here a line or two."""
+
+    @pytest.fixture(autouse=True)
+    def small(self, monkeypatch):
+        monkeypatch.setattr(trec, "_BLOCK", 40)
+
+    def test_queries_may_be_in_pieces(self, tmp_path):
+        lines = [f"q{i % 3} Q0 d{i} 1 {i / 8} t" for i in range(50)]
+        (tmp_path / "a.run").write_bytes("\r\n".join(lines).encode())  # and no line end at the end
+        run = rw.read_run(tmp_path / "a.run")
+        assert list(run) == ["q0", "q1", "q2"]
+        assert run["q1"] == {f"d{i}": i / 8 for i in range(1, 50, 3)}
+
+    def test_empty_lines_are_skipped_and_counted(self, tmp_path):
+        lines = ["q1 0 a 1", "", "  ", "q1 0 b 2", *[f"q1 0 d{i} 1" for i in range(9)], "", "q2 0 a one"]
+        (tmp_path / "qrels").write_text("\n".join(lines))
+        with pytest.raises(rw.InputError, match=r"qrels:15: found 'one'"):
+            rw.read_qrels(tmp_path / "qrels")
+        (tmp_path / "qrels").write_text("\n".join(lines[:-1]))
+        assert len(rw.read_qrels(tmp_path / "qrels")["q1"]) == 11
+
+    def test_a_field_too_many_does_not_make_up_for_one_too_few(self, tmp_path):
+        (tmp_path / "qrels").write_text("q1 0 a\n1 q1 0 b 1\n")
+        with pytest.raises(rw.InputError, match="qrels:1: 3 fields"):
+            rw.read_qrels(tmp_path / "qrels")
+
+    def test_zero_bytes_are_words_like_others(self, tmp_path):
+        (tmp_path / "qrels").write_text("q1 0 \0 1\nq1 0 b 1\n")
+        assert rw.read_qrels(tmp_path / "qrels") == {"q1": {"\0": 1.0, "b": 1.0}}
+        (tmp_path / "qrels").write_text("q1 0 a 1 \0 q1 0 b 1\n")
+        with pytest.raises(rw.InputError, match="qrels:1: 9 fields"):
+            rw.read_qrels(tmp_path / "qrels")
+
+    @pytest.mark.parametrize("second", [1, 2, 30])
+    def test_a_document_twice_is_named_by_its_line(self, tmp_path, second):
+        lines = [f"q1 0 d{i} 1" for i in range(40)]
+        lines.insert(second, "q1 0 d0 1")
+        (tmp_path / "qrels").write_text("\n".join(lines))
+        with pytest.raises(rw.InputError, match=f"qrels:{second + 1}: document d0 of query q1 a second time"):
+            rw.read_qrels(tmp_path / "qrels")
+
+    def test_ids_are_unicode_and_bad_bytes_are_shown(self, tmp_path):
+        (tmp_path / "qrels").write_bytes("q1 0 naïve 1\nq1 0 漢字 2\n".encode() + b"q1 0 \xe4 3\n")
+        assert rw.read_qrels(tmp_path / "qrels") == {"q1": {"naïve": 1.0, "漢字": 2.0, "\\xe4": 3.0}}

@@ -1,0 +1,72 @@
+"""Commands that find weights for what is already there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankwright.cli.app import JsonOption, MeasureOption, app, print_json, progress_bar
+
+
+@app.command()
+def tune(
+    qrels: Annotated[Path, typer.Option(help="TREC judgments: qid iteration docid grade.")],
+    run: Annotated[list[str], typer.Option(help="A TREC run, as FILE or NAME=FILE; at least two.")],
+    measure: MeasureOption = "ndcg@10",
+    normalise: Annotated[
+        str, typer.Option(help="How scores are made comparable within a query: min-max, z, rank, rrf or none.")
+    ] = "min-max",
+    folds: Annotated[int, typer.Option(help="Folds of the cross-validation that measures the gains; 1 for none.")] = 5,
+    negative: Annotated[bool, typer.Option("--negative", help="Allow negative weights.")] = False,
+    seed: Annotated[int, typer.Option(help="The random seed of the cut into folds.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Where to write the fused run of all queries of the runs.")] = None,
+    depth: Annotated[int, typer.Option(help="How many documents of each query to write.")] = 1000,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the exact best weights of runs for a hybrid search, and what they gain."""
+    from rankwright.errors import InputError
+    from rankwright.files import check_writable
+    from rankwright.tuning import tune_fusion
+
+    if depth < 1:
+        raise InputError(f"--depth {depth}: expected at least 1")
+    if out is not None:
+        check_writable(out)
+    with progress_bar():
+        found = tune_fusion(
+            qrels,
+            _runs(run),
+            measure=measure,
+            normalise=normalise,
+            folds=folds,
+            nonnegative=not negative,
+            random_state=seed,
+        )
+        if out is not None:
+            found.write_run(out, depth=depth)
+    if as_json:
+        print_json(found.to_json() | {"out": out})
+        return
+    print(found)
+    if out is not None:
+        print(f"fused run: {out}")
+
+
+def _runs(texts: list[str]) -> dict[str, str]:
+    """Files by name: the one that was given, or the file's own."""
+    from rankwright.errors import InputError
+    from rankwright.trec import run_names
+
+    runs: dict[str, str] = {}
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if not equals or Path(text).exists():  # the name of a file may have an equals sign
+            [name], path = run_names([text]), text
+        if not (name and path):
+            raise InputError(f"--run {text}: expected FILE or NAME=FILE")
+        if name in runs:
+            raise InputError(f"--run {text}: another run is called {name}; say NAME=FILE")
+        runs[name] = path
+    return runs

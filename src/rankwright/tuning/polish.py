@@ -1,0 +1,198 @@
+"""Polish: exact weights for scorers that are already there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwright.backends import Backend, resolve
+from rankwright.data import Floats, Queries
+from rankwright.errors import InputError
+from rankwright.kernels.linear import linear_scores
+from rankwright.measures import Measure, check_counted, parse
+from rankwright.optimisers.ascent import Kicks, Rules, cyclic, kicked
+from rankwright.optimisers.landscape import Landscape, Point
+
+_KICK = 0.3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Polished:
+    """Weights of scorers, and what they gained.
+
+    Parameters
+    ----------
+    weights : array of shape (n_scorers,)
+        The polished weights; where there was nothing to gain, those that were given.
+    measure : str
+        What was maximised.
+    before, after : float
+        Its mean on the training queries with the weights that were given, and with these.
+    valid_before, valid_after : float, optional
+        The same on the validation queries.
+    history : list of dict
+        After the start and every accepted step: ``column``, ``weight``, ``train``, ``valid``.
+    """
+
+    weights: Floats
+    measure: str
+    before: float
+    after: float
+    valid_before: float | None
+    valid_after: float | None
+    history: list[dict[str, Any]]
+
+    def __call__(self, scores: ArrayLike) -> Floats:
+        """The weighted sum of scores, a column per scorer."""
+        matrix = _as_scores(scores)
+        if matrix.shape[1] != len(self.weights):
+            raise InputError(f"scores of {matrix.shape[1]} scorers; there are {len(self.weights)} weights")
+        return linear_scores(matrix, self.weights, 0.0)
+
+    def __repr__(self) -> str:
+        valid = "" if self.valid_after is None else f"; valid {self.valid_before:.4f} -> {self.valid_after:.4f}"
+        return f"Polished({len(self.weights)} scorers, {self.measure} {self.before:.4f} -> {self.after:.4f}{valid})"
+
+
+def polish(
+    scores: ArrayLike,
+    queries: Queries,
+    measure: str | Measure = "ndcg@10",
+    *,
+    start: ArrayLike | None = None,
+    valid: tuple[ArrayLike, Queries] | None = None,
+    nonnegative: bool = False,
+    n_kicks: int = 0,
+    max_iter: int = 100,
+    max_seconds: float | None = None,
+    random_state: int | np.random.Generator | None = 0,
+    backend: Backend | None = None,
+) -> Polished:
+    """Find the best weights of given scorers by exact line searches.
+
+    The scorers may be several models, the trees of one model, the features of the queries: anything that scores their
+    documents. The training measure never decreases; with ``valid``, the weights are those of the step that is best on
+    the validation queries, so they are never worse there than the weights that were given.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_docs, n_scorers)
+        A column per scorer; a row for each document of ``queries``.
+    queries : Queries
+        The judged documents.
+    measure : str or Measure
+        What is maximised.
+    start : array-like of shape (n_scorers,), optional
+        The weights to begin with; all 1, the sum of the scorers, by default.
+    valid : (scores, Queries), optional
+        Validation queries, and the scorers' scores of their documents.
+    nonnegative : bool
+        Whether weights must not be negative.
+    n_kicks : int
+        How often the weights are kicked at the end to climb again, and to stay where that leads higher.
+    max_iter : int
+        The most rounds.
+    max_seconds : float, optional
+        Stop after this time.
+    random_state : int, Generator or None
+        Seeds the order of the weights and the kicks.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> queries = make_queries(40, random_state=0)
+    >>> polished = polish(queries.X[:, [0, 2, 5]], queries, "ndcg@10")
+    >>> polished.after > polished.before
+    True
+    """
+    wanted, found = parse(measure), resolve(backend)
+    matrix = _checked(scores, queries, "scores")
+    highest = max(float(queries.y.max()), 0.0 if valid is None else float(valid[1].y.max()))
+    wanted = wanted.settled(highest)
+    train = _landscape(matrix, queries, wanted, "training", found)
+    weights = _start(start, matrix.shape[1], nonnegative)
+    held_out = None
+    if valid is not None:
+        other = _checked(valid[0], valid[1], "validation scores")
+        if other.shape[1] != matrix.shape[1]:
+            raise InputError(f"validation scores of {other.shape[1]} scorers; there are {matrix.shape[1]} in training")
+        held_out = _landscape(other, valid[1], wanted, "validation", found)
+    rules = Rules(
+        max_rounds=max_iter,
+        least=0.0 if nonnegative else -np.inf,
+        deadline=np.inf if max_seconds is None else monotonic() + max_seconds,
+    )
+    kicks = Kicks(n_kicks, _KICK, matrix.std(axis=0))
+    return _climbed(train, held_out, weights, rules, kicks, np.random.default_rng(random_state), str(wanted))
+
+
+def _climbed(
+    train: Landscape,
+    held_out: Landscape | None,
+    weights: Floats,
+    rules: Rules,
+    kicks: Kicks,
+    rng: np.random.Generator,
+    measure: str,
+) -> Polished:
+    start = train.at(weights)
+    valid = None if held_out is None else held_out.at(weights)
+    history = [_record(None, 0.0, start.value, valid)]
+    best, decisive = weights, start.value if valid is None else valid.value
+    for steps in kicked(train, start, rules, rng, cyclic, kicks):
+        for step in steps:
+            if held_out is not None and valid is not None:
+                valid = held_out.step(valid, step.direction, step.t)
+            column = step.direction if isinstance(step.direction, int) else None
+            history.append(_record(column, 0.0 if column is None else float(step.coef[column]), step.value, valid))
+            reached = step.value if valid is None else valid.value
+            if reached > decisive:
+                best, decisive = step.coef, reached
+    ends = [None if held_out is None else held_out.at(coef).value for coef in (weights, best)]
+    return Polished(best, measure, start.value, train.at(best).value, ends[0], ends[1], history)
+
+
+def _record(column: int | None, weight: float, train: float, valid: Point | None) -> dict[str, Any]:
+    record: dict[str, Any] = {} if column is None else {"column": column, "weight": weight}
+    return record | {"train": train} | ({} if valid is None else {"valid": valid.value})
+
+
+def _landscape(matrix: Floats, queries: Queries, measure: Measure, what: str, backend: Backend) -> Landscape:
+    check_counted(measure, queries, what)
+    return Landscape.of_bound(matrix, measure.for_training().bind(queries), queries.query_weight, backend)
+
+
+def _as_scores(scores: ArrayLike) -> Floats:
+    matrix = np.ascontiguousarray(scores)
+    if matrix.dtype not in (np.float32, np.float64):
+        matrix = matrix.astype(np.float64)
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise InputError(f"scores have shape {matrix.shape}; expected a row per document and a column per scorer")
+    if not np.isfinite(matrix).all():
+        row, column = np.argwhere(~np.isfinite(matrix))[0]
+        raise InputError(f"score [{row}, {column}] is {matrix[row, column]}; expected finite numbers")
+    return matrix
+
+
+def _checked(scores: ArrayLike, queries: Queries, what: str) -> Floats:
+    if not isinstance(queries, Queries):
+        raise InputError(f"queries is a {type(queries).__name__}; expected a Queries, as from Queries.from_arrays")
+    matrix = _as_scores(scores)
+    if len(matrix) != queries.n_docs:
+        raise InputError(f"{what} have {len(matrix)} rows; the queries have {queries.n_docs} documents")
+    return matrix
+
+
+def _start(start: ArrayLike | None, n: int, nonnegative: bool) -> Floats:
+    weights = np.ones(n) if start is None else np.array(start, dtype=np.float64)
+    if weights.shape != (n,) or not np.isfinite(weights).all():
+        raise InputError(f"start has shape {weights.shape}; expected a finite weight for each of {n} scorers")
+    if nonnegative and (weights < 0).any():
+        raise InputError("start has negative weights; nonnegative=True allows none")
+    return weights
