@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from rankwright.models import load as load
     from rankwright.models import save as save
     from rankwright.rankers import AdaRank as AdaRank
+    from rankwright.rankers import CoordinateAscent as CoordinateAscent
+    from rankwright.rankers import DirectRank as DirectRank
     from rankwright.rankers import Ranker as Ranker
     from rankwright.rankers import Regression as Regression
     from rankwright.rankers import SingleFeature as SingleFeature
@@ -63,6 +65,10 @@ if TYPE_CHECKING:
     from rankwright.trec import read_run as read_run
     from rankwright.trec import read_trec as read_trec
     from rankwright.trec import write_run as write_run
+    from rankwright.tuning import FusionResult as FusionResult
+    from rankwright.tuning import Polished as Polished
+    from rankwright.tuning import polish as polish
+    from rankwright.tuning import tune_fusion as tune_fusion
 
 # Where each public name lives: nothing is imported before it is used, so `import rankwright` is free.
 _HOME = {
@@ -98,13 +104,14 @@ _HOME = {
         "parse",
     ),
     "models": ("Model", "load", "save"),
-    "rankers": ("AdaRank", "Ranker", "Regression", "SingleFeature"),
+    "rankers": ("AdaRank", "CoordinateAscent", "DirectRank", "Ranker", "Regression", "SingleFeature"),
     "report": ("write_report",),
     "results": ("Results",),
     "scaling": ("scale",),
     "selection": ("QueryKFold", "select"),
     "synthetic": ("make_queries",),
     "trec": ("read_qrels", "read_run", "read_trec", "write_run"),
+    "tuning": ("FusionResult", "Polished", "polish", "tune_fusion"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import rankwright as rw
 from rankwright.rankers import RANKERS, find_ranker
 
-EXPECTED = {"AdaRank", "Regression", "SingleFeature"}
+EXPECTED = {"AdaRank", "CoordinateAscent", "DirectRank", "Regression", "SingleFeature"}
 every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=lambda r: r.__name__)
 
 
@@ -267,26 +267,32 @@ def test_the_highest_grade_is_the_whole_datas(ranker):
     y = data.y.copy()
     y[-1] = 4
     data = rw.Queries(data.X, y, data.indptr, data.qid)
-    fitted = ranker(measure="err(max=data)").fit(data)
+    options = short(ranker)
+    fitted = ranker(measure="err(max=data)", **options).fit(data)
     assert fitted.score(data) == pytest.approx(max(record["train"] for record in fitted.history_), abs=1e-12)
     valid = data.take(range(100))
     assert valid.y.max() == 2
-    fitted = ranker(measure="err(max=data)").fit(data, valid=valid)
+    fitted = ranker(measure="err(max=data)", **options).fit(data, valid=valid)
     assert fitted.to_model().measure == "err"  # a highest grade of 4 is the usual one
     assert fitted.score(valid) == pytest.approx(max(record["valid"] for record in fitted.history_), abs=1e-12)
-    chosen = rw.select(ranker(measure="err(max=data)"), {}, data, valid)
+    chosen = rw.select(ranker(measure="err(max=data)", **options), {}, data, valid)
     assert chosen.selection_[0]["value"] == chosen.score(valid)
+
+
+def short(ranker) -> dict[str, int]:
+    """Parameters that make training on much data short, where there are any."""
+    return {name: 2 for name in ("n_restarts", "max_iter") if name in ranker().get_params()}
 
 
 @every_ranker
 def test_fits_in_any_thread_have_the_same_bits(ranker):
     data = rw.make_queries(500, n_docs=60, n_features=40, random_state=0)
-    expected = ranker(backend=rw.Serial()).fit(data).predict(data).tobytes()
+    expected = ranker(backend=rw.Serial(), **short(ranker)).fit(data).predict(data).tobytes()
     for backend in (rw.Serial(), rw.Threads(2)):
         found = []
 
         def fit(backend=backend, found=found):
-            found.append(ranker(backend=backend).fit(data).predict(data).tobytes())
+            found.append(ranker(backend=backend, **short(ranker)).fit(data).predict(data).tobytes())
 
         threads = [threading.Thread(target=fit) for _ in range(3)]
         for thread in threads:

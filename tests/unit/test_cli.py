@@ -127,7 +127,8 @@ class TestTheWholeJob:
         assert "adarank\n  Boosting" in out
         assert "n_rounds=500" in out
         _, out, _ = run(capsys, "rankers", "--json")
-        assert {row["name"] for row in json.loads(out)} == {"adarank", "regression", "singlefeature"}
+        names = {"adarank", "coordinateascent", "directrank", "regression", "singlefeature"}
+        assert {row["name"] for row in json.loads(out)} == names
         _, out, _ = run(capsys, "measures")
         assert "ndcg@k" in out
         assert "letor3" in out
@@ -137,7 +138,7 @@ class TestTheWholeJob:
     def test_help_of_every_command(self, capsys):
         assert run(capsys) == run(capsys, "--help")
         for command in ([], ["fit"], ["predict"], ["evaluate"], ["rankers"], ["measures"], ["demo"],
-                        ["experiment"], ["report"], ["compare"], ["reproduce"]):  # fmt: skip
+                        ["experiment"], ["report"], ["compare"], ["reproduce"], ["tune"]):  # fmt: skip
             status, out, _ = run(capsys, *command, "--help")
             assert status == 0
             assert "Usage: rankwright" in out

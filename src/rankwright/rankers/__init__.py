@@ -7,12 +7,23 @@ the documentation find it here.
 from rankwright.errors import InputError, suggest
 from rankwright.rankers.adarank import AdaRank
 from rankwright.rankers.base import Ranker
+from rankwright.rankers.coordinate_ascent import CoordinateAscent
+from rankwright.rankers.directrank import DirectRank
 from rankwright.rankers.regression import Regression
 from rankwright.rankers.single_feature import SingleFeature
 
-RANKERS: tuple[type[Ranker], ...] = (AdaRank, Regression, SingleFeature)
+RANKERS: tuple[type[Ranker], ...] = (AdaRank, CoordinateAscent, DirectRank, Regression, SingleFeature)
 
-__all__ = ["RANKERS", "AdaRank", "Ranker", "Regression", "SingleFeature", "find_ranker"]
+__all__ = [
+    "RANKERS",
+    "AdaRank",
+    "CoordinateAscent",
+    "DirectRank",
+    "Ranker",
+    "Regression",
+    "SingleFeature",
+    "find_ranker",
+]
 
 
 def find_ranker(name: str) -> type[Ranker]:

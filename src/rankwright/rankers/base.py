@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -227,6 +227,12 @@ def check_number(name: str, value: Any, least: float) -> float:
     if not is_number or not np.isfinite(value) or value < least:
         raise InputError(f"{name}={value!r}; expected a number of at least {least:g}")
     return float(value)
+
+
+def check_among(name: str, value: Any, known: Sequence[Any]) -> None:
+    """A parameter that must be one of a few values."""
+    if not any(type(value) is type(each) and value == each for each in known):
+        raise InputError(f"{name}={value!r}; expected {' or '.join(map(repr, known))}")
 
 
 def _grades(y: Any) -> Floats:

@@ -77,21 +77,26 @@ class Regression(LinearScoring):
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         alpha = check_number("alpha", self.alpha, least=0.0)
-        standard = Standard.of(train)
-        # Sums run over standardised columns whatever the scale, so that no precision is lost. Only the penalty knows
-        # the scale: a raw weight is a standardised one times the factor.
-        penalty = alpha * (np.ones(train.n_features) if self.scale == "standard" else standard.factor**2)
-        shards = backend.scatter(train)
-        per_class = 1.0 / np.maximum(backend.sum(_class_weights, shards), 1e-300)
-        moments = backend.sum(_moments, shards, standard, per_class)
-        scorer = standard.fold(*_solve(moments, penalty))
+        scorer, loss = ridge(train, alpha, self.scale, backend)
         record: dict[str, Any] = {
-            "loss": float(backend.sum(_loss, shards, scorer, per_class)),
+            "loss": loss,
             "train": measure.for_training().mean(train, scorer(train.X), backend),
         }
         if valid is not None:
             record["valid"] = measure.mean(valid, scorer(valid.X), backend)
         return Outcome(scorer, [record])
+
+
+def ridge(train: Queries, alpha: float, scale: str | None, backend: Backend) -> tuple[Linear, float]:
+    """The scorer of least loss with a penalty on weights of features so scaled, and its loss without the penalty."""
+    standard = Standard.of(train)
+    # Sums run over standardised columns whatever the scale, so that no precision is lost. Only the penalty knows
+    # the scale: a raw weight is a standardised one times the factor.
+    penalty = alpha * (np.ones(train.n_features) if scale == "standard" else standard.factor**2)
+    shards = backend.scatter(train)
+    per_class = 1.0 / np.maximum(backend.sum(_class_weights, shards), 1e-300)
+    scorer = standard.fold(*_solve(backend.sum(_moments, shards, standard, per_class), penalty))
+    return scorer, float(backend.sum(_loss, shards, scorer, per_class))
 
 
 def _solve(moments: Floats, penalty: Floats) -> tuple[Floats, float]:
