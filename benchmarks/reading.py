@@ -151,14 +151,14 @@ def measure_memory(files: Files) -> Table:
 def print_peak(tiny: str, path: str) -> None:
     """Print, as JSON, the bytes that reading took at most and the bytes of the arrays read."""
     read_ours(Path(tiny))
-    before = _resident("VmRSS")
+    before = resident("VmRSS")
     queries = read_ours(Path(path))
-    taken = _resident("VmHWM") - before
+    taken = resident("VmHWM") - before
     arrays = (queries.X, queries.y, queries.indptr, queries.qid, queries.docid, queries.source)
     print(json.dumps([taken, sum(array.nbytes for array in arrays if array is not None)]))
 
 
-def _resident(name: str) -> int:
+def resident(name: str) -> int:
     """Bytes by /proc/self/status; ru_maxrss would begin with the parent's peak."""
     value = proc_field("/proc/self/status", name)
     if value is None:

@@ -86,10 +86,14 @@ def measure_imports() -> Table:
     return Table("Starting", rows, notes)
 
 
+def data_root() -> Path:
+    """Where the data sets are, if they are here."""
+    return Path(os.environ.get("RANKWRIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
+
+
 def find_data() -> Path | None:
     """A part of MQ2008, where the data sets are."""
-    root = Path(os.environ.get("RANKWRIGHT_DATA") or Path(__file__).parents[2] / "shared" / "data")
-    path = root / "MQ2008" / "S5.txt.gz"
+    path = data_root() / "MQ2008" / "S5.txt.gz"
     return path if path.exists() else None
 
 

@@ -43,6 +43,11 @@ name = "AdaRank on NDCG"
 ranker = "adarank"
 name = "AdaRank on MAP"
 measure = "map"
+
+[[methods]]
+ranker = "directrank"           # maximises the measure itself, by exact line searches
+name = "DirectRank on NDCG"
+set = { n_restarts = 2 }
 """
 
 

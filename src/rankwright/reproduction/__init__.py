@@ -14,7 +14,7 @@ from rankwright.errors import InputError, suggest
 from rankwright.experiments import Experiment, read_experiment
 from rankwright.experiments.sources import FoldFolder
 from rankwright.files import StrPath
-from rankwright.report.notation import p_value, signed
+from rankwright.report.notation import number, p_value, signed
 from rankwright.report.published import notes, published_table
 from rankwright.report.summary import Summary
 from rankwright.report.tables import Entry, TextTable, markdown, text
@@ -70,29 +70,38 @@ def t_tests(summary: Summary, measure: str) -> TextTable:
     return TextTable(["first", "second", "difference", "p", "p after Holm"], rows, caption)
 
 
-def winners(results: Mapping[str, Results], cuts: Sequence[int] = (1, 3, 5, 10)) -> TextTable:
+_SHOWN = {"MAP": "map", "NDCG@1": "ndcg@1", "NDCG@3": "ndcg@3", "NDCG@5": "ndcg@5", "NDCG@10": "ndcg@10"}
+
+
+def _means(results: Results, start: str) -> dict[str, float]:
+    """Of each method the mean of the first measure of this name, whatever its options."""
+    measure = next(m for m in results.measures if m.partition("(")[0] == start)
+    return dict(zip(results.methods, results.means(measure).tolist(), strict=True))
+
+
+def means(results: Results) -> TextTable:
+    """Every method's means on the test queries, also of those without a published figure."""
+    columns = [_means(results, start) for start in _SHOWN.values()]
+    rows = [[Entry(m, m), *(Entry(c[m], number(c[m])) for c in columns)] for m in results.methods]
+    return TextTable(["method", *_SHOWN], rows, "All methods: means of the fold means on test queries.")
+
+
+def winners(results: Mapping[str, Results]) -> TextTable:
     """LETOR's winning number over several data sets: how often a method beats another (Tan et al., section 3.1)."""
-    measures = [("MAP", "map")] + [(f"NDCG@{k}", f"ndcg@{k}") for k in cuts]
-    columns = []
-    for _, start in measures:
-        tables = {}
-        for name, found in results.items():
-            measure = next(m for m in found.measures if m.partition("(")[0] == start)
-            tables[name] = dict(zip(found.methods, found.means(measure).tolist(), strict=True))
-        columns.append(winning_number(tables))
+    columns = [winning_number({n: _means(found, start) for n, found in results.items()}) for start in _SHOWN.values()]
     rows = []
     for method, counted in columns[0].items():
         wins = [Entry(column[method].wins, str(column[method].wins)) for column in columns]
         rows.append([Entry(method, method), *wins, Entry(counted.comparisons, str(counted.comparisons))])
     caption = f"Winning numbers over {len(results)} data sets: of how many comparisons with other methods each wins."
-    return TextTable(["method", *(title for title, _ in measures), "comparisons"], rows, caption)
+    return TextTable(["method", *_SHOWN, "comparisons"], rows, caption)
 
 
 def told(results: Results) -> str:
     """Published beside ours, and the t-tests, for a terminal."""
     summary = Summary(results)
     tests = t_tests(summary, first_place(results))
-    parts = [results.name, text(published_table(summary)), *notes(summary), text(tests)]
+    parts = [results.name, text(published_table(summary)), *notes(summary), text(means(results)), text(tests)]
     return "\n\n".join(parts)
 
 
@@ -109,6 +118,7 @@ def written(results: Mapping[str, Results], commands: Sequence[str]) -> str:
         trials = found.tables["trials"]
         parts += [f"## {found.name}", markdown(published_table(summary)).strip()]
         parts += [f"- {note}" for note in notes(summary)]
+        parts += [markdown(means(found)).strip()]
         parts += [markdown(t_tests(summary, first_place(found))).strip()]
         parts += [_CLAIM] * (name == "ohsumed-2.0")
         parts += [f"{len(trials['method'])} trials, {trials['seconds'].sum():.1f} s of training in all."]
