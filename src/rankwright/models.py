@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError, shown
 from rankwright.files import StrPath, open_binary, write_atomic
+from rankwright.kernels.linear import first_missing
 from rankwright.measures import parse
 from rankwright.scaling import PerQuery
 from rankwright.scorers import Scorer, scorer_from_json
@@ -119,9 +120,9 @@ def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | N
 
 def check_complete(queries: Queries, what: str, ranker: str) -> None:
     """Refuse missing values."""
-    missing = np.isnan(queries.X)
-    if missing.any():
-        row, column = np.argwhere(missing)[0]
+    place = first_missing(queries.X)
+    if place >= 0:
+        row, column = divmod(place, queries.n_features)
         where = f"row {row}, feature {column + 1}"
         raise InputError(f"{what} contain NaN ({where}); {ranker} takes complete features only")
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rankwright.backends import Backend, resolve
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
 from rankwright.kernels.linear import column_moments
 from rankwright.scorers import Linear
 
 KINDS = ("standard", "query")
+_COLUMNS = 32  # a part of the work
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,14 +27,12 @@ class Standard:
     deviation: Floats
 
     @classmethod
-    def of(cls, queries: Queries) -> Standard:
-        """Learn from training documents, in float64."""
-        count, total, _, low, high = column_moments(queries.X, np.zeros(queries.n_features))
-        mean = total / np.maximum(count, 1)
-        # a second pass about the mean: exact even where the mean is large against the spread
-        squares = column_moments(queries.X, mean)[2]
-        varies = high > low  # rounding of the mean must not make a constant vary
-        return cls(mean, np.where(varies, np.sqrt(squares / np.maximum(count, 1)), 0.0))
+    def of(cls, queries: Queries, backend: Backend | None = None) -> Standard:
+        """Learn from training documents, in float64; columns in parallel, each summed in the order of the rows."""
+        starts = range(0, queries.n_features, _COLUMNS)
+        parts = resolve(backend).each(lambda start: _moments(queries.X[:, start : start + _COLUMNS]), starts)
+        mean, deviation = np.concatenate(parts, axis=1)
+        return cls(mean, deviation)
 
     @property
     def factor(self) -> Floats:
@@ -51,6 +51,16 @@ class Standard:
             rows = slice(start, start + 65536)
             scaled[rows] = (queries.X[rows] - self.mean) * self.factor
         return queries.with_X(scaled)
+
+
+def _moments(X: Floats) -> Floats:
+    """The mean and the deviation of each column."""
+    count, total, _, low, high = column_moments(X, np.zeros(X.shape[1]))
+    mean = total / np.maximum(count, 1)
+    # a second pass about the mean: exact even where the mean is large against the spread
+    squares = column_moments(X, mean)[2]
+    varies = high > low  # rounding of the mean must not make a constant vary
+    return np.array([mean, np.where(varies, np.sqrt(squares / np.maximum(count, 1)), 0.0)])
 
 
 @dataclass(frozen=True, slots=True)

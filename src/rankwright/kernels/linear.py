@@ -96,3 +96,18 @@ def query_spread(values: Floats, indptr: Ints) -> float:
             for i in range(len(own)):
                 total += (own[i] - mean) * (own[i] - mean)
     return total
+
+
+@kernel
+def first_missing(X: Floats) -> int:
+    """The place of the first NaN, counted along the rows; -1 if there is none."""
+    n, d = X.shape
+    for i in range(n):
+        row, missing = X[i], 0
+        for j in range(d):
+            missing += row[j] != row[j]
+        if missing > 0:
+            for j in range(d):
+                if row[j] != row[j]:
+                    return int(i * d + j)
+    return -1

@@ -31,10 +31,10 @@ _BLOCK = 16
 
 @kernel
 def _crossing(b_upper: float, a_upper: float, b_lower: float, a_lower: float, now: float) -> float:
-    """When the lower of two neighbours overtakes the upper one; infinite if it never does."""
-    if a_lower > a_upper:
-        return float(max((b_upper - b_lower) / (a_lower - a_upper), now))
-    return float(np.inf)
+    """When the lower of two neighbours overtakes the upper one; infinite if it never does. Without a branch."""
+    at = (b_upper - b_lower) / (a_lower - a_upper)
+    at = at if at > now else now
+    return at if a_lower > a_upper else np.inf
 
 
 @kernel
@@ -46,18 +46,20 @@ def _grown(values: Any) -> Any:
 
 
 @kernel
-def _first_outsider(b: float, a: float, outer_b: Floats, outer_a: Floats, place: Ints, n: int, now: float) -> int:
+def _first_outsider(
+    b: float, a: float, outer_b: Floats, outer_a: Floats, place: Ints, n: int, now: float, times: Floats
+) -> int:
     """The outsider that overtakes (b, a) first: of several the steepest, then the first in rank; -1 if none does."""
+    for j in range(n):
+        times[j] = _crossing(b, a, outer_b[j], outer_a[j], now)
     best, chosen = np.inf, -1
     for j in range(n):
-        if outer_a[j] > a:
-            at = max((b - outer_b[j]) / (outer_a[j] - a), now)
-            if at < best:
-                best, chosen = at, j
-            elif at == best and chosen >= 0:
-                steeper = outer_a[j] - outer_a[chosen]
-                if steeper > 0.0 or (steeper == 0.0 and place[j] < place[chosen]):
-                    chosen = j
+        if times[j] < best:
+            best, chosen = times[j], j
+        elif times[j] == best and chosen >= 0:
+            steeper = outer_a[j] - outer_a[chosen]
+            if steeper > 0.0 or (steeper == 0.0 and place[j] < place[chosen]):
+                chosen = j
     return chosen
 
 
@@ -84,7 +86,8 @@ def _sweep_top(
     """Sweep one query to one side, keeping its first ``len(discount)`` documents sorted; see ``sweep``."""
     depth = min(len(discount), n)
     b, a, g, lead, cross, steep = space[0], space[1], space[2], space[3], space[4], space[5]
-    outer_b, outer_a, outer_g, place, outer_place = space[6], space[7], space[8], places[0], places[1]
+    outer_b, outer_a, outer_g, waits = space[6], space[7], space[8], space[9]
+    place, outer_place = places[0], places[1]
     total, running = 0.0, 1.0
     for r in range(depth):
         row = order[first + r]
@@ -113,8 +116,8 @@ def _sweep_top(
     now, last = 0.0, depth - 1
     for r in range(last):
         cross[r] = _crossing(b[r], a[r], b[r + 1], a[r + 1], now)
-    rival = _first_outsider(b[last], a[last], outer_b, outer_a, outer_place, outside, now)
-    cross[last] = _crossing(b[last], a[last], outer_b[rival], outer_a[rival], now) if rival >= 0 else np.inf
+    rival = _first_outsider(b[last], a[last], outer_b, outer_a, outer_place, outside, now, waits)
+    cross[last] = waits[rival] if rival >= 0 else np.inf
     value = factor * total
     whole = np.int64(np.rint(value))
     start = whole
@@ -145,8 +148,8 @@ def _sweep_top(
         if r > 0:
             cross[r - 1] = _crossing(b[r - 1], a[r - 1], b[r], a[r], now)
         if r + 1 >= last and outside > 0:
-            rival = _first_outsider(b[last], a[last], outer_b, outer_a, outer_place, outside, now)
-            cross[last] = _crossing(b[last], a[last], outer_b[rival], outer_a[rival], now) if rival >= 0 else np.inf
+            rival = _first_outsider(b[last], a[last], outer_b, outer_a, outer_place, outside, now, waits)
+            cross[last] = waits[rival] if rival >= 0 else np.inf
         if delta != 0.0:
             value += factor * delta
             new = np.int64(np.rint(value))
@@ -312,7 +315,7 @@ def sweep(
     longest = 0
     for q in range(len(indptr) - 1):
         longest = max(longest, indptr[q + 1] - indptr[q])
-    space, places = np.empty((9, longest)), np.empty((2, longest), np.int64)
+    space, places = np.empty((10, longest)), np.empty((2, longest), np.int64)
     count = 0
     at_zero: Any = 0
     at_low: Any = 0

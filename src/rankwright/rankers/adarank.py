@@ -93,7 +93,7 @@ class AdaRank(LinearScoring):
             raise InputError(f"signed={self.signed!r}; expected True or False")
         if not measure.bounded:
             raise InputError(f"AdaRank needs a measure with values from 0 to 1; {measure} is not one")
-        standard = Standard.of(train)
+        standard = Standard.of(train, backend)
         factor = standard.factor if self.scale == "standard" else np.ones(train.n_features)
         varies = np.tile(standard.deviation > 0, 2 if self.signed else 1)
         model = _Boosting(train, measure, self.signed, factor, backend)

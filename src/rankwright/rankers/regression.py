@@ -89,7 +89,7 @@ class Regression(LinearScoring):
 
 def ridge(train: Queries, alpha: float, scale: str | None, backend: Backend) -> tuple[Linear, float]:
     """The scorer of least loss with a penalty on weights of features so scaled, and its loss without the penalty."""
-    standard = Standard.of(train)
+    standard = Standard.of(train, backend)
     # Sums run over standardised columns whatever the scale, so that no precision is lost. Only the penalty knows
     # the scale: a raw weight is a standardised one times the factor.
     penalty = alpha * (np.ones(train.n_features) if scale == "standard" else standard.factor**2)

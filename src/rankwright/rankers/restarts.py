@@ -53,7 +53,7 @@ class Restarting(LinearScoring):
         n_restarts = check_whole("n_restarts", self.n_restarts, least=1)
         check_among("start", self.start, ("regression", "equal"))
         seconds = np.inf if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0.0)
-        standard, rng = Standard.of(train), np.random.default_rng(self.random_state)
+        standard, rng = Standard.of(train, backend), np.random.default_rng(self.random_state)
         varies = standard.deviation > 0
         objective = self._objective(measure)
         climbed = Landscape.of(train, objective.for_training(), backend)
