@@ -94,7 +94,7 @@ def as_lines(bound: BoundMeasure, scores: Floats, slopes: Floats) -> Lines:
     """Lines ranked at 0."""
     order, n_queries = np.arange(len(scores)), len(bound.indptr) - 1
     sort_rows(scores, bound.tie_keys, bound.indptr, 0, n_queries, order)
-    return Lines(scores, slopes, order, np.full(n_queries, _WORTH), -np.inf, np.inf)
+    return Lines(scores, order, slopes[:, None], 0, np.full(n_queries, _WORTH), -np.inf, np.inf, 1.0)
 
 
 def check_agreement(bound: BoundTable, scores: Floats, slopes: Floats, found: dict[str, Found]) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, islice
 from multiprocessing import parent_process
+from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -81,6 +82,8 @@ class _Local(ABC):
         return Shards(tuple(queries.shards(n_shards(queries.n_docs))))
 
     def apply(self, fn: Callable[..., R], shards: Shards[Any], *state: Any) -> Shards[R]:
+        if isinstance(fn, attrgetter):  # no work to share
+            return Shards(tuple(fn(part) for part in shards.parts))
         return Shards(tuple(self.each(lambda part: fn(part, *state), shards.parts)))
 
     def sum(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:

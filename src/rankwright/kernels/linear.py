@@ -86,16 +86,46 @@ def column_moments(X: Floats, center: Floats) -> tuple[Floats, Floats, Floats, F
 
 
 @kernel
-def query_spread(values: Floats, indptr: Ints) -> float:
-    """The sum over all documents of the squared distance from their query's mean."""
+def moved_scores(scores: Floats, X: Floats, column: int, t: float) -> Floats:
+    """The scores plus t times a column."""
+    out = np.empty(len(scores))
+    for i in range(len(scores)):
+        out[i] = scores[i] + t * X[i, column]
+    return out
+
+
+@kernel
+def weighted_total(values: Floats, weight: Floats) -> float:
+    """The sum of the values times their weights, in order; a value without weight may be NaN."""
     total = 0.0
-    for q in range(len(indptr) - 1):
-        own = values[indptr[q] : indptr[q + 1]]
-        low, mean = own.min(), own.mean()
-        if low < own.max():  # rounding of the mean must not make a constant vary
-            for i in range(len(own)):
-                total += (own[i] - mean) * (own[i] - mean)
+    for q in range(len(values)):
+        if weight[q] != 0.0:
+            total += values[q] * weight[q]
     return total
+
+
+@kernel
+def query_spreads(X: Floats, indptr: Ints) -> Floats:
+    """By column, the sum over all documents of the squared distance from their query's mean."""
+    d = X.shape[1]
+    out, low, high, mean = np.zeros(d), np.empty(d), np.empty(d), np.empty(d)
+    for q in range(len(indptr) - 1):
+        first, last = indptr[q], indptr[q + 1]
+        low[:], high[:], mean[:] = X[first], X[first], 0.0
+        for i in range(first, last):
+            row = X[i]
+            for j in range(d):
+                low[j], high[j] = min(low[j], row[j]), max(high[j], row[j])
+                mean[j] += row[j]
+        for j in range(d):
+            # rounding of the mean must not make a constant vary
+            mean[j] = mean[j] / (last - first) if low[j] < high[j] else np.nan
+        for i in range(first, last):
+            row = X[i]
+            for j in range(d):
+                far = np.float64(row[j]) - mean[j]
+                out[j] += far * far if far == far else 0.0
+    return out
 
 
 @kernel

@@ -289,10 +289,29 @@ def _sweep_gains(
 
 
 @kernel
+def place_of(t: float, inverse_unit: float, half: int) -> int:
+    """The bucket of a jump: an increasing function of t whose buckets are evenly filled where t is Cauchy's."""
+    x = t * inverse_unit
+    return min(int(half + half * (x / (1.0 + abs(x)))), 2 * half - 1)
+
+
+@kernel
+def count_jumps(times: Floats, deltas: Ints, inverse_unit: float, n_buckets: int) -> tuple[Ints, Floats]:
+    """The sums of the changes in each bucket, and of the positive ones alone."""
+    sums, gains, half = np.zeros(n_buckets, np.int64), np.zeros(n_buckets), n_buckets // 2
+    for i in range(len(times)):
+        place = place_of(times[i], inverse_unit, half)
+        sums[place] += deltas[i]
+        gains[place] += max(deltas[i], 0)
+    return sums, gains
+
+
+@kernel
 def sweep(
     order: Ints,
     scores: Floats,
-    slopes: Floats,
+    X: Floats,
+    column: int,
     gain: Floats,
     discount: Floats,
     factor: Floats,
@@ -302,16 +321,21 @@ def sweep(
     low: float,
     high: float,
     shallow: int,
-    times: Floats,
-    deltas: Ints,
-) -> tuple[Floats, Ints, int, Any, Any]:
+    inverse_unit: float,
+    n_buckets: int,
+) -> tuple[Floats, Ints, Any, Any, Ints, Floats]:
     """The jumps of all queries for t from ``low`` (at most 0) to ``high`` (at least 0).
 
     Queries ranked to at most ``shallow`` places are followed by ``_sweep_top``, the others by ``_sweep_gains``.
-    ``order`` ranks the rows at t = 0; ``factor`` is what a unit of each query's sum is worth in fixed point. Jumps are
-    written into ``times`` and ``deltas``, which grow: the change at t as t increases. Returns both, the number of
-    jumps, and the value at 0 and at ``low``, in fixed point.
+    ``order`` ranks the rows at t = 0 by their ``scores``, a column of ``X`` has the slopes, and ``factor`` is what a
+    unit of each query's sum is worth in fixed point. Returns where the jumps are and the changes there as t increases,
+    the values at 0 and at ``low``, and by bucket of t the sums of the changes, and of the positive ones alone.
     """
+    slopes = np.empty(len(scores))
+    for i in range(len(slopes)):
+        slopes[i] = X[i, column]
+    times: Any = np.empty(4 * len(scores) + 64)
+    deltas: Any = np.empty(len(times), np.int64)
     longest = 0
     for q in range(len(indptr) - 1):
         longest = max(longest, indptr[q + 1] - indptr[q])
@@ -376,37 +400,22 @@ def sweep(
                     count,
                 )
             at_low += change
-    return times, deltas, count, at_zero, at_low
+    times, deltas = times[:count], deltas[:count]
+    sums, gains = count_jumps(times, deltas, inverse_unit, n_buckets)
+    return times, deltas, at_zero, at_low, sums, gains
 
 
 @kernel
-def place_of(t: float, inverse_unit: float, half: int) -> int:
-    """The bucket of a jump: an increasing function of t whose buckets are evenly filled where t is Cauchy's."""
-    x = t * inverse_unit
-    return min(int(half + half * (x / (1.0 + abs(x)))), 2 * half - 1)
-
-
-@kernel
-def count_jumps(times: Floats, deltas: Ints, inverse_unit: float, sums: Ints, gains: Floats) -> None:
-    """Add the changes of each bucket to ``sums``, and the positive ones alone to ``gains``."""
-    half = len(sums) // 2
-    for i in range(len(times)):
-        place = place_of(times[i], inverse_unit, half)
-        sums[place] += deltas[i]
-        gains[place] += max(deltas[i], 0)
-
-
-@kernel
-def pick_jumps(times: Floats, deltas: Ints, inverse_unit: float, wanted: Ints) -> tuple[Floats, Ints, Ints]:
-    """The jumps of the buckets where ``wanted`` is not 0: times, changes, buckets."""
+def pick_jumps(times: Floats, deltas: Ints, inverse_unit: float, wanted: Ints) -> Ints:
+    """The jumps of the buckets where ``wanted`` is not 0, a row each: the bits of the time, the change, the bucket."""
     half, count = len(wanted) // 2, 0
     for i in range(len(times)):
         count += wanted[place_of(times[i], inverse_unit, half)] != 0
-    out_times, out_deltas, out_places = np.empty(count), np.empty(count, np.int64), np.empty(count, np.int64)
-    at = 0
+    out = np.empty((count, 3), np.int64)
+    bits, at = out.view(np.float64), 0
     for i in range(len(times)):
         place = place_of(times[i], inverse_unit, half)
         if wanted[place] != 0:
-            out_times[at], out_deltas[at], out_places[at] = times[i], deltas[i], place
+            bits[at, 0], out[at, 1], out[at, 2] = times[i], deltas[i], place
             at += 1
-    return out_times, out_deltas, out_places
+    return out

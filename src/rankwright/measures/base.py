@@ -69,14 +69,21 @@ class Measure(ABC):
 
 
 class Lines(NamedTuple):
-    """Scores that move along lines: at t a document's score is ``scores + slopes * t``."""
+    """Scores that move along lines: at t a document's score is ``scores + X[:, column] * t``."""
 
     scores: Floats  # at t = 0
-    slopes: Floats
     order: Ints  # the rows in ranked order at t = 0
+    X: Floats
+    column: int
     worth: Floats  # per query: what a value of 1 is in fixed point
     low: float  # the range of t, which holds 0
     high: float
+    unit: float  # of t, where a bucket in the middle begins
+
+    @property
+    def slopes(self) -> Floats:
+        """The column along which scores move."""
+        return self.X[:, self.column].astype(np.float64)
 
 
 class Jumps(NamedTuple):
@@ -86,6 +93,11 @@ class Jumps(NamedTuple):
     deltas: Ints
     at_zero: int  # the sum of all queries at t = 0, up to a constant
     at_low: int  # and at the low end of the range
+    sums: Ints  # of the changes in each bucket of t, from the left; see ``kernels/sweep.py``
+    gains: Floats  # of the positive ones alone
+
+
+N_BUCKETS = 4096
 
 
 class BoundMeasure(ABC):

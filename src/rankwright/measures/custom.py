@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
-from rankwright.measures.base import BoundMeasure, Jumps, Lines, Measure
+from rankwright.kernels.sweep import count_jumps
+from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure
 
 Judge = Callable[[Floats], float]
 
@@ -87,11 +88,12 @@ class BoundCustom(BoundMeasure):
         """All jumps, query by query, in Python: between crossings of different grades the function is constant."""
         times: list[float] = []
         deltas: list[int] = []
+        slopes = lines.slopes
         at_zero, at_low = 0, 0
         for q, worth in enumerate(lines.worth.tolist()):
             rows = slice(int(self.indptr[q]), int(self.indptr[q + 1]))
             at_zero += round(worth * self._judge(self.tie_keys[lines.order[rows]]))
-            found = self._values_between(lines.scores[rows], lines.slopes[rows], self.tie_keys[rows], lines)
+            found = self._values_between(lines.scores[rows], slopes[rows], self.tie_keys[rows], lines)
             value = at_start = None
             for time, measured in found:
                 new = round(worth * measured)
@@ -102,7 +104,8 @@ class BoundCustom(BoundMeasure):
                     deltas.append(new - value)
                 value = new
             at_low += at_start or 0
-        return Jumps(np.array(times), np.array(deltas, dtype=np.int64), at_zero, at_low)
+        at, changes = np.array(times), np.array(deltas, dtype=np.int64)
+        return Jumps(at, changes, at_zero, at_low, *count_jumps(at, changes, 1.0 / lines.unit, N_BUCKETS))
 
     def _values_between(
         self, scores: Floats, slopes: Floats, grades: Floats, lines: Lines

@@ -20,7 +20,7 @@ from rankwright.kernels.measures import (
     swap_deltas,
 )
 from rankwright.kernels.sweep import SHALLOW, sweep
-from rankwright.measures.base import BoundMeasure, Jumps, Lines, Measure
+from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure
 from rankwright.measures.definitions import DEFINITIONS, View
 from rankwright.measures.dialects import DIALECTS
 from rankwright.measures.options import check_cut_off, check_option, spoken
@@ -221,11 +221,12 @@ class BoundTable(BoundMeasure):
 
     def jumps(self, lines: Lines) -> Jumps:
         """All jumps, by the kernel that serves every family."""
-        a, room = self.arrays, 8 * len(lines.scores) + 64
-        times, deltas, count, at_zero, at_low = sweep(
+        a = self.arrays
+        found = sweep(
             lines.order,
             lines.scores,
-            lines.slopes,
+            lines.X,
+            lines.column,
             a.gain,
             a.discount,
             a.scale * lines.worth,
@@ -235,10 +236,10 @@ class BoundTable(BoundMeasure):
             lines.low,
             lines.high,
             SHALLOW,
-            np.empty(room),
-            np.empty(room, dtype=np.int64),
+            1.0 / lines.unit,
+            N_BUCKETS,
         )
-        return Jumps(times[:count], deltas[:count], at_zero, at_low)
+        return Jumps(*found)
 
     def part(self, start: int, stop: int) -> BoundTable:
         """The arrays of these queries, sharing memory."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,20 +15,19 @@ import numpy as np
 from rankwright.backends import Backend, Shards, n_shards
 from rankwright.data import Floats, Ints, Queries, query_ranges
 from rankwright.kernels.likelihood import likelihood_slope
-from rankwright.kernels.linear import linear_scores, query_spread
+from rankwright.kernels.linear import linear_scores, moved_scores, query_spreads, weighted_total
 from rankwright.kernels.order import sort_rows
-from rankwright.kernels.sweep import count_jumps, pick_jumps
+from rankwright.kernels.sweep import pick_jumps
 from rankwright.measures import BoundMeasure, Jumps, Lines, Measure
 
 Direction = int | Floats  # a column, or a weight for every column
 
 _FIXED_POINT = 2.0**60
-_BUCKETS = 4096
 _EXACT = 1 << 22  # features up to here are scored anew after every step
 
 
 class _Part(NamedTuple):
-    """Some queries: their documents' columns, the measure bound to them, and what each query weighs."""
+    """Some queries: their documents' columns, the measure bound to them, and what each query that counts weighs."""
 
     X: Floats
     bound: BoundMeasure
@@ -35,12 +35,12 @@ class _Part(NamedTuple):
 
 
 class _Placed(NamedTuple):
-    """A part with its scores, the ranking by them, and the weighted sum of its values."""
+    """A part with its scores and the ranking by them; the weighted sum of its values, and the spread of its scores."""
 
     part: _Part
     scores: Floats
     order: Ints
-    total: float
+    totals: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,12 +117,10 @@ class Landscape:
     """
 
     def __init__(self, parts: Shards[_Part], n_columns: int, backend: Backend) -> None:
-        self.backend, self.n_columns = backend, n_columns
-        counts = backend.sum(_counts, parts)
-        self.total_weight, n_documents = float(counts[0]), int(counts[1])
-        self.parts = parts
-        self.exact = n_documents * n_columns <= _EXACT
-        self._spreads: dict[int, float] = {}
+        self.backend, self.n_columns, self.parts = backend, n_columns, parts
+        total_weight, n_documents = backend.sum(_counts, parts)
+        self.total_weight = float(total_weight)
+        self.exact = bool(n_documents * n_columns <= _EXACT)
 
     @classmethod
     def of(cls, queries: Queries, measure: Measure, backend: Backend) -> Landscape:
@@ -135,7 +133,7 @@ class Landscape:
         indptr, parts = bound.indptr, []
         for start, stop in query_ranges(indptr, n_shards(len(X))):
             rows = slice(int(indptr[start]), int(indptr[stop]))
-            parts.append(_Part(X[rows], bound.part(start, stop), weight[start:stop]))
+            parts.append(_part(X[rows], bound.part(start, stop), weight[start:stop]))
         return cls(Shards(tuple(parts)), int(X.shape[1]), backend)
 
     @cached_property
@@ -175,8 +173,8 @@ class Landscape:
         if moving == 0.0:
             return None
         unit = (point.spread or 1.0) / moving
-        parts = self.backend.apply(_sweep, point.placed, direction, self.worth, low, high, 1.0 / unit)
-        return Jumping(parts, unit, low, high, self.backend.sum(_tally, parts))
+        parts = self.backend.apply(_sweep, point.placed, direction, self.worth, low, high, unit)
+        return Jumping(parts, unit, low, high, self.backend.sum(attrgetter("tally"), parts))
 
     def pick(self, jumping: Jumping, wanted: Ints) -> tuple[Floats, Ints, Ints]:
         """The jumps in some buckets, from the left: times, changes, buckets."""
@@ -190,7 +188,7 @@ class Landscape:
         jumping = self.jumping(point, direction, low, high)
         if jumping is None:
             return Profile(np.empty(0), np.array([point.value]))
-        times, deltas, _ = self.pick(jumping, np.ones(_BUCKETS, dtype=np.int64))
+        times, deltas, _ = self.pick(jumping, np.ones(len(jumping.tally.sums), dtype=np.int64))
         changes = jumping.tally.at_low - jumping.tally.at_zero + np.concatenate([[0], np.cumsum(deltas)])
         return Profile(times, point.value + self.as_value(changes))
 
@@ -213,37 +211,45 @@ class Landscape:
         return (low + high) / 2
 
     def _point(self, coef: Floats, placed: Shards[_Placed]) -> Point:
-        totals = self.backend.sum(_totals, placed)
+        totals = self.backend.sum(attrgetter("totals"), placed)
         return Point(coef, placed, float(totals[0]) / self.total_weight, float(np.sqrt(totals[1])))
 
     def _spread_along(self, direction: Direction) -> float:
-        if not isinstance(direction, int):
-            return float(np.sqrt(self.backend.sum(_spread, self.parts, direction)))
-        if direction not in self._spreads:
-            self._spreads[direction] = float(np.sqrt(self.backend.sum(_spread, self.parts, direction)))
-        return self._spreads[direction]
+        if isinstance(direction, int):
+            return float(self._spreads[direction])
+        return float(np.sqrt(self.backend.sum(_spreads_along, self.parts, direction)[0]))
+
+    @cached_property
+    def _spreads(self) -> Floats:
+        spreads: Floats = np.sqrt(self.backend.sum(_spreads, self.parts))
+        return spreads
 
 
 _BISECTIONS = 12
 
 
+def _part(X: Floats, bound: BoundMeasure, weight: Floats) -> _Part:
+    return _Part(X, bound, np.where(bound.counted, weight, 0.0))
+
+
 def _bind(queries: Queries, measure: Measure) -> _Part:
-    return _Part(queries.X, measure.bind(queries), queries.query_weight)
+    return _part(queries.X, measure.bind(queries), queries.query_weight)
 
 
 def _counts(part: _Part) -> Floats:
-    """The weight of the queries that count, and the number of documents."""
-    return np.array([part.weight[part.bound.counted].sum(), len(part.X)])
+    """The weight of the queries, and the number of documents."""
+    return np.array([part.weight.sum(), len(part.X)])
 
 
 def _highest(part: _Part) -> Floats:
     return np.array([part.bound.highest])
 
 
-def _slopes(part: _Part, direction: Direction) -> Floats:
+def _line(part: _Part, direction: Direction) -> tuple[Floats, int]:
+    """The slopes along a direction: a column of a matrix."""
     if isinstance(direction, int):
-        return part.X[:, direction].astype(np.float64)
-    return linear_scores(part.X, direction, 0.0)
+        return part.X, direction
+    return linear_scores(part.X, direction, 0.0)[:, None], 0
 
 
 def _place(part: _Part, scores: Floats, order: Ints) -> _Placed:
@@ -251,8 +257,8 @@ def _place(part: _Part, scores: Floats, order: Ints) -> _Placed:
     keys = bound.sort_keys(scores)
     sort_rows(keys, bound.tie_keys, bound.indptr, 0, len(values), order)
     bound.fill(keys, order, 0, len(values), values)
-    counted = bound.counted
-    return _Placed(part, scores, order, float((values[counted] * part.weight[counted]).sum()))
+    spread = query_spreads(scores[:, None], bound.indptr)[0]
+    return _Placed(part, scores, order, np.array([weighted_total(values, part.weight), spread]))
 
 
 def _placed(part: _Part, coef: Floats) -> _Placed:
@@ -260,34 +266,27 @@ def _placed(part: _Part, coef: Floats) -> _Placed:
 
 
 def _moved(placed: _Placed, direction: Direction, t: float) -> _Placed:
+    scores = moved_scores(placed.scores, *_line(placed.part, direction), t)
+    return _place(placed.part, scores, placed.order.copy())
+
+
+def _spreads(part: _Part) -> Floats:
+    return query_spreads(part.X, part.bound.indptr)
+
+
+def _spreads_along(part: _Part, direction: Floats) -> Floats:
+    return query_spreads(_line(part, direction)[0], part.bound.indptr)
+
+
+def _sweep(placed: _Placed, direction: Direction, worth: float, low: float, high: float, unit: float) -> _Swept:
     part = placed.part
-    return _place(part, placed.scores + t * _slopes(part, direction), placed.order.copy())
-
-
-def _totals(placed: _Placed) -> Floats:
-    return np.array([placed.total, query_spread(placed.scores, placed.part.bound.indptr)])
-
-
-def _spread(part: _Part, direction: Direction) -> float:
-    return query_spread(_slopes(part, direction), part.bound.indptr)
-
-
-def _sweep(placed: _Placed, direction: Direction, worth: float, low: float, high: float, inverse_unit: float) -> _Swept:
-    part = placed.part
-    per_query = np.where(part.bound.counted, part.weight * worth, 0.0)
-    jumps = part.bound.jumps(Lines(placed.scores, _slopes(part, direction), placed.order, per_query, low, high))
-    sums, gains = np.zeros(_BUCKETS, dtype=np.int64), np.zeros(_BUCKETS)
-    count_jumps(jumps.times, jumps.deltas, inverse_unit, sums, gains)
-    return _Swept(jumps, Tally(sums, gains, int(jumps.at_zero), int(jumps.at_low)))
-
-
-def _tally(swept: _Swept) -> Tally:
-    return swept.tally
+    lines = Lines(placed.scores, placed.order, *_line(part, direction), part.weight * worth, low, high, unit)
+    jumps = part.bound.jumps(lines)
+    return _Swept(jumps, Tally(jumps.sums, jumps.gains, int(jumps.at_zero), int(jumps.at_low)))
 
 
 def _picked(swept: _Swept, inverse_unit: float, wanted: Ints) -> Ints:
-    times, deltas, places = pick_jumps(swept.jumps.times, swept.jumps.deltas, inverse_unit, wanted)
-    return np.column_stack([times.view(np.int64), deltas, places])
+    return pick_jumps(swept.jumps.times, swept.jumps.deltas, inverse_unit, wanted)
 
 
 class _Labelled(NamedTuple):
@@ -302,7 +301,9 @@ class _Labelled(NamedTuple):
 def _labelled(placed: _Placed, direction: Direction) -> _Labelled:
     part = placed.part
     query = np.repeat(np.arange(len(part.weight)), np.diff(part.bound.indptr))
-    return _Labelled(part, np.lexsort((part.bound.tie_keys, query)), placed.scores, _slopes(part, direction))
+    X, column = _line(part, direction)
+    slopes = X[:, column].astype(np.float64)
+    return _Labelled(part, np.lexsort((part.bound.tie_keys, query)), placed.scores, slopes)
 
 
 def _likelihood(lines: _Labelled, k: int, t: float) -> float:
