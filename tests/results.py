@@ -18,6 +18,7 @@ NAMES = (
 MEASURES = (
     "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "ndcg", "map", "p@1", "p@5", "p@10", "mrr", "err@10", "recall@10", "rbp", "wta",
 )  # fmt: skip
+CLIMBS = NAMES.index("CoordinateAscent")  # the one that climbs from several starts
 
 
 def handmade(
@@ -93,6 +94,7 @@ def simulated(
         "curve": _curve(queries, folds, runs),
         "history": _history(n_methods, folds, n_seeds, rng),
         "weights": _weights(n_methods, folds, n_seeds, n_features, rng),
+        **({"profiles": _profiles(folds, n_seeds)} if n_methods > CLIMBS else {}),
         "pairs": _pairs(queries, folds, runs),
         "scores": _scores(queries, folds, runs),
     }
@@ -138,9 +140,12 @@ def _curve(queries: rw.Queries, folds: np.ndarray, runs: list[tuple[int, int, np
 
 
 def _history(n_methods: int, folds: np.ndarray, n_seeds: int, rng: np.random.Generator) -> Table:
-    """Boosting-like rounds for all methods but the first two, which learn in one go."""
+    """Boosting-like rounds for all methods but the first two, which learn in one go, and the one that climbs."""
     parts = []
     for m in range(n_methods):
+        if m == CLIMBS:
+            parts += [_climbs(m, fold, seed) for fold in np.unique(folds) for seed in range(n_seeds)]
+            continue
         n_rounds = 1 if m < 2 else 100 * m
         rounds = np.arange(1, n_rounds + 1)
         for fold in np.unique(folds):
@@ -150,8 +155,35 @@ def _history(n_methods: int, folds: np.ndarray, n_seeds: int, rng: np.random.Gen
                 valid = 0.38 + 0.01 * m + 0.8 * rise - 0.02 * rounds / n_rounds + rng.normal(0, 0.004, n_rounds)
                 loss = np.exp(-rounds / 50.0) if m % 2 else np.full(n_rounds, np.nan)
                 same = (np.full(n_rounds, v) for v in (m, fold, seed))
-                parts.append((*same, rounds, loss, train, valid))
-    names = ("method", "fold", "seed", "round", "loss", "train", "valid")
+                parts.append((*same, rounds, loss, train, valid, np.full(n_rounds, np.nan)))
+    names = ("method", "fold", "seed", "round", "loss", "train", "valid", "restart")
+    return {name: np.concatenate([part[i] for part in parts]) for i, name in enumerate(names)}
+
+
+def _climbs(method: int, fold: int, seed: int) -> tuple[np.ndarray, ...]:
+    """Of the second of five starts all steps, three a round; of the others the best point and the last."""
+    rng = np.random.default_rng([fold, seed])
+    steps = np.concatenate([[60, 90], np.arange(91), [50, 90], [70, 90], [80, 90]])
+    restart = np.repeat([1.0, 2.0, 3.0, 4.0, 5.0], [2, 91, 2, 2, 2])
+    kept = restart == 2
+    train = 0.5 - 0.1 * np.exp(-steps / 20) + 0.01 * rng.normal(size=len(steps)) * ~kept
+    valid = train - 0.02 + 0.01 * kept - 0.0002 * np.abs(steps - 70)
+    same = (np.full(len(steps), v) for v in (method, fold, seed))
+    return *same, (steps + 2) // 3, 1 - train, train, valid, restart
+
+
+def _profiles(folds: np.ndarray, n_seeds: int) -> Table:
+    """Twelve features; the training measure is highest at the weight, the others at a weight a little larger."""
+    parts = []
+    for fold in np.unique(folds):
+        for seed in range(n_seeds):
+            for j in range(12):
+                effect = (-1) ** j * 2.0 ** (-j / 2)
+                at = np.union1d(np.linspace(-2, 2, 150) * abs(effect), [0.0, effect])
+                same = (np.full(len(at), v) for v in (CLIMBS, fold, seed, f"feature {j + 1}", effect))
+                falls = [0.5 - 0.05 * (at / effect - best) ** 2 for best in (1.0, 1.1, 1.2)]
+                parts.append((*same, at, *falls, np.full(len(at), "ndcg@10")))
+    names = ("method", "fold", "seed", "feature", "effect", "at", "train", "valid", "test", "measure")
     return {name: np.concatenate([part[i] for part in parts]) for i, name in enumerate(names)}
 
 

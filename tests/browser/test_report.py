@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
-from tests.browser.reading import SLACK, response
+from tests.browser.reading import SLACK, response, settle
 from tests.results import simulated
 
 import rankwright as rw
@@ -74,6 +76,71 @@ def test_hiding_a_method_hides_it_everywhere(browser_page, report):
 def test_nothing_sticks_out(browser_page, report, width):
     page = browser_page(report[0], width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.fixture(scope="module")
+def climbed(tmp_path_factory):
+    """The report of methods that climb from several starts, on features with names that are long or hostile."""
+    folder = tmp_path_factory.mktemp("climbed")
+    made = rw.make_queries(40, n_docs=12, n_features=5, noise=1.5, random_state=4)
+    names = ("bm25", "<b>bold</b>", "a_long_name_without_any_space_at_all", "x", "$y$")
+    queries = dataclasses.replace(made, features=names)
+    methods = [
+        rw.Method("directrank", params={"n_restarts": 4}),
+        rw.Method("coordinateascent", params={"n_restarts": 3}),
+        rw.Method("regression"),
+    ]
+    results = rw.run_experiment(rw.Experiment(queries, methods, name="Climbs"), folder, rw.Serial())
+    return rw.write_report(results, folder)
+
+
+def section(page, title):
+    return page.get_by_role("heading", name=title, exact=True).locator("xpath=ancestor::section")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_climbs_have_sections_of_their_own(browser_page, climbed, width, scheme):
+    page = browser_page(climbed, width=width, scheme=scheme)
+    titles = page.locator("main h2").all_inner_texts()
+    assert titles.index("Restarts") == titles.index("Learning curves") + 1
+    assert titles.index("Along each weight") == titles.index("Feature weights") + 1
+    for title in ("Learning curves", "Restarts", "Along each weight"):
+        for plot in section(page, title).locator(".plot").all():
+            plot.scroll_into_view_if_needed()
+            plot.locator(".main-svg").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_panels_have_names_that_do_not_overlap(browser_page, climbed):
+    page = browser_page(climbed, width=360)
+    plot = section(page, "Along each weight").locator(".plot")
+    plot.scroll_into_view_if_needed()
+    plot.locator(".main-svg").first.wait_for()
+    names = plot.locator(".annotation-text")
+    assert set(names.all_text_contents()) == {"bm25", "<b>bold</b>", "a_long_na…e_at_all", "x", "$y$"}
+    texts = [text.bounding_box() for text in [*names.all(), *plot.locator(".xtick text, .ytick text").all()]]
+    for i, a in enumerate(texts):
+        for b in texts[:i]:
+            apart = (
+                a["x"] + a["width"] <= b["x"] + 1
+                or b["x"] + b["width"] <= a["x"] + 1
+                or a["y"] + a["height"] <= b["y"] + 2
+                or b["y"] + b["height"] <= a["y"] + 2
+            )
+            assert apart, (a, b)
+
+
+def test_the_numbers_behind_panels_say_whose_they_are(browser_page, climbed):
+    page = browser_page(climbed)
+    weights = section(page, "Along each weight")
+    weights.locator(".chart summary").click()
+    table = weights.locator(".numbers table")
+    table.locator("tbody tr").first.wait_for()
+    assert table.locator("thead").inner_text().split() == ["series", "effect", "change", "of", "ndcg@10"]
+    weights.locator(".numbers input[type=search]").fill("<b>bold</b>, validation")
+    settle(page)
+    series = table.locator("tbody tr > :first-child").all_inner_texts()
+    assert {text.strip() for text in series} == {"<b>bold</b>, validation"}
 
 
 def test_a_large_report_is_small_and_quick(browser_page, tmp_path):

@@ -163,7 +163,8 @@ def test_a_round_that_rounding_spoils_is_repeated_carefully(queries, monkeypatch
 
     def drifting(placed, direction, t):
         noise = np.random.default_rng(len(placed.scores)).normal(size=len(placed.scores))
-        return landscapes._place(placed.part, real(placed, direction, t).scores + 0.05 * noise, placed.order.copy())
+        scores = real(placed, direction, t).scores + 0.05 * noise
+        return landscapes._place(placed.part, scores, 1.0, placed.order.copy())
 
     monkeypatch.setattr(landscapes, "_moved", drifting)
     landscape = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())

@@ -21,7 +21,9 @@ from rankwright.report.sections.duels import DUELS, first_scores, most_different
 from rankwright.report.sections.grades import GRADES
 from rankwright.report.sections.groups import GROUPS, Groups, group, group_means
 from rankwright.report.sections.learning import LEARNING, MOST_POINTS, mean_line, thinned
+from rankwright.report.sections.profiles import MOST_CHARTS, PROFILES, heights, lines_of, turns
 from rankwright.report.sections.published import PUBLISHED
+from rankwright.report.sections.restarts import MOST_STARTS, RESTARTS, agreement, best_so_far, starts_of
 from rankwright.report.sections.results import RESULTS
 from rankwright.report.sections.selection import MOST_FAILURES, SELECTION
 from rankwright.report.sections.significance import SIGNIFICANCE
@@ -91,6 +93,18 @@ def test_sections_appear_in_order_when_their_tables_are_there(full):
         check_chart(chart)
 
 
+def test_methods_that_climb_have_sections_of_their_own():
+    summary = Summary(simulated(10, 20, n_folds=2))
+    built = [section for entry in SECTIONS if (section := entry.build(summary)) is not None]
+    assert [section.title for section in built] == [
+        "Results", "Significance", "Curves", "Learning curves", "Restarts", "Pairs of grades", "Query groups",
+        "Wins and losses", "Feature weights", "Along each weight", "Selection", "Time and memory",
+    ]  # fmt: skip
+    for section in built:
+        for chart in blocks_of(section, Chart):
+            check_chart(chart)
+
+
 def test_the_check_of_charts_can_fail():
     with pytest.raises(ValueError, match="no_such_thing"):
         check_chart(Chart([{"type": "bar", "no_such_thing": 1}], {}, "wrong"))
@@ -142,6 +156,7 @@ def no_values() -> Results:
 
 
 AWKWARD = {
+    "a climb": lambda: simulated(10, 12, n_folds=1, n_seeds=2),
     "one method": lambda: simulated(1, 12, n_folds=2),
     "one query": lambda: simulated(2, 1, n_folds=1),
     "one fold": lambda: simulated(2, 12, n_folds=1),
@@ -294,6 +309,109 @@ def test_learning_curves_say_what_each_method_was_judged_by():
     assert chart.layout["yaxis"]["title"]["text"] == "own measure"
     assert chart.caption.startswith("Each method's own measure on training queries by round")
     assert "(a: map, b: ndcg@5)" in chart.caption
+
+
+CLIMB = "method fold seed restart round feature weight step loss train valid"
+
+
+def climb(method: int = 0, fold: int = 1, kept: int = 2) -> list[tuple[object, ...]]:
+    """Three restarts, of which one has all its records: its best point comes before its last."""
+    records = []
+    for restart in (1, 2, 3):
+        steps = [(0, 0.2, 0.1), (1, 0.3, 0.6), (1, 0.4, 0.7), (2, 0.45, 0.65)] if restart == kept else []
+        steps = steps or [(7, 0.5 + restart / 100, 0.5 + restart / 50), (9, 0.6, 0.3)]
+        records += [(method, fold, 0, restart, r, 3, 1.0, 0.1, 1 - t, t, v) for r, t, v in steps]
+    return records
+
+
+def test_learning_curves_are_of_the_restart_that_was_kept():
+    rows = [*climb(), *climb(fold=2, kept=1)]
+    [choice] = LEARNING.build(with_tables(history=table(CLIMB, *rows))).blocks
+    assert [name for name, _ in choice.options] == ["measure", "loss"]  # which feature was next is no quantity
+    for where, chart in choice.options[0][1].options:
+        train, valid = chart.data
+        assert (list(train["x"]), list(train["y"])) == ([0, 1, 2, 3], [0.2, 0.3, 0.4, 0.45]), where
+        assert (list(valid["x"]), list(valid["y"])) == ([0, 1, 2, 3], [0.1, 0.6, 0.7, 0.65]), where
+        assert "by accepted step" in chart.caption
+        assert chart.layout["xaxis"]["title"]["text"] == "step (training)"
+
+
+def test_rounds_and_steps_share_an_axis():
+    rows = [(*row, "map") for fold in (1, 2) for row in climb(fold=fold)]
+    rows += [(1, fold, 0, np.nan, k, 3, np.nan, np.nan, 1.0, 0.1 * k, 0.1, "map") for fold in (1, 2) for k in (1, 2)]
+    [choice] = LEARNING.build(with_tables(history=table(f"{CLIMB} measure", *rows))).blocks
+    chart = dict(choice.options[0][1].options)["fold 1"]
+    assert [list(trace["x"]) for trace in chart.data] == [[0, 1, 2, 3], [1, 2]] * 2
+    assert "by round or accepted step" in chart.caption
+
+
+def test_without_validation_the_best_in_training_is_kept():
+    rows = [row[:-1] for row in climb()]
+    section = LEARNING.build(with_tables(history=table(CLIMB.removesuffix(" valid"), *rows)))
+    chart, _ = blocks_of(section, Chart)
+    assert list(chart.data[0]["y"]) == [0.51, 0.6]  # of the first restart: its last is the highest
+
+
+def test_long_climbs_make_a_small_page():
+    rows = [(0, fold, 0, 1, k // 7, 3, 1.0, 0.1, 0.5, 0.5 + k / 1e5, 0.5) for fold in (1, 2) for k in range(10_000)]
+    section = LEARNING.build(with_tables(history=table(CLIMB, *rows)))
+    charts = blocks_of(section, Chart)
+    assert sum(len(json.dumps(chart.to_json())) for chart in charts) < 100_000
+    assert {len(trace["x"]) for chart in charts for trace in chart.data} == {MOST_POINTS}
+    assert all(trace["x"][-1] == 9_999 for chart in charts for trace in chart.data)
+
+
+# Restarts
+
+
+def test_restarts_are_seen_at_their_best_points():
+    rows = [*climb(), *climb(fold=2, kept=1)]
+    runs = starts_of(table(CLIMB, *rows))
+    assert [(run.fold, run.number.tolist(), run.kept) for run in runs] == [(1, [1, 2, 3], 1), (2, [1, 2, 3], 0)]
+    assert runs[0].train.tolist() == [0.51, 0.4, 0.53]
+    assert runs[0].valid.tolist() == [0.52, 0.7, 0.56]
+    section = RESTARTS.build(with_tables(history=table(CLIMB, *rows, *climb(1)[:4])))
+    together, first, second, gains = blocks_of(section, Chart)
+    np.testing.assert_allclose(together.data[0]["x"][:3], np.array([0.51, 0.4, 0.53]) - np.mean([0.51, 0.4, 0.53]))
+    assert (list(first.data[0]["x"]), list(first.data[0]["y"])) == ([0.51, 0.4, 0.53], [0.52, 0.7, 0.56])
+    assert first.data[0]["marker"]["line"]["width"].tolist() == [0, 2, 0]
+    assert first.data[0]["customdata"].tolist() == [[1, 1], [2, 1], [3, 1]]
+    assert (first.mentioned, second.mentioned) == ({"a", "b"}, {"a"})
+    assert lines(gains)["a"][1] == pytest.approx([(0.52 + 0.7) / 2, 0.7, 0.7])
+
+
+def test_restarts_in_figures():
+    section = RESTARTS.build(with_tables(history=table(CLIMB, *climb(), *climb(fold=2, kept=1))))
+    [grid] = blocks_of(section, Grid)
+    train, valid = [[0.51, 0.4, 0.53], [0.4, 0.52, 0.53]], [[0.52, 0.7, 0.56], [0.7, 0.54, 0.56]]
+    centred = [(np.array(v) - np.mean(v, axis=1)[:, None]).ravel() for v in (train, valid)]
+    expected = [
+        3, np.mean(train), np.std(train, axis=1).mean(), 0.53, 0.4, np.mean(valid), np.std(valid, axis=1).mean(), 0.7,
+        ((0.7 - 0.52) + 0.0) / 2, np.corrcoef(*centred)[0, 1],
+    ]  # fmt: skip
+    assert list(grid.rows[0].cells) == ["a", *(pytest.approx(value) for value in expected)]
+
+
+def test_restarts_without_differences_agree_in_nothing():
+    runs = starts_of(table("fold seed restart train valid", (1, 0, 1, 0.5, 0.4), (1, 0, 2, 0.5, 0.6)))
+    assert np.isnan(agreement(runs))
+    assert runs[0].kept == 1
+    assert best_so_far(runs).tolist() == [0.4, 0.6]
+
+
+def test_one_start_is_no_section():
+    rows = [row for row in climb() if row[3] == 2]
+    assert RESTARTS.build(with_tables(history=table(CLIMB, *rows))) is None
+    assert RESTARTS.build(with_tables(history=table("method fold seed round train", (0, 1, 0, 1, 0.5)))) is None
+    without = [row[:-1] for row in climb()]
+    assert RESTARTS.build(with_tables(history=table(CLIMB.removesuffix(" valid"), *without))) is None
+
+
+def test_of_very_many_starts_some_are_shown_and_the_kept_among_them():
+    rows = [(0, 1, 0, i, 1, 0, 0.0, 0.0, 0.5, 0.5, 0.9 if i == 777 else 0.5) for i in range(1, 2001)]
+    chart, _ = blocks_of(RESTARTS.build(with_tables(history=table(CLIMB, *rows))), Chart)
+    assert len(chart.data[0]["x"]) == MOST_STARTS + 1
+    assert chart.data[0]["y"].max() == 0.9
 
 
 # Published figures
@@ -533,6 +651,88 @@ def test_weights_of_nothing_are_zero():
         WEIGHTS.build(with_tables(weights=table("method fold seed feature weight effect", *rows))), Chart
     )
     assert lines(chart)["a"] == ([0.0], ["x"])
+
+
+# Along each weight
+
+
+PROFILE = "method fold seed feature effect at train valid test measure"
+
+
+def profile(method: int = 0, fold: int = 1, seed: int = 0, feature: str = "7", scale: float = 1.0, test: float = 0.3):
+    """A weight that matters: at 2, training is best; the others are better at 3."""
+    places = [(-1.0, 0.1, 0.1, 0.1), (0.0, 0.2, 0.25, test), (2.0, 0.5, 0.4, 0.4), (3.0, 0.4, 0.45, 0.48)]
+    return [(method, fold, seed, feature, 2.0 * scale, at * scale, *rest, "map") for at, *rest in places]
+
+
+def test_profiles_are_changes_from_the_chosen_weight():
+    rows = [*profile(scale=0.5), *profile(feature="a <b>", scale=-1.0)[::-1]]
+    [chart] = blocks_of(PROFILES.build(with_tables(profiles=table(PROFILE, *rows))), Chart)
+    check_chart(chart)
+    assert [trace["meta"] for trace in chart.data[::3]] == ["a <b>, training", "feature 7, training"]  # largest first
+    training, validation, test = chart.data[3:]
+    assert [trace["name"] for trace in chart.data[3:]] == ["training", "validation", "test"]
+    assert list(training["x"]) == [-0.5, 0.0, 1.0, 1.5]
+    assert list(training["y"]) == pytest.approx([-0.4, -0.3, 0.0, -0.1])
+    assert list(validation["y"]) == pytest.approx([-0.3, -0.15, 0.0, 0.05])
+    assert list(test["y"]) == pytest.approx([-0.3, -0.1, 0.0, 0.08])
+    assert [shape["x0"] for shape in chart.layout["shapes"]] == [-2.0, 1.0]
+    assert "0.5000 on training queries, 0.4000 on validation queries, 0.4000 on test queries" in chart.caption
+    low, high = chart.layout["yaxis"]["range"]
+    assert low < -0.3
+    assert 0.08 < high < 0.3
+    assert chart.layout["yaxis2"]["matches"] == "y"
+
+
+def test_profiles_tell_what_each_weight_is_worth():
+    rows = [*profile(), *profile(fold=2, test=0.4), *profile(feature="8", scale=-0.5), *profile(1)]
+    [grid] = blocks_of(PROFILES.build(with_tables(profiles=table(PROFILE, *rows))), Grid)
+    assert [list(row.cells)[:3] for row in grid.rows] == [["a", "7", 2], ["a", "8", 1], ["b", "7", 1]]
+    assert list(grid.rows[0].cells)[3:] == pytest.approx([1.0, 0.3, 0.15, (0.1 + 0.0) / 2, 0.05, 0.08])
+    assert list(grid.rows[1].cells)[3:] == pytest.approx([-0.5, 0.3, 0.15, 0.1, 0.05, 0.08])
+
+
+def test_profiles_of_queries_that_have_no_measure_are_left_out():
+    rows = [(*row[:8], np.nan, "map") for row in profile()]
+    section = PROFILES.build(with_tables(profiles=table(PROFILE, *rows)))
+    [chart] = blocks_of(section, Chart)
+    assert [trace["name"] for trace in chart.data] == ["training", "validation"]
+    assert "test queries" not in chart.caption
+    assert [row.cells[6:9:2] for row in blocks_of(section, Grid)[0].rows] == [pytest.approx([np.nan] * 2, nan_ok=True)]
+
+
+def test_one_deep_fall_does_not_flatten_the_others():
+    shallow = [
+        (0, 1, 0, name, 1.0, at, 0.5 - 0.01 * abs(at - 1.0), 0.5, 0.5, "map") for name in "xy" for at in (0.0, 1.0, 2.0)
+    ]
+    deep = [(0, 1, 0, "z", 3.0, at, 0.5 - 0.1 * abs(at - 3.0), 0.5, 0.5, "map") for at in (0.0, 3.0, 6.0)]
+    low, high = heights(lines_of(table(PROFILE, *shallow, *deep)))
+    assert -0.02 < low < -0.01
+    assert 0 < high < 0.01
+
+
+def test_there_is_a_chart_for_the_first_seed_of_each_fold_and_not_for_too_many():
+    rows = [row for fold in (1, 2) for seed in (5, 3) for row in profile(fold=fold, seed=seed, test=0.1 * seed)]
+    section = PROFILES.build(with_tables(profiles=table(PROFILE, *rows)))
+    assert [name for name, _ in section.blocks[0].options] == ["fold 1", "fold 2"]
+    for chart in blocks_of(section, Chart):
+        assert chart.data[2]["y"][1] == pytest.approx(0.3 - 0.4)
+    many = [row for fold in range(1, 30) for row in profile(fold=fold)]
+    assert len(blocks_of(PROFILES.build(with_tables(profiles=table(PROFILE, *many))), Chart)) == MOST_CHARTS
+
+
+def test_flat_parts_of_a_line_need_their_ends_only():
+    steps = np.array([0, 0, 0, 0, 1, 2, 2, 2])
+    assert np.flatnonzero(turns(steps)).tolist() == [0, 3, 4, 5, 7]
+    assert turns(np.array([1.0])).tolist() == [True]
+    assert turns(np.array([1.0, 1.0])).tolist() == [True, True]
+
+
+def test_a_chart_of_profiles_is_not_too_large():
+    summary = Summary(simulated(10, 20, n_folds=2))
+    sizes = [len(json.dumps(chart.to_json())) for chart in blocks_of(PROFILES.build(summary), Chart)]
+    assert len(sizes) == 2
+    assert max(sizes) < 120_000
 
 
 # Selection, time and memory

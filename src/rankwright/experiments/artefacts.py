@@ -12,13 +12,18 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwright import results
 from rankwright.data import Floats, Queries
+from rankwright.experiments.profiles import profiles_table
 from rankwright.folds import Fold
 from rankwright.rankers import Ranker
+from rankwright.rankers.restarts import Restarting
 from rankwright.results import Table, pairs_table
 from rankwright.scaling import PerQuery, Standard
+
+MOST_PROFILED = 200_000  # documents of a fold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +44,7 @@ def curve(trained: Trained) -> Table:
 
 
 def history(trained: Trained) -> Table | None:
-    """What training recorded, a row per round, and the measure that train and valid are values of."""
+    """What training recorded, a row per record, and the measure that train and valid are values of."""
     records = trained.ranker.history_
     if not records:
         return None
@@ -59,14 +64,28 @@ def weights(trained: Trained) -> Table | None:
         return None
     train, model = trained.fold.train, trained.ranker.to_model()
     spread = deviation(train, model.scaling)
-    names = train.features or tuple(str(i) for i in range(1, train.n_features + 1))
-    return {"feature": np.array(names), "weight": np.asarray(coef), "effect": coef * spread}
+    return {"feature": _names(train), "weight": np.asarray(coef), "effect": coef * spread}
+
+
+def _names(train: Queries) -> NDArray[Any]:
+    return np.array(train.features or [str(i) for i in range(1, train.n_features + 1)])
 
 
 @lru_cache(maxsize=1)
 def deviation(train: Queries, scaling: PerQuery | None) -> Floats:
     """The deviation of each feature; that of the last training set is remembered for the next trial."""
     return Standard.of(train if scaling is None else scaling(train)).deviation
+
+
+def profiles(trained: Trained) -> Table | None:
+    """The measure along the weights of the largest effect, for methods that search along weights."""
+    ranker, fold = trained.ranker, trained.fold
+    if not isinstance(ranker, Restarting) or sum(part.n_docs for part in fold) > MOST_PROFILED:
+        return None
+    scaling = ranker.to_model().scaling
+    scaled = fold if scaling is None else Fold(*map(scaling, fold))
+    spread = deviation(fold.train, scaling)
+    return profiles_table(scaled, ranker.coef_, spread, ranker.measure_, _names(fold.train))
 
 
 def pairs(trained: Trained) -> Table:
@@ -85,6 +104,7 @@ ARTEFACTS: Mapping[str, Callable[[Trained], Table | None]] = {
     "curve": curve,
     "history": history,
     "weights": weights,
+    "profiles": profiles,
     "pairs": pairs,
     "scores": scores,
 }

@@ -86,22 +86,25 @@ def column_moments(X: Floats, center: Floats) -> tuple[Floats, Floats, Floats, F
 
 
 @kernel
-def moved_scores(scores: Floats, X: Floats, column: int, t: float) -> Floats:
-    """The scores plus t times a column."""
-    out = np.empty(len(scores))
-    for i in range(len(scores)):
-        out[i] = scores[i] + t * X[i, column]
-    return out
+def query_spread(values: Floats, indptr: Ints) -> float:
+    """The sum over all documents of the squared distance from their query's mean."""
+    total = 0.0
+    for q in range(len(indptr) - 1):
+        own = values[indptr[q] : indptr[q + 1]]
+        mean = own.mean()
+        if own.min() < own.max():  # rounding of the mean must not make a constant vary
+            for i in range(len(own)):
+                total += (own[i] - mean) * (own[i] - mean)
+    return total
 
 
 @kernel
-def weighted_total(values: Floats, weight: Floats) -> float:
-    """The sum of the values times their weights, in order; a value without weight may be NaN."""
-    total = 0.0
-    for q in range(len(values)):
-        if weight[q] != 0.0:
-            total += values[q] * weight[q]
-    return total
+def moved_scores(scores: Floats, X: Floats, column: int, t: float, indptr: Ints) -> tuple[Floats, float]:
+    """The scores plus t times a column, and their spread."""
+    out = np.empty(len(scores))
+    for i in range(len(scores)):
+        out[i] = scores[i] + t * X[i, column]
+    return out, query_spread(out, indptr)
 
 
 @kernel

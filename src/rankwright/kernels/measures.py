@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.order import sort_rows
 
 
 @kernel
@@ -43,6 +44,37 @@ def ranked_values(
                 total += g * discount[r] * lead
                 lead += g * (u + v * lead)
         out[q] = base[q] + scale[q] * total
+
+
+@kernel
+def weighted_total(values: Floats, weight: Floats) -> float:
+    """The sum of the values times their weights, in order; a value without weight may be NaN."""
+    total = 0.0
+    for q in range(len(values)):
+        if weight[q] != 0.0:
+            total += values[q] * weight[q]
+    return total
+
+
+@kernel
+def ranked_total(
+    keys: Floats,
+    tie: Floats,
+    order: Ints,
+    gain: Floats,
+    discount: Floats,
+    scale: Floats,
+    base: Floats,
+    u: float,
+    v: float,
+    indptr: Ints,
+    weight: Floats,
+) -> float:
+    """Rank all documents and return the weighted sum of the measures, in one call."""
+    values = np.empty(len(weight))
+    sort_rows(keys, tie, indptr, 0, len(weight), order)
+    ranked_values(order, gain, discount, scale, base, u, v, indptr, 0, len(weight), values)
+    return float(weighted_total(values, weight))
 
 
 @kernel

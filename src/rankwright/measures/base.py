@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rankwright.backends import Backend, n_shards, resolve
 from rankwright.data import Floats, Ints, Queries, query_ranges
 from rankwright.errors import InputError
+from rankwright.kernels.measures import weighted_total
 from rankwright.kernels.order import sort_rows
 
 
@@ -143,6 +144,13 @@ class BoundMeasure(ABC):
         """The measure of each query when its documents are ranked by descending score."""
         values: Floats = bound_values([self], scores, backend)[0]
         return values
+
+    def total(self, scores: Floats, order: Ints, weight: Floats) -> float:
+        """Rank all documents, ``order`` in place, and return the weighted sum of the values; NaN may have no weight."""
+        keys, values = self.sort_keys(scores), np.empty(len(weight))
+        sort_rows(keys, self.tie_keys, self.indptr, 0, len(values), order)
+        self.fill(keys, order, 0, len(values), values)
+        return weighted_total(values, weight)
 
     def rank(self, scores: Floats, query: int) -> Ints:
         """The rows of a query, counted from its first, in ranked order."""

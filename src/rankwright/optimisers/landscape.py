@@ -15,8 +15,7 @@ import numpy as np
 from rankwright.backends import Backend, Shards, n_shards
 from rankwright.data import Floats, Ints, Queries, query_ranges
 from rankwright.kernels.likelihood import likelihood_slope
-from rankwright.kernels.linear import linear_scores, moved_scores, query_spreads, weighted_total
-from rankwright.kernels.order import sort_rows
+from rankwright.kernels.linear import linear_scores, moved_scores, query_spread, query_spreads
 from rankwright.kernels.sweep import pick_jumps
 from rankwright.measures import BoundMeasure, Jumps, Lines, Measure
 
@@ -252,22 +251,20 @@ def _line(part: _Part, direction: Direction) -> tuple[Floats, int]:
     return linear_scores(part.X, direction, 0.0)[:, None], 0
 
 
-def _place(part: _Part, scores: Floats, order: Ints) -> _Placed:
-    bound, values = part.bound, np.empty(len(part.weight))
-    keys = bound.sort_keys(scores)
-    sort_rows(keys, bound.tie_keys, bound.indptr, 0, len(values), order)
-    bound.fill(keys, order, 0, len(values), values)
-    spread = query_spreads(scores[:, None], bound.indptr)[0]
-    return _Placed(part, scores, order, np.array([weighted_total(values, part.weight), spread]))
+def _place(part: _Part, scores: Floats, spread: float, order: Ints) -> _Placed:
+    total = part.bound.total(scores, order, part.weight)
+    return _Placed(part, scores, order, np.array([total, spread]))
 
 
 def _placed(part: _Part, coef: Floats) -> _Placed:
-    return _place(part, linear_scores(part.X, coef, 0.0), np.arange(len(part.X)))
+    scores = linear_scores(part.X, coef, 0.0)
+    return _place(part, scores, query_spread(scores, part.bound.indptr), np.arange(len(scores)))
 
 
 def _moved(placed: _Placed, direction: Direction, t: float) -> _Placed:
-    scores = moved_scores(placed.scores, *_line(placed.part, direction), t)
-    return _place(placed.part, scores, placed.order.copy())
+    part = placed.part
+    scores, spread = moved_scores(placed.scores, *_line(part, direction), t, part.bound.indptr)
+    return _place(part, scores, spread, placed.order.copy())
 
 
 def _spreads(part: _Part) -> Floats:

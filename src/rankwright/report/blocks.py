@@ -84,7 +84,8 @@ class Chart:
     ``--line``, ``--paper``, ``--accent``, ``--better``, ``--worse``, and ``--method-0`` to ``--method-7``. Names, data
     and titles are shown literally (a line end is a line end); only ``hovertemplate`` and ``texttemplate`` have markup.
     The legend is the page's own, below the chart; ``showlegend`` false hides it, or one entry of it. Long tick labels
-    lose their middle, and are whole when the reader points at them.
+    lose their middle, and are whole when the reader points at them. Where several traces have one name, ``meta`` tells
+    them apart in the numbers behind the chart.
 
     Parameters
     ----------

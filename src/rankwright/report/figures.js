@@ -165,9 +165,10 @@ function figureOf(block, changes) {
 function numbersOf({ data, layout }) {
   const rows = seriesOf(data).flatMap(({ trace, name, method }) => {
     const points = trace.type === "heatmap" ? cellsOf(trace) : pointsOf(trace);
-    return points.map((cells) => ({ cells: [name, ...cells], methods: method === undefined ? [] : [method] }));
+    return points.map((cells) => ({ cells: [trace.meta ?? name, ...cells], methods: method === undefined ? [] : [method] }));
   });
-  const title = (axis, fallback) => layout[axis]?.title?.text || fallback;
+  const title = (axis, fallback) => Object.keys(layout).filter((key) => key.startsWith(axis))
+    .map((key) => layout[key].title?.text).find(Boolean) ?? fallback;
   const names = ["series", title("xaxis", "x"), title("yaxis", "y"), "value", "from", "to"];
   const used = names.map((_, index) => rows.some(({ cells }) => (cells[index] ?? "") !== ""));
   const keep = (items) => items.filter((_, index) => used[index]);

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.data import Floats
-from rankwright.results import Results, Table
+from rankwright.data import Floats, Ints
+from rankwright.results import Results, Table, joined
 
 
 def by_method(results: Results, name: str) -> dict[str, Table]:
@@ -30,6 +30,45 @@ def on_all_folds(results: Results, name: str) -> dict[str, Table]:
 def rows(table: Table, mask: NDArray[np.bool_]) -> Table:
     """The rows of a table that a mask chooses."""
     return {name: column[mask] for name, column in table.items()}
+
+
+def split(table: Table) -> list[Table]:
+    """The rows of each run, which is a fold and a seed."""
+    runs = np.stack([table["fold"], table["seed"]], axis=1)
+    return [rows(table, (runs == run).all(axis=1)) for run in np.unique(runs, axis=0)]
+
+
+def has_restarts(table: Table) -> bool:
+    """Whether a history is of climbs from several starts, or from one of them."""
+    return "restart" in table and bool(np.isfinite(table["restart"]).any())
+
+
+def decisive(run: Table) -> Floats:
+    """What the points of a history were chosen by: the measure on validation queries, or else on training queries."""
+    names = [name for name in ("valid", "train") if name in run and np.isfinite(run[name]).any()]
+    value = np.asarray(run[names[0]], dtype=np.float64) if names else np.zeros(len(run["restart"]))
+    return np.where(np.isfinite(value), value, -np.inf)
+
+
+def best_points(run: Table) -> Ints:
+    """The row of the best point of each restart of a run, by number of the restart; of equals the first."""
+    numbers = np.unique(run["restart"])
+    value, found = decisive(run), [np.flatnonzero(run["restart"] == number) for number in numbers]
+    return np.array([own[np.argmax(value[own])] for own in found], dtype=np.intp)
+
+
+def kept_climbs(table: Table) -> Table:
+    """Of a history with restarts those that were kept, with the number of steps for rounds; of another all of it.
+
+    Of the restarts that were not kept a history has single points only, which belong to no curve.
+    """
+    return joined([_kept_climb(run) for run in split(table)]) if has_restarts(table) else table
+
+
+def _kept_climb(run: Table) -> Table:
+    kept = run["restart"][np.argmax(decisive(run))]
+    climb = rows(run, run["restart"] == kept)
+    return {**climb, "round": np.arange(len(climb["round"]))}
 
 
 def fold_means(table: Table, key: str, column: str) -> tuple[NDArray[Any], Floats]:

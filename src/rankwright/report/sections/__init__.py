@@ -7,7 +7,9 @@ from rankwright.report.sections.duels import DUELS
 from rankwright.report.sections.grades import GRADES
 from rankwright.report.sections.groups import GROUPS
 from rankwright.report.sections.learning import LEARNING
+from rankwright.report.sections.profiles import PROFILES
 from rankwright.report.sections.published import PUBLISHED
+from rankwright.report.sections.restarts import RESTARTS
 from rankwright.report.sections.results import RESULTS
 from rankwright.report.sections.selection import SELECTION
 from rankwright.report.sections.significance import SIGNIFICANCE
@@ -19,10 +21,12 @@ SECTIONS: tuple[ReportSection, ...] = (
     SIGNIFICANCE,
     CURVES,
     LEARNING,
+    RESTARTS,
     GRADES,
     GROUPS,
     DUELS,
     WEIGHTS,
+    PROFILES,
     SELECTION,
     COSTS,
 )

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from rankwright.data import Floats, Ints
 from rankwright.report.blocks import Block, Chart
-from rankwright.report.runs import by_method, rows
+from rankwright.report.runs import by_method, has_restarts, kept_climbs, rows, split
 from rankwright.report.sections.base import Content, ReportSection, choice
+from rankwright.report.sections.judged import judged_by
 from rankwright.report.summary import Summary
 from rankwright.results import Table
 
 MOST_POINTS = 150  # of a line
 _JUDGED = ("train", "valid")  # shown side by side; anything else that was recorded has a chart of its own
-_KEYS = ("method", "fold", "seed", "round", "measure")
+_KEYS = ("method", "fold", "seed", "restart", "round", "measure")
+_OF_A_FEATURE = ("feature", "sign", "weight", "step")  # which one a round was about, and how: no quantity with a mean
 _MEAN = "mean over folds"
 _TITLES = {
     ("train", "valid"): "{} on training (left) and validation queries (right)",
@@ -26,7 +28,8 @@ _TITLES = {
 
 
 def _content(summary: Summary) -> Content | None:
-    methods = {m: table for m, table in by_method(summary.results, "history").items() if _n_rounds(table) > 1}
+    histories = {m: kept_climbs(table) for m, table in by_method(summary.results, "history").items()}
+    methods = {m: table for m, table in histories.items() if _n_rounds(table) > 1}
     found = [(name, _by_fold(summary, methods, columns)) for name, columns in _quantities(methods).items()]
     blocks = [(name, block) for name, block in found if block is not None]
     if not blocks:
@@ -47,7 +50,7 @@ def _quantities(methods: Mapping[str, Table]) -> dict[str, tuple[str, ...]]:
     recorded = [
         name
         for name in dict.fromkeys(name for table in methods.values() for name in table)
-        if name not in _KEYS and any(np.isfinite(table[name]).any() for table in methods.values())
+        if name not in (*_KEYS, *_OF_A_FEATURE) and any(np.isfinite(table[name]).any() for table in methods.values())
     ]
     judged = tuple(name for name in _JUDGED if name in recorded)
     others: dict[str, tuple[str, ...]] = {name: (name,) for name in recorded if name not in _JUDGED}
@@ -79,37 +82,35 @@ def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, .
     shown = dict.fromkeys(method for method, *_ in lines)
     name, value, more = columns[0], columns[0], ""
     if columns[0] in _JUDGED:
-        value, name, more = _judge(summary, {m: methods[m] for m in shown})
+        value, name, more = judged_by(summary, {m: methods[m] for m in shown})
     whose = f"{next(iter(shown))}: " if len(shown) == 1 else ""  # a single line has no legend
-    caption = f"{whose}{_TITLES.get(columns, value).format(name)} by round, {where}.{more}"
+    unit, by = _units([has_restarts(methods[m]) for m in shown])
+    caption = f"{whose}{_TITLES.get(columns, value).format(name)} by {by}, {where}.{more}"
+    if any(has_restarts(methods[m]) for m in shown):
+        caption += " Of several starts, the climb that was kept; its start is step 0."
     if where == _MEAN:
         caption += " A run that stopped early keeps its last value."
-    return Chart(data, _layout(columns, value), caption, height=400)
+    return Chart(data, _layout(columns, value, unit), caption, height=400)
 
 
-def _judge(summary: Summary, methods: Mapping[str, Table]) -> tuple[str, str, str]:
-    """What the rounds of these methods were judged by, on an axis and in a caption, and more where they differ."""
-    names = {m: str(table["measure"][0]) if "measure" in table else summary.decisive for m, table in methods.items()}
-    heads = {m: summary.labels.get(name, name) for m, name in names.items()}
-    if len(set(names.values())) <= 1:
-        head = next(iter(heads.values()), summary.decisive)
-        return head, head, ""
-    listed = ", ".join(f"{m}: {head}" for m, head in heads.items())
-    explained = f" What each trains on ({listed}): compare the shapes, not the heights."
-    return "own measure", "Each method's own measure", explained
+def _units(climbs: Sequence[bool]) -> tuple[str, str]:
+    """What is counted from left to right, on an axis and in a caption."""
+    if not any(climbs):
+        return "round", "round"
+    return "step", "accepted step" if all(climbs) else "round or accepted step"
 
 
 def _axes(number: int) -> dict[str, str]:
     return {} if number == 0 else {"xaxis": "x2", "yaxis": "y2"}
 
 
-def _layout(columns: tuple[str, ...], value: str) -> dict[str, Any]:
+def _layout(columns: tuple[str, ...], value: str, unit: str) -> dict[str, Any]:
     if len(columns) == 1:
-        return {"xaxis": {"title": {"text": "round"}}, "yaxis": {"title": {"text": value}}}
+        return {"xaxis": {"title": {"text": unit}}, "yaxis": {"title": {"text": value}}}
     return {
-        "xaxis": {"title": {"text": "round (training)"}, "domain": [0, 0.48]},
+        "xaxis": {"title": {"text": f"{unit} (training)"}, "domain": [0, 0.48]},
         "yaxis": {"title": {"text": value}},
-        "xaxis2": {"title": {"text": "round (validation)"}, "domain": [0.52, 1], "anchor": "y2"},
+        "xaxis2": {"title": {"text": f"{unit} (validation)"}, "domain": [0.52, 1], "anchor": "y2"},
         "yaxis2": {"matches": "y", "anchor": "x2", "showticklabels": False},
     }
 
@@ -117,9 +118,7 @@ def _layout(columns: tuple[str, ...], value: str) -> dict[str, Any]:
 def mean_line(table: Table, column: str) -> tuple[Floats, Floats]:
     """Rounds and the mean over runs (folds and seeds) of a column, thinned; a run that ended keeps its last value."""
     rounds = np.unique(table["round"])
-    runs = np.stack([table["fold"], table["seed"]], axis=1)
-    lines = [_filled(rounds, rows(table, (runs == run).all(axis=1)), column) for run in np.unique(runs, axis=0)]
-    values = np.stack(lines).mean(axis=0)
+    values = np.stack([_filled(rounds, run, column) for run in split(table)]).mean(axis=0)
     known = np.flatnonzero(np.isfinite(values))
     kept = known[thinned(len(known))]
     return rounds[kept], values[kept]
