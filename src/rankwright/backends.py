@@ -31,7 +31,7 @@ R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
 
 _DOCS_PER_SHARD = 4096
-_MOST_SHARDS = 32  # more would keep the threads waiting for each other's Python
+_MOST_SHARDS = 16  # more would keep the threads waiting for each other's Python
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def test_scatter_sum_concat(backend):
 def test_the_number_of_shards_depends_on_the_data_only():
     queries = rw.make_queries(700, n_docs=30, random_state=0)
     assert len({len(backend.scatter(queries).parts) for backend in BACKENDS}) == 1
-    assert (n_shards(1), n_shards(10**4), n_shards(10**9)) == (1, 2, 32)
+    assert (n_shards(1), n_shards(10**4), n_shards(10**9)) == (1, 2, 16)
 
 
 def test_threads_inside_threads_do_not_wait_for_each_other():
