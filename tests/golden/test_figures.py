@@ -55,3 +55,17 @@ def test_why_adarank_on_map_has_a_higher_ndcg():
 def test_the_order_of_the_file_gives_answers_away():
     found = _means(lambda fold: -np.arange(fold.test.n_docs, dtype=float), [MAP, NDCG])
     assert found == pytest.approx([0.427, 0.399], abs=0.001)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["OHSUMED", "MQ2008"])
+def test_exact_searches_reach_the_highest_training_measure(name):
+    """On every fold at least what coordinate ascent reaches from the same starts, and more than the others."""
+    for fold in rw.read_folds(data_folder(name)):
+        exact = rw.DirectRank(n_restarts=20, n_kicks=3).fit(fold.train, valid=fold.valid)
+        tried = rw.CoordinateAscent(n_restarts=20, start="regression").fit(fold.train, valid=fold.valid)
+        highest, trials = (max(record["train"] for record in each.history_) for each in (exact, tried))
+        assert highest >= trials
+        assert highest > rw.AdaRank().fit(fold.train).score(fold.train)
+        for alpha in rw.Regression.usual_grid["alpha"]:
+            assert highest > rw.Regression(alpha=alpha).fit(fold.train).score(fold.train)
