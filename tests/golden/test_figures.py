@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.conftest import data_folder
@@ -17,7 +19,10 @@ FOLDERS = {"ohsumed": "OHSUMED", "ohsumed-2.0": "OHSUMED-2.0", "mq2008": "MQ2008
 
 @pytest.mark.parametrize("name", ["ohsumed", pytest.param("ohsumed-2.0", marks=pytest.mark.slow), "mq2008"])
 def test_published_figures_are_reached(name, tmp_path):
-    results = rw.run_experiment(reproduction(name, data_folder(FOLDERS[name])), tmp_path)
+    protocol = reproduction(name, data_folder(FOLDERS[name]))
+    published = {figure.method for figure in protocol.published}
+    checked = replace(protocol, methods=tuple(method for method in protocol.methods if method.name in published))
+    results = rw.run_experiment(checked, tmp_path)
     figures = [figure for figure in published_figures(Summary(results)) if not np.isnan(figure.ours)]
     assert {figure.method for figure in figures} >= {"Regression" if name != "ohsumed-2.0" else "AdaRank on MAP"}
     for figure in figures:
