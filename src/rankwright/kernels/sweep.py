@@ -171,8 +171,12 @@ def _meetings(
     Every pair is written down and only those that meet are counted: what comes next overwrites the others, which is
     quicker than a branch that nothing predicts.
     """
-    times, who, count = np.empty(n * zeros + 1), np.empty(n * zeros + 1, np.int64), 0
+    times: Any = np.empty(8 * zeros + 64)
+    who: Any = np.empty(len(times), np.int64)
+    count = 0
     for i in range(n):
+        if count + zeros >= len(times):
+            times, who = _grown(times), _grown(who)
         for j in range(above[i]):
             steeper = a[i] - zero_a[j]
             at = max((zero_b[j] - b[i]) / steeper, 0.0)
