@@ -15,6 +15,7 @@ from rankwright.data import Queries
 from rankwright.errors import InputError
 from rankwright.files import StrPath
 from rankwright.letor import read_letor
+from rankwright.randomness import generator
 
 
 class Fold(NamedTuple):
@@ -110,7 +111,7 @@ def cut_folds(queries: Queries, n: int = 5, random_state: int | np.random.Genera
         raise InputError(f"{n} folds; expected at least 3: one to test on, one to choose on, the rest to train on")
     if len(queries) < n:
         raise InputError(f"{len(queries)} queries cannot make {n} folds")
-    order = np.random.default_rng(random_state).permutation(len(queries))
+    order = generator(random_state).permutation(len(queries))
     return CutFolds(queries, tuple(np.array_split(order, n)))
 
 

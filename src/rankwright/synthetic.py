@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.data import Floats, Queries
+from rankwright.randomness import generator
 
 # The kinds of feature, in the order they take turns: of ten features five carry signal.
 _KINDS = (
@@ -56,7 +57,7 @@ def make_queries(
     >>> make_queries(3, n_docs=10, n_features=5, random_state=0)
     Queries(3 queries, 27 documents, 5 features)
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     sizes = np.clip(rng.poisson(n_docs * rng.gamma(4.0, 0.25, n_queries)), 1, 3 * n_docs)
     n = int(sizes.sum())
     level = np.repeat(rng.normal(-1.2, 0.8, n_queries), sizes)

@@ -250,3 +250,22 @@ def test_beats_what_trains_on_something_else():
     exact = rw.DirectRank(n_restarts=2).fit(train)
     for other in (rw.AdaRank(), rw.Regression()):
         assert exact.score(train) > other.fit(train).score(train)
+
+
+def test_a_pull_decides_without_validation(queries):
+    """The point that is kept is the best of what is maximised, not of the measure alone."""
+    prior = -rw.Regression().fit(queries).coef_
+    ranker = rw.DirectRank(alpha=100.0, prior=prior, n_restarts=1).fit(queries)
+    start = rw.Regression(alpha=1.0).fit(queries).coef_
+    deviation = queries.X.std(axis=0)
+    assert np.abs((ranker.coef_ - prior) * deviation).sum() < 0.1 * np.abs((start - prior) * deviation).sum()
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 1.5])
+def test_bad_seeds_are_named(queries, seed):
+    with pytest.raises(rw.InputError, match="random_state="):
+        rw.DirectRank(random_state=seed).fit(queries)
+    with pytest.raises(rw.InputError, match="random_state="):
+        rw.polish(queries.X, queries, random_state=seed)
+    with pytest.raises(rw.InputError, match="random_state="):
+        rw.make_queries(3, random_state=seed)

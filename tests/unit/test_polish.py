@@ -92,3 +92,17 @@ def test_bad_input_is_named(sets):
             rw.polish(*arguments, **options)
     with pytest.raises(rw.InputError, match="there are 2 weights"):
         rw.polish(scores, train)(np.ones((3, 5)))
+
+
+def test_bad_options_are_named(sets):
+    train, valid, _ = sets
+    scores, other = np.ones((train.n_docs, 2)), np.ones((valid.n_docs, 2))
+    for options, message in [
+        ({"valid": valid}, "valid is a Queries; expected a pair of scores and Queries"),
+        ({"valid": (valid, other)}, "expected a Queries"),
+        ({"max_iter": 0}, "max_iter=0"),
+        ({"n_kicks": 2.5}, "n_kicks=2.5"),
+        ({"max_seconds": "1"}, "max_seconds='1'"),
+    ]:
+        with pytest.raises(rw.InputError, match=message):
+            rw.polish(scores, train, **options)

@@ -98,7 +98,7 @@ class TestWeights:
         qrels, runs = make_runs(20, n_runs=3)
         pool = join(list(qrels), list(runs.values()), qrels)
         judged = task.Task.of(pool, rw.parse("ndcg@10"), "min-max", True, rw.Serial())
-        starts = task.Starts.of(judged.train, 3)
+        starts = task.Starts.of(judged.train, 3, nonnegative=True)
         assert len(starts.weights) == 66 + 1
         assert starts.weights.sum(axis=1) == pytest.approx(1.0)
         for seen in (np.ones(20), np.arange(20) < 5, np.arange(20) >= 5):
@@ -112,6 +112,14 @@ class TestWeights:
         weights = np.array(list(rw.tune_fusion(qrels, runs, folds=3).weights.values()))
         assert weights.min() >= 0
         assert weights.sum() == pytest.approx(1.0, abs=1e-12)
+
+    def test_two_runs_with_negative_weights(self):
+        """The best weights may both be negative."""
+        qrels = {"1": {"a": 1}, "2": {"a": 1}}
+        words = {"1": {"a": 7.0, "b": 1.0, "c": 9.0}, "2": {"a": 6.0, "b": 8.0, "c": 0.0}}
+        dense = {"1": {"a": 3.0, "b": 4.0, "c": 3.0}, "2": {"a": 2.0, "b": 1.0, "c": 6.0}}
+        options = {"measure": "mrr", "normalise": "none", "folds": 1}
+        assert rw.tune_fusion(qrels, [words, dense], nonnegative=False, **options).train == 0.75
 
     def test_a_run_upside_down_needs_a_negative_weight(self):
         qrels, runs = make_runs()
@@ -211,7 +219,7 @@ class TestFolds:
         """Other grades of a fold's queries change the weights of every fit but its own."""
         qrels, runs = make_runs(20, 15, n_runs=3)
         before = rw.tune_fusion(qrels, runs, folds=4)
-        parts = fusion._cut(list(qrels), np.ones(20, dtype=bool), 4, 0)
+        parts = fusion._cut(list(qrels), np.ones(20, dtype=bool), 4, np.random.default_rng(0))
         assert sorted(np.concatenate(parts).tolist()) == list(range(20))
         for fold, part in enumerate(parts):
             changed = {q: dict(grades) for q, grades in qrels.items()}
@@ -229,7 +237,9 @@ class TestFolds:
             join(list(qrels), list(runs.values()), qrels), rw.parse("ndcg@10"), "min-max", True, rw.Serial()
         )
         for part, weights in zip(
-            fusion._cut(list(qrels), np.ones(12, dtype=bool), 3, 0), found.fold_weights, strict=True
+            fusion._cut(list(qrels), np.ones(12, dtype=bool), 3, np.random.default_rng(0)),
+            found.fold_weights,
+            strict=True,
         ):
             expected = judged.judge(np.array(list(weights.values())))[part]
             assert found.per_query[TUNED][part].tolist() == expected.tolist()
@@ -293,7 +303,7 @@ class TestData:
         text = str(found)
         assert "1 judged query that no run answers: left out." in text
         assert "2 queries of the runs without judgments: left out." in text
-        assert "1 of 4 relevant documents were found by no run." in text
+        assert "Of 4 relevant documents, 1 found by no run." in text
         assert "words does not answer 1 query, and counts 0 there." in text
         assert found.fuse().keys() == {"q1", "q2", "q3", "q7", "q8"}  # judged or not
         assert "lost" not in found.fuse()["q1"]
@@ -390,7 +400,10 @@ class TestData:
             ({"runs": [make_runs(3)[1]["run0"]]}, "1 run; expected at least two"),
             ({"runs": []}, "0 run; expected at least two"),
             ({"runs": {TUNED: {}, "b": {}}}, "cannot be called 'tuned weights'"),
-            ({"qrels": {"other": {"a": 1}}}, "no query of the runs is judged: the judgments have 'other', the runs 'q00'"),
+            ({"qrels": {"other": {"a": 1}}}, "no query of run0 is judged: the judgments have 'other', the run 'q00'"),
+            ({"runs": {"a": make_runs(3)[1]["run0"], "b": {"z1": {"d": 1.0}}}}, "no query of b is judged: .*'q00', the run 'z1'"),
+            ({"nonnegative": "no"}, "nonnegative='no'"),
+            ({"random_state": -1}, "random_state=-1"),
             ({"normalise": "minmax"}, "did you mean min-max?"),
             ({"measure": "ndgc"}, "did you mean ndcg"),
             ({"folds": 0}, "folds=0; expected a whole number"),
@@ -404,6 +417,36 @@ class TestData:
         given = {"qrels": qrels, "runs": runs} | options
         with pytest.raises(rw.InputError, match=message):
             rw.tune_fusion(given.pop("qrels"), given.pop("runs"), **given)
+
+
+class TestNames:
+    def test_a_list_goes_by_name_where_names_are_known(self, tmp_path):
+        qrels, runs = make_runs(6)
+        paths = []
+        for name, table in runs.items():
+            lines = (f"{q} Q0 {d} 1 {s} t\n" for q, docs in table.items() for d, s in docs.items())
+            (tmp_path / f"{name}.run").write_text("".join(lines))
+            paths.append(tmp_path / f"{name}.run")
+        found = rw.tune_fusion(qrels, paths)
+        assert found.fuse(paths[::-1]) == found.fuse(paths) == found.fuse()
+
+    def test_silent_runs_where_nothing_is_relevant(self):
+        """A query without a relevant document has its one value, also for a run that does not answer it."""
+        qrels = {"1": {"a": 1}, "2": {"a": 0}}
+        full = {"1": {"a": 1.0, "b": 2.0}, "2": {"a": 2.0, "b": 1.0}}
+        found = rw.tune_fusion(qrels, {"full": full, "part": {"1": full["1"]}}, measure="ndcg@10(empty=1)", folds=1)
+        assert found.per_query["part"].tolist() == found.per_query["full"].tolist()
+
+    def test_no_gain_is_not_a_loss(self):
+        qrels, runs = make_runs(6)
+        found = rw.tune_fusion(qrels, {"a": runs["run0"], "b": dict(runs["run0"])})
+        assert "-0.0000" not in str(found)
+        assert "-0.0," not in json.dumps(found.to_json())
+
+    def test_skipped_queries_are_not_counted(self):
+        qrels = {"1": {"a": 1}, "2": {"a": 1}, "3": {"a": 0}}
+        runs = [{q: {"a": 1.0, "b": float(i)} for q in qrels} for i in (0, 2)]
+        assert "on 2 queries" in str(rw.tune_fusion(qrels, runs, measure="ndcg@10(empty=skip)"))
 
 
 class TestText:
@@ -491,6 +534,9 @@ class TestCommand:
             (["--run", "{f}/run0.run", "--run", "{f}/run1.run", "--depth", "0"], "--depth 0: expected at least 1"),
             (["--run", "{f}/run0.run", "--run", "{f}/run1.run", "--out", "{f}/no/x"], "there is no folder"),
             (["--run", "{f}/run0.run", "--run", "{f}/alien.run"], "alien.run:1: found 'high'"),
+            (["--run", "{f}/run0.run", "--run", "{f}/run1.run", "--seed", "-1"], "random_state=-1"),
+            (["--run", "{f}/run0.run", "--run", "{f}/run1.run", "--out", "{f}/run1.run"], "one of the files that are read"),
+            (["--run", "{f}/run0.run", "--run", "{f}/run1.run", "--out", "{f}/qrels"], "one of the files that are read"),
         ],
     )  # fmt: skip
     def test_one_line_status_2_and_nothing_written(self, folder, capsys, arguments, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -25,19 +26,21 @@ def tune(
     depth: Annotated[int, typer.Option(help="How many documents of each query to write.")] = 1000,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the exact best weights of runs for a hybrid search, and what they gain."""
+    """Find weights of runs for a hybrid search, exact along every weight, and what they gain."""
     from rankwright.errors import InputError
     from rankwright.files import check_writable
     from rankwright.tuning import tune_fusion
 
     if depth < 1:
         raise InputError(f"--depth {depth}: expected at least 1")
+    runs = _runs(run)
     if out is not None:
+        _check_out(out, [qrels, *map(Path, runs.values())])
         check_writable(out)
     with progress_bar():
         found = tune_fusion(
             qrels,
-            _runs(run),
+            runs,
             measure=measure,
             normalise=normalise,
             folds=folds,
@@ -52,6 +55,17 @@ def tune(
     print(found)
     if out is not None:
         print(f"fused run: {out}")
+
+
+def _check_out(out: Path, inputs: list[Path]) -> None:
+    """Refuse to write over what is read, or between the lines of the table."""
+    from rankwright.errors import InputError
+
+    for path in inputs:
+        if out.exists() and path.exists() and out.samefile(path):
+            raise InputError(f"--out {out}: one of the files that are read; choose another")
+    if out.exists() and not out.is_file() and os.path.samestat(out.stat(), os.fstat(1)):
+        raise InputError(f"--out {out}: the table goes there; choose a file")
 
 
 def _runs(texts: list[str]) -> dict[str, str]:

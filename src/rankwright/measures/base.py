@@ -125,6 +125,11 @@ class BoundMeasure(ABC):
 
     @property
     @abstractmethod
+    def fixed(self) -> NDArray[np.bool_]:
+        """Which queries have one value whatever ranks them, because nothing in them is relevant."""
+
+    @property
+    @abstractmethod
     def highest(self) -> float:
         """No query's value is above this."""
 

@@ -80,6 +80,11 @@ class BoundCustom(BoundMeasure):
             out[q] = self._judge(self.tie_keys[order[self.indptr[q] : self.indptr[q + 1]]])
 
     @property
+    def fixed(self) -> NDArray[np.bool_]:
+        """None that is known of."""
+        return np.zeros(len(self.indptr) - 1, dtype=bool)
+
+    @property
     def highest(self) -> float:
         """1: other values are refused."""
         return 1.0

@@ -214,6 +214,12 @@ class BoundTable(BoundMeasure):
             ranked_values(order, gain, discount, scale, base, u, v, self.indptr, start, stop, out)
 
     @property
+    def fixed(self) -> NDArray[np.bool_]:
+        """Which queries have nothing relevant."""
+        fixed: NDArray[np.bool_] = self.arrays.scale == 0.0
+        return fixed
+
+    @property
     def highest(self) -> float:
         """1, or for sums that are not normalised the best query's ideal."""
         a = self.arrays

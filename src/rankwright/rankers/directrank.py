@@ -31,8 +31,8 @@ class DirectRank(Restarting):
 
     Along one weight every document's score is a line, and the measure is constant between the jumping points where
     lines that matter cross. All of them are found, and the weight moves to the best interval (section 2.2 of the
-    paper); inside it, to the middle or to where the label order is likeliest (section 2.3). The training measure never
-    decreases, and training ends when no single weight can improve it.
+    paper); inside it, to the middle or to where the label order is likeliest (section 2.3). The training measure, less
+    the pull if there is one, never decreases, and training ends when no single weight can improve it.
 
     Parameters
     ----------
@@ -177,9 +177,15 @@ class DirectRank(Restarting):
     def _rules(self, task: Task) -> Rules:
         likelihood = self.point == "likelihood" or (self.point == "auto" and task.n_docs <= _FEW)
         choice: Choice = Likeliest(task.objective.cut_off or _PLACES) if likelihood else Middle()
-        pull = None
-        if self.alpha > 0:
-            prior = np.zeros(len(task.unit)) if self.prior is None else np.asarray(self.prior, dtype=np.float64)
-            pull = Pull(self.alpha, 1 if self.penalty == "l1" else 2, prior, task.unit)
         least = 0.0 if self.nonnegative else -np.inf
-        return Rules(max(self.tol, 1e-12), self.max_iter, least, choice, pull, task.deadline)
+        return Rules(max(self.tol, 1e-12), self.max_iter, least, choice, self._pull(task), task.deadline)
+
+    def _pull(self, task: Task) -> Pull | None:
+        if self.alpha == 0:
+            return None
+        prior = np.zeros(len(task.unit)) if self.prior is None else np.asarray(self.prior, dtype=np.float64)
+        return Pull(self.alpha, 1 if self.penalty == "l1" else 2, prior, task.unit)
+
+    def _paid(self, task: Task, coef: Floats) -> float:
+        pull = self._pull(task)
+        return 0.0 if pull is None else pull(coef)

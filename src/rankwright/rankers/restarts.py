@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
 from rankwright.optimisers.ascent import Step
 from rankwright.optimisers.landscape import Landscape, Point
+from rankwright.randomness import generator
 from rankwright.rankers.base import LinearScoring, Outcome, check_among, check_number, check_whole
 from rankwright.rankers.regression import ridge
 from rankwright.scaling import Standard
@@ -45,6 +46,10 @@ class Restarting(LinearScoring):
         """What is climbed, where it is not the measure itself."""
         return measure
 
+    def _paid(self, task: Task, coef: Floats) -> float:
+        """What is taken off the measure for weights, where that is anything."""
+        return 0.0
+
     def _prepared(self, start: Floats, task: Task) -> Floats:
         """A start as the climb takes it."""
         return start
@@ -53,7 +58,7 @@ class Restarting(LinearScoring):
         n_restarts = check_whole("n_restarts", self.n_restarts, least=1)
         check_among("start", self.start, ("regression", "equal"))
         seconds = np.inf if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0.0)
-        standard, rng = Standard.of(train, backend), np.random.default_rng(self.random_state)
+        standard, rng = Standard.of(train, backend), generator(self.random_state)
         varies = standard.deviation > 0
         objective = self._objective(measure)
         climbed = Landscape.of(train, objective.for_training(), backend)
@@ -85,7 +90,7 @@ class Restarting(LinearScoring):
     def _run(self, task: Task, restart: int, start: Floats, rng: np.random.Generator) -> Run:
         """One climb, recorded; the best point by validation, or else by training, is the one that is kept."""
         point = task.landscape.at(start)
-        watch = _Watch(task, restart, point)
+        watch = _Watch(task, restart, point, lambda coef: self._paid(task, coef))
         for steps in self._climb(task, point, rng):
             for step in steps:
                 watch.record(step)
@@ -123,8 +128,8 @@ class Run(NamedTuple):
 class _Watch:
     """Follows a climb: its records, and the best point so far."""
 
-    def __init__(self, task: Task, restart: int, start: Point) -> None:
-        self.task, self.restart = task, restart
+    def __init__(self, task: Task, restart: int, start: Point, paid: Callable[[Floats], float]) -> None:
+        self.task, self.restart, self.paid = task, restart, paid
         self.same = task.train is task.landscape
         self.valid = None if task.valid is None else task.valid.at(start.coef)
         self.records: list[dict[str, Any]] = []
@@ -147,9 +152,14 @@ class _Watch:
         if self.valid is not None:
             record["valid"] = self.valid.value
         self.records.append(record)
-        decisive = record.get("valid", train)
+        decisive = self._decisive(record, coef)
         if decisive > self.value:
             self.coef, self.value, self.best = coef, decisive, len(self.records) - 1
+
+    def _decisive(self, record: dict[str, Any], coef: Floats) -> float:
+        """What points are compared by: the validation measure, or else the training measure less the pull."""
+        valid: float | None = record.get("valid")
+        return float(record["train"]) - self.paid(coef) if valid is None else valid
 
     def finished(self) -> Run:
         """The best point, evaluated as prediction will."""
@@ -157,4 +167,4 @@ class _Watch:
         best["train"] = self.task.train.at(self.coef).value
         if self.task.valid is not None:
             best["valid"] = self.task.valid.at(self.coef).value
-        return Run(self.coef, best.get("valid", best["train"]), self.best, self.records)
+        return Run(self.coef, self._decisive(best, self.coef), self.best, self.records)

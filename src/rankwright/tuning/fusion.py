@@ -12,6 +12,7 @@ from rankwright.data import Floats, Ints
 from rankwright.errors import InputError
 from rankwright.fusion import Source, check_normalisation, name_runs, open_qrels, open_runs
 from rankwright.measures import Measure, parse
+from rankwright.randomness import generator
 from rankwright.trec import Judged, Pool, Table, join
 from rankwright.tuning.results import ROWS, TUNED, Counts, FusionResult, gains_over
 from rankwright.tuning.task import Mask, Starts, Task
@@ -33,8 +34,8 @@ def tune_fusion(
     """Find the weights of runs whose weighted sum is best by a measure.
 
     The search is exact along every weight: of all values that one can take, it finds the best, and it ends when no
-    single weight can improve the measure. For two runs that is the best there is; for more, the best that is reached
-    from each run alone, from equal weights and from every two runs.
+    single weight can improve the measure. It climbs from the best few points of a grid, so it is never worse than the
+    grid. For two runs and weights that are not negative that is the best there is.
 
     Parameters
     ----------
@@ -81,13 +82,15 @@ def tune_fusion(
     for name in ROWS:
         if name in sources:
             raise InputError(f"a run cannot be called {name!r}: a line of the results is")
-    cut = _check_folds(folds)
+    cut, rng = _check_folds(folds), generator(random_state)
+    if type(nonnegative) is not bool:
+        raise InputError(f"nonnegative={nonnegative!r}; expected True or False")
     judged, found = open_qrels(qrels), open_runs(sources)
     names, tables = list(found), list(found.values())
-    pool = join(_answered(judged, tables), tables, judged)
+    pool = join(_answered(judged, found), tables, judged)
     task = Task.of(pool, decisive, normalise, nonnegative, resolve(backend))
-    parts = _cut(pool.qid, task.full.counted, cut, random_state)
-    starts, left_out = Starts.of(task.train, len(names)), [*parts, np.arange(0)]
+    parts = _cut(pool.qid, task.full.counted, cut, rng)
+    starts, left_out = Starts.of(task.train, len(names), nonnegative), [*parts, np.arange(0)]
     *held_out, weights = [task.fit(starts, part) for part in progress.track(left_out, "fitting", len(left_out))]
     per_query = task.baselines(names) | {TUNED: task.held_out(parts, held_out) if parts else task.judge(weights)}
     return FusionResult(
@@ -111,27 +114,27 @@ def _check_folds(folds: int | None) -> int:
     if folds is None:
         return 1
     if isinstance(folds, bool) or not hasattr(folds, "__index__") or folds < 1:
-        raise InputError(f"folds={folds!r}; expected a whole number of at least 2, or None for no cross-validation")
+        raise InputError(f"folds={folds!r}; expected a whole number of at least 2, or 1 for no cross-validation")
     return int(folds)
 
 
-def _cut(qid: Sequence[str], counted: Mask, folds: int, random_state: int | np.random.Generator | None) -> list[Ints]:
+def _cut(qid: Sequence[str], counted: Mask, folds: int, rng: np.random.Generator) -> list[Ints]:
     """Deal the queries that count into folds, as many as there can be; none where there is no telling them apart.
 
     The queries are shuffled from the order of their ids, so that the order of the judgments does not matter.
     """
     queries = sorted(np.flatnonzero(counted).tolist(), key=qid.__getitem__)
     folds = min(folds, len(queries))
-    return np.array_split(np.random.default_rng(random_state).permutation(queries), folds) if folds > 1 else []
+    return np.array_split(rng.permutation(queries), folds) if folds > 1 else []
 
 
-def _answered(judged: Judged, runs: Sequence[Table]) -> list[str]:
-    """The judged queries that a run answers."""
-    wanted = [query for query in judged if any(query in run for run in runs)]
-    if not wanted:
-        here, there = next(iter(judged)), next(iter(runs[0]))
-        raise InputError(f"no query of the runs is judged: the judgments have {here!r}, the runs {there!r}")
-    return wanted
+def _answered(judged: Judged, runs: Mapping[str, Table]) -> list[str]:
+    """The judged queries that a run answers; every run must answer one."""
+    for name, run in runs.items():
+        if run.keys().isdisjoint(judged):
+            here, there = next(iter(judged)), next(iter(run))
+            raise InputError(f"no query of {name} is judged: the judgments have {here!r}, the run {there!r}")
+    return [query for query in judged if any(query in run for run in runs.values())]
 
 
 def _count(pool: Pool, judged: Judged, runs: Mapping[str, Table]) -> Counts:

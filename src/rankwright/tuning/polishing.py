@@ -16,6 +16,8 @@ from rankwright.kernels.linear import linear_scores
 from rankwright.measures import Measure, check_counted, parse
 from rankwright.optimisers.ascent import Kicks, Rules, cyclic, kicked
 from rankwright.optimisers.landscape import Landscape, Point
+from rankwright.randomness import generator
+from rankwright.rankers.base import check_number, check_whole
 
 _KICK = 0.3
 
@@ -81,7 +83,8 @@ def polish(
     Parameters
     ----------
     scores : array-like of shape (n_docs, n_scorers)
-        A column per scorer; a row for each document of ``queries``.
+        A column per scorer; a row for each document of ``queries``, in the order of ``queries.X``, which is what
+        ``predict(queries)`` returns.
     queries : Queries
         The judged documents.
     measure : str or Measure
@@ -111,25 +114,29 @@ def polish(
     >>> polished.after > polished.before
     True
     """
-    wanted, found = parse(measure), resolve(backend)
+    wanted, found, rng = parse(measure), resolve(backend), generator(random_state)
+    check_whole("n_kicks", n_kicks, least=0)
+    check_whole("max_iter", max_iter, least=1)
+    seconds = np.inf if max_seconds is None else check_number("max_seconds", max_seconds, least=0.0)
+    if valid is not None and not (isinstance(valid, tuple) and len(valid) == 2):
+        raise InputError(f"valid is a {type(valid).__name__}; expected a pair of scores and Queries")
     matrix = _checked(scores, queries, "scores")
-    highest = max(float(queries.y.max()), 0.0 if valid is None else float(valid[1].y.max()))
-    wanted = wanted.settled(highest)
+    other = None if valid is None else _checked(*valid, "validation scores")
+    if other is not None and other.shape[1] != matrix.shape[1]:
+        raise InputError(f"validation scores of {other.shape[1]} scorers; there are {matrix.shape[1]} in training")
+    wanted = wanted.settled(max(float(each.y.max()) for each in (queries, *(valid or ())[1:])))
     train = _landscape(matrix, queries, wanted, "training", found)
     weights = _start(start, matrix.shape[1], nonnegative)
     held_out = None
-    if valid is not None:
-        other = _checked(valid[0], valid[1], "validation scores")
-        if other.shape[1] != matrix.shape[1]:
-            raise InputError(f"validation scores of {other.shape[1]} scorers; there are {matrix.shape[1]} in training")
+    if valid is not None and other is not None:
         held_out = _landscape(other, valid[1], wanted, "validation", found)
     rules = Rules(
         max_rounds=max_iter,
         least=0.0 if nonnegative else -np.inf,
-        deadline=np.inf if max_seconds is None else monotonic() + max_seconds,
+        deadline=monotonic() + seconds,
     )
     kicks = Kicks(n_kicks, _KICK, matrix.std(axis=0))
-    return _climbed(train, held_out, weights, rules, kicks, np.random.default_rng(random_state), str(wanted))
+    return _climbed(train, held_out, weights, rules, kicks, rng, str(wanted))
 
 
 def _climbed(

@@ -150,8 +150,9 @@ class FusionResult:
 
         Parameters
         ----------
-        runs : mapping of name to run, or sequence of runs in the order of ``weights``, optional
-            By default the runs that the weights were fitted to, with all their queries, judged or not.
+        runs : mapping of name to run, or sequence of runs, optional
+            A sequence whose names are not those of ``weights`` goes by its order. By default the runs that the weights
+            were fitted to, with all their queries, judged or not.
         depth : int, optional
             How many documents of each query to keep; by default all.
         """
@@ -177,9 +178,10 @@ class FusionResult:
         if runs is None:
             return list(self.runs.values())
         named = name_runs(runs)
-        if not isinstance(runs, Mapping) and len(named) == len(self.weights):
+        known = named.keys() == self.weights.keys()
+        if not isinstance(runs, Mapping) and not known and len(named) == len(self.weights):
             return list(open_runs(named).values())
-        if named.keys() != self.weights.keys():
+        if not known:
             raise InputError(f"runs {', '.join(named) or 'none'}; expected {', '.join(self.weights)}")
         tables = open_runs(named)
         return [tables[name] for name in self.weights]
@@ -213,7 +215,8 @@ def gains_over(per_query: Mapping[str, Floats]) -> list[Gain]:
         other, gain = found.second, found.turned()
         p = gain.adjusted.randomisation
         value, counts = _mean(per_query[other]), (gain.wins, gain.ties, gain.losses)
-        gains.append(Gain(other, value, gain.difference, gain.low, gain.high, p, *counts))
+        difference, low, high = (each + 0.0 for each in (gain.difference, gain.low, gain.high))  # no minus zero
+        gains.append(Gain(other, value, difference, low, high, p, *counts))
     return gains
 
 

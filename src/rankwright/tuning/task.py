@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,9 @@ from rankwright.optimisers.ascent import best_weights
 from rankwright.trec import Pool
 from rankwright.tuning.results import EQUAL, RRF, TUNED
 
-_MOST_STARTS, _MOST_CLIMBS = 300, 3
+_MOST_STARTS, _MOST_CLIMBS = 300, 20
 _STARTED, _CLIMBED = 30_000_000, 200_000  # documents that all starts, and all climbs, may add up to
+_SIGNED = 3  # runs whose weights are tried with both signs
 _USUAL_DEPTH = 10  # of judged@k, for a measure without a cut-off
 
 Mask = NDArray[np.bool_]
@@ -118,7 +119,7 @@ class Task:
         silent = ~np.logical_or.reduceat(ranked, first)
         ranked[first[silent]] = True  # a query must have a document
         values = self.full.restricted(ranked).values(np.nan_to_num(scores[ranked]), self.backend)
-        values[silent & self.full.counted] = 0.0
+        values[silent & self.full.counted & ~self.full.fixed] = 0.0
         return values
 
     @property
@@ -184,13 +185,20 @@ class Starts:
     climbs: int
 
     @classmethod
-    def of(cls, judge: Judge, n_runs: int) -> Starts:
-        """Weights that add up to 1 in steps of a tenth, or of more where those are too many; and equal weights."""
+    def of(cls, judge: Judge, n_runs: int, nonnegative: bool) -> Starts:
+        """Weights that add up to 1 in steps of a tenth, or of more where those are too many; and equal weights.
+
+        With weights that may be negative, also those whose magnitudes add up to 1.
+        """
         n_docs = len(judge.X)
         most, climbs = min(_MOST_STARTS, _STARTED // n_docs), max(1, min(_MOST_CLIMBS, _CLIMBED // n_docs))
         steps = next(m for m in range(10, 0, -1) if m == 1 or math.comb(m + n_runs - 1, m) <= most)
         shares = [np.bincount(c, minlength=n_runs) for c in combinations_with_replacement(range(n_runs), steps)]
         weights = np.concatenate([np.array(shares) / steps, np.full((1, n_runs), 1.0 / n_runs)])
+        if not nonnegative:
+            signs = np.array(list(product((1.0, -1.0), repeat=min(n_runs, _SIGNED))))
+            signs = np.pad(signs, ((0, 0), (0, n_runs - signs.shape[1])), constant_values=1.0)
+            weights = np.unique((weights[:, None] * signs).reshape(-1, n_runs) + 0.0, axis=0)
         apart = np.abs(weights[:, None] - weights).sum(axis=2)
         neighbours = (apart > 0) & (apart < 2.5 / steps)  # no more than a step, from one run to another
         each = progress.track(weights, "searching", len(weights))

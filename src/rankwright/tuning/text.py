@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rankwright.fusion import NORMALISATIONS
 from rankwright.report.notation import MISSING, count, interval, number, p_equals, p_value, signed
 from rankwright.report.tables import Entry, TextTable, text
@@ -53,7 +55,8 @@ def _row(found: FusionResult, gain: Gain, best: bool) -> list[Entry]:
 
 
 def _caption(found: FusionResult) -> str:
-    basis = f"{found.measure} on {count(found.counts.queries, 'query')}"
+    counted = int((~np.isnan(found.per_query[TUNED])).sum())
+    basis = f"{found.measure} on {count(counted, 'query')}"
     if not found.fold_weights:
         return f"{basis}, the same that the weights were fitted to: without folds, gains are too good."
     return f"{basis}; each is judged with weights fitted without it, in {count(len(found.fold_weights), 'fold')}."
@@ -79,7 +82,7 @@ def _basis(found: FusionResult) -> list[str]:
     notes = [
         f"judged@{found.judged_at}, the share of the first that a judge saw: {shares}.",
         f"{c.documents_unjudged:,} of {documents} found have no judgment and count as grade 0.",
-        f"{c.relevant_missed:,} of {relevant} were found by no run.",
+        f"Of {relevant}, {c.relevant_missed:,} found by no run.",
     ]
     if c.unanswered:
         notes.append(f"{count(c.unanswered, 'judged query')} that no run answers: left out.")

@@ -214,7 +214,7 @@ def _axes(panel: int, n: int) -> dict[str, Any]:
 
 def _grid(summary: Summary, methods: Mapping[str, Table]) -> Grid:
     lost = "what the measure would lose if the weight were 0"
-    missed = "what it would gain at the best place of the line"
+    missed = "what it would gain at the best of the places shown"
     columns = [
         Column("method"),
         Column("feature"),

@@ -107,7 +107,8 @@ def _grid(methods: Methods, judged: Judged) -> Grid:
     body = [Row([method, *_figures(runs)], (method,)) for method, runs in methods.items()]
     caption = f"{judged.name} of the best points that the starts led to."
     note = (
-        "Agreement is a correlation, within runs: near 1, the start that fits the training queries best is also best "
+        "Agreement is a correlation, within runs, of the best points of the starts: near 1, what fits the training "
+        "queries better is also better "
         f"on the validation queries; near 0, training says nothing about which start to keep.{judged.more}"
     )
     return Grid(columns, body, caption, note)
