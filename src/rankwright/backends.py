@@ -165,7 +165,8 @@ class Threads(_Local):
             _inside.pool = True
             work()
             for future in futures:
-                future.result()
+                if not future.cancel():  # one that has not begun has nothing left to do
+                    future.result()
         except BaseException as error:  # an interrupt while waiting: the helpers stop after their items
             errors.setdefault(len(items), error)
             wait(futures)

@@ -30,7 +30,7 @@ class Standard:
     def of(cls, queries: Queries, backend: Backend | None = None) -> Standard:
         """Learn from training documents, in float64; columns in parallel, each summed in the order of the rows."""
         starts = range(0, queries.n_features, _COLUMNS)
-        parts = resolve(backend).each(lambda start: _moments(queries.X[:, start : start + _COLUMNS]), starts)
+        parts = resolve(backend).each(lambda start: moments(queries.X[:, start : start + _COLUMNS]), starts)
         mean, deviation = np.concatenate(parts, axis=1)
         return cls(mean, deviation)
 
@@ -53,7 +53,7 @@ class Standard:
         return queries.with_X(scaled)
 
 
-def _moments(X: Floats) -> Floats:
+def moments(X: Floats) -> Floats:
     """The mean and the deviation of each column."""
     count, total, _, low, high = column_moments(X, np.zeros(X.shape[1]))
     mean = total / np.maximum(count, 1)

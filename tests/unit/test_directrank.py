@@ -164,7 +164,7 @@ def test_a_round_that_rounding_spoils_is_repeated_carefully(queries, monkeypatch
     def drifting(placed, direction, t):
         noise = np.random.default_rng(len(placed.scores)).normal(size=len(placed.scores))
         scores = real(placed, direction, t).scores + 0.05 * noise
-        return landscapes._place(placed.part, scores, 1.0, placed.order.copy())
+        return landscapes._place(placed.part, scores, np.ones(2), placed.order.copy())
 
     monkeypatch.setattr(landscapes, "_moved", drifting)
     landscape = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
@@ -269,3 +269,53 @@ def test_bad_seeds_are_named(queries, seed):
         rw.polish(queries.X, queries, random_state=seed)
     with pytest.raises(rw.InputError, match="random_state="):
         rw.make_queries(3, random_state=seed)
+
+
+def test_high_grades_do_not_spoil_the_start():
+    queries = rw.make_queries(60, random_state=0)
+    clicks = rw.Queries(queries.X, queries.y * 2000, queries.indptr, queries.qid)
+    for measure in ("ndcg@10(gain=linear)", "map"):
+        ranker = rw.DirectRank(measure=measure, n_restarts=1).fit(clicks)
+        assert np.isfinite(ranker.coef_).all()
+        assert ranker.score(clicks) > 0.6
+
+
+@pytest.mark.parametrize("outlier", [1e10, 1e15])
+def test_one_wild_value_does_not_blind_the_search(outlier):
+    queries = rw.make_queries(60, n_features=6, random_state=2)
+    X = queries.X.copy()
+    plain = rw.DirectRank(n_restarts=1, start="equal").fit(queries).score(queries)
+    X[0, 0] = outlier
+    wild = queries.with_X(X)
+    assert rw.DirectRank(n_restarts=1, start="equal").fit(wild).score(wild) > plain - 0.02
+
+
+def test_sums_that_are_not_normalised_train_as_well():
+    queries = rw.make_queries(40, random_state=0)
+    large = rw.Queries(queries.X, queries.y * 1e6, queries.indptr, queries.qid)
+    ranker = rw.DirectRank(measure="dcg@10(gain=linear)", n_restarts=1, start="equal").fit(large)
+    assert len(ranker.history_) > 5
+    assert ranker.history_[-1]["train"] > 1.05 * ranker.history_[0]["train"]
+
+
+def test_tiny_query_weights(queries):
+    tiny = rw.Queries(queries.X, queries.y, queries.indptr, queries.qid, weight=np.full(len(queries), 1e-300))
+    assert rw.DirectRank(n_restarts=1).fit(tiny).coef_ == pytest.approx(
+        rw.DirectRank(n_restarts=1).fit(queries).coef_, rel=1e-6
+    )
+
+
+def test_coordinate_ascent_ends_and_stays_finite():
+    queries = rw.make_queries(10, n_features=2, random_state=0)
+    constant = queries.with_X(np.ones_like(queries.X))
+    assert rw.CoordinateAscent(tol=0, n_restarts=1).fit(constant).history_
+    opposed = queries.with_X(np.column_stack([-queries.y, np.ones(queries.n_docs)]).astype(np.float32))
+    ranker = rw.CoordinateAscent(max_iter=3, n_restarts=1).fit(opposed)
+    assert np.isfinite(ranker.coef_).all()
+
+
+@pytest.mark.parametrize("factor", [1e-170, 1e160])
+def test_scores_of_any_scale_can_be_polished(queries, factor):
+    scores = queries.X[:, [0, 2, 5]].astype(np.float64)
+    plain, scaled = rw.polish(scores, queries), rw.polish(scores * factor, queries)
+    assert scaled.after == pytest.approx(plain.after, abs=0.02)

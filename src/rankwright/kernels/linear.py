@@ -86,20 +86,23 @@ def column_moments(X: Floats, center: Floats) -> tuple[Floats, Floats, Floats, F
 
 
 @kernel
-def query_spread(values: Floats, indptr: Ints) -> float:
-    """The sum over all documents of the squared distance from their query's mean."""
-    total = 0.0
+def query_spread(values: Floats, indptr: Ints) -> Floats:
+    """The sum over the queries of the logarithm of the range of their values, and how many queries have one.
+
+    The geometric mean of the ranges tells the scale of values whatever a few outliers are.
+    """
+    out = np.zeros(2)
     for q in range(len(indptr) - 1):
         own = values[indptr[q] : indptr[q + 1]]
-        mean = own.mean()
-        if own.min() < own.max():  # rounding of the mean must not make a constant vary
-            for i in range(len(own)):
-                total += (own[i] - mean) * (own[i] - mean)
-    return total
+        spread = own.max() - own.min()
+        if spread > 0.0:
+            out[0] += np.log(spread)
+            out[1] += 1.0
+    return out
 
 
 @kernel
-def moved_scores(scores: Floats, X: Floats, column: int, t: float, indptr: Ints) -> tuple[Floats, float]:
+def moved_scores(scores: Floats, X: Floats, column: int, t: float, indptr: Ints) -> tuple[Floats, Floats]:
     """The scores plus t times a column, and their spread."""
     out = np.empty(len(scores))
     for i in range(len(scores)):
@@ -109,25 +112,19 @@ def moved_scores(scores: Floats, X: Floats, column: int, t: float, indptr: Ints)
 
 @kernel
 def query_spreads(X: Floats, indptr: Ints) -> Floats:
-    """By column, the sum over all documents of the squared distance from their query's mean."""
+    """``query_spread`` of every column: a row of sums, a row of counts."""
     d = X.shape[1]
-    out, low, high, mean = np.zeros(d), np.empty(d), np.empty(d), np.empty(d)
+    out, low, high = np.zeros((2, d)), np.empty(d), np.empty(d)
     for q in range(len(indptr) - 1):
-        first, last = indptr[q], indptr[q + 1]
-        low[:], high[:], mean[:] = X[first], X[first], 0.0
-        for i in range(first, last):
+        low[:], high[:] = X[indptr[q]], X[indptr[q]]
+        for i in range(indptr[q], indptr[q + 1]):
             row = X[i]
             for j in range(d):
                 low[j], high[j] = min(low[j], row[j]), max(high[j], row[j])
-                mean[j] += row[j]
         for j in range(d):
-            # rounding of the mean must not make a constant vary
-            mean[j] = mean[j] / (last - first) if low[j] < high[j] else np.nan
-        for i in range(first, last):
-            row = X[i]
-            for j in range(d):
-                far = np.float64(row[j]) - mean[j]
-                out[j] += far * far if far == far else 0.0
+            if high[j] > low[j]:
+                out[0, j] += np.log(high[j] - low[j])
+                out[1, j] += 1.0
     return out
 
 

@@ -27,6 +27,7 @@ from rankwright.kernels.order import bucket_sort
 
 SHALLOW = 32  # cut-offs up to here are best followed by _sweep_top
 _BLOCK = 16
+_FAR = 1e18  # of the middle, in units
 
 
 @kernel
@@ -295,7 +296,7 @@ def _sweep_gains(
 @kernel
 def place_of(t: float, inverse_unit: float, half: int) -> int:
     """The bucket of a jump: an increasing function of t whose buckets are evenly filled where t is Cauchy's."""
-    x = t * inverse_unit
+    x = min(max(t * inverse_unit, -_FAR), _FAR)
     return min(int(half + half * (x / (1.0 + abs(x)))), 2 * half - 1)
 
 
@@ -330,7 +331,8 @@ def sweep(
 ) -> tuple[Floats, Ints, Any, Any, Ints, Floats]:
     """The jumps of all queries for t from ``low`` (at most 0) to ``high`` (at least 0).
 
-    Queries ranked to at most ``shallow`` places are followed by ``_sweep_top``, the others by ``_sweep_gains``.
+    Queries ranked to at most ``shallow`` places, or an eighth of their documents, are followed by ``_sweep_top``, the
+    others by ``_sweep_gains``; 0 means all.
     ``order`` ranks the rows at t = 0 by their ``scores``, a column of ``X`` has the slopes, and ``factor`` is what a
     unit of each query's sum is worth in fixed point. Returns where the jumps are and the changes there as t increases,
     the values at 0 and at ``low``, and by bucket of t the sums of the changes, and of the positive ones alone.
@@ -365,7 +367,8 @@ def sweep(
         for sign, limit in ((1.0, high), (-1.0, -low)):
             if limit <= 0.0:
                 continue
-            if min(len(discount), n) <= shallow:
+            depth = min(len(discount), n)
+            if depth <= shallow or (shallow > 0 and 8 * depth <= n):
                 times, deltas, count, change = _sweep_top(
                     order,
                     scores,

@@ -25,7 +25,7 @@ class Rules:
     Parameters
     ----------
     tol : float
-        The least gain that is a gain.
+        The least gain that is a gain, of a measure whose values go up to 1.
     max_rounds : int
         The most rounds.
     least : float
@@ -56,7 +56,7 @@ class Rules:
     def search(self, landscape: Landscape, point: Point, direction: Direction) -> Found | None:
         """The best step along a direction, if it gains anything."""
         low, high = _room(point.coef, direction, self.least)
-        beat = self.objective(point) + self.tol
+        beat = self.objective(point) + self.tol * landscape.highest
         found = search_line(
             landscape, point, direction, low=low, high=high, choice=self.choice, pull=self.pull, beat=beat
         )
@@ -72,6 +72,14 @@ class Step:
     t: float
     coef: Floats
     value: float
+
+    @property
+    def column(self) -> int | None:
+        """The one column along which it went."""
+        if isinstance(self.direction, int):
+            return self.direction
+        moved = np.flatnonzero(self.direction)
+        return int(moved[0]) if len(moved) == 1 else None
 
 
 Climb = Callable[[Landscape, Point, "Rules", np.random.Generator], Iterator[list[Step]]]
@@ -111,7 +119,7 @@ def _climb(
             reached = found.point
             steps.append(Step(number, direction, found.t, reached.coef, reached.value))
         anew = landscape.anew(reached)
-        if abs(anew.value - reached.value) > _SLACK:
+        if abs(anew.value - reached.value) > _SLACK * landscape.highest:
             landscape = landscape.careful()
             point = landscape.at(point.coef)
             settled.clear()

@@ -49,7 +49,7 @@ class Point:
     coef: Floats
     placed: Shards[_Placed]
     value: float
-    spread: float  # how far scores are from their query's mean
+    spread: float  # the range of a query's scores, in the mean
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,10 +136,14 @@ class Landscape:
         return cls(Shards(tuple(parts)), int(X.shape[1]), backend)
 
     @cached_property
+    def highest(self) -> float:
+        """No value is above this; at least 1."""
+        return float(max(self.backend.concat(_highest, self.parts)))
+
+    @property
     def worth(self) -> float:
-        """What a value of 1 of a query of weight 1 is in fixed point."""
-        highest = float(max(self.backend.concat(_highest, self.parts)))
-        return _FIXED_POINT / (highest * self.total_weight)
+        """What a mean of 1 is in fixed point."""
+        return _FIXED_POINT / self.highest
 
     def at(self, coef: Floats) -> Point:
         """The point of these weights, scored as prediction scores."""
@@ -172,7 +176,8 @@ class Landscape:
         if moving == 0.0:
             return None
         unit = (point.spread or 1.0) / moving
-        parts = self.backend.apply(_sweep, point.placed, direction, self.worth, low, high, unit)
+        shares = self.worth, self.total_weight
+        parts = self.backend.apply(_sweep, point.placed, direction, shares, low, high, unit)
         return Jumping(parts, unit, low, high, self.backend.sum(attrgetter("tally"), parts))
 
     def pick(self, jumping: Jumping, wanted: Ints) -> tuple[Floats, Ints, Ints]:
@@ -193,7 +198,7 @@ class Landscape:
 
     def as_value(self, fixed: Any) -> Any:
         """A change of the mean measure from one in fixed point."""
-        return fixed / (self.worth * self.total_weight)
+        return fixed / self.worth
 
     def likeliest(self, point: Point, direction: Direction, low: float, high: float, k: int) -> float:
         """Between two ends, the t of the highest Plackett-Luce likelihood of the label order, by bisection.
@@ -211,20 +216,25 @@ class Landscape:
 
     def _point(self, coef: Floats, placed: Shards[_Placed]) -> Point:
         totals = self.backend.sum(attrgetter("totals"), placed)
-        return Point(coef, placed, float(totals[0]) / self.total_weight, float(np.sqrt(totals[1])))
+        return Point(coef, placed, float(totals[0]) / self.total_weight, float(_mean_range(totals[1:])))
 
     def _spread_along(self, direction: Direction) -> float:
         if isinstance(direction, int):
             return float(self._spreads[direction])
-        return float(np.sqrt(self.backend.sum(_spreads_along, self.parts, direction)[0]))
+        return float(_mean_range(self.backend.sum(_spreads_along, self.parts, direction))[0])
 
     @cached_property
     def _spreads(self) -> Floats:
-        spreads: Floats = np.sqrt(self.backend.sum(_spreads, self.parts))
-        return spreads
+        return _mean_range(self.backend.sum(_spreads, self.parts))
 
 
 _BISECTIONS = 12
+
+
+def _mean_range(sums: Floats) -> Floats:
+    """The geometric mean of the ranges whose logarithms were summed and counted; 0 where there are none."""
+    means: Floats = np.where(sums[1] > 0, np.exp(sums[0] / np.maximum(sums[1], 1.0)), 0.0)
+    return means
 
 
 def _part(X: Floats, bound: BoundMeasure, weight: Floats) -> _Part:
@@ -251,9 +261,9 @@ def _line(part: _Part, direction: Direction) -> tuple[Floats, int]:
     return linear_scores(part.X, direction, 0.0)[:, None], 0
 
 
-def _place(part: _Part, scores: Floats, spread: float, order: Ints) -> _Placed:
+def _place(part: _Part, scores: Floats, spread: Floats, order: Ints) -> _Placed:
     total = part.bound.total(scores, order, part.weight)
-    return _Placed(part, scores, order, np.array([total, spread]))
+    return _Placed(part, scores, order, np.array([total, *spread]))
 
 
 def _placed(part: _Part, coef: Floats) -> _Placed:
@@ -275,9 +285,12 @@ def _spreads_along(part: _Part, direction: Floats) -> Floats:
     return query_spreads(_line(part, direction)[0], part.bound.indptr)
 
 
-def _sweep(placed: _Placed, direction: Direction, worth: float, low: float, high: float, unit: float) -> _Swept:
-    part = placed.part
-    lines = Lines(placed.scores, placed.order, *_line(part, direction), part.weight * worth, low, high, unit)
+def _sweep(
+    placed: _Placed, direction: Direction, shares: tuple[float, float], low: float, high: float, unit: float
+) -> _Swept:
+    part, (worth, total_weight) = placed.part, shares
+    per_query = part.weight / total_weight * worth
+    lines = Lines(placed.scores, placed.order, *_line(part, direction), per_query, low, high, unit)
     jumps = part.bound.jumps(lines)
     return _Swept(jumps, Tally(jumps.sums, jumps.gains, int(jumps.at_zero), int(jumps.at_low)))
 

@@ -134,16 +134,17 @@ def search_line(
         intervals, unit = _Intervals(np.array([low]), np.array([high]), np.array([point.value])), 1.0
     else:
         intervals, unit = _near_best(landscape, point, jumping, along, beat), jumping.unit
-    for i in _best_first(intervals, along, unit, beat):
+    for i in _best_first(intervals, along, unit, beat, landscape.highest):
         ends = float(intervals.low[i]), float(intervals.high[i])
         left, right = _finite(*ends, unit)
         if along is None:
             t = (choice or Middle())(landscape, point, direction, left, right)
-        else:
-            t = min(max(along.least, left + _MARGIN * (right - left)), right - _MARGIN * (right - left))
+        else:  # an end that is infinite keeps nothing from its place
+            margin = _MARGIN * (right - left)
+            t = min(max(along.least, ends[0] + margin), ends[1] - margin)
         for step in (t, *(left + part * (right - left) for part in _OTHER_PARTS)):
             reached = landscape.step(point, direction, step)
-            if abs(reached.value - intervals.value[i]) <= _SLACK:
+            if abs(reached.value - intervals.value[i]) <= _SLACK * landscape.highest:
                 return Found(*ends, reached.value, step, reached)
     return None
 
@@ -171,16 +172,16 @@ def _near_best(landscape: Landscape, point: Point, jumping: Jumping, along: Alon
     if along is not None:
         reach = reach - along(np.clip(along.least, edges[:-1], _ends_of_intervals(occupied, edges)))
         held = at_edges - along(edges)
-    floor = max(beat, float(held.max()))
+    floor, slack = max(beat, float(held.max())), _SLACK * landscape.highest
     while True:
-        wanted = occupied & (reach >= floor - _SLACK)
+        wanted = occupied & (reach >= floor - slack)
         at_start = at_edges[0] - (0.0 if along is None else along.lowest(jumping.low, float(edges[-1])))
-        start = bool(at_start >= floor - _SLACK)
+        start = bool(at_start >= floor - slack)
         intervals = _intervals(landscape, point, jumping, before, occupied, wanted, start)
         values = intervals.value if along is None else intervals.value - along(along.within(intervals))
         wide = _wide(intervals, jumping.unit)
         best = float(values[wide].max()) if wide.any() else -np.inf
-        if best >= floor - 2 * _SLACK or floor <= beat:
+        if best >= floor - 2 * slack or floor <= beat:
             return intervals
         floor = max(beat, best)  # the floor was the value of an interval of no width
 
@@ -234,14 +235,14 @@ def _wide(intervals: _Intervals, unit: float) -> NDArray[np.bool_]:
     return wide
 
 
-def _best_first(intervals: _Intervals, along: Along | None, unit: float, beat: float) -> list[int]:
+def _best_first(intervals: _Intervals, along: Along | None, unit: float, beat: float, highest: float) -> list[int]:
     """The places of the best intervals; of those that differ by rounding only, the widest first."""
     values = intervals.value if along is None else intervals.value - along(along.within(intervals))
     usable = np.flatnonzero(_wide(intervals, unit) & (values > beat))
     if len(usable) == 0:
         return []
     width = intervals.high - intervals.low
-    order = usable[np.lexsort((-width[usable], -np.round(values[usable] / _SLACK)))]
+    order = usable[np.lexsort((-width[usable], -np.round(values[usable] / (_SLACK * highest))))]
     return [int(i) for i in order[:_TRIED]]
 
 

@@ -231,7 +231,8 @@ def check_number(name: str, value: Any, least: float) -> float:
 
 def check_among(name: str, value: Any, known: Sequence[Any]) -> None:
     """A parameter that must be one of a few values."""
-    if not any(type(value) is type(each) and value == each for each in known):
+    plain_value = value.item() if isinstance(value, np.generic) else value
+    if not any(type(plain_value) is type(each) and plain_value == each for each in known):
         raise InputError(f"{name}={value!r}; expected {' or '.join(map(repr, known))}")
 
 

@@ -55,7 +55,7 @@ class CoordinateAscent(Restarting):
     coef_ : array of shape (n_features,)
         Weights in raw units.
     history_ : list of dict
-        As DirectRank's.
+        As DirectRank's; a step moves all weights, as they are normalised, so it names no feature.
 
     Notes
     -----
@@ -107,9 +107,11 @@ class CoordinateAscent(Restarting):
     def _climb(self, task: Task, start: Point, rng: np.random.Generator) -> Iterator[list[Step]]:
         columns = np.flatnonzero(task.unit > 0)
         point, number, fails = start, 0, 0
-        while fails < max(len(columns) - 1, 1) and monotonic() < task.deadline:
+        while len(columns) > 0 and fails < max(len(columns) - 1, 1) and monotonic() < task.deadline:
             number, steps, before = number + 1, [], point.value
             for column in rng.permutation(columns).tolist():
+                if monotonic() >= task.deadline:
+                    break
                 reached = self._try(task, point, column)
                 fails = 0 if reached is not None else fails + 1
                 if reached is not None:
@@ -119,7 +121,7 @@ class CoordinateAscent(Restarting):
                     break
             if steps:
                 yield steps
-            if point.value - before < self.tol:
+            if not steps or point.value - before < self.tol:
                 return
 
     def _try(self, task: Task, point: Point, column: int) -> Point | None:
@@ -135,7 +137,10 @@ class CoordinateAscent(Restarting):
             if values[best] > point.value + _LEAST_GAIN:
                 coef = point.coef.copy()
                 coef[column] += trials[best] / unit
-                reached = landscape.at(coef / np.abs(coef * task.unit).sum())
+                total = float(np.abs(coef * task.unit).sum())
+                if total == 0.0:
+                    continue
+                reached = landscape.at(coef / total)
                 if reached.value > point.value:  # a trial may be a tie, which the profile passes over
                     return reached
         return None

@@ -41,7 +41,8 @@ class DirectRank(Restarting):
     order : "cyclic", "greedy" or "powell"
         Every weight in turn; the one that gains most; or in turn and then along the way the round went.
     point : "auto", "middle" or "likelihood"
-        Where inside the best interval; "auto" is likelihood on up to 50,000 documents and the middle on more.
+        Where inside the best interval; "auto" is likelihood on up to 50,000 documents and the middle on more. With a
+        pull it is where that is least.
     n_restarts : int
         The number of starts; the best point on validation (or else training) queries is kept.
     start : "regression" or "equal"
@@ -60,7 +61,8 @@ class DirectRank(Restarting):
     penalty : "l2" or "l1"
         Which distance, in units of the features' deviations.
     prior : array of shape (n_features,), optional
-        Weights to pull towards, in raw units; zeros by default.
+        Weights to pull towards, in the units of the features (of the scaled ones under ``scale="query"``); those of
+        ``Regression`` by default. A pull to 0 would only shrink all weights, which changes no ranking.
     nonnegative : bool
         Whether weights must not be negative.
     scale : "standard", "query" or None
@@ -183,7 +185,7 @@ class DirectRank(Restarting):
     def _pull(self, task: Task) -> Pull | None:
         if self.alpha == 0:
             return None
-        prior = np.zeros(len(task.unit)) if self.prior is None else np.asarray(self.prior, dtype=np.float64)
+        prior = task.regression if self.prior is None else np.asarray(self.prior, dtype=np.float64)
         return Pull(self.alpha, 1 if self.penalty == "l1" else 2, prior, task.unit)
 
     def _paid(self, task: Task, coef: Floats) -> float:

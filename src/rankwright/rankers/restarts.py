@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from rankwright.rankers.regression import ridge
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 
+_HIGH_GRADE = 8.0
 _SMALL = 200_000  # documents: on fewer, restarts run side by side, on more the parts of each
 
 
@@ -67,6 +68,7 @@ class Restarting(LinearScoring):
             climbed if objective is measure else Landscape.of(train, measure.for_training(), backend),
             None if valid is None else Landscape.of(valid, measure, backend),
             standard.deviation if self.scale == "standard" else varies.astype(np.float64),
+            _regression(train, backend),
             objective,
             train.n_docs,
             monotonic() + seconds,
@@ -74,7 +76,7 @@ class Restarting(LinearScoring):
         drawn = np.concatenate([np.ones((1, train.n_features)), rng.normal(size=(n_restarts - 1, train.n_features))])
         starts, rngs = drawn / np.where(task.unit > 0, task.unit, np.inf), rng.spawn(n_restarts)
         if self.start == "regression":
-            starts[0] = ridge(train, 1.0, "standard", backend)[0].coef
+            starts[0] = task.regression
 
         def run(restart: int) -> Run:
             return self._run(task, restart, self._prepared(starts[restart], task), rngs[restart])
@@ -105,9 +107,18 @@ class Task:
     train: Landscape  # of the measure
     valid: Landscape | None
     unit: Floats  # what a weight is multiplied by to compare it with others; 0 for a constant feature
+    regression: Floats
     objective: Measure
     n_docs: int
     deadline: float
+
+
+def _regression(train: Queries, backend: Backend) -> Floats:
+    """The weights of a regression; grades too high for 2^l are brought down first, for their order is what counts."""
+    highest = float(train.y.max())
+    if highest > _HIGH_GRADE:
+        train = replace(train, y=train.y * (_HIGH_GRADE / highest))
+    return ridge(train, 1.0, "standard", backend)[0].coef
 
 
 class Run(NamedTuple):
@@ -140,8 +151,7 @@ class _Watch:
         """Note a step."""
         if self.task.valid is not None and self.valid is not None:
             self.valid = self.task.valid.step(self.valid, step.direction, step.t)
-        feature = step.direction if isinstance(step.direction, int) else None
-        self._note(step.round, feature, step.t, step.coef, step.value)
+        self._note(step.round, step.column, step.t, step.coef, step.value)
 
     def _note(self, number: int, feature: int | None, t: float, coef: Floats, value: float) -> None:
         train = value if self.same else self.task.train.at(coef).value

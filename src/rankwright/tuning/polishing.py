@@ -18,6 +18,7 @@ from rankwright.optimisers.ascent import Kicks, Rules, cyclic, kicked
 from rankwright.optimisers.landscape import Landscape, Point
 from rankwright.randomness import generator
 from rankwright.rankers.base import check_number, check_whole
+from rankwright.scaling import moments
 
 _KICK = 0.3
 
@@ -135,7 +136,7 @@ def polish(
         least=0.0 if nonnegative else -np.inf,
         deadline=monotonic() + seconds,
     )
-    kicks = Kicks(n_kicks, _KICK, matrix.std(axis=0))
+    kicks = Kicks(n_kicks, _KICK, moments(matrix)[1] if n_kicks > 0 else np.zeros(matrix.shape[1]))
     return _climbed(train, held_out, weights, rules, kicks, rng, str(wanted))
 
 
@@ -176,9 +177,12 @@ def _landscape(matrix: Floats, queries: Queries, measure: Measure, what: str, ba
 
 
 def _as_scores(scores: ArrayLike) -> Floats:
-    matrix = np.ascontiguousarray(scores)
-    if matrix.dtype not in (np.float32, np.float64):
-        matrix = matrix.astype(np.float64)
+    try:
+        matrix = np.ascontiguousarray(scores)
+        if matrix.dtype not in (np.float32, np.float64):
+            matrix = matrix.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"scores are not numbers in rows and columns: {error}") from None
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise InputError(f"scores have shape {matrix.shape}; expected a row per document and a column per scorer")
     if not np.isfinite(matrix).all():
@@ -197,7 +201,10 @@ def _checked(scores: ArrayLike, queries: Queries, what: str) -> Floats:
 
 
 def _start(start: ArrayLike | None, n: int, nonnegative: bool) -> Floats:
-    weights = np.ones(n) if start is None else np.array(start, dtype=np.float64)
+    try:
+        weights = np.ones(n) if start is None else np.array(start, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"start={start!r}; expected a weight for each of {n} scorers") from None
     if weights.shape != (n,) or not np.isfinite(weights).all():
         raise InputError(f"start has shape {weights.shape}; expected a finite weight for each of {n} scorers")
     if nonnegative and (weights < 0).any():
