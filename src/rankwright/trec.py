@@ -235,7 +235,8 @@ def _numbers(path: StrPath, columns: _Columns, layout: _Layout, least: float) ->
         values = np.array([np.nan])
     if not (np.abs(values) <= LARGEST).all():
         _name_wrong(path, columns, layout)
-    return np.maximum(values, least).tolist()  # type: ignore[no-any-return]
+    numbers: list[float] = np.maximum(values, least).tolist()
+    return numbers
 
 
 def _name_wrong(path: StrPath, columns: _Columns, layout: _Layout) -> NoReturn:

@@ -179,9 +179,10 @@ class Ranx:
         return self.table
 
 
-class TestInputs:
-    TABLE = {"q1": {"a": 1.0, "b": 0.5}}  # noqa: RUF012
+TABLE = {"q1": {"a": 1.0, "b": 0.5}}
 
+
+class TestInputs:
     def test_qrels(self, tmp_path):
         (tmp_path / "qrels").write_text("q1 0 a 2\nq1 0 b -1\n")
         expected = {"q1": {"a": 2.0, "b": 0.0}}
@@ -199,18 +200,18 @@ class TestInputs:
             (tmp_path / place).mkdir()
             (tmp_path / place / "bm25.run").write_text("q1 Q0 a 1 1 t\nq1 Q0 b 2 0.5 t\n")
         x, y = str(tmp_path / "x" / "bm25.run"), tmp_path / "y" / "bm25.run"
-        assert list(name_runs([x, self.TABLE])) == ["bm25", "run2"]
+        assert list(name_runs([x, TABLE])) == ["bm25", "run2"]
         assert list(name_runs([x, y])) == [x, str(y)]
-        assert list(name_runs([self.TABLE, Ranx(self.TABLE, "dense"), Ranx(self.TABLE)])) == ["run1", "dense", "run3"]
+        assert list(name_runs([TABLE, Ranx(TABLE, "dense"), Ranx(TABLE)])) == ["run1", "dense", "run3"]
         assert list(name_runs({"mine": x, 2: y})) == ["mine", "2"]
         runs = {
             "a": x,
             "b": y,
-            "c": self.TABLE,
-            "d": Ranx(self.TABLE),
+            "c": TABLE,
+            "d": Ranx(TABLE),
             "e": {"q1": {"a": 1, "b": np.float32(0.5)}, "q2": {}},
         }
-        assert all(table == self.TABLE for table in open_runs(name_runs(runs)).values())
+        assert all(table == TABLE for table in open_runs(name_runs(runs)).values())
         assert open_runs({"ints": {1: {2: 3}}}) == {"ints": {"1": {"2": 3}}}
 
     @pytest.mark.parametrize(
