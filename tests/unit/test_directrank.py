@@ -319,3 +319,10 @@ def test_scores_of_any_scale_can_be_polished(queries, factor):
     scores = queries.X[:, [0, 2, 5]].astype(np.float64)
     plain, scaled = rw.polish(scores, queries), rw.polish(scores * factor, queries)
     assert scaled.after == pytest.approx(plain.after, abs=0.02)
+
+
+def test_a_pull_without_a_prior_is_to_the_regression(queries):
+    for start in ("regression", "equal"):
+        ranker = rw.DirectRank(alpha=1e6, n_restarts=1, start=start).fit(queries)
+        expected = rw.Regression(alpha=1.0).fit(queries).coef_
+        assert np.abs((ranker.coef_ - expected) * queries.X.std(axis=0)).max() < 1e-3

@@ -182,10 +182,14 @@ class DirectRank(Restarting):
         least = 0.0 if self.nonnegative else -np.inf
         return Rules(max(self.tol, 1e-12), self.max_iter, least, choice, self._pull(task), task.deadline)
 
+    @property
+    def _wants_regression(self) -> bool:
+        return self.start == "regression" or (self.alpha > 0 and self.prior is None)
+
     def _pull(self, task: Task) -> Pull | None:
         if self.alpha == 0:
             return None
-        prior = task.regression if self.prior is None else np.asarray(self.prior, dtype=np.float64)
+        prior = np.asarray(task.regression if self.prior is None else self.prior, dtype=np.float64)
         return Pull(self.alpha, 1 if self.penalty == "l1" else 2, prior, task.unit)
 
     def _paid(self, task: Task, coef: Floats) -> float:

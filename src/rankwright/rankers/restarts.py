@@ -47,6 +47,11 @@ class Restarting(LinearScoring):
         """What is climbed, where it is not the measure itself."""
         return measure
 
+    @property
+    def _wants_regression(self) -> bool:
+        """Whether the weights of a regression are needed."""
+        return self.start == "regression"
+
     def _paid(self, task: Task, coef: Floats) -> float:
         """What is taken off the measure for weights, where that is anything."""
         return 0.0
@@ -68,14 +73,14 @@ class Restarting(LinearScoring):
             climbed if objective is measure else Landscape.of(train, measure.for_training(), backend),
             None if valid is None else Landscape.of(valid, measure, backend),
             standard.deviation if self.scale == "standard" else varies.astype(np.float64),
-            _regression(train, backend),
+            _regression(train, backend) if self._wants_regression else None,
             objective,
             train.n_docs,
             monotonic() + seconds,
         )
         drawn = np.concatenate([np.ones((1, train.n_features)), rng.normal(size=(n_restarts - 1, train.n_features))])
         starts, rngs = drawn / np.where(task.unit > 0, task.unit, np.inf), rng.spawn(n_restarts)
-        if self.start == "regression":
+        if self.start == "regression" and task.regression is not None:
             starts[0] = task.regression
 
         def run(restart: int) -> Run:
@@ -107,7 +112,7 @@ class Task:
     train: Landscape  # of the measure
     valid: Landscape | None
     unit: Floats  # what a weight is multiplied by to compare it with others; 0 for a constant feature
-    regression: Floats
+    regression: Floats | None  # its weights, if they are wanted
     objective: Measure
     n_docs: int
     deadline: float
