@@ -94,7 +94,7 @@ class Jumps(NamedTuple):
     deltas: Ints
     at_zero: int  # the sum of all queries at t = 0, up to a constant
     at_low: int  # and at the low end of the range
-    sums: Ints  # of the changes in each bucket of t, from the left; see ``kernels/sweep.py``
+    sums: Ints  # of the changes in each bucket of t, from the left; see ``kernels/jumps.py``
     gains: Floats  # of the positive ones alone
 
 

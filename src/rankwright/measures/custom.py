@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
-from rankwright.kernels.sweep import count_jumps
+from rankwright.kernels.jumps import count_jumps
 from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure
 
 Judge = Callable[[Floats], float]

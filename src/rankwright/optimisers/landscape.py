@@ -14,9 +14,9 @@ import numpy as np
 
 from rankwright.backends import Backend, Shards, n_shards
 from rankwright.data import Floats, Ints, Queries, query_ranges
+from rankwright.kernels.jumps import pick_jumps
 from rankwright.kernels.likelihood import likelihood_slope
 from rankwright.kernels.linear import linear_scores, moved_scores, query_spread, query_spreads
-from rankwright.kernels.sweep import pick_jumps
 from rankwright.measures import BoundMeasure, Jumps, Lines, Measure
 
 Direction = int | Floats  # a column, or a weight for every column
