@@ -108,7 +108,7 @@ def check_agreement(bound: BoundTable, scores: Floats, slopes: Floats, found: di
         jumps = part.jumps(as_lines(part, scores[rows], slopes[rows]))
         total += len(jumps.times)
         for i, t in enumerate(values_at):
-            ours = (jumps.at_low + int(jumps.deltas[jumps.times < t].sum())) / _WORTH
+            ours = (jumps.tally.at_low + int(jumps.deltas[jumps.times < t].sum())) / _WORTH
             for name, value in {"ours": ours, **{name: each.value(q, t) for name, each in found.items()}}.items():
                 if abs(value - expected[i][q]) > 1e-9:
                     raise AssertionError(f"{name}: {value} at {t} on query {q}; expected {expected[i][q]}")

@@ -8,7 +8,16 @@ ndcg@10(gain=linear)
 True
 """
 
-from rankwright.measures.base import BoundMeasure, Jumps, Lines, Measure, bound_values, check_counted, weighted_mean
+from rankwright.measures.base import (
+    BoundMeasure,
+    Jumps,
+    Lines,
+    Measure,
+    Tally,
+    bound_values,
+    check_counted,
+    weighted_mean,
+)
 from rankwright.measures.custom import CustomMeasure
 from rankwright.measures.definitions import DEFINITIONS
 from rankwright.measures.dialects import DIALECTS
@@ -35,6 +44,7 @@ __all__ = [
     "P",
     "Recall",
     "TableMeasure",
+    "Tally",
     "bound_values",
     "check_counted",
     "measure",

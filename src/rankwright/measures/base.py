@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,15 +87,24 @@ class Lines(NamedTuple):
         return self.X[:, self.column].astype(np.float64)
 
 
+class Tally(NamedTuple):
+    """What is known of jumps without sorting them; the tallies of parts add up."""
+
+    at_zero: int  # the sum of all queries at t = 0, up to a constant
+    at_low: int  # and at the low end of the range
+    sums: Ints  # of the changes in each bucket of t, from the left; see ``kernels/jumps.py``
+    gains: Floats  # of the positive ones alone
+
+    def __add__(self, other: Any) -> Tally:
+        return Tally(*(own + its for own, its in zip(self, other, strict=True)))
+
+
 class Jumps(NamedTuple):
     """Where the measures of queries change along lines, in any order, and by how much as t increases: whole numbers."""
 
     times: Floats
     deltas: Ints
-    at_zero: int  # the sum of all queries at t = 0, up to a constant
-    at_low: int  # and at the low end of the range
-    sums: Ints  # of the changes in each bucket of t, from the left; see ``kernels/jumps.py``
-    gains: Floats  # of the positive ones alone
+    tally: Tally
 
 
 N_BUCKETS = 4096

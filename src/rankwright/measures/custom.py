@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
 from rankwright.kernels.jumps import count_jumps
-from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure
+from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure, Tally
 
 Judge = Callable[[Floats], float]
 
@@ -110,7 +110,8 @@ class BoundCustom(BoundMeasure):
                 value = new
             at_low += at_start or 0
         at, changes = np.array(times), np.array(deltas, dtype=np.int64)
-        return Jumps(at, changes, at_zero, at_low, *count_jumps(at, changes, 1.0 / lines.unit, N_BUCKETS))
+        counted = count_jumps(at, changes, 1.0 / lines.unit, N_BUCKETS)
+        return Jumps(at, changes, Tally(at_zero, at_low, *counted))
 
     def _values_between(
         self, scores: Floats, slopes: Floats, grades: Floats, lines: Lines

@@ -21,7 +21,7 @@ from rankwright.kernels.measures import (
     swap_deltas,
 )
 from rankwright.kernels.sweep import SHALLOW, sweep
-from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure
+from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure, Tally
 from rankwright.measures.definitions import DEFINITIONS, View
 from rankwright.measures.dialects import DIALECTS
 from rankwright.measures.options import check_cut_off, check_option, spoken
@@ -229,7 +229,7 @@ class BoundTable(BoundMeasure):
     def jumps(self, lines: Lines) -> Jumps:
         """All jumps, by the kernel that serves every family."""
         a = self.arrays
-        found = sweep(
+        times, deltas, *tally = sweep(
             lines.order,
             lines.scores,
             lines.X,
@@ -246,7 +246,7 @@ class BoundTable(BoundMeasure):
             1.0 / lines.unit,
             N_BUCKETS,
         )
-        return Jumps(*found)
+        return Jumps(times, deltas, Tally(*tally))
 
     def total(self, scores: Floats, order: Ints, weight: Floats) -> float:
         """As for every measure; in one call, so that threads do not wait for each other's Python."""

@@ -17,7 +17,7 @@ from rankwright.data import Floats, Ints, Queries, query_ranges
 from rankwright.kernels.jumps import pick_jumps
 from rankwright.kernels.likelihood import likelihood_slope
 from rankwright.kernels.linear import linear_scores, moved_scores, query_spread, query_spreads
-from rankwright.measures import BoundMeasure, Jumps, Lines, Measure
+from rankwright.measures import BoundMeasure, Jumps, Lines, Measure, Tally
 
 Direction = int | Floats  # a column, or a weight for every column
 
@@ -65,35 +65,11 @@ class Profile:
         return values
 
 
-class Tally(NamedTuple):
-    """What is known of jumps without sorting them; the tallies of parts add up."""
-
-    sums: Ints  # the changes in each bucket of t, from the left
-    gains: Floats  # the positive ones alone
-    at_zero: int
-    at_low: int
-
-    def __add__(self, other: Any) -> Tally:
-        return Tally(
-            self.sums + other.sums,
-            self.gains + other.gains,
-            self.at_zero + other.at_zero,
-            self.at_low + other.at_low,
-        )
-
-
-class _Swept(NamedTuple):
-    """The jumps of a part and their tally."""
-
-    jumps: Jumps
-    tally: Tally
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Jumping:
     """The jumps along a line, still in parts, and what is known of them all together."""
 
-    parts: Shards[_Swept]
+    parts: Shards[Jumps]
     unit: float  # where the moving column is worth as much as the rest
     low: float
     high: float
@@ -287,16 +263,15 @@ def _spreads_along(part: _Part, direction: Floats) -> Floats:
 
 def _sweep(
     placed: _Placed, direction: Direction, shares: tuple[float, float], low: float, high: float, unit: float
-) -> _Swept:
+) -> Jumps:
     part, (worth, total_weight) = placed.part, shares
     per_query = part.weight / total_weight * worth
     lines = Lines(placed.scores, placed.order, *_line(part, direction), per_query, low, high, unit)
-    jumps = part.bound.jumps(lines)
-    return _Swept(jumps, Tally(jumps.sums, jumps.gains, int(jumps.at_zero), int(jumps.at_low)))
+    return part.bound.jumps(lines)
 
 
-def _picked(swept: _Swept, inverse_unit: float, wanted: Ints) -> Ints:
-    return pick_jumps(swept.jumps.times, swept.jumps.deltas, inverse_unit, wanted)
+def _picked(jumps: Jumps, inverse_unit: float, wanted: Ints) -> Ints:
+    return pick_jumps(jumps.times, jumps.deltas, inverse_unit, wanted)
 
 
 class _Labelled(NamedTuple):

@@ -162,7 +162,7 @@ class _Intervals(NamedTuple):
 
 def _near_best(landscape: Landscape, point: Point, jumping: Jumping, along: Along | None, beat: float) -> _Intervals:
     """All intervals that may be the best, from the buckets that may hold one."""
-    sums, gains, at_zero, at_low = jumping.tally
+    at_zero, at_low, sums, gains = jumping.tally
     before = np.concatenate([[0], np.cumsum(sums)]) + (at_low - at_zero)
     occupied = (gains > 0) | (sums != 0)
     at_edges = point.value + landscape.as_value(before)
