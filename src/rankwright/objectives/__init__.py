@@ -1,0 +1,1 @@
+"""Objectives: what training minimises, as functions of the scores. They know no features and no model."""

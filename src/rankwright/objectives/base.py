@@ -1,0 +1,33 @@
+"""The interface of every objective: a loss of scores, with its gradient."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from rankwright.data import Floats, Queries
+
+
+class Evaluation(NamedTuple):
+    """An objective at some scores: the weighted sum over the queries, and its derivatives by every score."""
+
+    loss: float
+    gradient: Floats
+    curvature: Floats | None = None  # the diagonal of the second derivative, where an objective has one
+
+
+class BoundObjective(Protocol):
+    """An objective with everything that the labels of one set of queries determine."""
+
+    def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
+        """The loss at these scores, and its gradient."""
+        ...
+
+
+class Objective(Protocol):
+    """A loss in score space."""
+
+    def bind(self, queries: Queries) -> BoundObjective:
+        """Compute once what depends on the judged documents only: ideals, pair counts, tables."""
+        ...
