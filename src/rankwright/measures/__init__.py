@@ -13,6 +13,7 @@ from rankwright.measures.base import (
     Jumps,
     Lines,
     Measure,
+    MeasureArrays,
     Tally,
     bound_values,
     check_counted,
@@ -22,7 +23,7 @@ from rankwright.measures.custom import CustomMeasure
 from rankwright.measures.definitions import DEFINITIONS
 from rankwright.measures.dialects import DIALECTS
 from rankwright.measures.names import AP, DCG, ERR, NDCG, RBP, RR, WTA, P, Recall, measure, parse, split
-from rankwright.measures.table import BoundTable, MeasureArrays, TableMeasure
+from rankwright.measures.table import BoundTable, TableMeasure
 
 __all__ = [
     "AP",

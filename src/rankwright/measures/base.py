@@ -37,6 +37,13 @@ class Measure(ABC):
         punish a feature for ties that the combination does not have.
         """
 
+    @abstractmethod
+    def for_bounds(self) -> Measure:
+        """The same measure for training on bounds: pessimistic about ties, and with discounts that tell ranks apart.
+
+        Where two ranks count the same, as the first two do under LETOR's discount, a bound sees no loss in their order.
+        """
+
     @property
     @abstractmethod
     def bounded(self) -> bool:
@@ -110,6 +117,17 @@ class Jumps(NamedTuple):
 N_BUCKETS = 4096
 
 
+class MeasureArrays(NamedTuple):
+    """What kernels need of a bound measure; ``kernels/measures.py`` has the formula."""
+
+    gain: Floats  # per document
+    discount: Floats  # per rank; zero beyond its end
+    scale: Floats  # per query
+    base: Floats  # per query
+    u: float
+    v: float
+
+
 class BoundMeasure(ABC):
     """A measure with everything that the labels of one set of queries determine."""
 
@@ -118,6 +136,7 @@ class BoundMeasure(ABC):
     indptr: Ints
     ties: str  # the rule for equal scores; measures of one rule share a sort
     tie_keys: Floats  # of documents with equal scores, the one with the lower key comes first
+    arrays: MeasureArrays | None  # None if only Python can compute the measure
 
     @property
     @abstractmethod

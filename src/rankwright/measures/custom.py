@@ -42,6 +42,10 @@ class CustomMeasure(Measure):
         """Itself: the mean over all orders of tied documents has no formula."""
         return self
 
+    def for_bounds(self) -> CustomMeasure:
+        """Itself."""
+        return self
+
     @property
     def cut_off(self) -> None:
         """Unknown: the function sees every grade."""
@@ -64,6 +68,7 @@ class BoundCustom(BoundMeasure):
     ties: str
     tie_keys: Floats  # the grades
     measure: CustomMeasure
+    arrays: None = None
 
     @property
     def counted(self) -> NDArray[np.bool_]:

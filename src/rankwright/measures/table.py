@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from rankwright.kernels.measures import (
     swap_deltas,
 )
 from rankwright.kernels.sweep import SHALLOW, sweep
-from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure, Tally
+from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure, MeasureArrays, Tally
 from rankwright.measures.definitions import DEFINITIONS, View
 from rankwright.measures.dialects import DIALECTS
 from rankwright.measures.options import check_cut_off, check_option, spoken
@@ -112,6 +112,10 @@ class TableMeasure(Measure):
         """The same measure averaged over the orders of tied documents."""
         return replace(self, ties="average")
 
+    def for_bounds(self) -> TableMeasure:
+        """With ties broken pessimistically, and the discount 1 / log2(1 + rank) in place of LETOR's."""
+        return replace(self, ties="pessimistic", discount="log2")
+
     @property
     def bounded(self) -> bool:
         """Whether the values lie between 0 and 1."""
@@ -173,17 +177,6 @@ class TableMeasure(Measure):
         chosen = "gain" in definition.options and self.gain != "linear"
         if (chosen or definition.powers) and highest > _HIGHEST_EXPONENT:
             raise InputError(f"{self}: grade {highest:g} is too high for 2^l{'; use gain=linear' if chosen else ''}")
-
-
-class MeasureArrays(NamedTuple):
-    """What kernels need of a bound measure; ``kernels/measures.py`` has the formula."""
-
-    gain: Floats  # per document
-    discount: Floats  # per rank; zero beyond its end
-    scale: Floats  # per query
-    base: Floats  # per query
-    u: float
-    v: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

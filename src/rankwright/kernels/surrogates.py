@@ -1,0 +1,47 @@
+"""How a type two bound weighs one ranking: by what it loses, and by how far it is ahead of a perfect one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.kernels.jit import Floats, kernel
+
+STEP, LOGISTIC, EXPONENTIAL, HINGE, MARGIN = 0, 1, 2, 3, 4
+_NEAR = 1e-12  # a step so near is taken, so that rounding never lowers a bound
+
+
+@kernel
+def violation(kind: int, lost: float, x: float) -> float:
+    """``lost`` times [x >= 0], log2(1 + e^x), e^x or max(1 + x, 0); or max(lost + x, 0). It grows with both."""
+    if kind == STEP:
+        return lost if x >= -_NEAR else 0.0
+    if kind == LOGISTIC:
+        return lost * (max(x, 0.0) + np.log1p(np.exp(-abs(x)))) / np.log(2.0)
+    if kind == EXPONENTIAL:
+        return lost * np.exp(x)
+    if kind == HINGE:
+        return lost * max(1.0 + x, 0.0)
+    return max(lost + x, 0.0)
+
+
+@kernel
+def slope(kind: int, lost: float, x: float) -> float:
+    """The derivative of ``violation`` by x."""
+    if kind == STEP:
+        return 0.0
+    if kind == LOGISTIC:
+        return lost / ((1.0 + np.exp(-x)) * np.log(2.0))
+    if kind == EXPONENTIAL:
+        return lost * np.exp(x)
+    if kind == HINGE:
+        return lost if x > -1.0 else 0.0
+    return 1.0 if lost + x > 0.0 else 0.0
+
+
+@kernel
+def violations(kind: int, lost: Floats, x: Floats) -> tuple[Floats, Floats]:
+    """``violation`` and ``slope`` of every pair of numbers."""
+    values, slopes = np.empty(len(x)), np.empty(len(x))
+    for i in range(len(x)):
+        values[i], slopes[i] = violation(kind, lost[i], x[i]), slope(kind, lost[i], x[i])
+    return values, slopes

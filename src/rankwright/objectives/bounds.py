@@ -1,0 +1,319 @@
+"""The framework of Xu et al., section 4: the basic loss of a measure and upper bounds on it, as objectives.
+
+Everything is per query and in terms of E, the measure divided by the query's highest value, so that perfect rankings
+have E = 1 as in the paper. (For measures such as NDCG and MAP it is the measure itself; ERR and P@k cannot reach 1 on
+every query.) Queries on which every ranking is perfect have loss 0 under every objective. Ties are broken pessimistically.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import permutations
+from typing import ClassVar, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.data import Floats, Ints, Queries
+from rankwright.errors import InputError
+from rankwright.kernels.surrogates import EXPONENTIAL, HINGE, LOGISTIC, MARGIN, STEP, violations
+from rankwright.measures import Measure
+from rankwright.objectives.base import Evaluation
+from rankwright.objectives.rankings import PHIS, Rankings, rankings
+
+KINDS: Mapping[str, int] = {
+    "step": STEP,
+    "logistic": LOGISTIC,
+    "exponential": EXPONENTIAL,
+    "hinge": HINGE,
+    "margin": MARGIN,
+}
+SHORT = 7  # documents: all n! rankings of a query are listed
+_MOST = 100_000  # nodes of a search for the worst ranking of a query
+_TRADES = (0.25, 1.0, 4.0)  # between losing E and keeping F, where that search begins
+
+
+class Losses(NamedTuple):
+    """A bound at some scores."""
+
+    values: Floats  # by query
+    gradient: Floats  # of their weighted sum, by score
+    exact: NDArray[np.bool_]  # by query; otherwise the true value may be larger, and this one bounds the basic loss too
+
+
+class BoundLoss(ABC):
+    """A loss of some queries."""
+
+    def __init__(self, measure: Measure, queries: Queries, phi: str = "pairs") -> None:
+        self.rankings = rankings(measure, queries, phi)
+        self.weight, self.sizes = queries.query_weight, queries.sizes
+
+    @abstractmethod
+    def at(self, scores: Floats) -> Losses:
+        """The loss of each query at these scores."""
+
+    def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
+        """The weighted sum over the queries, and its gradient."""
+        found = self.at(np.asarray(scores, dtype=np.float64))
+        return Evaluation(float(found.values @ self.weight), found.gradient)
+
+    def _flat(self, values: Floats) -> Losses:
+        """Values that do not change with the scores but at ties; queries that do not count have none."""
+        dead = np.ones(len(values), dtype=bool)
+        dead[self.rankings.live] = False
+        return Losses(np.where(dead, 0.0, values), np.zeros(self.sizes.sum()), np.ones(len(values), dtype=bool))
+
+
+class Bound(ABC):
+    """An objective that is nowhere below the sum over the queries of 1 - E."""
+
+    measure: Measure
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """For people to read."""
+
+    @abstractmethod
+    def bind(self, queries: Queries) -> BoundLoss:
+        """Find out what the grades of these queries determine."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Basic(Bound):
+    """The basic loss, eq. (5): 1 - E of the ranking by the scores."""
+
+    measure: Measure
+
+    @property
+    def label(self) -> str:
+        """For people to read."""
+        return "basic loss"
+
+    def bind(self, queries: Queries) -> BoundLoss:
+        """Find the ideals."""
+        return _BoundBasic(self.measure, queries)
+
+
+class _BoundBasic(BoundLoss):
+    def at(self, scores: Floats) -> Losses:
+        return self._flat(1.0 - self.rankings.E(self.rankings.by_score(scores)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TypeOne(Bound):
+    """A type one bound, section 4.1: exp(-E) or log2(1 + exp(-E)) of the ranking by the scores.
+
+    Parameters
+    ----------
+    measure : Measure
+        With values from 0 to 1.
+    surrogate : "exponential" or "logistic"
+        The first is what AdaRank minimises, and the tighter.
+    """
+
+    SURROGATES: ClassVar[tuple[str, ...]] = ("exponential", "logistic")
+    measure: Measure
+    surrogate: str = "exponential"
+
+    def __post_init__(self) -> None:
+        _check("surrogate", self.surrogate, self.SURROGATES)
+
+    @property
+    def label(self) -> str:
+        """For people to read."""
+        return f"type one, {self.surrogate}"
+
+    def bind(self, queries: Queries) -> BoundLoss:
+        """Find the ideals."""
+        return _BoundTypeOne(self.measure, queries, KINDS[self.surrogate])
+
+
+class _BoundTypeOne(BoundLoss):
+    def __init__(self, measure: Measure, queries: Queries, kind: int) -> None:
+        super().__init__(measure, queries)
+        self.kind = kind
+
+    def at(self, scores: Floats) -> Losses:
+        E = self.rankings.E(self.rankings.by_score(scores))
+        return self._flat(violations(self.kind, np.ones(len(E)), -E)[0])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TypeTwo(Bound):
+    """A type two bound, section 4.2: over pairs of a perfect ranking b and an imperfect one c, the largest or the sum.
+
+    It is the largest, or the sum, of
+
+        (1 - E(c)) phi(F(c) - F(b))      or, as "margin" (eq. 10),      [(1 - E(c)) - (F(b) - F(c))]_+
+
+    where phi(x) is at least [x >= 0]: the step of eq. (6) itself, log2(1 + e^x), e^x, or [1 + x]_+.
+
+    Parameters
+    ----------
+    measure : Measure
+        With values from 0 to 1.
+    surrogate : "step", "logistic", "exponential", "hinge" or "margin"
+        phi.
+    over : "max" or "sum"
+        The sum is eq. (7).
+    phi : "pairs" or "ranks"
+        F: over pairs of documents that the measure tells apart, or over all (eq. 2).
+
+    Notes
+    -----
+    *max*: b is the hardest perfect ranking, found on its own. "margin" is exact, by loss-augmented inference. The other
+    ones look for c by branch and bound among the rankings that keep every class in the order of its scores, starting
+    from loss-augmented inference; a query that takes too long is left with the worst ranking found, and marked.
+    Under "ranks" the assignment that stands in for a lattice that is too large may return a perfect ranking.
+
+    *sum*: exact for queries of up to 7 documents, by listing all rankings. For longer ones the working sets are the
+    hardest perfect ranking, and the best imperfect and the most violated one: still a bound, but not exact.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> from rankwright.measures import parse
+    >>> queries = make_queries(3, n_docs=20, random_state=0)
+    >>> bound, basic = TypeTwo(parse("ndcg@10")).bind(queries), Basic(parse("ndcg@10")).bind(queries)
+    >>> bool((bound.at(queries.X[:, 0]).values >= basic.at(queries.X[:, 0]).values).all())
+    True
+    """
+
+    OVER: ClassVar[tuple[str, ...]] = ("max", "sum")
+    measure: Measure
+    surrogate: str = "hinge"
+    over: str = "max"
+    phi: str = "pairs"
+
+    def __post_init__(self) -> None:
+        _check("surrogate", self.surrogate, tuple(KINDS))
+        _check("over", self.over, self.OVER)
+        _check("phi", self.phi, tuple(PHIS))
+
+    @property
+    def label(self) -> str:
+        """For people to read."""
+        return f"type two, {self.surrogate}" + (", sum" if self.over == "sum" else "")
+
+    def bind(self, queries: Queries) -> BoundLoss:
+        """Find classes and ideals; list the rankings of short queries for a sum."""
+        make = _BoundMax if self.over == "max" else _BoundSum
+        return make(self.measure, queries, self.phi, KINDS[self.surrogate])
+
+
+class _BoundMax(BoundLoss):
+    def __init__(self, measure: Measure, queries: Queries, phi: str, kind: int) -> None:
+        super().__init__(measure, queries, phi)
+        self.kind = kind
+
+    def at(self, scores: Floats) -> Losses:
+        r = self.rankings
+        perfect = r.hardest_perfect(scores)
+        F_perfect = r.F(perfect, scores)
+        if self.kind == MARGIN:
+            found, exact = r.most_violated(scores), r.searches_all
+        else:
+            found, exact = self._search(scores, F_perfect)
+        values, slopes = violations(self.kind, 1.0 - r.E(found), r.F(found, scores) - F_perfect)
+        counts = np.zeros(len(values))
+        counts[r.live] = 1.0
+        by_row = np.repeat(slopes * counts * self.weight, self.sizes)
+        return Losses(values * counts, by_row * (r.coefficients(found) - r.coefficients(perfect)), exact)
+
+    def _search(self, scores: Floats, F_perfect: Floats) -> tuple[Ints, NDArray[np.bool_]]:
+        r = self.rankings
+        found = r.best_imperfect(scores)
+        values = self._violations(found, scores, F_perfect)
+        for trade in _TRADES:
+            other = r.most_violated(scores, trade)
+            its = self._violations(other, scores, F_perfect)
+            found = np.where(np.repeat(its > values, self.sizes), other, found)
+            values = np.maximum(values, its)
+        return found, r.worst(scores, self.kind, values, found, _MOST)
+
+    def _violations(self, order: Ints, scores: Floats, F_perfect: Floats) -> Floats:
+        r = self.rankings
+        return violations(self.kind, 1.0 - r.E(order), r.F(order, scores) - F_perfect)[0]
+
+
+class _BoundSum(BoundLoss):
+    def __init__(self, measure: Measure, queries: Queries, phi: str, kind: int) -> None:
+        super().__init__(measure, queries, phi)
+        self.kind = kind
+        short = [int(q) for q in self.rankings.live if self.sizes[q] <= SHORT]
+        self.listed = {q: _Listed.of(measure, queries.slice(q, q + 1), phi) for q in short}
+
+    def at(self, scores: Floats) -> Losses:
+        values, gradient = np.zeros(len(self.sizes)), np.zeros(len(scores))
+        exact = np.zeros(len(self.sizes), dtype=bool)
+        for q, listed in self.listed.items():
+            rows = slice(int(self.rankings.indptr[q]), int(self.rankings.indptr[q + 1]))
+            values[q], by_score = listed.total(self.kind, scores[rows])
+            gradient[rows], exact[q] = self.weight[q] * by_score, True
+        self._add_working_sets(scores, values, gradient, ~exact)
+        exact[np.setdiff1d(np.arange(len(exact)), self.rankings.live)] = True
+        return Losses(values, gradient, exact)
+
+    def _add_working_sets(self, scores: Floats, values: Floats, gradient: Floats, wanted: NDArray[np.bool_]) -> None:
+        r = self.rankings
+        counts = np.zeros(len(values))
+        counts[r.live] = wanted[r.live]
+        if not counts.any():
+            return
+        perfect, best, violated = r.hardest_perfect(scores), r.best_imperfect(scores), r.most_violated(scores)
+        differ = np.add.reduceat(best != violated, r.indptr[:-1]) > 0
+        F_perfect, own = r.F(perfect, scores), r.coefficients(perfect)
+        for order, weight in ((best, counts), (violated, counts * differ)):
+            its, slopes = violations(self.kind, 1.0 - r.E(order), r.F(order, scores) - F_perfect)
+            values += weight * its
+            gradient += np.repeat(weight * slopes * self.weight, self.sizes) * (r.coefficients(order) - own)
+
+
+class _Listed(NamedTuple):
+    """All rankings of a short query."""
+
+    lost: Floats  # 1 - E of the imperfect ones
+    imperfect: Floats  # coefficients of F, a row each
+    perfect: Floats
+
+    @classmethod
+    def of(cls, measure: Measure, query: Queries, phi: str) -> _Listed:
+        n = query.n_docs
+        all_orders = np.array(list(permutations(range(n))))
+        many = len(all_orders)
+        copies = Queries(
+            np.zeros((many * n, 1), dtype=np.float32),
+            np.tile(query.y, many),
+            np.arange(many + 1) * n,
+            np.arange(many),
+        )
+        copied: Rankings = rankings(measure, copies, phi)
+        order = (all_orders + np.arange(many)[:, None] * n).ravel()
+        E, coefficients = copied.E(order), copied.coefficients(order).reshape(many, n)
+        perfect = E >= 1.0 - 1e-9
+        return cls(1.0 - E[~perfect], coefficients[~perfect], coefficients[perfect])
+
+    def total(self, kind: int, scores: Floats) -> tuple[float, Floats]:
+        """The sum over all pairs of rankings, and its gradient."""
+        x = (self.imperfect @ scores)[None, :] - (self.perfect @ scores)[:, None]
+        values, slopes = violations(kind, np.tile(self.lost, len(self.perfect)), x.ravel())
+        by_pair = slopes.reshape(x.shape)
+        return float(values.sum()), by_pair.sum(axis=0) @ self.imperfect - by_pair.sum(axis=1) @ self.perfect
+
+
+def every_bound(measure: Measure, phi: str = "pairs") -> list[Bound]:
+    """All bounds on a measure that can be evaluated on lists of any length, the basic loss first."""
+    one = [TypeOne(measure, surrogate) for surrogate in TypeOne.SURROGATES]
+    two = [TypeTwo(measure, surrogate, "max", phi) for surrogate in KINDS]
+    return [Basic(measure), *one, *two]
+
+
+def _check(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InputError(f"{name}={value!r}; expected one of {', '.join(known)}")

@@ -1,0 +1,307 @@
+"""The rankings of a query as a measure and a query-level score F see them, and those that bounds ask for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from rankwright.data import Floats, Ints, Queries
+from rankwright.errors import InputError
+from rankwright.kernels.lattice import SLACK, best_paths, lattice_sizes, worst_rankings
+from rankwright.kernels.order import sort_rows
+from rankwright.kernels.rankings import (
+    best_imperfect,
+    hardest_perfect,
+    pair_coefficients,
+    rank_classes,
+    rank_coefficients,
+    violate_precision,
+)
+from rankwright.measures import BoundMeasure, Measure, MeasureArrays
+
+MOST_NODES = 1 << 20  # of a query's lattice
+
+
+class Phi(ABC):
+    """Which pairs of documents a query-level score F is made of."""
+
+    @abstractmethod
+    def norms(self, sizes: Ints, pairs: Floats) -> Floats:
+        """What F is divided by: of queries of these sizes, and with so many pairs of different classes."""
+
+    @abstractmethod
+    def fill(self, rankings: Rankings, order: Ints, out: Floats) -> None:
+        """Write the derivative of F by every score."""
+
+
+class PairPhi(Phi):
+    """Pairs of documents of different classes, after eq. (4) of the paper: F is the same for all perfect rankings."""
+
+    def norms(self, sizes: Ints, pairs: Floats) -> Floats:
+        """The number of pairs."""
+        return pairs
+
+    def fill(self, rankings: Rankings, order: Ints, out: Floats) -> None:
+        """By counting classes."""
+        pair_coefficients(order, rankings.classes, rankings.n_classes, rankings.norm, rankings.indptr, out)
+
+
+class RankPhi(Phi):
+    """All pairs, eq. (2) of the paper: a document counts n + 1 - 2 rank."""
+
+    def norms(self, sizes: Ints, pairs: Floats) -> Floats:
+        """Twice the number of pairs."""
+        return (sizes * (sizes - 1)).astype(np.float64)
+
+    def fill(self, rankings: Rankings, order: Ints, out: Floats) -> None:
+        """By rank."""
+        rank_coefficients(order, rankings.norm, rankings.indptr, out)
+
+
+PHIS: Mapping[str, Phi] = {"pairs": PairPhi(), "ranks": RankPhi()}
+
+
+class Rankings(ABC):
+    """The rankings of some queries. A ranking of all is an array of their rows, each query's in ranked order.
+
+    E is the measure divided by the query's highest value, so that perfect rankings have E = 1, whatever the measure. A
+    query counts only if some ranking is imperfect: ``live`` holds those that do.
+
+    Parameters
+    ----------
+    queries : Queries
+        The judged documents.
+    bound : BoundMeasure
+        The measure of these queries.
+    phi : Phi
+        What F is made of.
+    gain : array of shape (n_docs,)
+        Documents with equal gains are of one class.
+    """
+
+    def __init__(self, queries: Queries, bound: BoundMeasure, phi: Phi, gain: Floats) -> None:
+        self.indptr, self.bound, self.phi = queries.indptr, bound, phi
+        self.classes, self.n_classes, pairs = rank_classes(gain, queries.indptr)
+        self.norm = np.maximum(phi.norms(queries.sizes, pairs), 1.0)
+        best_last = self.classes.astype(np.float64)
+        self.ideal, worst = self._value(self.by_score(-best_last)), self._value(self.by_score(best_last))
+        self.live: Ints = np.flatnonzero(self.ideal - worst > SLACK * self.ideal)
+
+    def by_score(self, scores: Floats) -> Ints:
+        """The ranking by descending score; of equal scores the lower grade comes first."""
+        order = np.arange(len(scores))
+        sort_rows(scores, self.bound.tie_keys, self.indptr, 0, len(self.norm), order)
+        return order
+
+    def E(self, order: Ints) -> Floats:
+        """The measure of a ranking of every query, where perfect is 1; 1 for queries that do not count."""
+        out = np.ones(len(self.ideal))
+        out[self.live] = self._value(order)[self.live] / self.ideal[self.live]
+        return out
+
+    def coefficients(self, order: Ints) -> Floats:
+        """The derivative of F of this ranking by every score; F is linear in the scores."""
+        out = np.empty(len(order))
+        self.phi.fill(self, order, out)
+        return out
+
+    def F(self, order: Ints, scores: Floats) -> Floats:
+        """The query-level score of a ranking of every query."""
+        total: Floats = np.add.reduceat(self.coefficients(order) * scores, self.indptr[:-1])
+        return total
+
+    @abstractmethod
+    def hardest_perfect(self, scores: Floats) -> Ints:
+        """Of every query the perfect ranking with the lowest F."""
+
+    @abstractmethod
+    def best_imperfect(self, scores: Floats) -> Ints:
+        """Of every query that counts the imperfect ranking with the highest F."""
+
+    @abstractmethod
+    def most_violated(self, scores: Floats, trade: float = 1.0) -> Ints:
+        """Of every query that counts the imperfect ranking with the highest trade (1 - E) + F.
+
+        It may be perfect where no imperfect one would have a positive loss.
+        """
+
+    @property
+    @abstractmethod
+    def searches_all(self) -> NDArray[np.bool_]:
+        """By query, whether ``most_violated`` is certain to be the most violated of all."""
+
+    @abstractmethod
+    def worst(self, scores: Floats, kind: int, values: Floats, order: Ints, most: int) -> NDArray[np.bool_]:
+        """Replace rankings with these violations by the worst there are, in place; whether that is certain."""
+
+    def _value(self, order: Ints) -> Floats:
+        out = np.empty(len(self.norm))
+        self.bound.fill(np.zeros(len(order)), order, 0, len(out), out)
+        return np.nan_to_num(out)
+
+
+class TableRankings(Rankings):
+    """Rankings under a measure made of tables: everything exact, by kernels."""
+
+    def __init__(self, queries: Queries, bound: BoundMeasure, phi: Phi, arrays: MeasureArrays) -> None:
+        super().__init__(queries, bound, phi, arrays.gain)
+        self.arrays, self.depth = arrays, min(len(arrays.discount), int(queries.sizes.max()))
+        discount = arrays.discount[: self.depth]
+        drops = (np.diff(discount) < 0).all() and discount[-1] > 0
+        self.strict = bool(drops) and not (arrays.v < 0 and self.depth > 1 and (arrays.gain >= 1.0).any())
+        self.worth = self.ideal / np.where(arrays.scale > 0, arrays.scale, 1.0)  # a sum of gains that makes E = 1
+
+    @cached_property
+    def small(self) -> NDArray[np.bool_]:
+        """Which queries have a lattice that is small enough."""
+        fits: NDArray[np.bool_] = lattice_sizes(self.classes, self.depth, self.indptr) <= MOST_NODES
+        return fits
+
+    @cached_property
+    def _precision(self) -> bool:
+        whole = len(self.arrays.discount) >= np.diff(self.indptr).max()
+        return self.arrays.u == 1.0 and whole and isinstance(self.phi, PairPhi)
+
+    def hardest_perfect(self, scores: Floats) -> Ints:
+        """By a rule for strict measures, otherwise by the lattice with the scores turned round."""
+        if self.strict:
+            order = np.arange(len(scores))
+            hardest_perfect(scores, self.classes, self.depth, self.indptr, order)
+            return order
+        return self._paths(-scores, 0.0, True)
+
+    def best_imperfect(self, scores: Floats) -> Ints:
+        """By a rule for strict measures, otherwise by the lattice."""
+        if not self.strict:
+            return self._paths(scores, 0.0, False)
+        order = self.by_score(scores)
+        best_imperfect(scores, self.classes, self.depth, self.indptr, order)
+        return order
+
+    def most_violated(self, scores: Floats, trade: float = 1.0) -> Ints:
+        """For average precision by a rule, otherwise by the lattice, or by assignment where that is too large."""
+        if not self._precision:
+            return self._paths(scores, trade, False)
+        order = self.by_score(scores)
+        violate_precision(scores, self.classes, self.norm, trade, self.live, self.indptr, order)
+        return order
+
+    @property
+    def searches_all(self) -> NDArray[np.bool_]:
+        """All, but for assignments under eq. (2), which may end at a perfect ranking."""
+        return self.small | isinstance(self.phi, PairPhi)
+
+    def worst(self, scores: Floats, kind: int, values: Floats, order: Ints, most: int) -> NDArray[np.bool_]:
+        """By branch and bound, of up to so many nodes of a query."""
+        best = self.by_score(scores)
+        x = self.F(best, scores) - self.F(self.hardest_perfect(scores), scores)
+        gain, discount, _, _, u, v = self.arrays
+        rest = (self.indptr, order)
+        visited = worst_rankings(
+            best,
+            scores,
+            self.classes,
+            gain,
+            discount,
+            self.worth,
+            u,
+            v,
+            self.norm,
+            kind,
+            x,
+            values,
+            most,
+            self.live,
+            *rest,
+        )
+        certain: NDArray[np.bool_] = visited <= most
+        return certain
+
+    def _paths(self, scores: Floats, trade: float, perfect: bool) -> Ints:
+        gain, discount, _, _, u, v = self.arrays
+        order = self.by_score(scores)
+        live = self.live[self.small[self.live]]
+        best_paths(
+            order, scores, self.classes, gain, discount, self.worth, u, v, self.norm, trade, perfect, live, self.indptr
+        )
+        large = self.live[~self.small[self.live]]
+        if len(large) and (u != 0.0 or v != 0.0 or perfect or trade == 0.0):
+            raise InputError("a query has too many documents and grades for this measure; give it a cut-off, like @10")
+        for q in large:
+            self._assign(scores, trade, int(q), order)
+        return order
+
+    def _assign(self, scores: Floats, trade: float, q: int, order: Ints) -> None:
+        """The most violated ranking under a sum over ranks, as an assignment of documents to ranks.
+
+        F falls by 2 / norm times the score differences of documents in the wrong order, and so, up to a constant, does
+        the sum of (n + 1 - 2 rank) s / norm. Documents of one class then take their ranks in the order of their scores.
+        """
+        gain, discount, *_ = self.arrays
+        a, b = int(self.indptr[q]), int(self.indptr[q + 1])
+        ranks = np.arange(b - a)
+        by_rank = np.zeros(b - a)
+        by_rank[: min(len(discount), b - a)] = discount[: b - a]
+        worth = np.outer(scores[a:b], (b - a - 1 - 2 * ranks) / self.norm[q])
+        worth -= np.outer(gain[a:b], trade * by_rank / self.worth[q])
+        documents, places = linear_sum_assignment(worth, maximize=True)
+        ranked = np.empty(b - a, dtype=np.int64)
+        ranked[places] = documents
+        own, best_first = self.classes[a:b], order[a:b] - a
+        for c in np.unique(own):
+            ranked[own[ranked] == c] = best_first[own[best_first] == c]
+        order[a:b] = a + ranked
+
+
+class PlainRankings(Rankings):
+    """Rankings under a measure of which only values are known, such as a user's own function of the grades.
+
+    Ranking by descending grade is taken to be perfect. The best imperfect ranking is the order of the scores or, where
+    that is perfect, the cheapest swap of neighbours of different grades that lowers the measure.
+    """
+
+    def hardest_perfect(self, scores: Floats) -> Ints:
+        """By descending grade, the lowest scores first."""
+        order = np.arange(len(scores))
+        hardest_perfect(scores, self.classes, len(scores), self.indptr, order)
+        return order
+
+    def best_imperfect(self, scores: Floats) -> Ints:
+        """By trying swaps, the cheapest first."""
+        order = self.by_score(scores)
+        E = self.E(order)
+        for q in self.live[E[self.live] >= 1.0 - SLACK]:
+            rows = order[self.indptr[q] : self.indptr[q + 1]]
+            different = np.flatnonzero(np.diff(self.classes[rows]))
+            for j in different[np.argsort(scores[rows[different]] - scores[rows[different + 1]], kind="stable")]:
+                rows[[j, j + 1]] = rows[[j + 1, j]]
+                if self.E(order)[q] < 1.0 - SLACK:
+                    break
+                rows[[j, j + 1]] = rows[[j + 1, j]]
+        return order
+
+    def most_violated(self, scores: Floats, trade: float = 1.0) -> Ints:
+        """The best imperfect one: there is no way to search for a worse one."""
+        return self.best_imperfect(scores)
+
+    @property
+    def searches_all(self) -> NDArray[np.bool_]:
+        """None."""
+        return np.zeros(len(self.norm), dtype=bool)
+
+    def worst(self, scores: Floats, kind: int, values: Floats, order: Ints, most: int) -> NDArray[np.bool_]:
+        """What is known already."""
+        return np.zeros(len(values), dtype=bool)
+
+
+def rankings(measure: Measure, queries: Queries, phi: str = "pairs") -> Rankings:
+    """The rankings of these queries under a measure; ``phi`` is "pairs" or "ranks"."""
+    bound = measure.for_training().bind(queries)
+    if bound.arrays is None:
+        return PlainRankings(queries, bound, PHIS[phi], queries.y)
+    return TableRankings(queries, bound, PHIS[phi], bound.arrays)
