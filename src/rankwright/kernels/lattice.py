@@ -1,9 +1,9 @@
 """All rankings of a query that keep every class in its order, as paths of a lattice.
 
 A node says how many documents of each class have been ranked. Whatever the way to it, the measure's lead is the same
-(see ``kernels/measures.py``) and so is what remains, so the best path is found node by node. Taking the next document of
-a class costs F what it is put before: 2 / norm times the sum of the score differences to documents of other classes with
-higher scores that are still to come. After the last rank that counts, the rest follow by score, which costs nothing.
+(see ``kernels/measures.py``) and so is what remains, so the best path is found node by node. Taking the next document
+of a class costs F what it is put before: 2 / norm times the sum of the score differences to documents of other classes
+with higher scores that are still to come. After the last rank that counts, the rest follow by score, at no cost.
 """
 
 from __future__ import annotations

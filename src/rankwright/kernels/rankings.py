@@ -135,8 +135,8 @@ def violate_precision(
 
     Relevant and irrelevant documents stay sorted by score among themselves. If the j-th irrelevant one comes after p
     relevant ones, it costs every later relevant document i the precision i/(i+j-1) - i/(i+j), which is
-    (j/(i+j) - (j-1)/(i+j-1)), and F changes by -2 (s_i - s_j) / norm. So every irrelevant document's place is chosen on
-    its own, and the best p grows with j (both terms fall with j): the middle one's place halves the search for the rest.
+    j/(i+j) - (j-1)/(i+j-1), and F changes by -2 (s_i - s_j) / norm. So every irrelevant document's place is chosen on
+    its own, and the best p grows with j (both terms fall with j): the middle one's place halves the others' search.
     """
     longest = 0
     for q in range(len(norm)):

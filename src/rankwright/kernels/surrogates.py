@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from rankwright.kernels.jit import Floats, kernel
@@ -16,9 +18,9 @@ def violation(kind: int, lost: float, x: float) -> float:
     if kind == STEP:
         return lost if x >= -_NEAR else 0.0
     if kind == LOGISTIC:
-        return lost * (max(x, 0.0) + np.log1p(np.exp(-abs(x)))) / np.log(2.0)
+        return lost * (max(x, 0.0) + math.log1p(math.exp(-abs(x)))) / math.log(2.0)
     if kind == EXPONENTIAL:
-        return lost * np.exp(x)
+        return lost * math.exp(x)
     if kind == HINGE:
         return lost * max(1.0 + x, 0.0)
     return max(lost + x, 0.0)
@@ -30,9 +32,9 @@ def slope(kind: int, lost: float, x: float) -> float:
     if kind == STEP:
         return 0.0
     if kind == LOGISTIC:
-        return lost / ((1.0 + np.exp(-x)) * np.log(2.0))
+        return lost / ((1.0 + math.exp(-x)) * math.log(2.0))
     if kind == EXPONENTIAL:
-        return lost * np.exp(x)
+        return lost * math.exp(x)
     if kind == HINGE:
         return lost if x > -1.0 else 0.0
     return 1.0 if lost + x > 0.0 else 0.0

@@ -2,7 +2,8 @@
 
 Everything is per query and in terms of E, the measure divided by the query's highest value, so that perfect rankings
 have E = 1 as in the paper. (For measures such as NDCG and MAP it is the measure itself; ERR and P@k cannot reach 1 on
-every query.) Queries on which every ranking is perfect have loss 0 under every objective. Ties are broken pessimistically.
+every query.) Queries on which every ranking is perfect have loss 0 under every objective. Ties are broken
+pessimistically.
 """
 
 from __future__ import annotations
