@@ -10,7 +10,17 @@ import numpy as np
 
 from rankwright.kernels.jit import Floats, kernel
 from rankwright.kernels.pair_products import query_product
-from rankwright.kernels.pairs import N_TOTALS, Labels, Ranked, longest_query, make_workspace, query_sums
+from rankwright.kernels.pairs import (
+    EXACT,
+    N_TOTALS,
+    SMOOTH,
+    Labels,
+    Ranked,
+    longest_query,
+    make_workspace,
+    query_hinge,
+    query_sums,
+)
 
 
 @kernel
@@ -44,13 +54,17 @@ def _gather(X: Floats, mean: Floats, by_row: Floats, start: int, stop: int, out:
 
 @kernel
 def sums_at(X: Floats, mean: Floats, coef: Floats, labels: Labels, ranked: Ranked, delta: float) -> Floats:
-    """As ``pair_sums`` of the scores by ``coef``, which it fills in; then the derivatives by ``coef``."""
+    """As ``pair_sums`` of the scores by ``coef``, which it fills in; the loss itself; the derivatives by ``coef``."""
     totals, gradient = np.zeros(N_TOTALS + X.shape[1]), np.empty(X.shape[0])
     space, indptr = make_workspace(labels.indptr), labels.indptr
     for q in range(len(indptr) - 1):
         _score(X, mean, coef, indptr[q], indptr[q + 1], ranked.scores)
         query_sums(labels, ranked, q, delta, space, gradient, totals)
+        if 0.0 < delta < np.inf:
+            totals[EXACT] += query_hinge(labels, q, space)
         _gather(X, mean, gradient, indptr[q], indptr[q + 1], totals[N_TOTALS:])
+    if not 0.0 < delta < np.inf:
+        totals[EXACT] = totals[SMOOTH]
     return totals
 
 
@@ -77,35 +91,55 @@ def scores_along(X: Floats, mean: Floats, direction: Floats) -> Floats:
 
 
 @kernel
-def pair_covariance(X: Floats, mean: Floats, factor: Floats, labels: Labels, by_document: Floats, every: int) -> Floats:
-    """Sum over the queries of sum_i c_i z_i z_i', z = (x - their weighted mean) factor, c_i the weight of i's pairs.
-
-    Up to half of what is between the grades, this is the sum over pairs of (z_i - z_j)(z_i - z_j)'. Only every so many
-    queries count. The last number of the last row is the sum of the pairs' weights.
-    """
-    d, rows, weight, indptr = X.shape[1], 4, labels.weight, labels.indptr
-    out, own = np.zeros((d + 1, d)), np.zeros(d)
-    z, c = np.zeros((rows, d)), np.zeros(rows)
-    for q in range(0, len(indptr) - 1, every):
-        total = 0.0
-        own[:] = 0.0
-        for i in range(indptr[q], indptr[q + 1]):
-            total += by_document[i]
-            for j in range(d):
-                own[j] += by_document[i] * (X[i, j] - mean[j])
-        if total == 0.0 or weight[q] == 0.0:
-            continue
-        out[d, d - 1] += weight[q] * total / 2.0
-        own /= total
-        for first in range(indptr[q], indptr[q + 1], rows):
-            for r in range(rows):
-                i = min(first + r, indptr[q + 1] - 1)
-                c[r] = weight[q] * by_document[i] if first + r < indptr[q + 1] else 0.0
-                for j in range(d):
-                    z[r, j] = (X[i, j] - mean[j] - own[j]) * factor[j]
-            for a in range(d):
-                c0, c1, c2, c3 = c[0] * z[0, a], c[1] * z[1, a], c[2] * z[2, a], c[3] * z[3, a]
-                sums, z0, z1, z2, z3 = out[a, a:], z[0, a:], z[1, a:], z[2, a:], z[3, a:]
-                for b in range(len(sums)):
-                    sums[b] += (c0 * z0[b] + c1 * z1[b]) + (c2 * z2[b] + c3 * z3[b])
+def sum_rows(X: Floats, mean: Floats, by_row: Floats) -> Floats:
+    """``by_row @ (X - mean)``."""
+    out = np.zeros(X.shape[1])
+    _gather(X, mean, by_row, 0, X.shape[0], out)
     return out
+
+
+_ROWS = 4
+
+
+@kernel
+def curvature_moments(X: Floats, mean: Floats, labels: Labels, ranked: Ranked, every: int) -> Floats:
+    """About the second derivative by ``coef`` of the sum of h; its upper triangle.
+
+    Sum over the queries of w_q sum_i c_i z_i z_i', where c_i is document i's sum of h'' and z = x less the query's mean
+    with these weights. This is exact but for what two grades whose pairs are all in the zone differ by in the mean:
+    half of that is missing. Only every so many queries count, times as much.
+    """
+    d, indptr = X.shape[1], labels.indptr
+    out, own, z, c = np.zeros((d, d)), np.zeros(d), np.zeros((_ROWS, d)), np.zeros(_ROWS)
+    for q in range(0, len(indptr) - 1, every):
+        start, stop = indptr[q], indptr[q + 1]
+        total = ranked.curvature[start:stop].sum()
+        if labels.weight[q] == 0.0 or total <= 0.0:
+            continue
+        own[:] = 0.0
+        _gather(X, mean, ranked.curvature, start, stop, own)
+        own /= total
+        filled = 0
+        for i in range(start, stop):
+            if ranked.curvature[i] != 0.0:
+                c[filled] = every * labels.weight[q] * ranked.curvature[i]
+                for j in range(d):
+                    z[filled, j] = X[i, j] - mean[j] - own[j]
+                filled += 1
+                if filled == _ROWS:
+                    _add_products(c, z, out)
+                    filled = 0
+        if filled > 0:
+            c[filled:] = 0.0
+            _add_products(c, z, out)
+    return out
+
+
+@kernel
+def _add_products(c: Floats, z: Floats, out: Floats) -> None:
+    """Add the upper triangle of c z z' of four rows."""
+    for a in range(z.shape[1]):
+        c0, c1, c2, c3 = c[0] * z[0, a], c[1] * z[1, a], c[2] * z[2, a], c[3] * z[3, a]
+        sums, z0, z1, z2, z3 = out[a, a:], z[0, a:], z[1, a:], z[2, a:], z[3, a:]
+        for b in range(len(sums)):
+            sums[b] += (c0 * z0[b] + c1 * z1[b]) + (c2 * z2[b] + c3 * z3[b])

@@ -31,7 +31,7 @@ def _before(tree: Floats, place: int) -> float:
 def query_product(labels: Labels, ranked: Ranked, q: int, delta: float, tree: Floats, v: Floats, out: Floats) -> None:
     """Fill the rows of one query: out_i = w_q (sum over the pairs of i in the zone of h'' (v_i - v_other))."""
     place, cost, weight, indptr = labels
-    scores, order, curvature = ranked
+    scores, order, curvature, _ = ranked
     items, top = order[indptr[q] : indptr[q + 1]], 0
     for i in items:
         out[i] = curvature[i] * v[i]
@@ -47,6 +47,8 @@ def query_product(labels: Labels, ranked: Ranked, q: int, delta: float, tree: Fl
         while b < a and scores[items[b]] - middle >= bar - low + high:
             _add(zone, place[items[b]], -cost[items[b]] * v[items[b]])
             b += 1
+        if a == b:  # empty, but for rounding
+            zone[:] = 0.0
         out[i] -= steep * _before(zone, place[i])
     zone[:], a, b = 0.0, n - 1, n - 1
     for j in items[::-1]:  # from below, with higher grades
@@ -57,6 +59,8 @@ def query_product(labels: Labels, ranked: Ranked, q: int, delta: float, tree: Fl
         while b > a and scores[items[b]] - middle <= bar + low - high:
             _add(zone, top - place[items[b]], -v[items[b]])
             b -= 1
+        if a == b:
+            zone[:] = 0.0
         out[j] -= steep * cost[j] * _before(zone, top - place[j])
     for i in items:
         out[i] *= weight[q]

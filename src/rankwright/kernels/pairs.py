@@ -23,7 +23,7 @@ from rankwright.kernels.jit import Floats, Ints, kernel
 from rankwright.kernels.order import count_sort, merge_sort
 
 _SHORT = 256
-EXACT, SMOOTH, ALPHA, NEAR, N_TOTALS = 0, 1, 2, 3, 4  # sums over pairs: the hinge, h, alpha, h''
+SMOOTH, ALPHA, NEAR, EXACT, N_TOTALS = 0, 1, 2, 3, 4  # sums over pairs: h, h', h''; the hinge
 
 
 class Labels(NamedTuple):
@@ -41,6 +41,7 @@ class Ranked(NamedTuple):
     scores: Floats
     order: Ints
     curvature: Floats  # each document's sum of h'' over its pairs
+    drift: Floats  # the derivatives by score, differentiated once more by delta
 
 
 @kernel
@@ -111,9 +112,17 @@ def _before(tree: Floats, place: int) -> tuple[float, float, float]:
 
 @kernel
 def _pairs_with_lower(
-    s: Floats, place: Ints, cost: Floats, top: int, delta: float, trees: Floats, alpha: Floats, near: Floats
+    s: Floats,
+    place: Ints,
+    cost: Floats,
+    top: int,
+    delta: float,
+    trees: Floats,
+    alpha: Floats,
+    near: Floats,
+    lean: Floats,
 ) -> float:
-    """The sum of h; ``alpha`` and ``near`` become each document's sums of h' and h'' over its pairs with lower grades.
+    """The sum of h; each document's sums over its pairs with lower grades of h', h'' and h'' u.
 
     ``s`` descends; ``top`` is the place of the highest grade.
     """
@@ -122,7 +131,7 @@ def _pairs_with_lower(
     zone, beyond = trees[0, : top + 2], trees[1, : top + 2]
     zone[:], beyond[:] = 0.0, 0.0
     for i in range(n):
-        alpha[i], near[i] = 0.0, 0.0
+        alpha[i], near[i], lean[i] = 0.0, 0.0, 0.0
         if place[i] == 0:
             continue
         bar = s[i] - 1.0 + low  # u - low = s_j - bar
@@ -135,25 +144,28 @@ def _pairs_with_lower(
                 _add(zone, place[b], -cost[b], s[b])
                 _add(beyond, place[b], cost[b], s[b])
             b += 1
+        if a == b:  # empty, but for rounding
+            zone[:] = 0.0
         weight, first, second = _before(zone, place[i])
         far, far_first, _ = _before(beyond, place[i])
         total += 0.5 * steep * (second - 2.0 * bar * first + bar * bar * weight) + (far_first - (s[i] - 1.0) * far)
         alpha[i] = steep * (first - bar * weight) + far
-        near[i] = steep * weight
+        near[i] = steep * max(weight, 0.0)
+        lean[i] = steep * (first - (s[i] - 1.0) * weight)
     return total
 
 
 @kernel
 def _pairs_with_higher(
-    s: Floats, place: Ints, top: int, delta: float, trees: Floats, alpha: Floats, near: Floats
+    s: Floats, place: Ints, top: int, delta: float, trees: Floats, alpha: Floats, near: Floats, lean: Floats
 ) -> None:
-    """``alpha`` and ``near`` become each document's sums over its pairs with higher grades, its own cost aside."""
+    """Each document's sums over its pairs with higher grades of h', h'' and h'' u, its own cost aside."""
     a, b = len(s) - 1, len(s) - 1
     low, high, steep = find_zone(delta)
     zone, beyond = trees[0, : top + 2], trees[1, : top + 2]
     zone[:], beyond[:] = 0.0, 0.0
     for j in range(len(s) - 1, -1, -1):
-        alpha[j], near[j] = 0.0, 0.0
+        alpha[j], near[j], lean[j] = 0.0, 0.0, 0.0
         if place[j] == top:
             continue
         bar = s[j] + 1.0 - low  # u - low = bar - s_i
@@ -166,10 +178,13 @@ def _pairs_with_higher(
                 _add(zone, top - place[b], -1.0, s[b])
                 _add(beyond, top - place[b], 1.0, s[b])
             b -= 1
+        if a == b:
+            zone[:] = 0.0
         weight, first, _ = _before(zone, top - place[j])
         far, _, _ = _before(beyond, top - place[j])
         alpha[j] = steep * (bar * weight - first) + far
-        near[j] = steep * weight
+        near[j] = steep * max(weight, 0.0)
+        lean[j] = steep * ((s[j] + 1.0) * weight - first)
 
 
 @kernel
@@ -209,46 +224,58 @@ class Workspace(NamedTuple):
 def make_workspace(indptr: Ints) -> Workspace:
     """Space for any of these queries."""
     n = longest_query(indptr)
-    return Workspace(np.empty((6, n)), np.empty((2, n), np.int64), np.empty((2, n + 1, 3)))
+    return Workspace(np.empty((8, n)), np.empty((2, n), np.int64), np.empty((2, n + 1, 3)))
 
 
 @kernel
 def query_sums(
     labels: Labels, ranked: Ranked, q: int, delta: float, space: Workspace, gradient: Floats, totals: Floats
 ) -> None:
-    """Rank one query; add its sums of the hinge, h, h' and h'' to ``totals``; fill its derivatives and curvatures."""
+    """Rank one query; add its sums of h, h' and h'' to ``totals``; fill its derivatives and curvatures."""
     items = ranked.order[labels.indptr[q] : labels.indptr[q + 1]]
     n, top, floats, places = len(items), 0, space.floats, space.ints[1, : len(items)]
     keys, costs = floats[0, :n], floats[1, :n]
-    alpha, near, alpha2, near2 = floats[2, :n], floats[3, :n], floats[4, :n], floats[5, :n]
+    alpha, near, lean = floats[2, :n], floats[3, :n], floats[4, :n]
+    alpha2, near2, lean2 = floats[5, :n], floats[6, :n], floats[7, :n]
     _sort(ranked.scores, items, keys, alpha, space.ints[0])
     for k in range(n):
         places[k], costs[k] = labels.place[items[k]], labels.cost[items[k]]
         top = max(top, places[k])
     if top == 0:  # no pairs
         for k in range(n):
-            gradient[items[k]], ranked.curvature[items[k]] = 0.0, 0.0
+            gradient[items[k]], ranked.curvature[items[k]], ranked.drift[items[k]] = 0.0, 0.0, 0.0
         return
-    weight, smooths = labels.weight[q], 0.0 < delta < np.inf
-    exact = _pairs_with_lower(keys, places, costs, top, 0.0, space.trees, alpha, near) if smooths else 0.0
-    smooth = _pairs_with_lower(keys, places, costs, top, delta, space.trees, alpha, near)
-    _pairs_with_higher(keys, places, top, delta, space.trees, alpha2, near2)
-    totals[EXACT] += weight * (exact if smooths else smooth)
-    totals[SMOOTH] += weight * smooth
+    weight, per_delta = labels.weight[q], 1.0 / delta if delta > 0.0 else 0.0
+    totals[SMOOTH] += weight * _pairs_with_lower(keys, places, costs, top, delta, space.trees, alpha, near, lean)
+    _pairs_with_higher(keys, places, top, delta, space.trees, alpha2, near2, lean2)
     for k in range(n):
         totals[ALPHA] += weight * alpha[k]
         totals[NEAR] += weight * near[k]
         gradient[items[k]] = weight * (costs[k] * alpha2[k] - alpha[k])
         ranked.curvature[items[k]] = costs[k] * near2[k] + near[k]
+        ranked.drift[items[k]] = weight * (lean[k] - costs[k] * lean2[k]) * per_delta
+
+
+@kernel
+def query_hinge(labels: Labels, q: int, space: Workspace) -> float:
+    """The sum of the hinge over the pairs of a query that ``query_sums`` has just ranked, times its weight."""
+    n = labels.indptr[q + 1] - labels.indptr[q]
+    floats, places = space.floats, space.ints[1, :n]
+    top = places.max()
+    if top == 0:
+        return 0.0
+    a, b, c = floats[2, :n], floats[3, :n], floats[4, :n]
+    total = _pairs_with_lower(floats[0, :n], places, floats[1, :n], top, 0.0, space.trees, a, b, c)
+    return float(labels.weight[q] * total)
 
 
 @kernel
 def pair_sums(labels: Labels, ranked: Ranked, delta: float, gradient: Floats) -> Floats:
-    """Sums over all pairs of the hinge, of h, h' and h'', times the weight of the query.
+    """Sums over all pairs of h, h' and h'', times the weight of the query.
 
-    Sorts ``ranked.order`` and fills ``ranked.curvature``; ``gradient`` becomes the derivatives by score.
+    Sorts ``ranked.order`` and fills what follows it; ``gradient`` becomes the derivatives by score.
     """
-    totals, space = np.zeros(N_TOTALS), make_workspace(labels.indptr)
+    totals, space = np.zeros(EXACT), make_workspace(labels.indptr)
     for q in range(len(labels.indptr) - 1):
         query_sums(labels, ranked, q, delta, space, gradient, totals)
     return totals

@@ -8,9 +8,12 @@ import numpy as np
 
 from rankwright.data import Floats
 
-_FIRST, _LAST = 4.0, 1e-12  # smoothing
-_SHARE = 0.25  # of the gap: where the gradient causes less than this, less smoothing is due
-_FLAT = 0.5  # a step is long enough where the slope is less than this part of its start
+_FIRST, _LEAST, _LAST = 4.0, 1e-4, 1e-12  # smoothing: cold and warm starts begin with, and where to give up
+_SHARE = 0.5  # where the gradient causes less than this part of what smoothing causes, less smoothing is due
+_PACE, _SLOW, _QUICK = 0.25, 4, 3  # by what smoothing is lessened at first, and after how many steps more or less so
+_RESIDUAL, _AHEAD = 0.1, 0.03  # how far conjugate gradients reduce the residual: of a step, of a look ahead
+_MANY = 2  # products after which a new preconditioner is worth its price
+_FLAT = 0.25  # a step is long enough where the slope is less than this part of that at its start
 _TRIALS = 30
 
 
@@ -58,17 +61,20 @@ class Problem(Protocol):
 
     n_features: int
 
-    @property
-    def covariance(self) -> Floats:
-        """About the second derivative of the loss, up to a factor: the preconditioner."""
-        ...
-
     def at(self, w: Floats, smoothing: float, near: Any = None) -> Any:
         """A point; one that is near helps to find it."""
         ...
 
     def product(self, point: Any, direction: Floats) -> Floats:
         """The second derivative of the smoothed loss, times a direction."""
+        ...
+
+    def drift(self, point: Any) -> Floats:
+        """The gradient of the smoothed loss, differentiated by the smoothing."""
+        ...
+
+    def outline(self, point: Any) -> Floats:
+        """About the second derivative of the smoothed loss: the preconditioner."""
         ...
 
     def line(self, point: Any, direction: Floats) -> Any:
@@ -91,16 +97,14 @@ class Step(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """What was found.
-
-    ``primal`` is |w|^2 / 2 + C loss(w), and at most ``gap`` above the minimum.
-    """
+    """What was found: ``primal``, |w|^2 / 2 + C loss(w), is at most ``gap`` above the minimum."""
 
     w: Floats
     primal: float
     gap: float
     n_evaluations: int
     history: list[Step]
+    n_products: int
 
 
 def minimise(
@@ -131,95 +135,119 @@ def minimise(
 
     Notes
     -----
-    The loss is smoothed, minimised by Newton's method (conjugate gradients inside), and smoothed less and less, from
-    where the last minimum was. At every point the derivatives of the smoothed loss are a dual feasible point, whose
-    value is a lower bound; the highest bound and the lowest value so far make the gap. A point's own gap has two parts:
-    half the squared gradient, and what the smoothing costs. As soon as the latter prevails the smoothing is lessened.
+    The loss is smoothed, minimised by Newton's method (conjugate gradients inside), and smoothed less and less. At
+    every point the derivatives of the smoothed loss are a dual feasible point, whose value is a lower bound; the
+    highest bound and the lowest value so far make the gap. A point's own gap has two parts: half the squared gradient,
+    and what the smoothing costs. As soon as the latter prevails the smoothing is lessened, and the step that does so
+    follows the minimum: with H the second derivative of the whole, it moves by -H^-1 C d(gradient)/d(smoothing).
     """
-    search = _Newton(problem, C)
+    search = _Newton(problem, C, tol)
     w = np.zeros(problem.n_features) if start is None else np.array(start, dtype=np.float64)
     point = search.at(w, np.inf) if squared else search.begin(w, start is not None)
     search.note(point)
     for _ in range(max_iter):
-        if search.gap <= tol * search.primal or point.smoothing < _LAST:
+        if search.done or point.smoothing < _LAST:
             break
         step = search.step(point)
+        if step is None and squared:
+            break
         if step is not None:
             point = step
             search.note(point)
-        if not squared and search.gap > tol * search.primal:
-            point = search.sharpen(point, tol, stuck=step is None)
-        elif step is None:
-            break
-    return Minimum(search.w, search.primal, search.gap, search.n_evaluations, search.history)
+        if not (squared or search.done) and (step is None or search.is_sharp(point)):
+            point = search.sharpen(point)
+    return search.finish()
 
 
 class _Newton:
     """Newton steps on |w|^2 / 2 + C loss, the best value and the best bound so far."""
 
-    def __init__(self, problem: Problem, C: float) -> None:
-        self.problem, self.C = problem, C
+    def __init__(self, problem: Problem, C: float, tol: float) -> None:
+        self.problem, self.C, self.tol = problem, C, tol
         self.primal, self.dual = np.inf, -np.inf
-        self.w: Floats = np.zeros(problem.n_features)
+        self.best: Any = None
         self.history: list[Step] = []
-        self.n_evaluations = 0
-        self.n_products = 0
-        self.n_trials = 0
-        values, self.vectors = np.linalg.eigh(problem.covariance)
-        self.values = np.maximum(values, 0.0)
+        self.n_evaluations, self.n_products, self.n_trials = 0, 0, 0
+        self.outline: tuple[Floats, Floats] | None = None  # eigenvalues and vectors of the preconditioner
+        self.pace, self.paced = _PACE, 0
 
     @property
     def gap(self) -> float:
+        """How far the best value may be above the minimum."""
         return max(self.primal - self.dual, 0.0)
+
+    @property
+    def done(self) -> bool:
+        """Whether the best value is close enough to the minimum."""
+        return self.gap <= self.tol * self.primal
 
     def at(self, w: Floats, smoothing: float, near: Any = None) -> Any:
         """Evaluate, and keep the best value and bound."""
         point = self.problem.at(w, smoothing, near)
         self.n_evaluations += 1
-        primal, dual = self._values(point)
+        primal, dual = self.values(point)
         self.dual = max(self.dual, dual)
         if primal < self.primal:
-            self.primal, self.w = primal, w
+            self.primal, self.best = primal, point
         return point
 
-    def note(self, point: Point) -> None:
-        self.history.append(Step(point.w, point.exact, self._values(point)[0], self.gap, point.smoothing))
-
-    def _values(self, point: Point) -> tuple[float, float]:
+    def values(self, point: Point) -> tuple[float, float]:
         """The value at a point, and the bound it gives."""
         v = self.C * point.gradient
         return float(0.5 * (point.w @ point.w) + self.C * point.exact), float(self.C * point.bound - 0.5 * (v @ v))
 
     def gradient(self, point: Point) -> Floats:
+        """The gradient of the whole, smoothed."""
         gradient: Floats = point.w + self.C * point.gradient
         return gradient
 
+    def note(self, point: Point) -> None:
+        """Add a point to the history."""
+        self.history.append(Step(point.w, point.exact, self.values(point)[0], self.gap, point.smoothing))
+
+    def finish(self) -> Minimum:
+        """The best point, which becomes the last of the history."""
+        last = self.history[-1]
+        if last.w is not self.best.w or last.gap > self.gap:
+            self.note(self.best)
+        return Minimum(self.best.w, self.primal, self.gap, self.n_evaluations, self.history, self.n_products)
+
     def begin(self, w: Floats, warm: bool) -> Any:
-        """The first point: of a good start, with the smoothing that gives the best bound."""
+        """The first point; of a good start, with the smoothing that gives the best bound."""
         point = self.at(w, _FIRST)
-        while warm:
-            dual = self._values(point)[1]
-            sharper = self.at(w, point.smoothing / 4.0, point)
-            if self._values(sharper)[1] <= dual or sharper.smoothing < 1e-4:
+        while warm and not self.done and point.smoothing > _LEAST:
+            sharper = self.at(w, point.smoothing * _PACE, point)
+            if self.values(sharper)[1] <= self.values(point)[1]:
                 break
             point = sharper
         return point
 
-    def sharpen(self, point: Any, tol: float, stuck: bool) -> Any:
-        """The same point with less smoothing, if it is time."""
+    def is_sharp(self, point: Point) -> bool:
+        """Whether it is the smoothing that keeps the gap from closing."""
+        slack, smoothed = self.parts(point)
+        return slack <= _SHARE * smoothed
+
+    def parts(self, point: Point) -> tuple[float, float]:
+        """The parts of a point's own gap: that of the gradient, and that of the smoothing."""
         g = self.gradient(point)
-        primal, dual = self._values(point)
+        primal, dual = self.values(point)
         slack = 0.5 * float(g @ g)
-        smoothed = primal - dual - slack
-        if not stuck and slack > _SHARE * smoothed:
-            return point
-        wanted = np.sqrt(0.5 * tol * self.primal / max(smoothed, 1e-300))
-        return self.at(point.w, point.smoothing * min(max(wanted, 0.1), 0.25), point)
+        return slack, max(primal - dual - slack, 1e-300)
+
+    def sharpen(self, point: Any) -> Any:
+        """The minimum followed to less smoothing: as much less as it was easy to follow so far, and as is needed."""
+        steps = len(self.history) - self.paced
+        self.paced = len(self.history)
+        self.pace = min(max(self.pace * (2.0 if steps > _SLOW else 0.5 if steps < _QUICK else 1.0), 0.1), 0.5)
+        needed = np.sqrt(0.5 * self.tol * self.primal / self.parts(point)[1])
+        less = point.smoothing * min(max(needed, self.pace), 0.5)
+        drift = (less - point.smoothing) * self.C * self.problem.drift(point)
+        return self.at(point.w + self.direction(point, self.gradient(point) + drift, _AHEAD), less, point)
 
     def step(self, point: Any) -> Any | None:
         """The point after a Newton step and a line search; None where no descent is possible any more."""
         g = self.gradient(point)
-        direction = self.direction(point, g)
+        direction = self.direction(point, g, _RESIDUAL)
         slope = float(g @ direction)
         if not slope < 0.0:
             return None
@@ -233,7 +261,7 @@ class _Newton:
         """A step along a line to where the derivative, which grows, is near 0."""
         line = self.problem.line(point, direction)
         along, across = float(point.w @ direction), float(direction @ direction)
-        low, low_slope, high, high_slope = 0.0, slope, 1.0, at_one
+        low, low_slope, high, high_slope, kept = 0.0, slope, 1.0, at_one, 0
         for _ in range(_TRIALS):
             if high_slope < 0.0:
                 low, low_slope, t = high, high_slope, 4.0 * high
@@ -243,35 +271,34 @@ class _Newton:
             here = along + t * across + self.C * self.problem.along(line, t)[1]
             if abs(here) <= -_FLAT * slope:
                 return t
-            if here < 0.0:
-                if high_slope < 0.0:
-                    high, high_slope = t, here
-                else:
-                    low, low_slope = t, here
+            if here < 0.0 <= high_slope:
+                low, low_slope, kept = t, here, max(kept, 0) + 1
+                high_slope /= 2.0 if kept > 1 else 1.0  # the Illinois rule: an end that stays counts less
             else:
-                high, high_slope = t, here
+                high, high_slope, kept = t, here, min(kept, 0) - 1
+                low_slope /= 2.0 if kept < -1 else 1.0
         return low
 
-    def direction(self, point: Any, g: Floats) -> Floats:
-        """About -(1 + C loss'')^-1 g, by conjugate gradients."""
-        p = np.zeros_like(g)
-        residual = -g
-        shrink = 1.0 / (1.0 + self.C * point.bend * self.values)
-        z = self.vectors @ (shrink * (residual @ self.vectors))
-        d, size = z, float(residual @ z)
-        enough = 1e-2 * size
-        for _ in range(min(len(g) + 10, 200)):
-            if size <= enough:
-                break
+    def direction(self, point: Any, g: Floats, residual: float) -> Floats:
+        """About -(1 + C loss'')^-1 g, by conjugate gradients, down to this part of the residual."""
+        if self.outline is None:
+            values, vectors = np.linalg.eigh(self.problem.outline(point))
+            self.outline = np.maximum(values, 0.0) / (point.bend or 1.0), vectors
+        values, vectors = self.outline
+        shrink = 1.0 / (1.0 + self.C * point.bend * values)
+        p, r = np.zeros_like(g), -g
+        z = vectors @ (shrink * (r @ vectors))
+        d, size = z, float(r @ z)
+        enough, products = residual**2 * size, 0
+        while size > enough and products < len(g) + 10:
             Hd = d + self.C * self.problem.product(point, d)
-            self.n_products += 1
-            bend = float(d @ Hd)
-            if not bend > 0.0:
-                break
-            t = size / bend
-            p = p + t * d
-            residual = residual - t * Hd
-            z = self.vectors @ (shrink * (residual @ self.vectors))
-            size, last = float(residual @ z), size
+            products += 1
+            t = size / float(d @ Hd)
+            p, r = p + t * d, r - t * Hd
+            z = vectors @ (shrink * (r @ vectors))
+            size, last = float(r @ z), size
             d = z + (size / last) * d
+        self.n_products += products
+        if products > _MANY:
+            self.outline = None
         return p

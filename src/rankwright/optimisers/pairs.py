@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from rankwright.backends import Backend, Serial, Shards, n_shards
 from rankwright.data import Floats, Ints, query_ranges
-from rankwright.kernels.linear_pairs import pair_covariance, product_at, scores_along, sums_at
+from rankwright.kernels.linear_pairs import curvature_moments, product_at, scores_along, sum_rows, sums_at
 from rankwright.kernels.pairs import (
     ALPHA,
     EXACT,
@@ -152,15 +151,20 @@ class PairProblem:
         times = 2.0 if line.point.smoothing == np.inf else 1.0
         return times * self._scale * float(sums[0]), times * self._scale * float(sums[1])
 
-    @cached_property
-    def covariance(self) -> Floats:
-        """About the mean of (x_i - x_j)(x_i - x_j)' over the pairs, of a sample of the queries if there are many."""
+    def drift(self, point: PairPoint) -> Floats:
+        """The gradient of the smoothed loss at a point, differentiated by the smoothing."""
+        drift: Floats = self._scale * self.backend.sum(_drift, point.placed, self.mean) * self.factor
+        return drift
+
+    def outline(self, point: PairPoint) -> Floats:
+        """About the second derivative of the smoothed loss; of many queries, by a sample of them."""
         n, d = sum(len(part.X) for part in self.parts.parts), self.n_features
         every = max(1, n * d * d // _SAMPLE)
-        sums = self.backend.sum(_covariance, self.parts, self.mean, self.factor, every)
-        upper = sums[:d] / (sums[d, -1] if sums[d, -1] > 0.0 else 1.0)
-        both: Floats = np.triu(upper) + np.triu(upper, 1).T
-        return both
+        upper = self.backend.sum(_moments, point.placed, self.mean, every)
+        times = 2.0 if point.smoothing == np.inf else 1.0
+        both = (np.triu(upper) + np.triu(upper, 1).T) * np.outer(self.factor, self.factor)
+        outline: Floats = times * self._scale * both
+        return outline
 
 
 def _total(part: _Part) -> float:
@@ -176,7 +180,8 @@ def _moved(placed: _Placed, mean: Floats, coef: Floats, smoothing: float) -> _Pl
 
 
 def _place(part: _Part, order: Ints, mean: Floats, coef: Floats, smoothing: float) -> _Placed:
-    ranked = Ranked(np.empty(len(order)), order, np.empty(len(order)))
+    n = len(order)
+    ranked = Ranked(np.empty(n), order, np.empty(n), np.empty(n))
     return _Placed(part, ranked, sums_at(part.X, mean, coef, part.labels, ranked, smoothing))
 
 
@@ -190,11 +195,15 @@ def _line(placed: _Placed, mean: Floats, direction: Floats) -> tuple[_Placed, Fl
 
 def _along(line: tuple[_Placed, Floats], t: float, smoothing: float) -> Floats:
     placed, change = line
-    scores, order, _ = placed.ranked
-    gradient, moved = np.empty(len(change)), Ranked(scores + t * change, order.copy(), np.empty(len(change)))
+    scores, order, n = placed.ranked.scores, placed.ranked.order, len(change)
+    gradient, moved = np.empty(n), Ranked(scores + t * change, order.copy(), np.empty(n), np.empty(n))
     totals = pair_sums(placed.part.labels, moved, smoothing, gradient)
     return np.array([totals[SMOOTH], (gradient * change).sum()])
 
 
-def _covariance(part: _Part, mean: Floats, factor: Floats, every: int) -> Floats:
-    return pair_covariance(part.X, mean, factor, part.labels, pair_weights(part.labels)[1], every)
+def _drift(placed: _Placed, mean: Floats) -> Floats:
+    return sum_rows(placed.part.X, mean, placed.ranked.drift)
+
+
+def _moments(placed: _Placed, mean: Floats, every: int) -> Floats:
+    return curvature_moments(placed.part.X, mean, placed.part.labels, placed.ranked, every)
