@@ -1,0 +1,233 @@
+"""The rankings that bounds ask for, against listing all rankings of short queries and many of long ones."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from tests.reference import bounds as reference
+from tests.reference.measures import average_precision, ndcg
+from tests.scored import NAMES, by_query, problems
+
+import rankwright as rw
+from rankwright.objectives import rankings as module
+from rankwright.objectives.rankings import PlainRankings, TableRankings, rankings
+
+PHIS = ["pairs", "ranks"]
+TRADES = [0.25, 1.0, 4.0]
+
+
+def near(value, scores):
+    """Equal but for rounding at the size of these scores."""
+    return pytest.approx(value, rel=1e-9, abs=1e-12 * max(np.abs(scores).max(), 1.0))
+
+
+def check_violated(listed, E, found, F, scores, trade, phi):
+    """``found`` has the highest trade (1 - E) + F, or is perfect, under the pair Phi, and no other has a loss."""
+    worth = trade * (1 - listed.E) + F
+    best = worth[~listed.perfect].max()
+    if phi == "pairs" and listed.perfect[found]:
+        assert best <= F[listed.perfect].min() + 1e-9 * max(np.abs(scores).max(), 1.0)
+    else:
+        assert not listed.perfect[found]
+        assert worth[found] == near(best, scores)
+
+
+@pytest.mark.parametrize("phi", PHIS)
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=25)
+@given(problem=problems())
+def test_equal_listing_all(name, phi, problem):
+    queries, scores = problem
+    found = rankings(rw.parse(name), queries, phi)
+    assert isinstance(found, TableRankings)
+    asked = {
+        "hardest": found.hardest_perfect(scores),
+        "best": found.best_imperfect(scores),
+        **{trade: found.most_violated(scores, trade) for trade in TRADES},
+    }
+    E = {key: found.E(order) for key, order in asked.items()}
+    by_F = {key: found.F(order, scores) for key, order in asked.items()}
+    live = set(found.live)
+    for q, (rows, grades, s) in enumerate(by_query(queries, scores)):
+        listed = reference.listing(name, grades)
+        assert (q in live) == listed.live
+        F = reference.F(listed, s, phi)
+        for key, order in asked.items():
+            at = listed.index(order[rows] - rows.start)
+            assert E[key][q] == pytest.approx(listed.E[at], abs=1e-12)
+            if not listed.live:
+                assert E[key][q] == 1.0
+                continue
+            assert by_F[key][q] == near(F[at], s)
+            if key == "hardest":
+                assert listed.perfect[at]
+                assert F[at] == near(F[listed.perfect].min(), s)
+            elif key == "best":
+                assert not listed.perfect[at]
+                assert F[at] == near(F[~listed.perfect].max(), s)
+            else:
+                check_violated(listed, E[key][q], at, F, s, key, phi)
+
+
+@pytest.mark.parametrize(
+    "name", ["ndcg", "ndcg@1", "ndcg@3", "dcg", "dcg@2", "rbp", "rbp@3", "p@2", "ndcg@3(discount=letor)"]
+)
+@settings(max_examples=40)
+@given(problem=problems())
+def test_assignment_equals_listing_all(name, problem):
+    """Where a lattice would be too large, sums over ranks are an assignment of documents to ranks."""
+    queries, scores = problem
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MOST_NODES", 0)
+        found = rankings(rw.parse(name), queries, "pairs")
+        assert not found.small.any()
+        assert found.searches_all.all()
+        asked = {trade: found.most_violated(scores, trade) for trade in TRADES}
+    for q in found.live:
+        rows, grades, s = by_query(queries, scores)[q]
+        listed = reference.listing(name, grades)
+        F = reference.F(listed, s, "pairs")
+        for trade, order in asked.items():
+            at = listed.index(order[rows] - rows.start)
+            check_violated(listed, found.E(order)[q], at, F, s, trade, "pairs")
+
+
+@settings(max_examples=40)
+@given(problem=problems())
+def test_assignment_over_all_pairs_of_documents(problem):
+    """Under eq. (2) it is the best of all rankings, which may be perfect: never less than the best imperfect one."""
+    queries, scores = problem
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MOST_NODES", 0)
+        found = rankings(rw.parse("ndcg@3"), queries, "ranks")
+        assert not found.searches_all.any()
+        order = found.most_violated(scores)
+    for q in found.live:
+        rows, grades, s = by_query(queries, scores)[q]
+        listed = reference.listing("ndcg@3", grades)
+        worth = 1 - listed.E + reference.F(listed, s, "ranks")
+        assert worth[listed.index(order[rows] - rows.start)] == near(worth.max(), s)
+
+
+@pytest.mark.parametrize(("name", "phi"), [("err", "pairs"), ("mrr", "pairs"), ("map", "ranks"), ("ap@2", "pairs")])
+def test_a_lattice_too_large(name, phi, monkeypatch):
+    """Only sums over ranks are assignments; the message says what to do."""
+    monkeypatch.setattr(module, "MOST_NODES", 3)
+    queries = rw.Queries.from_arrays(np.zeros((4, 1)), [0, 1, 2, 0], qid=[1] * 4)
+    with pytest.raises(rw.InputError, match="cut-off, like @10"):
+        rankings(rw.parse(name), queries, phi).most_violated(np.arange(4.0))
+
+
+def test_average_precision_needs_no_lattice(monkeypatch):
+    queries = rw.make_queries(3, n_docs=12, grades=2, random_state=0)
+    scores = np.random.default_rng(0).normal(size=queries.n_docs)
+    with_lattice = rankings(rw.parse("map"), queries).most_violated(scores)
+    monkeypatch.setattr(module, "MOST_NODES", 0)
+    assert (rankings(rw.parse("map"), queries).most_violated(scores) == with_lattice).all()
+
+
+@pytest.mark.parametrize("name", ["map", "mrr", "err@3", "p@2", "wta"])
+@pytest.mark.parametrize("grades", [[0, 0, 0], [2, 2], [1]], ids=["none relevant", "all equal", "one document"])
+def test_flat_queries_are_perfect(name, grades):
+    queries = rw.Queries.from_arrays(np.zeros((len(grades), 1)), grades, qid=[1] * len(grades))
+    found = rankings(rw.parse(name), queries)
+    assert len(found.live) == 0
+    assert found.E(np.arange(len(grades))) == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize("phi", PHIS)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("tied", [False, True])
+def test_two_relevant_documents_among_many(phi, seed, tied):
+    """Average precision at n = 40: all places of the two relevant documents, every class in the order of its scores."""
+    rng, n = np.random.default_rng(seed), 40
+    y = np.zeros(n)
+    y[rng.choice(n, 2, replace=False)] = 1
+    scores = np.round(rng.normal(size=n), 1 if tied else 9) + y * rng.choice([0.0, 1.0, 3.0])
+    queries = rw.Queries.from_arrays(np.zeros((n, 1)), y, qid=[1] * n)
+    found = rankings(rw.parse("map"), queries, phi)
+    order = np.argsort(-scores, kind="stable")
+    ranked = []
+    for places in combinations(range(n), 2):
+        row = np.empty(n, dtype=np.int64)
+        row[list(places)] = order[y[order] == 1]
+        row[np.setdiff1d(np.arange(n), places)] = order[y[order] == 0]
+        ranked.append(row)
+    E = np.array([average_precision(y[row].tolist()) for row in ranked])
+    F = np.array([plain_F(row, y, scores, phi) for row in ranked])
+    for trade in TRADES:
+        most = found.most_violated(scores, trade)
+        value = trade * (1 - average_precision(y[most].tolist())) + plain_F(most, y, scores, phi)
+        imperfect = (trade * (1 - E) + F)[E < 1 - 1e-12].max()
+        nothing = plain_F(found.hardest_perfect(scores), y, scores, phi) if phi == "pairs" else -np.inf
+        assert value == pytest.approx(max(imperfect, nothing), abs=1e-12)
+    best = found.best_imperfect(scores)
+    assert plain_F(best, y, scores, phi) == pytest.approx(F[E < 1 - 1e-12].max(), abs=1e-12)
+
+
+@pytest.mark.parametrize("phi", PHIS)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("limit", [0, 1 << 20], ids=["assignment", "lattice"])
+def test_two_ranks_that_count(phi, seed, limit, monkeypatch):
+    """NDCG@2 at n = 30 with four grades: any two documents first, the rest by score."""
+    monkeypatch.setattr(module, "MOST_NODES", limit)
+    rng, n = np.random.default_rng(seed), 30
+    y, scores = rng.integers(0, 4, n).astype(float), rng.normal(size=n) * 3
+    queries = rw.Queries.from_arrays(np.zeros((n, 1)), y, qid=[1] * n)
+    found = rankings(rw.parse("ndcg@2"), queries, phi)
+    order = np.argsort(-scores)
+    ranked = [np.append(head, order[~np.isin(order, head)]) for head in permutations(range(n), 2)]
+    E = np.array([ndcg(y[row].tolist(), 2) for row in ranked])
+    F = np.array([plain_F(row, y, scores, phi) for row in ranked])
+    for trade in TRADES:
+        most = found.most_violated(scores, trade)
+        value = trade * (1 - ndcg(y[most].tolist(), 2)) + plain_F(most, y, scores, phi)
+        assert value == pytest.approx((trade * (1 - E) + F)[E < 1 - 1e-12].max(), abs=1e-12)
+    best = found.best_imperfect(scores)
+    assert plain_F(best, y, scores, phi) == pytest.approx(F[E < 1 - 1e-12].max(), abs=1e-12)
+
+
+def plain_F(order, y, scores, phi):
+    """F with every pair written out."""
+    n = len(y)
+    s, g = scores[order], y[order]
+    i, j = np.triu_indices(n, 1)
+    counted = g[i] != g[j] if phi == "pairs" else np.ones(len(i), dtype=bool)
+    return (s[i] - s[j])[counted].sum() / (counted.sum() if phi == "pairs" else n * (n - 1))
+
+
+class TestPlain:
+    """A measure of which only values are known."""
+
+    same = rw.measure(lambda grades: reference.MEASURES["ndcg"](grades.tolist()), name="ndcg_by_hand")
+
+    @pytest.mark.parametrize("phi", PHIS)
+    @settings(max_examples=40)
+    @given(problem=problems(most=5))
+    def test_a_users_measure(self, phi, problem):
+        """The perfect ranking is the hardest, the imperfect one the best: neighbours suffice where all ranks count."""
+        queries, scores = problem
+        found, table = rankings(self.same, queries, phi), rankings(rw.parse("ndcg"), queries, phi)
+        assert isinstance(found, PlainRankings)
+        assert found.live.tolist() == table.live.tolist()
+        assert not found.searches_all.any()
+        pairs = [
+            (found.hardest_perfect(scores), table.hardest_perfect(scores)),
+            (found.best_imperfect(scores), table.best_imperfect(scores)),
+        ]
+        for own, other in pairs:
+            live = found.live
+            assert (found.E(own) >= 1 - 1e-12)[live].tolist() == (table.E(other) >= 1 - 1e-12)[live].tolist()
+            assert found.F(own, scores)[live] == near(table.F(other, scores)[live], scores)
+        assert (found.most_violated(scores) == found.best_imperfect(scores)).all()
+
+    def test_swaps_that_lower_nothing_are_passed_over(self):
+        """Only the first document counts: the cheap swap of ranks 2 and 3 leaves the ranking perfect."""
+        first = rw.measure(lambda grades: float(grades[0] == grades.max()), name="first_is_best")
+        queries = rw.Queries.from_arrays(np.zeros((3, 1)), [2, 1, 0], qid=[1] * 3)
+        found = rankings(first, queries)
+        assert found.best_imperfect(np.array([9.0, 1.1, 1.0])).tolist() == [1, 0, 2]
+        assert found.best_imperfect(np.array([1.0, 1.1, 0.0])).tolist() == [1, 0, 2]
