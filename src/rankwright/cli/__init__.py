@@ -5,8 +5,9 @@
 from rankwright.cli import models
 from rankwright.cli import tuning
 from rankwright.cli import experiments
+from rankwright.cli import simulation
 from rankwright.cli import catalogue
 from rankwright.cli.app import run
 # isort: on
 
-__all__ = ["catalogue", "experiments", "models", "run", "tuning"]
+__all__ = ["catalogue", "experiments", "models", "run", "simulation", "tuning"]
