@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from rankwright.rankers import CoordinateAscent as CoordinateAscent
     from rankwright.rankers import DirectRank as DirectRank
     from rankwright.rankers import Ranker as Ranker
+    from rankwright.rankers import RankSVM as RankSVM
     from rankwright.rankers import Regression as Regression
     from rankwright.rankers import SingleFeature as SingleFeature
     from rankwright.report import write_report as write_report
@@ -104,7 +105,7 @@ _HOME = {
         "parse",
     ),
     "models": ("Model", "load", "save"),
-    "rankers": ("AdaRank", "CoordinateAscent", "DirectRank", "Ranker", "Regression", "SingleFeature"),
+    "rankers": ("AdaRank", "CoordinateAscent", "DirectRank", "RankSVM", "Ranker", "Regression", "SingleFeature"),
     "report": ("write_report",),
     "results": ("Results",),
     "scaling": ("scale",),

@@ -127,7 +127,7 @@ class TestTheWholeJob:
         assert "adarank\n  Boosting" in out
         assert "n_rounds=500" in out
         _, out, _ = run(capsys, "rankers", "--json")
-        names = {"adarank", "coordinateascent", "directrank", "regression", "singlefeature"}
+        names = {"adarank", "coordinateascent", "directrank", "ranksvm", "regression", "singlefeature"}
         assert {row["name"] for row in json.loads(out)} == names
         _, out, _ = run(capsys, "measures")
         assert "ndcg@k" in out
@@ -138,7 +138,8 @@ class TestTheWholeJob:
     def test_help_of_every_command(self, capsys):
         assert run(capsys) == run(capsys, "--help")
         for command in ([], ["fit"], ["predict"], ["evaluate"], ["rankers"], ["measures"], ["demo"],
-                        ["experiment"], ["report"], ["compare"], ["reproduce"], ["tune"]):  # fmt: skip
+                        ["experiment"], ["report"], ["compare"], ["reproduce"], ["tune"],
+                        ["simulate"]):  # fmt: skip
             status, out, _ = run(capsys, *command, "--help")
             assert status == 0
             assert "Usage: rankwright" in out

@@ -87,7 +87,7 @@ class Problem(Protocol):
 
 
 class Step(NamedTuple):
-    """Where a step led."""
+    """Where a step led: ``primal`` is at most ``gap`` above the minimum."""
 
     w: Floats
     loss: float
@@ -203,7 +203,8 @@ class _Newton:
 
     def note(self, point: Point) -> None:
         """Add a point to the history."""
-        self.history.append(Step(point.w, point.exact, self.values(point)[0], self.gap, point.smoothing))
+        primal = self.values(point)[0]
+        self.history.append(Step(point.w, point.exact, primal, max(primal - self.dual, 0.0), point.smoothing))
 
     def finish(self) -> Minimum:
         """The best point, which becomes the last of the history."""
@@ -239,7 +240,7 @@ class _Newton:
         steps = len(self.history) - self.paced
         self.paced = len(self.history)
         self.pace = min(max(self.pace * (2.0 if steps > _SLOW else 0.5 if steps < _QUICK else 1.0), 0.1), 0.5)
-        needed = np.sqrt(0.5 * self.tol * self.primal / self.parts(point)[1])
+        needed = float(np.sqrt(0.5 * self.tol * self.primal / self.parts(point)[1]))
         less = point.smoothing * min(max(needed, self.pace), 0.5)
         drift = (less - point.smoothing) * self.C * self.problem.drift(point)
         return self.at(point.w + self.direction(point, self.gradient(point) + drift, _AHEAD), less, point)

@@ -6,19 +6,22 @@ the documentation find it here.
 
 from rankwright.errors import InputError, suggest
 from rankwright.rankers.adarank import AdaRank
-from rankwright.rankers.base import Ranker
+from rankwright.rankers.base import PathRanker, Ranker
 from rankwright.rankers.coordinate_ascent import CoordinateAscent
 from rankwright.rankers.directrank import DirectRank
+from rankwright.rankers.ranksvm import RankSVM
 from rankwright.rankers.regression import Regression
 from rankwright.rankers.single_feature import SingleFeature
 
-RANKERS: tuple[type[Ranker], ...] = (AdaRank, CoordinateAscent, DirectRank, Regression, SingleFeature)
+RANKERS: tuple[type[Ranker], ...] = (AdaRank, CoordinateAscent, DirectRank, RankSVM, Regression, SingleFeature)
 
 __all__ = [
     "RANKERS",
     "AdaRank",
     "CoordinateAscent",
     "DirectRank",
+    "PathRanker",
+    "RankSVM",
     "Ranker",
     "Regression",
     "SingleFeature",

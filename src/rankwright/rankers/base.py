@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from rankwright.backends import Backend, resolve
@@ -25,6 +26,16 @@ class Outcome(NamedTuple):
 
     scorer: Scorer
     history: list[dict[str, Any]]
+
+
+class _Task(NamedTuple):
+    """What is trained on, checked and scaled."""
+
+    train: Queries
+    valid: Queries | None
+    measure: Measure
+    scaling: PerQuery | None
+    backend: Backend
 
 
 _SET_BY_VALIDATION = ("n_features_in_", "feature_names_in_")
@@ -54,6 +65,7 @@ class Ranker(BaseEstimator, ABC):
 
     allow_nan: ClassVar[bool] = False
     usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # parameters worth selecting on any data
+    keeps_last: ClassVar[bool] = False  # the model is the last round, an optimum, and not the best one by validation
 
     measure: str | Measure
     backend: Backend | None
@@ -84,20 +96,29 @@ class Ranker(BaseEstimator, ABC):
         qid : array-like of shape (n_docs,)
             Query ids in any order; without them all documents are one query.
         valid : Queries, optional
-            Validation queries: the round that is best on them by the ranker's measure is kept.
+            Validation queries: the round that is best on them by the ranker's measure is kept, unless training ends
+            at an optimum.
         """
+        with self._restored():
+            task = self._task(X, y, qid, valid)
+            self._keep(task, self._fit(task.train, task.valid, task.measure, task.backend))
+        return self
+
+    @contextmanager
+    def _restored(self) -> Iterator[None]:
+        """What was fitted before stays fitted if fitting fails."""
         state: dict[str, Any] = self.__dict__
         before = {name: state[name] for name in _SET_BY_VALIDATION if name in state}
         try:
-            self._fit_model(X, y, qid, valid)
-        except BaseException:  # what was fitted before stays fitted
+            yield
+        except BaseException:
             for name in _SET_BY_VALIDATION:
                 state.pop(name, None)
             state.update(before)
             raise
-        return self
 
-    def _fit_model(self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, valid: Queries | None) -> None:
+    def _task(self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, valid: Queries | None) -> _Task:
+        """Check everything and do per-query scaling."""
         kind = getattr(self, "scale", None)
         if kind is not None:
             check_kind(kind)
@@ -110,10 +131,14 @@ class Ranker(BaseEstimator, ABC):
         scaling = PerQuery() if kind == "query" else None
         if scaling is not None:
             train, valid = scaling(train), None if valid is None else scaling(valid)
-        scorer, history = self._fit(train, valid, measure, resolve(self.backend))
-        name, params, d = type(self).__name__, plain(self.get_params(deep=False)), train.n_features
-        self.model_ = Model(name, params, str(measure), scorer, d, train.features, scaling, history)
-        self.measure_, self.scorer_, self.history_ = measure, scorer, history
+        return _Task(train, valid, measure, scaling, resolve(self.backend))
+
+    def _keep(self, task: _Task, outcome: Outcome) -> None:
+        """Become fitted."""
+        name, params, train = type(self).__name__, plain(self.get_params(deep=False)), task.train
+        (scorer, history), d = outcome, train.n_features
+        self.model_ = Model(name, params, str(task.measure), scorer, d, train.features, task.scaling, history)
+        self.measure_, self.scorer_, self.history_ = task.measure, scorer, history
         self.n_features_in_, self.n_queries_ = d, len(train)
 
     def predict(self, X: Any, *, qid: ArrayLike | None = None) -> Floats:
@@ -196,6 +221,58 @@ class Ranker(BaseEstimator, ABC):
         finite = "allow-nan" if self.allow_nan else True
         matrix = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float32, ensure_all_finite=finite)
         return matrix.toarray() if hasattr(matrix, "toarray") else matrix
+
+
+class PathRanker(Ranker):
+    """A ranker that can be fitted for several values of one parameter in less time than one by one."""
+
+    path_parameter: ClassVar[str]
+
+    @abstractmethod
+    def _fit_path(
+        self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
+    ) -> list[Outcome]:
+        """Train for every value of the parameter; outcomes in the order of the values."""
+
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+        [outcome] = self._fit_path([getattr(self, self.path_parameter)], train, valid, measure, backend)
+        return outcome
+
+    def fit_path(
+        self,
+        values: Sequence[Any],
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        valid: Queries | None = None,
+    ) -> list[Self]:
+        """Fit copies of this ranker, one for each value of the parameter that ``path_parameter`` names.
+
+        Parameters
+        ----------
+        values : sequence
+            The values, in any order.
+        X, y, qid, valid
+            As in ``fit``.
+
+        Returns
+        -------
+        list of rankers
+            In the order of the values. The ranker itself is not changed.
+        """
+        rankers: list[Self] = [clone(self).set_params(**{self.path_parameter: value}) for value in values]
+        if not rankers:
+            return []
+        first = rankers[0]
+        task = first._task(X, y, qid, valid)
+        outcomes = first._fit_path(list(values), task.train, task.valid, task.measure, task.backend)
+        for ranker, outcome in zip(rankers, outcomes, strict=True):
+            for name in _SET_BY_VALIDATION:
+                if hasattr(first, name):
+                    setattr(ranker, name, getattr(first, name))
+            ranker._keep(task, outcome)
+        return rankers
 
 
 class LinearScoring(Ranker):
