@@ -9,6 +9,7 @@ import numpy as np
 from rankwright.kernels.jit import Floats, kernel
 
 STEP, LOGISTIC, EXPONENTIAL, HINGE, MARGIN = 0, 1, 2, 3, 4
+_HIGHEST = 700.0  # exponent: what is finite has finite products, and is above the step all the same
 _NEAR = 1e-12  # a step so near is taken, so that rounding never lowers a bound
 
 
@@ -20,7 +21,7 @@ def violation(kind: int, lost: float, x: float) -> float:
     if kind == LOGISTIC:
         return lost * (max(x, 0.0) + math.log1p(math.exp(-abs(x)))) / math.log(2.0)
     if kind == EXPONENTIAL:
-        return lost * math.exp(x)
+        return lost * math.exp(min(x, _HIGHEST))
     if kind == HINGE:
         return lost * max(1.0 + x, 0.0)
     return max(lost + x, 0.0)
@@ -34,7 +35,7 @@ def slope(kind: int, lost: float, x: float) -> float:
     if kind == LOGISTIC:
         return lost / ((1.0 + math.exp(-x)) * math.log(2.0))
     if kind == EXPONENTIAL:
-        return lost * math.exp(x)
+        return lost * math.exp(min(x, _HIGHEST))
     if kind == HINGE:
         return lost if x > -1.0 else 0.0
     return 1.0 if lost + x > 0.0 else 0.0

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
+from rankwright.kernels.lattice import SLACK
 from rankwright.kernels.surrogates import EXPONENTIAL, HINGE, LOGISTIC, MARGIN, STEP, violations
 from rankwright.measures import Measure
 from rankwright.objectives.base import Evaluation
-from rankwright.objectives.rankings import PHIS, Rankings, rankings
+from rankwright.objectives.rankings import PHIS, rankings
 
 KINDS: Mapping[str, int] = {
     "step": STEP,
@@ -51,13 +52,19 @@ class BoundLoss(ABC):
         self.rankings = rankings(measure, queries, phi)
         self.weight, self.sizes = queries.query_weight, queries.sizes
 
-    @abstractmethod
     def at(self, scores: Floats) -> Losses:
         """The loss of each query at these scores."""
+        scores = np.asarray(scores, dtype=np.float64)
+        # from the highest of the query: F does not change, and ties stay ties to the last bit
+        return self._at(scores - np.repeat(np.maximum.reduceat(scores, self.rankings.indptr[:-1]), self.sizes))
+
+    @abstractmethod
+    def _at(self, scores: Floats) -> Losses:
+        """The same, where 0 is the highest score of each query."""
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """The weighted sum over the queries, and its gradient."""
-        found = self.at(np.asarray(scores, dtype=np.float64))
+        found = self.at(scores)
         return Evaluation(float(found.values @ self.weight), found.gradient)
 
     def _flat(self, values: Floats) -> Losses:
@@ -100,7 +107,7 @@ class Basic(Bound):
 
 
 class _BoundBasic(BoundLoss):
-    def at(self, scores: Floats) -> Losses:
+    def _at(self, scores: Floats) -> Losses:
         return self._flat(1.0 - self.rankings.E(self.rankings.by_score(scores)))
 
 
@@ -139,7 +146,7 @@ class _BoundTypeOne(BoundLoss):
         super().__init__(measure, queries)
         self.kind = kind
 
-    def at(self, scores: Floats) -> Losses:
+    def _at(self, scores: Floats) -> Losses:
         E = self.rankings.E(self.rankings.by_score(scores))
         return self._flat(violations(self.kind, np.ones(len(E)), -E)[0])
 
@@ -165,6 +172,10 @@ class TypeTwo(Bound):
         The sum is eq. (7).
     phi : "pairs" or "ranks"
         F: over pairs of documents that the measure tells apart, or over all (eq. 2).
+    perfect : "measure" or "grades"
+        The perfect rankings: all of the highest measure, as in the paper, or those by descending gain down to the last
+        document. They differ for a measure with a cut-off, of whose perfect rankings the hardest has everything after
+        the cut-off upside down, so that only scores of 0 please it.
 
     Notes
     -----
@@ -187,12 +198,15 @@ class TypeTwo(Bound):
     """
 
     OVER: ClassVar[tuple[str, ...]] = ("max", "sum")
+    PERFECT: ClassVar[tuple[str, ...]] = ("measure", "grades")
     measure: Measure
     surrogate: str = "hinge"
     over: str = "max"
     phi: str = "pairs"
+    perfect: str = "measure"
 
     def __post_init__(self) -> None:
+        _check("perfect", self.perfect, self.PERFECT)
         _check("surrogate", self.surrogate, tuple(KINDS))
         _check("over", self.over, self.OVER)
         _check("phi", self.phi, tuple(PHIS))
@@ -205,27 +219,47 @@ class TypeTwo(Bound):
     def bind(self, queries: Queries) -> BoundLoss:
         """Find classes and ideals; list the rankings of short queries for a sum."""
         make = _BoundMax if self.over == "max" else _BoundSum
-        return make(self.measure, queries, self.phi, KINDS[self.surrogate])
+        return make(self, queries)
 
 
-class _BoundMax(BoundLoss):
-    def __init__(self, measure: Measure, queries: Queries, phi: str, kind: int) -> None:
-        super().__init__(measure, queries, phi)
-        self.kind = kind
+class _BoundTypeTwo(BoundLoss):
+    def __init__(self, bound: TypeTwo, queries: Queries) -> None:
+        super().__init__(bound.measure, queries, bound.phi)
+        self.kind, self.by_grade = KINDS[bound.surrogate], bound.perfect == "grades"
+        self.same: Floats | None = None
+        if self.rankings.same_F or (self.by_grade and bound.phi == "pairs"):
+            self.same = self.rankings.coefficients(self.rankings.hardest_by_grade(np.zeros(queries.n_docs)))
 
-    def at(self, scores: Floats) -> Losses:
+    def perfect(self, scores: Floats) -> Floats:
+        """The derivatives of F of the hardest perfect rankings; under the pair Phi all may have the same."""
+        if self.same is not None:
+            return self.same
         r = self.rankings
-        perfect = r.hardest_perfect(scores)
-        F_perfect = r.F(perfect, scores)
+        return r.coefficients(r.hardest_by_grade(scores) if self.by_grade else r.hardest_perfect(scores))
+
+    def F(self, coefficients: Floats, scores: Floats) -> Floats:
+        """By query."""
+        total: Floats = np.add.reduceat(coefficients * scores, self.rankings.indptr[:-1])
+        return total
+
+
+class _BoundMax(_BoundTypeTwo):
+    def _at(self, scores: Floats) -> Losses:
+        r = self.rankings
+        if self.kind == STEP:  # knows no scale, but rounding does
+            scores = scores / np.repeat(np.maximum(-np.minimum.reduceat(scores, r.indptr[:-1]), 1e-300), self.sizes)
+        perfect = self.perfect(scores)
+        F_perfect = self.F(perfect, scores)
         if self.kind == MARGIN:
             found, exact = r.most_violated(scores), r.searches_all
         else:
             found, exact = self._search(scores, F_perfect)
-        values, slopes = violations(self.kind, 1.0 - r.E(found), r.F(found, scores) - F_perfect)
+        own = r.coefficients(found)
+        values, slopes = violations(self.kind, 1.0 - r.E(found), self.F(own, scores) - F_perfect)
         counts = np.zeros(len(values))
         counts[r.live] = 1.0
         by_row = np.repeat(slopes * counts * self.weight, self.sizes)
-        return Losses(values * counts, by_row * (r.coefficients(found) - r.coefficients(perfect)), exact)
+        return Losses(values * counts, by_row * (own - perfect), exact)
 
     def _search(self, scores: Floats, F_perfect: Floats) -> tuple[Ints, NDArray[np.bool_]]:
         r = self.rankings
@@ -236,21 +270,20 @@ class _BoundMax(BoundLoss):
             its = self._violations(other, scores, F_perfect)
             found = np.where(np.repeat(its > values, self.sizes), other, found)
             values = np.maximum(values, its)
-        return found, r.worst(scores, self.kind, values, found, _MOST)
+        return found, r.worst(scores, self.kind, F_perfect, values, found, _MOST)
 
     def _violations(self, order: Ints, scores: Floats, F_perfect: Floats) -> Floats:
         r = self.rankings
         return violations(self.kind, 1.0 - r.E(order), r.F(order, scores) - F_perfect)[0]
 
 
-class _BoundSum(BoundLoss):
-    def __init__(self, measure: Measure, queries: Queries, phi: str, kind: int) -> None:
-        super().__init__(measure, queries, phi)
-        self.kind = kind
+class _BoundSum(_BoundTypeTwo):
+    def __init__(self, bound: TypeTwo, queries: Queries) -> None:
+        super().__init__(bound, queries)
         short = [int(q) for q in self.rankings.live if self.sizes[q] <= SHORT]
-        self.listed = {q: _Listed.of(measure, queries.slice(q, q + 1), phi) for q in short}
+        self.listed = {q: _Listed.of(bound, queries.slice(q, q + 1)) for q in short}
 
-    def at(self, scores: Floats) -> Losses:
+    def _at(self, scores: Floats) -> Losses:
         values, gradient = np.zeros(len(self.sizes)), np.zeros(len(scores))
         exact = np.zeros(len(self.sizes), dtype=bool)
         for q, listed in self.listed.items():
@@ -267,13 +300,13 @@ class _BoundSum(BoundLoss):
         counts[r.live] = wanted[r.live]
         if not counts.any():
             return
-        perfect, best, violated = r.hardest_perfect(scores), r.best_imperfect(scores), r.most_violated(scores)
+        perfect, best, violated = self.perfect(scores), r.best_imperfect(scores), r.most_violated(scores)
         differ = np.add.reduceat(best != violated, r.indptr[:-1]) > 0
-        F_perfect, own = r.F(perfect, scores), r.coefficients(perfect)
+        F_perfect = self.F(perfect, scores)
         for order, weight in ((best, counts), (violated, counts * differ)):
             its, slopes = violations(self.kind, 1.0 - r.E(order), r.F(order, scores) - F_perfect)
             values += weight * its
-            gradient += np.repeat(weight * slopes * self.weight, self.sizes) * (r.coefficients(order) - own)
+            gradient += np.repeat(weight * slopes * self.weight, self.sizes) * (r.coefficients(order) - perfect)
 
 
 class _Listed(NamedTuple):
@@ -284,7 +317,8 @@ class _Listed(NamedTuple):
     perfect: Floats
 
     @classmethod
-    def of(cls, measure: Measure, query: Queries, phi: str) -> _Listed:
+    def of(cls, bound: TypeTwo, query: Queries) -> _Listed:
+        """List them."""
         n = query.n_docs
         all_orders = np.array(list(permutations(range(n))))
         many = len(all_orders)
@@ -294,11 +328,13 @@ class _Listed(NamedTuple):
             np.arange(many + 1) * n,
             np.arange(many),
         )
-        copied: Rankings = rankings(measure, copies, phi)
+        copied = rankings(bound.measure, copies, bound.phi)
         order = (all_orders + np.arange(many)[:, None] * n).ravel()
         E, coefficients = copied.E(order), copied.coefficients(order).reshape(many, n)
-        perfect = E >= 1.0 - 1e-9
-        return cls(1.0 - E[~perfect], coefficients[~perfect], coefficients[perfect])
+        imperfect = E < 1.0 - SLACK
+        by_grade = (np.diff(copied.classes[order].reshape(many, n)) >= 0).all(axis=1)
+        perfect = by_grade if bound.perfect == "grades" else ~imperfect
+        return cls(1.0 - E[imperfect], coefficients[imperfect], coefficients[perfect])
 
     def total(self, kind: int, scores: Floats) -> tuple[float, Floats]:
         """The sum over all pairs of rankings, and its gradient."""

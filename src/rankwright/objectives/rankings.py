@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
+from rankwright.kernels.assignment import assign_ranks
 from rankwright.kernels.lattice import SLACK, best_paths, lattice_sizes, worst_rankings
 from rankwright.kernels.order import sort_rows
 from rankwright.kernels.rankings import (
@@ -25,6 +25,7 @@ from rankwright.kernels.rankings import (
 from rankwright.measures import BoundMeasure, Measure, MeasureArrays
 
 MOST_NODES = 1 << 20  # of a query's lattice
+_FEW_NODES = 1 << 12  # above this an assignment is faster, where it will do
 
 
 class Phi(ABC):
@@ -115,6 +116,17 @@ class Rankings(ABC):
         total: Floats = np.add.reduceat(self.coefficients(order) * scores, self.indptr[:-1])
         return total
 
+    def hardest_by_grade(self, scores: Floats) -> Ints:
+        """Of every query, of the rankings that are perfect for the whole list, the one with the lowest F."""
+        order = np.arange(len(scores))
+        hardest_perfect(scores, self.classes, len(scores), self.indptr, order)
+        return order
+
+    @property
+    @abstractmethod
+    def same_F(self) -> bool:
+        """Whether all perfect rankings of a query have the same F."""
+
     @abstractmethod
     def hardest_perfect(self, scores: Floats) -> Ints:
         """Of every query the perfect ranking with the lowest F."""
@@ -136,8 +148,13 @@ class Rankings(ABC):
         """By query, whether ``most_violated`` is certain to be the most violated of all."""
 
     @abstractmethod
-    def worst(self, scores: Floats, kind: int, values: Floats, order: Ints, most: int) -> NDArray[np.bool_]:
-        """Replace rankings with these violations by the worst there are, in place; whether that is certain."""
+    def worst(
+        self, scores: Floats, kind: int, F_perfect: Floats, values: Floats, order: Ints, most: int
+    ) -> NDArray[np.bool_]:
+        """Replace imperfect rankings of these violations by the worst there are, in place; whether that is certain.
+
+        ``F_perfect`` is what a query's F is compared with, and ``kind`` how (``kernels/surrogates.py``).
+        """
 
     def _value(self, order: Ints) -> Floats:
         out = np.empty(len(self.norm))
@@ -150,22 +167,40 @@ class TableRankings(Rankings):
 
     def __init__(self, queries: Queries, bound: BoundMeasure, phi: Phi, arrays: MeasureArrays) -> None:
         super().__init__(queries, bound, phi, arrays.gain)
-        self.arrays, self.depth = arrays, min(len(arrays.discount), int(queries.sizes.max()))
+        self.arrays = arrays
         discount = arrays.discount[: self.depth]
         drops = (np.diff(discount) < 0).all() and discount[-1] > 0
         self.strict = bool(drops) and not (arrays.v < 0 and self.depth > 1 and (arrays.gain >= 1.0).any())
         self.worth = self.ideal / np.where(arrays.scale > 0, arrays.scale, 1.0)  # a sum of gains that makes E = 1
 
     @cached_property
+    def depth(self) -> int:
+        """As many as there are discounts."""
+        return min(len(self.arrays.discount), int(np.diff(self.indptr).max()))
+
+    @cached_property
+    def _sizes(self) -> Floats:
+        return lattice_sizes(self.classes, self.depth, self.indptr)
+
+    @cached_property
     def small(self) -> NDArray[np.bool_]:
         """Which queries have a lattice that is small enough."""
-        fits: NDArray[np.bool_] = lattice_sizes(self.classes, self.depth, self.indptr) <= MOST_NODES
-        return fits
+        return self._sizes <= MOST_NODES
+
+    @cached_property
+    def same_F(self) -> bool:
+        """Whether all perfect rankings of a query have the same F."""
+        whole = self.depth == np.diff(self.indptr).max()
+        return bool(self.strict and whole and isinstance(self.phi, PairPhi))
 
     @cached_property
     def _precision(self) -> bool:
-        whole = len(self.arrays.discount) >= np.diff(self.indptr).max()
-        return self.arrays.u == 1.0 and whole and isinstance(self.phi, PairPhi)
+        return self.arrays.u == 1.0 and self.same_F
+
+    @cached_property
+    def _prices(self) -> Floats:
+        """Of ranks, in assignments: those of the last scores are a good start for the next."""
+        return np.zeros(len(self.classes))
 
     def hardest_perfect(self, scores: Floats) -> Ints:
         """By a rule for strict measures, otherwise by the lattice with the scores turned round."""
@@ -193,13 +228,15 @@ class TableRankings(Rankings):
 
     @property
     def searches_all(self) -> NDArray[np.bool_]:
-        """All, but for assignments under eq. (2), which may end at a perfect ranking."""
-        return self.small | isinstance(self.phi, PairPhi)
+        """All, but for assignments that may end at a perfect ranking with a higher F than other perfect ones."""
+        return self.small | self.same_F
 
-    def worst(self, scores: Floats, kind: int, values: Floats, order: Ints, most: int) -> NDArray[np.bool_]:
+    def worst(
+        self, scores: Floats, kind: int, F_perfect: Floats, values: Floats, order: Ints, most: int
+    ) -> NDArray[np.bool_]:
         """By branch and bound, of up to so many nodes of a query."""
         best = self.by_score(scores)
-        x = self.F(best, scores) - self.F(self.hardest_perfect(scores), scores)
+        x = self.F(best, scores) - F_perfect
         gain, discount, _, _, u, v = self.arrays
         rest = (self.indptr, order)
         visited = worst_rankings(
@@ -225,37 +262,21 @@ class TableRankings(Rankings):
     def _paths(self, scores: Floats, trade: float, perfect: bool) -> Ints:
         gain, discount, _, _, u, v = self.arrays
         order = self.by_score(scores)
-        live = self.live[self.small[self.live]]
+        assignable = trade > 0.0 and u == 0.0 and v == 0.0 and not perfect and self.same_F
+        small = self._sizes <= min(_FEW_NODES, MOST_NODES) if assignable else self.small
+        live = self.live[small[self.live]]
         best_paths(
             order, scores, self.classes, gain, discount, self.worth, u, v, self.norm, trade, perfect, live, self.indptr
         )
-        large = self.live[~self.small[self.live]]
+        large = self.live[~small[self.live]]
         if len(large) and (u != 0.0 or v != 0.0 or perfect or trade == 0.0):
             raise InputError("a query has too many documents and grades for this measure; give it a cut-off, like @10")
-        for q in large:
-            self._assign(scores, trade, int(q), order)
+        if len(large):
+            prices = self._prices
+            assign_ranks(
+                order, scores, self.classes, gain, discount, self.worth, self.norm, trade, large, self.indptr, prices
+            )
         return order
-
-    def _assign(self, scores: Floats, trade: float, q: int, order: Ints) -> None:
-        """The most violated ranking under a sum over ranks, as an assignment of documents to ranks.
-
-        F falls by 2 / norm times the score differences of documents in the wrong order, and so, up to a constant, does
-        the sum of (n + 1 - 2 rank) s / norm. Documents of one class then take their ranks in the order of their scores.
-        """
-        gain, discount, *_ = self.arrays
-        a, b = int(self.indptr[q]), int(self.indptr[q + 1])
-        ranks = np.arange(b - a)
-        by_rank = np.zeros(b - a)
-        by_rank[: min(len(discount), b - a)] = discount[: b - a]
-        worth = np.outer(scores[a:b], (b - a - 1 - 2 * ranks) / self.norm[q])
-        worth -= np.outer(gain[a:b], trade * by_rank / self.worth[q])
-        documents, places = linear_sum_assignment(worth, maximize=True)
-        ranked = np.empty(b - a, dtype=np.int64)
-        ranked[places] = documents
-        own, best_first = self.classes[a:b], order[a:b] - a
-        for c in np.unique(own):
-            ranked[own[ranked] == c] = best_first[own[best_first] == c]
-        order[a:b] = a + ranked
 
 
 class PlainRankings(Rankings):
@@ -265,11 +286,14 @@ class PlainRankings(Rankings):
     that is perfect, the cheapest swap of neighbours of different grades that lowers the measure.
     """
 
+    @property
+    def same_F(self) -> bool:
+        """Of those by descending grade, under the pair Phi."""
+        return isinstance(self.phi, PairPhi)
+
     def hardest_perfect(self, scores: Floats) -> Ints:
         """By descending grade, the lowest scores first."""
-        order = np.arange(len(scores))
-        hardest_perfect(scores, self.classes, len(scores), self.indptr, order)
-        return order
+        return self.hardest_by_grade(scores)
 
     def best_imperfect(self, scores: Floats) -> Ints:
         """By trying swaps, the cheapest first."""
@@ -294,7 +318,9 @@ class PlainRankings(Rankings):
         """None."""
         return np.zeros(len(self.norm), dtype=bool)
 
-    def worst(self, scores: Floats, kind: int, values: Floats, order: Ints, most: int) -> NDArray[np.bool_]:
+    def worst(
+        self, scores: Floats, kind: int, F_perfect: Floats, values: Floats, order: Ints, most: int
+    ) -> NDArray[np.bool_]:
         """What is known already."""
         return np.zeros(len(values), dtype=bool)
 
