@@ -90,7 +90,7 @@ def claims_grid(found: Samples) -> Grid:
         Column(f"seeds {seed} to {last}"),
     ]
     note = (
-        f"Out of {STEPS} directions, or of {len(found)} seeds. “There” is where type two is least. Type two has the "
-        f"pair Φ, but for the last claim."
+        f"Out of {STEPS} directions, or of {len(found)} seeds. “Two below one”: the type two bound is below the type "
+        f"one bound; “there”: where type two is least. Type two has the pair Φ, but for the last claim."
     )
     return Grid(columns, rows, "The paper's claims, and what was found", note)

@@ -55,7 +55,10 @@ of length 1 brings near 1. So where type two is below type one here, theorem 3 i
 The paper does not say which Φ its figures have. Under eq. (2) perfect rankings differ in F, and the bound, which
 takes the worst of them, pays for the spread of scores inside a class.
 """
-_TYPE_ONE = "The loss of one query against its E. The exponential is the tighter of the two bounds."
+_TYPE_ONE = (
+    "The loss of one query against its E, the measure divided by its highest value. The exponential is the tighter of "
+    "the two bounds."
+)
 _TYPE_TWO = (
     "One term of the bounds: a perfect ranking b and an imperfect one c, with E(b) - E(c) = 0.5. None is the tightest "
     "everywhere. The two hinges, with x = F(b) - F(c): “hinge” is 0.5 [1-x]₊, “margin”, which SVM-map minimises, is "
