@@ -13,6 +13,7 @@ from tests.reference.measures import BY_NAME, err, rbp, reciprocal_rank
 MEASURES = {
     **BY_NAME,
     "err@3": lambda g: err(g, 3),
+    "err(max=5)": lambda g: err(g, None, 5),
     "err@3(max=5)": lambda g: err(g, 3, 5),
     "rr@2": lambda g: reciprocal_rank(g, 2),
     "rbp@3": lambda g: rbp(g, 3),
