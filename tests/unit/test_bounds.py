@@ -134,6 +134,23 @@ def test_nothing_is_below_the_basic_loss(name, phi, limit, monkeypatch):
     assert not np.all(certain)
 
 
+@pytest.mark.parametrize("phi", PHIS)
+def test_a_users_measure(phi):
+    """Bounds, though not exact ones; but all rankings of short lists are listed here too."""
+    own = rw.measure(lambda grades: reference.MEASURES["ndcg@3"](grades.tolist()), name="first_three")
+    queries, scores = long_queries(1)
+    basic = Basic(own).bind(queries).at(scores).values
+    assert basic == pytest.approx(Basic(rw.parse("ndcg@3")).bind(queries).at(scores).values)
+    for how in product(KINDS, TypeTwo.OVER, [phi]):
+        found = TypeTwo(own, *how).bind(queries).at(scores)
+        assert (found.values >= basic - 1e-12).all()
+        assert not found.exact.any()
+    short = rw.Queries.from_arrays(np.zeros((5, 1)), [2, 0, 1, 0, 1], qid=[1] * 5)
+    found = TypeTwo(own, "hinge", "sum", phi).bind(short).at(scores[:5])
+    assert found.exact.all()
+    assert found.values[0] == pytest.approx(reference.type_two("ndcg@3", short.y, scores[:5], "hinge", "sum", phi))
+
+
 @pytest.mark.parametrize("name", ["ndcg@10", "err@5"])
 def test_searching_longer_finds_more(name, monkeypatch):
     """A search that gave up says so, and has found at most what a longer one finds."""
