@@ -49,13 +49,16 @@ if TYPE_CHECKING:
     from rankwright.models import Model as Model
     from rankwright.models import load as load
     from rankwright.models import save as save
+    from rankwright.rankers import SVMNDCG as SVMNDCG
     from rankwright.rankers import AdaRank as AdaRank
     from rankwright.rankers import CoordinateAscent as CoordinateAscent
     from rankwright.rankers import DirectRank as DirectRank
+    from rankwright.rankers import PermuRank as PermuRank
     from rankwright.rankers import Ranker as Ranker
     from rankwright.rankers import RankSVM as RankSVM
     from rankwright.rankers import Regression as Regression
     from rankwright.rankers import SingleFeature as SingleFeature
+    from rankwright.rankers import SVMMap as SVMMap
     from rankwright.report import write_report as write_report
     from rankwright.results import Results as Results
     from rankwright.scaling import scale as scale
@@ -105,7 +108,18 @@ _HOME = {
         "parse",
     ),
     "models": ("Model", "load", "save"),
-    "rankers": ("AdaRank", "CoordinateAscent", "DirectRank", "RankSVM", "Ranker", "Regression", "SingleFeature"),
+    "rankers": (
+        "AdaRank",
+        "CoordinateAscent",
+        "DirectRank",
+        "PermuRank",
+        "RankSVM",
+        "Ranker",
+        "Regression",
+        "SVMMap",
+        "SVMNDCG",
+        "SingleFeature",
+    ),
     "report": ("write_report",),
     "results": ("Results",),
     "scaling": ("scale",),

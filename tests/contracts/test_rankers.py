@@ -22,7 +22,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import rankwright as rw
 from rankwright.rankers import RANKERS, find_ranker
 
-EXPECTED = {"AdaRank", "CoordinateAscent", "DirectRank", "RankSVM", "Regression", "SingleFeature"}
+EXPECTED = {
+    "AdaRank",
+    "CoordinateAscent",
+    "DirectRank",
+    "PermuRank",
+    "RankSVM",
+    "Regression",
+    "SVMMap",
+    "SVMNDCG",
+    "SingleFeature",
+}
 every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=lambda r: r.__name__)
 
 
@@ -286,7 +296,7 @@ def test_the_highest_grade_is_the_whole_datas(ranker):
 
 def short(ranker) -> dict[str, int]:
     """Parameters that make training on much data short, where there are any."""
-    return {name: 2 for name in ("n_restarts", "max_iter") if name in ranker().get_params()}
+    return {name: 2 for name in ("n_restarts", "n_rounds", "max_iter") if name in ranker().get_params()}
 
 
 @every_ranker

@@ -14,6 +14,7 @@ import pytest
 
 import rankwright as rw
 from rankwright import cli
+from rankwright.rankers import RANKERS
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +128,7 @@ class TestTheWholeJob:
         assert "adarank\n  Boosting" in out
         assert "n_rounds=500" in out
         _, out, _ = run(capsys, "rankers", "--json")
-        names = {"adarank", "coordinateascent", "directrank", "ranksvm", "regression", "singlefeature"}
+        names = {ranker.__name__.lower() for ranker in RANKERS}
         assert {row["name"] for row in json.loads(out)} == names
         _, out, _ = run(capsys, "measures")
         assert "ndcg@k" in out

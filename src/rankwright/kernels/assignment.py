@@ -26,8 +26,12 @@ def assign_ranks(
     live: Ints,
     indptr: Ints,
     prices: Floats,
+    turn: int,
 ) -> None:
-    """The rankings that maximise F - trade E; ``order`` holds the documents by score, and ``prices`` one per row.
+    """The rankings that maximise F - trade E; ``order`` holds the documents by score.
+
+    ``prices`` has several guesses of the prices of ranks, a row each. The best one is made right, and replaces the one
+    whose turn it is.
 
     F falls by 2 / norm times the score differences of documents in the wrong order, and so, up to a constant, does the
     sum of (n + 1 - 2 rank) s / norm. Documents of one class take their ranks in the order of their scores.
@@ -40,7 +44,15 @@ def assign_ranks(
             line[r] = (n - 1 - 2 * r) / norm[q]
         deep = min(n, len(discount))
         lost[:deep] = discount[:deep] * (trade / worth[q])
-        rank_of = _assign(scores[rows], gain[rows], line, lost, prices[a : a + n])
+        s, g = scores[rows], gain[rows]
+        best, least = 0, np.inf
+        for k in range(len(prices)):
+            value = _dual(s, g, line, lost, prices[k, a : a + n])
+            if value < least:
+                best, least = k, value
+        price = prices[best, a : a + n].copy()
+        rank_of = _assign(s, g, line, lost, price)
+        prices[turn, a : a + n] = price
         by_rank = np.empty(n, np.int64)
         for i in range(n):
             by_rank[rank_of[i]] = classes[rows[i]]
@@ -55,6 +67,18 @@ def assign_ranks(
         for r in range(n):
             rows[r] = arranged[starts[by_rank[r]]]
             starts[by_rank[r]] += 1
+
+
+@kernel
+def _dual(s: Floats, g: Floats, line: Floats, lost: Floats, price: Floats) -> float:
+    """What all ranks and documents have together at these prices: no assignment is worth more."""
+    total = price.sum()
+    for i in range(len(s)):
+        best = -np.inf
+        for r in range(len(s)):
+            best = max(best, s[i] * line[r] - g[i] * lost[r] - price[r])
+        total += best
+    return float(total)
 
 
 @kernel

@@ -141,3 +141,16 @@ def first_missing(X: Floats) -> int:
                 if row[j] != row[j]:
                     return int(i * d + j)
     return -1
+
+
+@kernel
+def query_columns(weight: Floats, X: Floats, indptr: Ints) -> Floats:
+    """Of every query the sum of its rows times their weights, in the order of the rows."""
+    out = np.zeros((len(indptr) - 1, X.shape[1]))
+    for q in range(len(out)):
+        sums = out[q]
+        for i in range(indptr[q], indptr[q + 1]):
+            w, row = weight[i], X[i]
+            for j in range(len(sums)):
+                sums[j] += w * row[j]
+    return out

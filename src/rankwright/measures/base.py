@@ -59,6 +59,11 @@ class Measure(ABC):
         """The same measure of the first ``k`` ranks alone."""
 
     @property
+    def relevant_from(self) -> float:
+        """The lowest grade that counts as relevant, where that is a yes or no."""
+        return 1.0
+
+    @property
     def skips(self) -> bool:
         """Whether queries without a relevant document are left out."""
         return False

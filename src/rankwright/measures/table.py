@@ -132,6 +132,11 @@ class TableMeasure(Measure):
         return replace(self, k=k) if deeper else self
 
     @property
+    def relevant_from(self) -> float:
+        """What ``rel`` says."""
+        return self.rel
+
+    @property
     def skips(self) -> bool:
         """Whether queries without a relevant document are left out."""
         return self.empty == "skip"

@@ -25,6 +25,7 @@ from rankwright.kernels.rankings import (
 from rankwright.measures import BoundMeasure, Measure, MeasureArrays
 
 MOST_NODES = 1 << 20  # of a query's lattice
+_GUESSES = 4  # of prices
 _FEW_NODES = 1 << 12  # above this an assignment is faster, where it will do
 
 
@@ -167,7 +168,7 @@ class TableRankings(Rankings):
 
     def __init__(self, queries: Queries, bound: BoundMeasure, phi: Phi, arrays: MeasureArrays) -> None:
         super().__init__(queries, bound, phi, arrays.gain)
-        self.arrays = arrays
+        self.arrays, self._turn = arrays, 0
         discount = arrays.discount[: self.depth]
         drops = (np.diff(discount) < 0).all() and discount[-1] > 0
         self.strict = bool(drops) and not (arrays.v < 0 and self.depth > 1 and (arrays.gain >= 1.0).any())
@@ -199,8 +200,8 @@ class TableRankings(Rankings):
 
     @cached_property
     def _prices(self) -> Floats:
-        """Of ranks, in assignments: those of the last scores are a good start for the next."""
-        return np.zeros(len(self.classes))
+        """Of ranks, in assignments: those of other scores are a good start."""
+        return np.zeros((_GUESSES, len(self.classes)))
 
     def hardest_perfect(self, scores: Floats) -> Ints:
         """By a rule for strict measures, otherwise by the lattice with the scores turned round."""
@@ -272,10 +273,9 @@ class TableRankings(Rankings):
         if len(large) and (u != 0.0 or v != 0.0 or perfect or trade == 0.0):
             raise InputError("a query has too many documents and grades for this measure; give it a cut-off, like @10")
         if len(large):
-            prices = self._prices
-            assign_ranks(
-                order, scores, self.classes, gain, discount, self.worth, self.norm, trade, large, self.indptr, prices
-            )
+            self._turn = (self._turn + 1) % len(self._prices)
+            about = (self.classes, gain, discount, self.worth, self.norm)
+            assign_ranks(order, scores, *about, trade, large, self.indptr, self._prices, self._turn)
         return order
 
 

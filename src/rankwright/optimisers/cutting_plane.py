@@ -15,6 +15,7 @@ _TRIALS = 6  # of a line search
 _FLAT = 0.1  # it ends where the slope is this part of its start
 _RIDGE = 1e-12  # keeps the QP of parallel planes regular
 _ENDLESS = 1e30  # what the QP solver takes for no bound
+_LONGEST, _HALVINGS = 1e12, 12  # of a search for a scale
 
 
 class Plane(NamedTuple):
@@ -25,7 +26,7 @@ class Plane(NamedTuple):
 
 
 class Risk(Protocol):
-    """A convex loss of weights. A place is whatever it needs to know of weights; places mix as weights do."""
+    """A convex loss of weights. A place is what is known of it at some weights; places mix as weights do."""
 
     n_features: int
 
@@ -33,16 +34,20 @@ class Risk(Protocol):
         """The place of weights."""
         ...
 
-    def plane(self, place: Any) -> Plane:
-        """The plane that touches the loss at a place."""
-        ...
-
-    def along(self, place: Any, other: Any, t: float) -> tuple[float, float]:
-        """The loss at a part t of the way from one place to another, and its derivative by t."""
-        ...
-
     def mixed(self, place: Any, other: Any, t: float) -> Any:
         """The place a part t of the way from one to another."""
+        ...
+
+    def loss(self, place: Any) -> float:
+        """The loss there."""
+        ...
+
+    def slope(self, place: Any, start: Any, end: Any) -> float:
+        """Its derivative there along the way from one place to another, by the part of the way."""
+        ...
+
+    def plane(self, place: Any) -> Plane:
+        """The plane that touches the loss there."""
         ...
 
 
@@ -50,7 +55,8 @@ class Round(NamedTuple):
     """Where a round has led: the best weights so far, and what is known of them."""
 
     w: Floats
-    primal: float  # |w|^2 / 2 + C loss(w)
+    loss: float
+    primal: float  # |w|^2 / 2 + C loss
     gap: float  # no weights have a value below primal - gap
     n_planes: int
     improved: bool  # whether w is new
@@ -83,56 +89,53 @@ def cutting_planes(
     model's minimum has not rested on for 20 rounds are dropped; the bound so far is kept.
     """
     w = np.zeros(risk.n_features) if start is None else np.array(start, dtype=np.float64)
-    model, place = _Model(risk.n_features, C), risk.at(w)
-    first = risk.plane(place)
-    model.add(first)
-    primal, dual = _value(w, C, first.offset + float(first.slope @ w)), 0.0
-    yield Round(w, primal, primal - dual, 1, True)
+    model, place, dual = _Model(risk.n_features, C), risk.at(w), 0.0
+    model.add(risk.plane(place))
+    primal = _value(w, C, risk.loss(place))
+    yield Round(w, risk.loss(place), primal, primal - dual, 1, True)
     for _ in range(max_iter):
         if primal - dual <= tol * primal:
             return
         aim, bound = model.minimum()
         dual = max(dual, bound)
-        there, step = risk.at(aim), aim - w
-        t = _search(risk, C, place, there, w, step)
-        ahead = risk.mixed(place, there, t + _AHEAD * (1.0 - t))
-        moved = w + t * step
-        place = risk.mixed(place, there, t)
-        value = _value(moved, C, risk.along(place, there, 0.0)[0])
-        improved = value < primal
+        there = risk.at(aim)
+        t, reached = _search(risk, C, place, there, w, aim)
+        moved = w + t * (aim - w)
+        model.add(risk.plane(risk.mixed(place, there, t + _AHEAD * (1.0 - t))))
+        improved = _value(moved, C, risk.loss(reached)) < primal
         if improved:
-            w, primal = moved, value
-        model.add(risk.plane(ahead))
-        yield Round(w, primal, max(primal - dual, 0.0), len(model), improved)
+            w, place, primal = moved, reached, _value(moved, C, risk.loss(reached))
+        yield Round(w, risk.loss(place), primal, max(primal - dual, 0.0), len(model), improved)
 
 
 def _value(w: Floats, C: float, loss: float) -> float:
     return float(0.5 * (w @ w) + C * loss)
 
 
-def _search(risk: Risk, C: float, place: Any, there: Any, w: Floats, step: Floats) -> float:
-    """How far along a line the value is least, roughly: its derivative grows, and is negative at first."""
-    along, across = float(w @ step), float(step @ step)
+def _search(risk: Risk, C: float, place: Any, there: Any, w: Floats, aim: Floats) -> tuple[float, Any]:
+    """How far along a line the value is least, roughly, and the place; its derivative grows, and is negative at 0."""
+    along, across = float(w @ (aim - w)), float((aim - w) @ (aim - w))
 
-    def slope(t: float) -> float:
-        return along + t * across + C * risk.along(place, there, t)[1]
+    def slope(t: float, at: Any) -> float:
+        return along + t * across + C * risk.slope(at, place, there)
 
-    start = slope(0.0)
+    start, at_high = slope(0.0, place), slope(1.0, there)
     if start >= 0.0:  # at a kink the loss may rise to both sides
-        return 0.0
-    low, at_low, high, at_high = 0.0, start, 1.0, slope(1.0)
+        return 0.0, place
     if at_high <= 0.0:
-        return 1.0
+        return 1.0, there
+    low, at_low, high, reached = 0.0, start, 1.0, place
     for _ in range(_TRIALS):
         t = low + (high - low) * min(max(at_low / (at_low - at_high), 0.1), 0.9)
-        here = slope(t)
+        trial = risk.mixed(place, there, t)
+        here = slope(t, trial)
         if here < 0.0:
-            low, at_low = t, here
+            low, at_low, reached = t, here, trial
         else:
             high, at_high = t, here
         if abs(here) <= -_FLAT * start:
-            return t
-    return low
+            return t, trial
+    return low, reached
 
 
 class _Model:
@@ -176,3 +179,21 @@ class _Model:
         self.idle = np.where(x > 1e-9 * self.C, 0, self.idle + 1)
         w = -(x @ self.slopes)
         return w, float(self.offsets @ x - 0.5 * (w @ w))
+
+
+def best_scale(risk: Risk, C: float, w: Floats) -> float:
+    """The factor, 0 or more, of weights with the least value: a good start knows a direction, seldom a length."""
+    zero, there, across = risk.at(np.zeros_like(w)), risk.at(w), float(w @ w)
+
+    def slope(t: float) -> float:
+        return t * across + C * risk.slope(risk.mixed(zero, there, t), zero, there)
+
+    if across == 0.0 or slope(0.0) >= 0.0:
+        return 0.0
+    low, high = 0.0, 1.0
+    while slope(high) < 0.0 and high < _LONGEST:
+        low, high = high, 4.0 * high
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if slope(middle) < 0.0 else (low, middle)
+    return 0.5 * (low + high)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -22,10 +22,12 @@ class _Part(NamedTuple):
 
 
 class _Placed(NamedTuple):
-    """And with scores."""
+    """And with scores, and the objective at these."""
 
     part: _Part
     scores: Floats
+    loss: float
+    gradient: Floats
 
 
 class LinearRisk:
@@ -53,26 +55,29 @@ class LinearRisk:
         self.parts: Shards[_Part] = backend.apply(_bind, shards, objective)
 
     def at(self, w: Floats) -> Shards[_Placed]:
-        """The scores of all documents."""
+        """The objective at these weights."""
         return self.backend.apply(_place, self.parts, w * self.factor)
+
+    def mixed(self, place: Shards[_Placed], other: Shards[_Placed], t: float) -> Shards[_Placed]:
+        """The objective between: scores mix as weights do."""
+        return self.backend.apply(_mix, _joined(place, other), t)
+
+    def loss(self, place: Shards[_Placed]) -> float:
+        """The loss there."""
+        return float(self.backend.sum(attrgetter("loss"), place)) / self.total
+
+    def slope(self, place: Shards[_Placed], start: Shards[_Placed], end: Shards[_Placed]) -> float:
+        """Its derivative along a way, by the part of the way; no products with X."""
+        return float(self.backend.sum(_slope, _joined(place, start, end))) / self.total
 
     def plane(self, place: Shards[_Placed]) -> Plane:
         """The loss, linear as it is there."""
         sums = self.backend.sum(_plane, place) / self.total
         return Plane(float(sums[0]), sums[1:] * self.factor)
 
-    def along(self, place: Shards[_Placed], other: Shards[_Placed], t: float) -> tuple[float, float]:
-        """The loss between two places, and its derivative; no products with X."""
-        loss, slope = self.backend.sum(_along, _paired(place, other), t) / self.total
-        return float(loss), float(slope)
 
-    def mixed(self, place: Shards[_Placed], other: Shards[_Placed], t: float) -> Shards[_Placed]:
-        """Scores mix as weights do."""
-        return Shards(tuple(_mix(pair, t) for pair in _paired(place, other).parts))
-
-
-def _paired(place: Shards[_Placed], other: Shards[_Placed]) -> Shards[Sequence[_Placed]]:
-    return Shards(tuple(zip(place.parts, other.parts, strict=True)))
+def _joined(*places: Shards[_Placed]) -> Shards[tuple[_Placed, ...]]:
+    return Shards(tuple(zip(*(place.parts for place in places), strict=True)))
 
 
 def _bind(queries: Queries, objective: Objective) -> _Part:
@@ -80,21 +85,24 @@ def _bind(queries: Queries, objective: Objective) -> _Part:
 
 
 def _place(part: _Part, coef: Floats) -> _Placed:
-    return _Placed(part, linear_scores(part.X, coef, 0.0))
+    return _evaluated(part, linear_scores(part.X, coef, 0.0))
+
+
+def _mix(places: tuple[_Placed, _Placed], t: float) -> _Placed:
+    here, there = places
+    return _evaluated(here.part, here.scores + t * (there.scores - here.scores))
+
+
+def _evaluated(part: _Part, scores: Floats) -> _Placed:
+    loss, gradient, _ = part.objective(scores)
+    return _Placed(part, scores, loss, gradient)
+
+
+def _slope(places: tuple[_Placed, _Placed, _Placed]) -> float:
+    here, start, end = places
+    return float((here.gradient * (end.scores - start.scores)).sum())
 
 
 def _plane(placed: _Placed) -> Floats:
-    loss, gradient, _ = placed.part.objective(placed.scores)
-    offset = loss - float((gradient * placed.scores).sum())
-    return np.append(offset, weighted_columns(gradient, placed.part.X))
-
-
-def _mix(pair: Sequence[_Placed], t: float) -> _Placed:
-    here, there = pair
-    return _Placed(here.part, here.scores + t * (there.scores - here.scores))
-
-
-def _along(pair: Sequence[_Placed], t: float) -> Floats:
-    here, there = pair
-    loss, gradient, _ = here.part.objective(_mix(pair, t).scores)
-    return np.array([loss, float((gradient * (there.scores - here.scores)).sum())])
+    offset = placed.loss - float((placed.gradient * placed.scores).sum())
+    return np.append(offset, weighted_columns(placed.gradient, placed.part.X))

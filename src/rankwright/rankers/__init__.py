@@ -9,21 +9,37 @@ from rankwright.rankers.adarank import AdaRank
 from rankwright.rankers.base import PathRanker, Ranker
 from rankwright.rankers.coordinate_ascent import CoordinateAscent
 from rankwright.rankers.directrank import DirectRank
+from rankwright.rankers.permurank import PermuRank
 from rankwright.rankers.ranksvm import RankSVM
 from rankwright.rankers.regression import Regression
 from rankwright.rankers.single_feature import SingleFeature
+from rankwright.rankers.svm_map import SVMMap
+from rankwright.rankers.svm_ndcg import SVMNDCG
 
-RANKERS: tuple[type[Ranker], ...] = (AdaRank, CoordinateAscent, DirectRank, RankSVM, Regression, SingleFeature)
+RANKERS: tuple[type[Ranker], ...] = (
+    AdaRank,
+    CoordinateAscent,
+    DirectRank,
+    PermuRank,
+    RankSVM,
+    Regression,
+    SVMMap,
+    SVMNDCG,
+    SingleFeature,
+)
 
 __all__ = [
     "RANKERS",
+    "SVMNDCG",
     "AdaRank",
     "CoordinateAscent",
     "DirectRank",
     "PathRanker",
+    "PermuRank",
     "RankSVM",
     "Ranker",
     "Regression",
+    "SVMMap",
     "SingleFeature",
     "find_ranker",
 ]

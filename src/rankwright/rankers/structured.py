@@ -1,0 +1,88 @@
+"""What SVMMap and SVMNDCG share: a margin bound minimised by cutting planes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankwright import progress
+from rankwright.backends import Backend
+from rankwright.data import Floats, Queries
+from rankwright.measures import Measure
+from rankwright.objectives.bounds import TypeTwo
+from rankwright.optimisers.cutting_plane import best_scale, cutting_planes
+from rankwright.optimisers.linear_risk import LinearRisk
+from rankwright.rankers.adarank import AdaRank
+from rankwright.rankers.base import LinearScoring, Outcome, PathRanker, check_among, check_number, check_whole
+from rankwright.rankers.judging import Judge
+from rankwright.scaling import Standard
+from rankwright.scorers import Linear
+
+STARTS = ("zero", "adarank")
+
+
+class StructuredSVM(PathRanker, LinearScoring):
+    """A linear scorer of the least |w|^2 / 2 + C times the mean of a margin bound over the queries."""
+
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)}
+    keeps_last: ClassVar[bool] = True
+    path_parameter: ClassVar[str] = "C"
+
+    C: float
+    start: str
+    tol: float
+    max_iter: int
+    scale: str | None
+
+    @abstractmethod
+    def _bound(self, measure: Measure) -> TypeTwo:
+        """What is minimised."""
+
+    def _fit_path(
+        self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
+    ) -> list[Outcome]:
+        strengths = [check_number("C", value, least=0.0) for value in values]
+        check_number("tol", self.tol, least=0.0)
+        check_whole("max_iter", self.max_iter, least=1)
+        check_among("start", self.start, STARTS)
+        bound = self._bound(measure)
+        standard = Standard.of(train, backend)
+        factor = standard.factor if self.scale == "standard" else (standard.deviation > 0).astype(np.float64)
+        risk = LinearRisk(bound, backend.scatter(train), factor, float(train.query_weight.sum()), backend)
+        judge = Judge(train, valid, measure, backend)
+        w = self._started(bound.measure, train, factor, backend)
+        outcomes: dict[int, Outcome] = {}
+        for at in sorted(range(len(strengths)), key=strengths.__getitem__):
+            if w is not None:
+                w = best_scale(risk, strengths[at], w) * w
+            outcomes[at], w = self._minimise(risk, strengths[at], w, factor, judge)
+        return [outcomes[at] for at in range(len(strengths))]
+
+    def _started(self, measure: Measure, train: Queries, factor: Floats, backend: Backend) -> Floats | None:
+        if self.start == "zero":
+            return None
+        return adarank_weights(measure, train, factor, self.scale, backend)
+
+    def _minimise(
+        self, risk: LinearRisk, C: float, w: Floats | None, factor: Floats, judge: Judge
+    ) -> tuple[Outcome, Floats]:
+        history: list[dict[str, Any]] = []
+        rounds = cutting_planes(risk, C, start=w, tol=self.tol, max_iter=self.max_iter)
+        for t, found in enumerate(progress.track(rounds, "rounds", self.max_iter)):
+            w = found.w
+            record = {"round": t, "loss": found.loss, "objective": found.primal, "gap": found.gap}
+            record["planes"] = found.n_planes
+            known = {name: history[-1][name] for name in judge.sets} if history and not found.improved else None
+            history.append(record | (known or judge(w * factor)))
+        assert w is not None
+        return Outcome(Linear(w * factor), history), w
+
+
+def adarank_weights(measure: Measure, train: Queries, factor: Floats, scale: str | None, backend: Backend) -> Floats:
+    """The weights of AdaRank, which minimises the type one bound of a measure, on features times a factor."""
+    ranker = AdaRank(measure=measure, scale="standard" if scale == "standard" else None, backend=backend).fit(train)
+    weights: Floats = np.divide(ranker.coef_, factor, out=np.zeros_like(factor), where=factor > 0)
+    return weights
