@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwright.data import Floats
 
-_FIRST, _LEAST, _LAST = 4.0, 1e-4, 1e-12  # smoothing: cold and warm starts begin with, and where to give up
+_FIRST, _LEAST, _LAST = 4.0, 0.0625, 1e-12  # smoothing: cold and warm starts begin with, and where to give up
 _SHARE = 0.5  # where the gradient causes less than this part of what smoothing causes, less smoothing is due
 _PACE, _SLOW, _QUICK = 0.25, 4, 3  # by what smoothing is lessened at first, and after how many steps more or less so
 _RESIDUAL, _AHEAD = 0.1, 0.03  # how far conjugate gradients reduce the residual: of a step, of a look ahead

@@ -24,7 +24,7 @@ from rankwright.kernels.pairs import (
 )
 from rankwright.scaling import moments
 
-_SAMPLE = 1 << 27  # the covariance takes a sample of the queries where all would cost more products than this
+_COLUMNS = 48  # of so many the outline takes all queries, of twice as many every other, at the price of some products
 
 
 class _Part(NamedTuple):
@@ -157,10 +157,8 @@ class PairProblem:
         return drift
 
     def outline(self, point: PairPoint) -> Floats:
-        """About the second derivative of the smoothed loss; of many queries, by a sample of them."""
-        n, d = sum(len(part.X) for part in self.parts.parts), self.n_features
-        every = max(1, n * d * d // _SAMPLE)
-        upper = self.backend.sum(_moments, point.placed, self.mean, every)
+        """About the second derivative of the smoothed loss; with many features, of a sample of the queries."""
+        upper = self.backend.sum(_moments, point.placed, self.mean, max(1, self.n_features // _COLUMNS))
         times = 2.0 if point.smoothing == np.inf else 1.0
         both = (np.triu(upper) + np.triu(upper, 1).T) * np.outer(self.factor, self.factor)
         outline: Floats = times * self._scale * both

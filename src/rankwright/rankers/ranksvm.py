@@ -75,9 +75,7 @@ class RankSVM(PathRanker, LinearScoring):
     True
     """
 
-    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "C": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-    }
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)}
     keeps_last: ClassVar[bool] = True
     path_parameter: ClassVar[str] = "C"
 
@@ -85,7 +83,7 @@ class RankSVM(PathRanker, LinearScoring):
         self,
         *,
         measure: str | Measure = "ndcg@10",
-        C: float = 1.0,
+        C: float = 10.0,
         loss: str = "hinge",
         per: str = "pair",
         tol: float = 1e-6,
