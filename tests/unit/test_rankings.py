@@ -134,7 +134,8 @@ def test_what_was_asked_before_does_not_matter(monkeypatch):
     rng = np.random.default_rng(0)
     queries = graded(rng, [40])
     used, fresh = (rankings(rw.parse("ndcg"), queries) for _ in range(2))
-    used.most_violated(rng.normal(size=queries.n_docs) * 1e15)
+    for scores in rng.normal(size=(9, queries.n_docs)) * 1e15:
+        used.most_violated(scores)
     for scores in rng.normal(size=(9, queries.n_docs)):
         found = [(r, r.most_violated(scores)) for r in (used, fresh)]
         values = [1 - r.E(order) + r.F(order, scores) for r, order in found]
