@@ -223,6 +223,13 @@ class TypeTwo(Bound):
 
 
 class _BoundTypeTwo(BoundLoss):
+    def at(self, scores: Floats) -> Losses:
+        """The loss of each query; the step knows no scale, but rounding does."""
+        if self.kind == STEP:
+            lows, highs = (find.reduceat(scores, self.rankings.indptr[:-1]) for find in (np.minimum, np.maximum))
+            scores = (scores - np.repeat(highs, self.sizes)) / np.repeat(np.maximum(highs - lows, 1e-300), self.sizes)
+        return super().at(scores)
+
     def __init__(self, bound: TypeTwo, queries: Queries) -> None:
         super().__init__(bound.measure, queries, bound.phi)
         self.kind, self.by_grade = KINDS[bound.surrogate], bound.perfect == "grades"
@@ -246,8 +253,6 @@ class _BoundTypeTwo(BoundLoss):
 class _BoundMax(_BoundTypeTwo):
     def _at(self, scores: Floats) -> Losses:
         r = self.rankings
-        if self.kind == STEP:  # knows no scale, but rounding does
-            scores = scores / np.repeat(np.maximum(-np.minimum.reduceat(scores, r.indptr[:-1]), 1e-300), self.sizes)
         perfect = self.perfect(scores)
         F_perfect = self.F(perfect, scores)
         if self.kind == MARGIN:

@@ -273,7 +273,7 @@ class TableRankings(Rankings):
         if len(large) and (u != 0.0 or v != 0.0 or perfect or trade == 0.0):
             raise InputError("a query has too many documents and grades for this measure; give it a cut-off, like @10")
         if len(large):
-            self._turn = (self._turn + 1) % len(self._prices)
+            self._turn = 1 + self._turn % (len(self._prices) - 1)  # zeros stay among the guesses
             about = (self.classes, gain, discount, self.worth, self.norm)
             assign_ranks(order, scores, *about, trade, large, self.indptr, self._prices, self._turn)
         return order
