@@ -13,6 +13,7 @@ from tests.reference.pairwise import differences, pair_sums
 import rankwright as rw
 from rankwright.kernels import pairs as kernels
 from rankwright.kernels.pair_products import pair_product
+from rankwright.kernels.solving import cholesky_solve, shifted_cholesky
 from rankwright.objectives.pairwise import Hinge, SquaredHinge, query_pairs
 from rankwright.optimisers.descent import minimise
 from rankwright.optimisers.pairs import PairProblem
@@ -258,6 +259,16 @@ def test_a_large_mean_costs_no_precision():
     X = (X - standard.mean) * standard.factor
     found = [minimise(PairProblem(X + shift, queries.y, queries.indptr), 10.0).primal for shift in (0.0, 1e7)]
     assert found[0] == pytest.approx(found[1], rel=2e-6)
+
+
+def test_small_systems():
+    rng = np.random.default_rng(0)
+    for d, rank in ((1, 1), (7, 7), (30, 4)):
+        half, r = rng.normal(size=(d, rank)), rng.normal(size=d)
+        z = cholesky_solve(shifted_cholesky(half @ half.T, 2.5), r)
+        assert (np.eye(d) + 2.5 * half @ half.T) @ z == pytest.approx(r)
+    huge = np.outer(np.arange(1.0, 6), np.arange(1.0, 6))
+    assert np.isfinite(cholesky_solve(shifted_cholesky(huge, 1e30), np.ones(5))).all()
 
 
 @pytest.mark.parametrize("squared", [False, True])

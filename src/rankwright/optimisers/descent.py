@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from rankwright.data import Floats
+from rankwright.kernels.solving import cholesky_solve, shifted_cholesky
 
 _FIRST, _LEAST, _LAST = 4.0, 0.0625, 1e-12  # smoothing: cold and warm starts begin with, and where to give up
 _SHARE = 0.5  # where the gradient causes less than this part of what smoothing causes, less smoothing is due
 _PACE, _SLOW, _QUICK = 0.25, 4, 3  # by what smoothing is lessened at first, and after how many steps more or less so
 _RESIDUAL, _AHEAD = 0.1, 0.03  # how far conjugate gradients reduce the residual: of a step, of a look ahead
-_MANY = 2  # products after which a new preconditioner is worth its price
+_MANY = 4  # products after which a new preconditioner is worth its price
 _FLAT = 0.25  # a step is long enough where the slope is less than this part of that at its start
 _TRIALS = 30
 
@@ -168,7 +169,7 @@ class _Newton:
         self.best: Any = None
         self.history: list[Step] = []
         self.n_evaluations, self.n_products, self.n_trials = 0, 0, 0
-        self.outline: tuple[Floats, Floats] | None = None  # eigenvalues and vectors of the preconditioner
+        self.outline: Floats | None = None  # the preconditioner, per unit of bend
         self.pace, self.paced = _PACE, 0
 
     @property
@@ -283,12 +284,10 @@ class _Newton:
     def direction(self, point: Any, g: Floats, residual: float) -> Floats:
         """About -(1 + C loss'')^-1 g, by conjugate gradients, down to this part of the residual."""
         if self.outline is None:
-            values, vectors = np.linalg.eigh(self.problem.outline(point))
-            self.outline = np.maximum(values, 0.0) / (point.bend or 1.0), vectors
-        values, vectors = self.outline
-        shrink = 1.0 / (1.0 + self.C * point.bend * values)
+            self.outline = self.problem.outline(point) / (point.bend or 1.0)
+        U = shifted_cholesky(self.outline, self.C * point.bend)
         p, r = np.zeros_like(g), -g
-        z = vectors @ (shrink * (r @ vectors))
+        z = cholesky_solve(U, r)
         d, size = z, float(r @ z)
         enough, products = residual**2 * size, 0
         while size > enough and products < len(g) + 10:
@@ -296,7 +295,7 @@ class _Newton:
             products += 1
             t = size / float(d @ Hd)
             p, r = p + t * d, r - t * Hd
-            z = vectors @ (shrink * (r @ vectors))
+            z = cholesky_solve(U, r)
             size, last = float(r @ z), size
             d = z + (size / last) * d
         self.n_products += products

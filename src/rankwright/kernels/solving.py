@@ -1,0 +1,50 @@
+"""Small linear systems: always the same bits, and no threads of BLAS that wait for each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.kernels.jit import Floats, kernel
+
+
+@kernel
+def shifted_cholesky(matrix: Floats, strength: float) -> Floats:
+    """The upper triangular U with U'U = 1 + strength matrix, of a positive semidefinite matrix.
+
+    Every pivot is at least 1; where rounding has it otherwise it is 1.
+    """
+    d = len(matrix)
+    U = np.zeros((d, d))
+    for i in range(d):
+        for j in range(i, d):
+            U[i, j] = strength * matrix[i, j]
+        U[i, i] += 1.0
+    for k in range(d):
+        pivot = np.sqrt(max(U[k, k], 1.0))
+        row = U[k]
+        for j in range(k + 1, d):
+            row[j] /= pivot
+        row[k] = pivot
+        for i in range(k + 1, d):
+            factor, target, source = row[i], U[i, i:], row[i:]
+            if factor != 0.0:
+                for j in range(len(target)):
+                    target[j] -= factor * source[j]
+    return U
+
+
+@kernel
+def cholesky_solve(U: Floats, r: Floats) -> Floats:
+    """Solve U'U z = r."""
+    d, z = len(r), r.copy()
+    for k in range(d):
+        z[k] /= U[k, k]
+        rest, row = z[k + 1 :], U[k, k + 1 :]
+        for j in range(len(rest)):
+            rest[j] -= z[k] * row[j]
+    for k in range(d - 1, -1, -1):
+        total = z[k]
+        for j in range(k + 1, d):
+            total -= U[k, j] * z[j]
+        z[k] = total / U[k, k]
+    return z
