@@ -9,11 +9,13 @@ import numpy as np
 
 from rankwright.data import Floats
 
+_STUCK = 20  # rounds without any progress: rounding is all that is left
 _IDLE = 20  # rounds after which a plane that holds nothing up is dropped
 _AHEAD = 0.1  # a new plane is made this far from the best point towards the model's
-_TRIALS = 6  # of a line search
+_TRIALS, _MOST_TRIALS = 6, 60  # of a line search, and of one that has not moved yet
 _FLAT = 0.1  # it ends where the slope is this part of its start
-_RIDGE = 1e-12  # keeps the QP of parallel planes regular
+_RIDGES = (1e-12, 1e-10, 1e-8)  # keep the QP of parallel planes regular: the next where one does not do
+_SOLVED = 1  # the QP solver's word
 _ENDLESS = 1e30  # what the QP solver takes for no bound
 _LONGEST, _HALVINGS = 1e12, 12  # of a search for a scale
 
@@ -78,7 +80,7 @@ def cutting_planes(
     tol : float
         The relative gap to reach.
     max_iter : int
-        The most rounds; the gap says what was reached.
+        The most rounds; the gap says what was reached. It ends earlier where rounding allows no more progress.
 
     Notes
     -----
@@ -88,15 +90,17 @@ def cutting_planes(
     does (Franc and Sonnenburg, 2009): without the line search it takes about five times as many rounds. Planes that the
     model's minimum has not rested on for 20 rounds are dropped; the bound so far is kept.
     """
-    w = np.zeros(risk.n_features) if start is None else np.array(start, dtype=np.float64)
+    w = np.zeros(risk.n_features) if start is None or C == 0.0 else np.array(start, dtype=np.float64)
     model, place, dual = _Model(risk.n_features, C), risk.at(w), 0.0
     model.add(risk.plane(place))
     primal = _value(w, C, risk.loss(place))
     yield Round(w, risk.loss(place), primal, primal - dual, 1, True)
-    for _ in range(max_iter):
-        if primal - dual <= tol * primal:
+    stuck = 0
+    for _ in range(max_iter if C > 0.0 else 0):
+        if primal - dual <= tol * primal or stuck == _STUCK:
             return
         aim, bound = model.minimum()
+        stuck = 0 if bound > dual else stuck + 1
         dual = max(dual, bound)
         there = risk.at(aim)
         t, reached = _search(risk, C, place, there, w, aim)
@@ -104,6 +108,7 @@ def cutting_planes(
         model.add(risk.plane(risk.mixed(place, there, t + _AHEAD * (1.0 - t))))
         improved = _value(moved, C, risk.loss(reached)) < primal
         if improved:
+            stuck = 0
             w, place, primal = moved, reached, _value(moved, C, risk.loss(reached))
         yield Round(w, risk.loss(place), primal, max(primal - dual, 0.0), len(model), improved)
 
@@ -124,17 +129,23 @@ def _search(risk: Risk, C: float, place: Any, there: Any, w: Floats, aim: Floats
         return 0.0, place
     if at_high <= 0.0:
         return 1.0, there
-    low, at_low, high, reached = 0.0, start, 1.0, place
-    for _ in range(_TRIALS):
+    low, at_low, high, reached, in_a_row = 0.0, start, 1.0, place, 0
+    for n in range(_MOST_TRIALS):
+        if n >= _TRIALS and low > 0.0:
+            break
         t = low + (high - low) * min(max(at_low / (at_low - at_high), 0.1), 0.9)
         trial = risk.mixed(place, there, t)
         here = slope(t, trial)
-        if here < 0.0:
-            low, at_low, reached = t, here, trial
-        else:
-            high, at_high = t, here
         if abs(here) <= -_FLAT * start:
             return t, trial
+        if here < 0.0:
+            low, at_low, reached, in_a_row = t, here, trial, max(in_a_row, 0) + 1
+        else:
+            high, at_high, in_a_row = t, here, min(in_a_row, 0) - 1
+        if in_a_row > 1:  # the other end stays: count it less (the Illinois rule)
+            at_high *= 0.5
+        elif in_a_row < -1:
+            at_low *= 0.5
     return low, reached
 
 
@@ -169,14 +180,20 @@ class _Model:
 
         m = len(self)
         size = max(float(np.trace(self.products)) / m, 1e-300)
-        H = self.products / size + _RIDGE * np.eye(m)
-        upper, lower = np.append(np.full(m, _ENDLESS), 1.0), np.append(np.zeros(m), -_ENDLESS)
-        kinds = np.zeros(m + 1, dtype=np.intc)
-        # in units of C, and divided by C^2 times the size
-        solution = daqp.solve(H, -self.offsets / (self.C * size), np.ones((1, m)), upper, lower, kinds)[0]
-        x = np.maximum(solution, 0.0)
-        x *= self.C / max(float(x.sum()), 1.0)
-        self.idle = np.where(x > 1e-9 * self.C, 0, self.idle + 1)
+        unit = min(
+            self.C, max(float(np.abs(self.offsets).max()) / size, 1e-300)
+        )  # about what x is: tolerances are absolute
+        upper, lower = np.append(np.full(m, _ENDLESS), self.C / unit), np.append(np.zeros(m), -_ENDLESS)
+        kinds, offsets = np.zeros(m + 1, dtype=np.intc), -self.offsets / (unit * size)
+        x = np.zeros(m)
+        for ridge in _RIDGES:
+            H = self.products / size + ridge * np.eye(m)
+            x, _, flag, _ = daqp.solve(H, offsets, np.ones((1, m)), upper, lower, kinds)
+            if flag == _SOLVED:
+                break
+        x = np.maximum(x, 0.0) * unit  # whatever was found is made feasible, and so its value is a bound
+        x *= min(1.0, self.C / max(float(x.sum()), 1e-300))
+        self.idle = np.where(x > 1e-9 * x.sum(), 0, self.idle + 1)
         w = -(x @ self.slopes)
         return w, float(self.offsets @ x - 0.5 * (w @ w))
 
