@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rankwright.backends import Threads as Threads
     from rankwright.comparison import compare_scores as compare_scores
     from rankwright.data import Queries as Queries
+    from rankwright.diagnosis import Diagnosis as Diagnosis
+    from rankwright.diagnosis import diagnose as diagnose
     from rankwright.errors import InputError as InputError
     from rankwright.evaluation import Evaluations as Evaluations
     from rankwright.evaluation import evaluate as evaluate
@@ -79,6 +81,7 @@ _HOME = {
     "backends": ("Serial", "Threads"),
     "comparison": ("compare_scores",),
     "data": ("Queries",),
+    "diagnosis": ("Diagnosis", "diagnose"),
     "errors": ("InputError",),
     "evaluation": ("Evaluations", "evaluate"),
     "experiments": (

@@ -14,6 +14,7 @@ from rankwright.errors import InputError
 from rankwright.kernels.linear import linear_scores
 from rankwright.kernels.order import sort_rows
 from rankwright.measures import BoundMeasure, Measure, weighted_mean
+from rankwright.objectives.bounds import Bound, TypeOne
 from rankwright.rankers.base import LinearScoring, Outcome, check_whole
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
@@ -86,6 +87,10 @@ class AdaRank(LinearScoring):
         self.signed = signed
         self.scale = scale
         self.backend = backend
+
+    def minimises(self, measure: Measure) -> Bound:
+        """The exponential type one bound."""
+        return TypeOne(measure.for_training(), "exponential")
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         n_rounds = check_whole("n_rounds", self.n_rounds, least=1)

@@ -17,6 +17,7 @@ from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
 from rankwright.measures import Measure, check_counted, parse
 from rankwright.models import Model, check_complete, check_features, plain
+from rankwright.objectives.bounds import Bound
 from rankwright.scaling import PerQuery, check_kind
 from rankwright.scorers import Linear, Scorer
 
@@ -76,6 +77,10 @@ class Ranker(BaseEstimator, ABC):
     @abstractmethod
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         """Train; per-query scaling has been done, standard scaling is the ranker's own affair."""
+
+    def minimises(self, measure: Measure) -> Bound | None:
+        """The bound that training on this measure minimises; None where what it minimises is no bound on a measure."""
+        return None
 
     def fit(
         self,

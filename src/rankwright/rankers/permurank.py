@@ -12,6 +12,7 @@ from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
 from rankwright.measures import Measure
+from rankwright.objectives.bounds import Bound, TypeTwo
 from rankwright.objectives.rankings import PHIS
 from rankwright.optimisers.descent import minimise
 from rankwright.rankers.base import LinearScoring, Outcome, check_among, check_number, check_whole
@@ -89,7 +90,7 @@ class PermuRank(LinearScoring):
         *,
         measure: str | Measure = "ndcg@10",
         C: float = 1.0,
-        n_rounds: int = 50,
+        n_rounds: int = 100,
         phi: str = "pairs",
         perfect: str = "measure",
         start: str = "zero",
@@ -107,6 +108,10 @@ class PermuRank(LinearScoring):
         self.scale = scale
         self.backend = backend
 
+    def minimises(self, measure: Measure) -> Bound:
+        """The hinge type two bound, of which training sees the working sets."""
+        return TypeTwo(measure.for_bounds(), "hinge", "sum", self.phi, self.perfect)
+
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         C, tol = check_number("C", self.C, least=0.0), check_number("tol", self.tol, least=0.0)
         n_rounds = check_whole("n_rounds", self.n_rounds, least=1)
@@ -115,8 +120,7 @@ class PermuRank(LinearScoring):
         check_among("start", self.start, STARTS)
         if not measure.bounded:
             raise InputError(f"PermuRank needs a measure with values from 0 to 1; {measure} is not one")
-        standard = Standard.of(train, backend)
-        factor = standard.factor if self.scale == "standard" else (standard.deviation > 0).astype(np.float64)
+        factor = Standard.of(train, backend).factor_under(self.scale)
         objective = measure.for_bounds()
         w: Floats = np.zeros(train.n_features)
         if self.start == "adarank":

@@ -14,6 +14,7 @@ from rankwright import progress
 from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
+from rankwright.objectives.bounds import Basic, Bound
 from rankwright.optimisers.ascent import Step
 from rankwright.optimisers.landscape import Landscape, Point
 from rankwright.randomness import generator
@@ -46,6 +47,10 @@ class Restarting(LinearScoring):
     def _objective(self, measure: Measure) -> Measure:
         """What is climbed, where it is not the measure itself."""
         return measure
+
+    def minimises(self, measure: Measure) -> Bound:
+        """The loss itself: it climbs the measure."""
+        return Basic(self._objective(measure).for_training())
 
     @property
     def _wants_regression(self) -> bool:

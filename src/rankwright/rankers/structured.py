@@ -12,7 +12,7 @@ from rankwright import progress
 from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
-from rankwright.objectives.bounds import TypeTwo
+from rankwright.objectives.bounds import Bound, TypeTwo
 from rankwright.optimisers.cutting_plane import best_scale, cutting_planes
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.rankers.adarank import AdaRank
@@ -41,6 +41,10 @@ class StructuredSVM(PathRanker, LinearScoring):
     def _bound(self, measure: Measure) -> TypeTwo:
         """What is minimised."""
 
+    def minimises(self, measure: Measure) -> Bound:
+        """The margin bound."""
+        return self._bound(measure)
+
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
     ) -> list[Outcome]:
@@ -49,8 +53,7 @@ class StructuredSVM(PathRanker, LinearScoring):
         check_whole("max_iter", self.max_iter, least=1)
         check_among("start", self.start, STARTS)
         bound = self._bound(measure)
-        standard = Standard.of(train, backend)
-        factor = standard.factor if self.scale == "standard" else (standard.deviation > 0).astype(np.float64)
+        factor = Standard.of(train, backend).factor_under(self.scale)
         risk = LinearRisk(bound, backend.scatter(train), factor, float(train.query_weight.sum()), backend)
         judge = Judge(train, valid, measure, backend)
         w = self._started(bound.measure, train, factor, backend)
