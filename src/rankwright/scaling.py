@@ -39,6 +39,10 @@ class Standard:
         """What a scaled weight is multiplied by to act on raw features; 0 for a constant feature."""
         return np.divide(1.0, self.deviation, out=np.zeros_like(self.deviation), where=self.deviation > 0)
 
+    def factor_under(self, scale: str | None) -> Floats:
+        """The same where features are scaled so by the ranker, and where they are not 1; 0 for a constant feature."""
+        return self.factor if scale == "standard" else (self.deviation > 0).astype(np.float64)
+
     def fold(self, coef: Floats, intercept: float = 0.0) -> Linear:
         """The linear scorer on raw features that equals these weights on scaled ones."""
         raw = coef * self.factor

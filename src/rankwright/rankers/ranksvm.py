@@ -12,10 +12,10 @@ from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
 from rankwright.objectives.pairwise import pair_query_weights
-from rankwright.optimisers.descent import Minimum, Step, minimise
-from rankwright.optimisers.landscape import Landscape
+from rankwright.optimisers.descent import Minimum, minimise
 from rankwright.optimisers.pairs import PairProblem
 from rankwright.rankers.base import LinearScoring, Outcome, PathRanker, check_among, check_number, check_whole
+from rankwright.rankers.judging import Judge
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 
@@ -108,37 +108,26 @@ class RankSVM(PathRanker, LinearScoring):
         check_among("per", self.per, ("pair", "query"))
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
         standard = Standard.of(train, backend)
-        factor = standard.factor if self.scale == "standard" else (standard.deviation > 0).astype(np.float64)
+        factor = standard.factor_under(self.scale)
         weight = pair_query_weights(train, self.per)
         problem = PairProblem(train.X, train.y, train.indptr, None, weight, factor, standard.mean, backend)
-        report = _Report(train, valid, measure, factor, backend)
+        judge = Judge(train, valid, measure, backend)
         outcomes: dict[int, Outcome] = {}
         w: Floats | None = None
         order = sorted(range(len(strengths)), key=strengths.__getitem__)
         for at in progress.track(order, "values of C", len(order)):  # from small C, whose solution is nearly known
             squared = self.loss == "squared_hinge"
             found = minimise(problem, strengths[at], start=w, squared=squared, tol=tol, max_iter=max_iter)
-            outcomes[at], w = report(found), found.w
+            outcomes[at], w = _outcome(found, factor, judge), found.w
         return [outcomes[at] for at in range(len(strengths))]
 
 
-class _Report:
-    """Turns minima into scorers and histories."""
-
-    def __init__(
-        self, train: Queries, valid: Queries | None, measure: Measure, factor: Floats, backend: Backend
-    ) -> None:
-        self.factor = factor
-        self.sets = {"train": Landscape.of(train, measure.for_training(), backend)}
-        if valid is not None:
-            self.sets["valid"] = Landscape.of(valid, measure, backend)
-
-    def __call__(self, found: Minimum) -> Outcome:
-        history = [{"round": t, **self._row(step)} for t, step in enumerate(found.history)]
-        return Outcome(Linear(found.w * self.factor), history)
-
-    def _row(self, step: Step) -> dict[str, Any]:
-        row: dict[str, Any] = {"loss": step.loss, "objective": step.primal, "gap": step.gap}
+def _outcome(found: Minimum, factor: Floats, judge: Judge) -> Outcome:
+    """The scorer and the history of a minimum."""
+    history: list[dict[str, Any]] = []
+    for t, step in enumerate(found.history):
+        row: dict[str, Any] = {"round": t, "loss": step.loss, "objective": step.primal, "gap": step.gap}
         if np.isfinite(step.smoothing):
             row["smoothing"] = step.smoothing
-        return row | {name: landscape.at(step.w * self.factor).value for name, landscape in self.sets.items()}
+        history.append(row | judge(step.w * factor))
+    return Outcome(Linear(found.w * factor), history)

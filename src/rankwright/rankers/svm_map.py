@@ -51,8 +51,8 @@ class SVMMap(StructuredSVM):
     Notes
     -----
     Yue et al. (2007); Xu et al., section 5.3. The most violated ranking is found in O(n log n) a query
-    (``violate_precision`` in kernels/rankings.py). Query weights weigh the queries. Queries where all or none is relevant
-    have no loss. A cut-off of the measure is for reporting: training sees the whole list.
+    (``violate_precision`` in kernels/rankings.py). Query weights weigh the queries. Where all or no documents are
+    relevant there is no loss. A cut-off of the measure is for reporting: training sees the whole list.
 
     Examples
     --------
