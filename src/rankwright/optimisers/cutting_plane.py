@@ -15,9 +15,10 @@ _AHEAD = 0.1  # a new plane is made this far from the best point towards the mod
 _TRIALS, _MOST_TRIALS = 6, 60  # of a line search, and of one that has not moved yet
 _FLAT = 0.1  # it ends where the slope is this part of its start
 _RIDGES = (1e-12, 1e-10, 1e-8)  # keep the QP of parallel planes regular: the next where one does not do
+_LEAST_SIZE = 1e-9  # of slopes: less is flat
 _SOLVED = 1  # the QP solver's word
 _ENDLESS = 1e30  # what the QP solver takes for no bound
-_LONGEST, _HALVINGS = 1e12, 12  # of a search for a scale
+_LONGEST, _HALVINGS, _CLOSE = 1e12, 60, 1e-3  # of a search for a scale
 
 
 class Plane(NamedTuple):
@@ -65,7 +66,13 @@ class Round(NamedTuple):
 
 
 def cutting_planes(
-    risk: Risk, C: float, *, start: Floats | None = None, tol: float = 1e-4, max_iter: int = 1000
+    risk: Risk,
+    C: float,
+    *,
+    start: Floats | None = None,
+    planes: Planes | None = None,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
 ) -> Iterator[Round]:
     """Minimise |w|^2 / 2 + C loss(w), a round at a time, until the duality gap is at most ``tol`` times the value.
 
@@ -77,6 +84,8 @@ def cutting_planes(
         Its weight.
     start : array of shape (n_features,), optional
         Where to begin; the solution for another C is good.
+    planes : Planes, optional
+        What is known of the loss already; what is found is added. Planes do not depend on C.
     tol : float
         The relative gap to reach.
     max_iter : int
@@ -91,15 +100,16 @@ def cutting_planes(
     model's minimum has not rested on for 20 rounds are dropped; the bound so far is kept.
     """
     w = np.zeros(risk.n_features) if start is None or C == 0.0 else np.array(start, dtype=np.float64)
-    model, place, dual = _Model(risk.n_features, C), risk.at(w), 0.0
+    model = Planes(risk.n_features) if planes is None else planes
+    place, dual = risk.at(w), 0.0
     model.add(risk.plane(place))
     primal = _value(w, C, risk.loss(place))
-    yield Round(w, risk.loss(place), primal, primal - dual, 1, True)
+    yield Round(w, risk.loss(place), primal, primal - dual, len(model), True)
     stuck = 0
     for _ in range(max_iter if C > 0.0 else 0):
         if primal - dual <= tol * primal or stuck == _STUCK:
             return
-        aim, bound = model.minimum()
+        aim, bound = model.minimum(C)
         stuck = 0 if bound > dual else stuck + 1
         dual = max(dual, bound)
         there = risk.at(aim)
@@ -149,11 +159,10 @@ def _search(risk: Risk, C: float, place: Any, there: Any, w: Floats, aim: Floats
     return low, reached
 
 
-class _Model:
-    """The planes, and the minimum of |w|^2 / 2 + C times the highest of them, or of 0."""
+class Planes:
+    """Planes below a loss, and the minimum of |w|^2 / 2 + C times the highest of them, or of 0."""
 
-    def __init__(self, n_features: int, C: float) -> None:
-        self.C = C
+    def __init__(self, n_features: int) -> None:
         self.slopes, self.offsets = np.empty((0, n_features)), np.empty(0)
         self.products = np.empty((0, 0))  # of the slopes
         self.idle = np.empty(0, dtype=np.int64)
@@ -171,19 +180,17 @@ class _Model:
         products[-1] = products[:, -1] = self.slopes @ plane.slope
         self.products = products
 
-    def minimum(self) -> tuple[Floats, float]:
+    def minimum(self, C: float) -> tuple[Floats, float]:
         """Where the model is least, and its value there.
 
         By its dual: the largest b . x - |A'x|^2 / 2 with x >= 0 that sum to at most C; the minimum is at -A'x.
         """
         import daqp  # only here: what needs no QP needs no solver
 
-        m = len(self)
-        size = max(float(np.trace(self.products)) / m, 1e-300)
-        unit = min(
-            self.C, max(float(np.abs(self.offsets).max()) / size, 1e-300)
-        )  # about what x is: tolerances are absolute
-        upper, lower = np.append(np.full(m, _ENDLESS), self.C / unit), np.append(np.zeros(m), -_ENDLESS)
+        m, highest = len(self), float(np.abs(self.offsets).max())
+        size = max(float(np.trace(self.products)) / m, _LEAST_SIZE * highest / C, 1e-300)
+        unit = min(C, max(highest / size, 1e-300))  # about what x is: the solver's tolerances are absolute
+        upper, lower = np.append(np.full(m, _ENDLESS), C / unit), np.append(np.zeros(m), -_ENDLESS)
         kinds, offsets = np.zeros(m + 1, dtype=np.intc), -self.offsets / (unit * size)
         x = np.zeros(m)
         for ridge in _RIDGES:
@@ -192,7 +199,7 @@ class _Model:
             if flag == _SOLVED:
                 break
         x = np.maximum(x, 0.0) * unit  # whatever was found is made feasible, and so its value is a bound
-        x *= min(1.0, self.C / max(float(x.sum()), 1e-300))
+        x *= min(1.0, C / max(float(x.sum()), 1e-300))
         self.idle = np.where(x > 1e-9 * x.sum(), 0, self.idle + 1)
         w = -(x @ self.slopes)
         return w, float(self.offsets @ x - 0.5 * (w @ w))
@@ -211,6 +218,8 @@ def best_scale(risk: Risk, C: float, w: Floats) -> float:
     while slope(high) < 0.0 and high < _LONGEST:
         low, high = high, 4.0 * high
     for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
+        middle = 0.5 * (low + high) if low > 0.0 else high / 4.0
         low, high = (middle, high) if slope(middle) < 0.0 else (low, middle)
-    return 0.5 * (low + high)
+        if low > 0.0 and high - low < _CLOSE * high:
+            break
+    return low

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
 from rankwright.objectives.bounds import Bound, TypeTwo
-from rankwright.optimisers.cutting_plane import best_scale, cutting_planes
+from rankwright.optimisers.cutting_plane import Planes, Round, best_scale, cutting_planes
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.rankers.adarank import AdaRank
 from rankwright.rankers.base import LinearScoring, Outcome, PathRanker, check_among, check_number, check_whole
@@ -58,10 +58,13 @@ class StructuredSVM(PathRanker, LinearScoring):
         judge = Judge(train, valid, measure, backend)
         w = self._started(bound.measure, train, factor, backend)
         outcomes: dict[int, Outcome] = {}
+        planes = Planes(len(factor))
         for at in sorted(range(len(strengths)), key=strengths.__getitem__):
+            C = strengths[at]
             if w is not None:
-                w = best_scale(risk, strengths[at], w) * w
-            outcomes[at], w = self._minimise(risk, strengths[at], w, factor, judge)
+                w = best_scale(risk, C, w) * w
+            rounds = cutting_planes(risk, C, start=w, planes=planes, tol=self.tol, max_iter=self.max_iter)
+            outcomes[at], w = _followed(progress.track(rounds, "rounds", self.max_iter), factor, judge)
         return [outcomes[at] for at in range(len(strengths))]
 
     def _started(self, measure: Measure, train: Queries, factor: Floats, backend: Backend) -> Floats | None:
@@ -69,19 +72,18 @@ class StructuredSVM(PathRanker, LinearScoring):
             return None
         return adarank_weights(measure, train, factor, self.scale, backend)
 
-    def _minimise(
-        self, risk: LinearRisk, C: float, w: Floats | None, factor: Floats, judge: Judge
-    ) -> tuple[Outcome, Floats]:
-        history: list[dict[str, Any]] = []
-        rounds = cutting_planes(risk, C, start=w, tol=self.tol, max_iter=self.max_iter)
-        for t, found in enumerate(progress.track(rounds, "rounds", self.max_iter)):
-            w = found.w
-            record = {"round": t, "loss": found.loss, "objective": found.primal, "gap": found.gap}
-            record["planes"] = found.n_planes
-            known = {name: history[-1][name] for name in judge.sets} if history and not found.improved else None
-            history.append(record | (known or judge(w * factor)))
-        assert w is not None
-        return Outcome(Linear(w * factor), history), w
+
+def _followed(rounds: Iterable[Round], factor: Floats, judge: Judge) -> tuple[Outcome, Floats]:
+    """Follow rounds to their end: the scorer and the history, and the weights."""
+    history: list[dict[str, Any]] = []
+    w: Floats = np.zeros(len(factor))
+    for t, found in enumerate(rounds):
+        w = found.w
+        record = {"round": t, "loss": found.loss, "objective": found.primal, "gap": found.gap}
+        record["planes"] = found.n_planes
+        known = {name: history[-1][name] for name in judge.sets} if history and not found.improved else None
+        history.append(record | (known or judge(w * factor)))
+    return Outcome(Linear(w * factor), history), w
 
 
 def adarank_weights(measure: Measure, train: Queries, factor: Floats, scale: str | None, backend: Backend) -> Floats:
