@@ -10,6 +10,7 @@ import pytest
 import rankwright as rw
 from rankwright.diagnosis import Alone, BoundAt, Certificate, Least
 from rankwright.diagnosis.verdicts import LEAST_GAIN, LOOSE, MOST_GAP, Facts, judge
+from rankwright.experiments import artefacts
 from rankwright.objectives.bounds import Basic, TypeOne, TypeTwo, every_bound
 from rankwright.optimisers.landscape import Landscape
 from rankwright.scorers import Linear
@@ -313,3 +314,42 @@ def test_a_round_chosen_by_validation_may_be_short_on_purpose():
     on_purpose = "may be on purpose"
     assert on_purpose in judge(facts(gain=0.1, own=own(0.6), own_after=0.5, validated=True)).text
     assert on_purpose not in judge(facts(gain=0.1, own=own(0.6), own_after=0.5)).text
+
+
+# What trials leave for the report
+
+
+def left(ranker, queries):
+    fold = rw.cut_folds(queries, 3)[0]
+    ranker.fit(fold.train)
+    return artefacts.bounds(artefacts.Trained(ranker, fold, np.zeros(1), {})), rw.diagnose(ranker, fold.train)
+
+
+@pytest.mark.parametrize(
+    ("ranker", "names", "own"),
+    [
+        (rw.AdaRank(), ["type one, exponential", "type two, margin"], 0),
+        (rw.SVMMap(), ["type one, exponential", "type two, margin"], 1),
+        (rw.SVMMap(measure="ndcg@5"), ["type one, exponential", "type two, margin", "type two, margin"], 2),
+        (rw.PermuRank(n_rounds=3), ["type one, exponential", "type two, margin", "type two, hinge, sum"], 2),
+        (rw.SVMNDCG(measure="ndcg"), ["type one, exponential", "type two, margin, perfect by grade"], 1),
+        (rw.DirectRank(n_restarts=1), ["type one, exponential", "type two, margin", "basic loss"], 2),
+        (rw.Regression(), ["type one, exponential", "type two, margin"], None),
+    ],
+)
+def test_bounds_of_a_trial(queries, ranker, names, own):
+    table, found = left(ranker, queries)
+    assert table["bound"].tolist() == names
+    assert np.flatnonzero(table["own"]).tolist() == ([] if own is None else [own])
+    for i, (name, measure) in enumerate(zip(names, table["measure"], strict=True)):
+        [bound] = [b for b in found.bounds if (b.name, b.measure) == (name, measure)]
+        assert table["value"][i] == pytest.approx(bound.mean)
+        assert table["loss"][i] == pytest.approx(bound.mean - bound.mean_gap)
+        if not np.isnan(table["least"][i]):
+            assert (table["least"][i], table["factor"][i]) == pytest.approx((bound.least_mean, bound.least.factor))
+    assert np.isfinite(table["least"]).tolist() == [n == "type two, margin" and i < 2 for i, n in enumerate(names)]
+
+
+def test_bounds_are_for_data_of_some_size(queries, monkeypatch):
+    monkeypatch.setattr(artefacts, "MOST_BOUNDED", 10)
+    assert left(rw.Regression(), queries)[0] is None

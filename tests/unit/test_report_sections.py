@@ -15,6 +15,7 @@ from tests.results import handmade, simulated
 from rankwright.report.blocks import Block, Chart, Choice, Duel, Grid, Section, Text
 from rankwright.report.published import published_figures, published_table
 from rankwright.report.sections import SECTIONS, duels
+from rankwright.report.sections.bounds import BOUNDS, bounded
 from rankwright.report.sections.costs import COSTS
 from rankwright.report.sections.curves import CURVES
 from rankwright.report.sections.duels import DUELS, first_scores, most_different, ranks
@@ -359,6 +360,75 @@ def test_long_climbs_make_a_small_page():
     assert sum(len(json.dumps(chart.to_json())) for chart in charts) < 100_000
     assert {len(trace["x"]) for chart in charts for trace in chart.data} == {MOST_POINTS}
     assert all(trace["x"][-1] == 9_999 for chart in charts for trace in chart.data)
+
+
+def test_learning_curves_have_readable_names_and_gaps_a_log_axis():
+    rows = [(m, fold, 0, k, 0.1, 10.0**-k, 3.0 + k) for m in (0, 1) for fold in (1, 2) for k in (1, 2)]
+    section = LEARNING.build(with_tables(history=table("method fold seed round loss gap imperfect", *rows)))
+    options = dict(section.blocks[0].options)
+    assert list(options) == ["loss", "duality gap", "imperfect working set"]
+    loss, gap, imperfect = (dict(block.options)["fold 1"] for block in options.values())
+    assert gap.layout["yaxis"]["type"] == "log"
+    assert "type" not in imperfect.layout["yaxis"]
+    assert imperfect.layout["yaxis"]["title"]["text"] == "rankings of a query"
+    assert imperfect.caption.startswith("Rankings in the imperfect working set of a query, in the mean, by round")
+    assert "compare the shapes" in loss.caption
+    assert "compare the shapes" not in imperfect.caption
+    for chart in (loss, gap, imperfect):
+        check_chart(chart)
+
+
+# Bounds
+
+BOUND = "method fold seed bound measure own loss value least factor exact"
+
+
+def bound_rows(method: int = 0, folds: tuple[int, ...] = (1, 2)) -> list[tuple[object, ...]]:
+    rows = []
+    for fold in folds:
+        loss = 0.3 + 0.1 * fold
+        rows += [
+            (method, fold, 0, "type one, exponential", "map", False, loss, 0.7, np.nan, np.nan, 1.0),
+            (method, fold, 0, "type two, margin", "map", True, loss, 0.9, 0.8, 10.0**fold, 1.0),
+            (method, fold, 0, "type two, hinge, sum", "ndcg", False, 0.1, 2.0, np.nan, np.nan, 0.5),
+        ]
+    return rows
+
+
+def test_bounds_are_means_over_runs():
+    one, margin, other = bounded(table(BOUND, *bound_rows()))
+    assert (margin.bound, margin.own, margin.loss, margin.least, margin.factor) == (
+        "type two, margin", True, pytest.approx(0.45), pytest.approx(0.8), pytest.approx(55.0),
+    )  # fmt: skip
+    assert np.isnan(one.least)
+    assert (other.measure, other.exact) == ("ndcg", 0.5)
+
+
+def test_bounds_beside_the_loss():
+    section = BOUNDS.build(with_tables(bounds=table(BOUND, *bound_rows(), *bound_rows(1, (1,)))))
+    [chart], [grid] = blocks_of(section, Chart), blocks_of(section, Grid)
+    check_chart(chart)
+    assert chart.mentioned == {"a"}  # the other has not finished
+    marks = {trace["name"]: trace["x"][0] for trace in chart.data if "method" in trace}
+    assert marks == {
+        "loss": pytest.approx(0.45),
+        "type one, exponential": pytest.approx(0.7),
+        "what it minimises": pytest.approx(0.9),
+        "type two, margin, at its best scale": pytest.approx(0.8),
+    }
+    assert {trace["name"] for trace in chart.data if "method" not in trace} == marks.keys()
+    assert len(grid.rows) == 6
+    assert cells(grid, "gap") == pytest.approx([0.25, 0.45, 1.9, 0.3, 0.5, 1.9])
+    assert cells(grid, "minimised") == ["", "yes", ""] * 2
+    assert cells(grid, "best gap")[1] == pytest.approx(0.35)
+
+
+def test_bounds_of_very_different_size_have_a_log_axis():
+    rows = [list(row) for row in bound_rows()]
+    assert "type" not in blocks_of(BOUNDS.build(with_tables(bounds=table(BOUND, *rows))), Chart)[0].layout["xaxis"]
+    for row in rows:
+        row[7] *= 10
+    assert blocks_of(BOUNDS.build(with_tables(bounds=table(BOUND, *rows))), Chart)[0].layout["xaxis"]["type"] == "log"
 
 
 # Restarts

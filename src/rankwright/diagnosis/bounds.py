@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -133,21 +133,21 @@ class Bounds:
         found = []
         for bound in wanted:
             try:
-                found.append(self._evaluated(bound, bound == own))
+                found.append(self.scaled(bound, bound == own))
             except InputError as error:
                 self.left_out[bound_name(bound)] = str(error)
         return tuple(found)
 
-    def mean(self, bound: Bound) -> float:
-        """The mean of a bound at the scores as they are."""
-        return mean(self._at(self._bound(bound), 1.0).values, self.weight)
-
-    def _evaluated(self, bound: Bound, own: bool) -> BoundAt:
-        losses = self._bound(bound)
-        values, exact, _ = self._at(losses, 1.0)
-        least = self._least(bound, losses, values, exact)
+    def plain(self, bound: Bound, own: bool) -> BoundAt:
+        """A bound at the scores as they are; ``own`` is whether the ranker minimises it."""
+        values, exact, _ = self._at(self._bound(bound), 1.0)
         about = bound_name(bound), str(bound.measure), own
-        return BoundAt(*about, self.weight, self.loss(bound.measure), values, exact, least)
+        return BoundAt(*about, self.weight, self.loss(bound.measure), values, exact)
+
+    def scaled(self, bound: Bound, own: bool) -> BoundAt:
+        """The same, and at its best scale."""
+        losses, found = self._bound(bound), self.plain(bound, own)
+        return replace(found, least=self._least(bound, losses, found.values, found.exact))
 
     def _least(self, bound: Bound, losses: Shards[_Bound], values: Floats, exact: NDArray[np.bool_]) -> Least | None:
         if not isinstance(bound, TypeTwo) or bound.surrogate == "step":

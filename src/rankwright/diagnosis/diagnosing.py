@@ -119,4 +119,4 @@ def _after(model: Model, queries: Queries, alone: Alone | None, own: Bound, back
     if alone is None:
         return None
     scaled = queries if model.scaling is None else model.scaling(queries)
-    return Bounds(queries, Linear(alone.moved())(scaled.X), backend).mean(own)
+    return Bounds(queries, Linear(alone.moved())(scaled.X), backend).plain(own, True).mean

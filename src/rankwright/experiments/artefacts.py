@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rankwright import results
 from rankwright.data import Floats, Queries
+from rankwright.experiments.bounds import bounds_table
 from rankwright.experiments.profiles import profiles_table
 from rankwright.folds import Fold
 from rankwright.rankers import Ranker
@@ -24,6 +25,7 @@ from rankwright.results import Table, pairs_table
 from rankwright.scaling import PerQuery, Standard
 
 MOST_PROFILED = 200_000  # documents of a fold
+MOST_BOUNDED = 100_000  # training documents of a fold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +90,12 @@ def profiles(trained: Trained) -> Table | None:
     return profiles_table(scaled, ranker.coef_, spread, ranker.measure_, _names(fold.train))
 
 
+def bounds(trained: Trained) -> Table | None:
+    """The loss on the training queries, and the bounds above it."""
+    ranker, train = trained.ranker, trained.fold.train
+    return bounds_table(ranker, train) if train.n_docs <= MOST_BOUNDED else None
+
+
 def pairs(trained: Trained) -> Table:
     """Pairs of test documents of one query with different grades: how many are in the right order, by grades."""
     return pairs_table(trained.fold.test, trained.scores)
@@ -105,6 +113,7 @@ ARTEFACTS: Mapping[str, Callable[[Trained], Table | None]] = {
     "history": history,
     "weights": weights,
     "profiles": profiles,
+    "bounds": bounds,
     "pairs": pairs,
     "scores": scores,
 }

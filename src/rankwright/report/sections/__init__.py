@@ -1,6 +1,7 @@
 """The sections of the report, in order. To add one, write a file and a line here."""
 
 from rankwright.report.sections.base import Content, ReportSection
+from rankwright.report.sections.bounds import BOUNDS
 from rankwright.report.sections.costs import COSTS
 from rankwright.report.sections.curves import CURVES
 from rankwright.report.sections.duels import DUELS
@@ -22,6 +23,7 @@ SECTIONS: tuple[ReportSection, ...] = (
     CURVES,
     LEARNING,
     RESTARTS,
+    BOUNDS,
     GRADES,
     GROUPS,
     DUELS,

@@ -20,6 +20,23 @@ _JUDGED = ("train", "valid")  # shown side by side; anything else that was recor
 _KEYS = ("method", "fold", "seed", "restart", "round", "measure")
 _OF_A_FEATURE = ("feature", "sign", "weight", "step")  # which one a round was about, and how: no quantity with a mean
 _MEAN = "mean over folds"
+_OWN = ("loss", "objective", "gap")  # every method has its own
+_STEEP = ("gap", "smoothing")  # fall by powers of ten
+_WORDS = {
+    "gap": "duality gap",
+    "planes": "cutting planes",
+    "perfect": "perfect working set",
+    "imperfect": "imperfect working set",
+}
+_AXES = {**_WORDS, "perfect": "rankings of a query", "imperfect": "rankings of a query"}
+_EXPLAINED = {
+    "gap": "Duality gap (how far the objective may be above the least)",
+    "objective": "Objective (penalty plus C times the loss)",
+    "planes": "Cutting planes that the model rests on",
+    "perfect": "Rankings in the perfect working set of a query, in the mean,",
+    "imperfect": "Rankings in the imperfect working set of a query, in the mean,",
+    "smoothing": "Smoothing of the hinge",
+}
 _TITLES = {
     ("train", "valid"): "{} on training (left) and validation queries (right)",
     ("train",): "{} on training queries",
@@ -53,7 +70,7 @@ def _quantities(methods: Mapping[str, Table]) -> dict[str, tuple[str, ...]]:
         if name not in (*_KEYS, *_OF_A_FEATURE) and any(np.isfinite(table[name]).any() for table in methods.values())
     ]
     judged = tuple(name for name in _JUDGED if name in recorded)
-    others: dict[str, tuple[str, ...]] = {name: (name,) for name in recorded if name not in _JUDGED}
+    others: dict[str, tuple[str, ...]] = {_WORDS.get(name, name): (name,) for name in recorded if name not in _JUDGED}
     return {"measure": judged, **others} if judged else others
 
 
@@ -80,12 +97,15 @@ def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, .
         {"type": "scatter", "mode": "lines", "x": x, "y": y, "method": method, **_axes(i)} for method, i, x, y in lines
     ]
     shown = dict.fromkeys(method for method, *_ in lines)
-    name, value, more = columns[0], columns[0], ""
+    name, value, more = columns[0], _AXES.get(columns[0], columns[0]), ""
+    title = _TITLES.get(columns, _EXPLAINED.get(columns[0], value))
+    if columns[0] in _OWN and len(shown) > 1:
+        more = " Each method has its own: compare the shapes, not the heights."
     if columns[0] in _JUDGED:
         value, name, more = judged_by(summary, {m: methods[m] for m in shown})
     whose = f"{next(iter(shown))}: " if len(shown) == 1 else ""  # a single line has no legend
     unit, by = _units([has_restarts(methods[m]) for m in shown])
-    caption = f"{whose}{_TITLES.get(columns, value).format(name)} by {by}, {where}.{more}"
+    caption = f"{whose}{title.format(name)} by {by}, {where}.{more}"
     if any(has_restarts(methods[m]) for m in shown):
         caption += " Of several starts, the climb that was kept; its start is step 0."
     if where == _MEAN:
@@ -106,7 +126,8 @@ def _axes(number: int) -> dict[str, str]:
 
 def _layout(columns: tuple[str, ...], value: str, unit: str) -> dict[str, Any]:
     if len(columns) == 1:
-        return {"xaxis": {"title": {"text": unit}}, "yaxis": {"title": {"text": value}}}
+        steep = {"type": "log", "exponentformat": "power"} if columns[0] in _STEEP else {}
+        return {"xaxis": {"title": {"text": unit}}, "yaxis": {"title": {"text": value}, **steep}}
     return {
         "xaxis": {"title": {"text": f"{unit} (training)"}, "domain": [0, 0.48]},
         "yaxis": {"title": {"text": value}},
