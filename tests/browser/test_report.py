@@ -11,8 +11,8 @@ from tests.results import simulated
 import rankwright as rw
 
 TITLES = [
-    "Results", "Published figures", "Significance", "Curves", "Learning curves", "Pairs of grades", "Query groups",
-    "Wins and losses", "Feature weights", "Selection", "Time and memory",
+    "Results", "Published figures", "Significance", "Curves", "Learning curves", "Bounds", "Pairs of grades",
+    "Query groups", "Wins and losses", "Feature weights", "Selection", "Time and memory",
 ]  # fmt: skip
 
 

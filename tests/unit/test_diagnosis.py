@@ -274,7 +274,14 @@ def facts(*, gain: float | None = 0.0, gap: float | None = None, **changes: obje
     alone = None if gain is None else Alone(("a", "b"), np.zeros(2), np.ones(2), np.array([gain, 0.0]), 1.0)
     certificate = None if gap is None else Certificate(2.0, 2.0 * gap)
     given = dict(
-        measure="map", loss=0.4, own=None, own_after=None, certificate=certificate, alone=alone, validated=False
+        measure="map",
+        loss=0.4,
+        own=None,
+        own_after=None,
+        certificate=certificate,
+        alone=alone,
+        validated=False,
+        seen=True,
     )
     return Facts(**{**given, **changes})
 
@@ -299,6 +306,9 @@ RULES = {
     "no bound": (facts(gain=0.1), "surrogate", "no bound on a measure"),
     "no weights, loose": (facts(gain=None, own=own(0.9, 0.4 * LOOSE * 1.1)), "surrogate", "says little"),
     "no weights, tight": (facts(gain=None, own=own(0.5, 0.5)), "unknown", "No weights"),
+    "other queries": (facts(gap=0.0, gain=0.1, own=own(0.9, 0.8), seen=False), "unknown", "only the training queries"),
+    "other queries, a gap": (facts(gap=0.1, gain=0.1, seen=False), "optimiser", "10.00% above"),
+    "perhaps other queries": (facts(gap=0.0, gain=0.1, seen=None), "surrogate", "a alone"),
     "no gain, loose": (facts(gain=0.0, own=own(0.9, 0.4 * LOOSE * 1.1)), "neither", "says little"),
 }
 
@@ -320,7 +330,7 @@ def test_a_round_chosen_by_validation_may_be_short_on_purpose():
 
 
 def left(ranker, queries):
-    fold = rw.cut_folds(queries, 3)[0]
+    fold = rw.cut_folds(queries, 3, random_state=0)[0]
     ranker.fit(fold.train)
     return artefacts.bounds(artefacts.Trained(ranker, fold, np.zeros(1), {})), rw.diagnose(ranker, fold.train)
 

@@ -78,9 +78,9 @@ def diagnose(
     alone = _alone(model, queries, wanted, backend)
     own = next((bound for bound in found if bound.own), None)
     after = None if own is None or training.own is None else _after(model, queries, alone, training.own, backend)
-    facts = Facts(
-        str(wanted), mean(loss, queries.query_weight), own, after, training.certificate, alone, training.validated
-    )
+    seen = training.saw(_recorded(training.measure, queries, scores, backend))
+    mean_loss = mean(loss, queries.query_weight)
+    facts = Facts(str(wanted), mean_loss, own, after, training.certificate, alone, training.validated, seen)
     return Diagnosis(
         model.ranker,
         str(wanted),
@@ -94,7 +94,7 @@ def diagnose(
         bounds.left_out,
         training.certificate,
         alone,
-        training.saw(_recorded(training.measure, queries, scores, backend)),
+        seen,
         judge(facts),
     )
 

@@ -41,6 +41,7 @@ class Facts:
     certificate: Certificate | None
     alone: Alone | None
     validated: bool
+    seen: bool | None  # whether the queries are the training queries
 
     @property
     def gain(self) -> float:
@@ -71,7 +72,7 @@ def percent(part: float) -> str:
 
 
 def judge(facts: Facts) -> Verdict:
-    """The first rule that applies: the optimiser, the scale, the surrogate, neither."""
+    """The first rule that applies: nothing to gain, the optimiser, other queries, the scale, the surrogate, neither."""
     certificate = facts.certificate
     if not facts.loss > LEAST_GAIN:
         return Verdict("neither", f"There is next to nothing to gain: the loss is {facts.loss:.4f}.")
@@ -81,6 +82,8 @@ def judge(facts: Facts) -> Verdict:
             f"It stopped where its objective may be {percent(certificate.relative)} above the least there is. Let it "
             "run longer, or to a smaller tol, before anything else is judged.",
         )
+    if facts.seen is False:
+        return _elsewhere(facts)
     scale = _scale(facts)
     if scale is not None:
         return scale
@@ -96,6 +99,13 @@ def judge(facts: Facts) -> Verdict:
         "bring more."
     )
     return Verdict("neither", f"{text} {loose}".strip())
+
+
+def _elsewhere(facts: Facts) -> Verdict:
+    """Of queries that training did not see: their best weights are others, if only by chance."""
+    found = f"On these {facts.change}" if facts.gain > 0.0 else "On these no weight alone brings anything that counts"
+    found = found if facts.alone is not None else "Here no weights were tried one by one"
+    return Verdict("unknown", f"{found}, but only the training queries tell what held training back.")
 
 
 def _scale(facts: Facts) -> Verdict | None:
