@@ -35,14 +35,14 @@ class Query:
 
     def hardest(self, w):
         """The perfect ranking with the lowest F; of equals the one by class and row."""
-        F = self.Phi[self.perfect] @ w
-        near = [self.orders[i] for i in self.perfect[F <= F.min() + 1e-12]]
+        values = self.Phi[self.perfect] @ w
+        near = [self.orders[i] for i in self.perfect[values <= values.min() + 1e-12]]
         return self.by_row if self.by_row in near else near[0]
 
     def best(self, w):
         """The imperfect ranking with the highest F; of equals the order of the scores, ties pessimistic."""
-        F, by_score = self.Phi[self.imperfect] @ w, tuple(sigma(self.grades, self.X @ w))
-        near = [self.orders[i] for i in self.imperfect[F >= F.max() - 1e-12]]
+        values, by_score = self.Phi[self.imperfect] @ w, tuple(sigma(self.grades, self.X @ w))
+        near = [self.orders[i] for i in self.imperfect[values >= values.max() - 1e-12]]
         return by_score if by_score in near else near[0]
 
     def add(self, working_set, order):

@@ -118,7 +118,7 @@ def all_rankings(queries, name, factor, perfect="measure"):
         assert np.ptp(b, axis=0) == pytest.approx(0, abs=1e-9)  # any will do
         weight.append(own)
         if len(query.imperfect):
-            unique, at = np.unique((query.by_document[query.imperfect]).round(12), axis=0, return_index=True)
+            _, at = np.unique(query.by_document[query.imperfect].round(12), axis=0, return_index=True)
             c = query.imperfect[at]
             offsets.append(1 - query.listed.E[c])
             slopes.append(query.Phi[c] - b[0])
@@ -290,7 +290,7 @@ class TestDegenerate:
         rounds = run(risk, 10.0)
         assert len(rounds) <= 3
         assert rounds[-1].w == pytest.approx([0, 0], abs=1e-6)
-        assert rounds[-1].loss == pytest.approx(0.5 * (1 - (1 / 2 + 2 / 3) / 2) + 0.5 * (1 - 1 / 2), abs=1e-4)
+        assert rounds[-1].loss == pytest.approx(0.5 * (1 - (1 / 2 + 2 / 3) / 2) + 0.5 * (1 - 1 / 3), abs=1e-4)
 
     def test_a_loss_that_is_flat_at_its_least(self):
         """With C so large that a loss of 0 is reached: the shortest w that separates."""
@@ -316,10 +316,10 @@ class TestModel:
         if m > 3:
             slopes[1], offsets[1] = slopes[0], offsets[0]
             slopes[2], slopes[3] = 2 * slopes[0], 0.0
-        model = module._Model(d, C)
+        model = module.Planes(d)
         for offset, slope in zip(offsets, slopes, strict=True):
             model.add(Plane(offset, slope))
-        w, lowest = model.minimum()
+        w, lowest = model.minimum(C)
         highest = max(0.0, float((offsets + slopes @ w).max()))
         assert lowest <= 0.5 * w @ w + C * highest + 1e-12
         assert 0.5 * w @ w + C * highest == pytest.approx(lowest, rel=1e-5, abs=1e-9 * C)
@@ -339,12 +339,22 @@ class TestModel:
     def test_products_stay_those_of_the_planes(self):
         """Adding and dropping."""
         rng = np.random.default_rng(0)
-        model = module._Model(3, 1.0)
+        model = module.Planes(3)
         for _ in range(60):
             model.add(Plane(float(rng.normal()), rng.normal(size=3)))
-            model.minimum()
+            model.minimum(1.0)
             assert model.products == pytest.approx(model.slopes @ model.slopes.T)
         assert len(model) < 50
+
+
+def least_along(risk, C, w):
+    """The least value of any multiple of w from 0 up."""
+    unit = 1 / np.abs(w).max()
+    found = [
+        minimize_scalar(lambda s: value(risk, C, s * w), bounds=(0, high * unit), method="bounded").fun
+        for high in (1e-3, 0.1, 1.0, 10.0, 100.0)
+    ]
+    return min(*found, value(risk, C, 0 * w))
 
 
 class TestBestScale:
@@ -355,12 +365,7 @@ class TestBestScale:
             risk = planes(seed)
             w = size * run(risk, 1.0)[-1].w
             t = best_scale(risk, C, w)
-            unit = 1 / np.abs(w).max()
-            least = min(
-                minimize_scalar(lambda s: value(risk, C, s * w), bounds=(0, high * unit), method="bounded").fun
-                for high in (1e-3, 0.1, 1.0, 10.0, 100.0)
-            )
-            assert value(risk, C, t * w) <= min(least, value(risk, C, 0 * w)) * (1 + 1e-3)
+            assert value(risk, C, t * w) <= least_along(risk, C, w) * (1 + 1e-3)
 
     def test_zero_where_the_way_leads_up(self):
         risk = planes(0)
