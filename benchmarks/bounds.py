@@ -141,8 +141,8 @@ def measure_long() -> Table:
         f"50 queries of 1,000 documents, 64 features, one document in a hundred relevant; X takes {size / 1e6:.0f} "
         f"MB; {THREADS} threads; one fit each.",
         "Peak resident memory of a fresh process, less what it held after importing and a tiny fit: the data is in it.",
-        "SVMNDCG's most violated rankings are assignments of documents to ranks, which take far longer than AP's: a "
-        "part of a second each. So 2 queries and 2 rounds; more would not be practical.",
+        "SVMNDCG's most violated rankings are assignments of documents to ranks, which take far longer than AP's: up "
+        "to a third of a second each. So 2 queries and 2 rounds.",
     ]
     return Table("1,000 documents a query", rows, notes)
 
