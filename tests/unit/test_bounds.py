@@ -12,7 +12,6 @@ from tests.reference import bounds as reference
 from tests.scored import by_query, problems, scores_of
 
 import rankwright as rw
-from rankwright.objectives import bounds as module
 from rankwright.objectives import rankings as searching
 from rankwright.objectives.bounds import KINDS, Basic, TypeOne, TypeTwo, every_bound
 
@@ -121,12 +120,11 @@ SUMS = ["ndcg", "ndcg@10", "dcg@10", "rbp"]  # over ranks: assignments where a l
 def test_nothing_is_below_the_basic_loss(name, phi, limit, monkeypatch):
     """The contract of every bound, exact or not, on long lists."""
     monkeypatch.setattr(searching, "MOST_NODES", limit)
-    monkeypatch.setattr(module, "_MOST", 3000)  # give up often
     measure, certain = rw.parse(name), []
     queries, scores = long_queries(len(name))
     basic = Basic(measure).bind(queries).at(scores).values
     assert basic.max() > 0.3
-    others = [TypeTwo(measure, *how) for how in product(KINDS, TypeTwo.OVER, [phi], TypeTwo.PERFECT)]
+    others = [TypeTwo(measure, *how, effort=3000) for how in product(KINDS, TypeTwo.OVER, [phi], TypeTwo.PERFECT)]
     for bound in [*every_bound(measure, phi), *others]:
         found = bound.bind(queries).at(scores)
         assert (found.values >= basic - 1e-12).all(), bound
@@ -152,15 +150,11 @@ def test_a_users_measure(phi):
 
 
 @pytest.mark.parametrize("name", ["ndcg@10", "err@5"])
-def test_searching_longer_finds_more(name, monkeypatch):
+def test_searching_longer_finds_more(name):
     """A search that gave up says so, and has found at most what a longer one finds."""
     queries, scores = long_queries(0)
     for kind in ("logistic", "exponential", "hinge"):
-        bound = TypeTwo(rw.parse(name), kind).bind(queries)
-        long = bound.at(scores)
-        monkeypatch.setattr(module, "_MOST", 2)
-        short = bound.at(scores)
-        monkeypatch.undo()
+        long, short = (TypeTwo(rw.parse(name), kind, effort=effort).bind(queries).at(scores) for effort in (10_000, 2))
         assert (short.values <= long.values + 1e-12).all()
         assert (short.values == pytest.approx(long.values, abs=1e-9)) or not short.exact.all()
         assert not short.exact.all()

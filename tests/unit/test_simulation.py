@@ -116,7 +116,7 @@ class TestFigures:
             def at(self, scores):
                 return Losses(np.zeros(STEPS + 1), scores, np.arange(STEPS + 1) > 2)
 
-        monkeypatch.setattr(curves, "TypeTwo", lambda measure, *rest: object.__new__(Doubtful))
+        monkeypatch.setattr(curves, "TypeTwo", lambda measure, *rest, **more: object.__new__(Doubtful))
         monkeypatch.setattr(Doubtful, "measure", "map", raising=False)
         documents = curves.draw((0.2, 0.2), np.random.default_rng(0))
         with pytest.raises(InputError, match=r"type two \(pairs\) of map: not exact in 3 of 721 directions"):

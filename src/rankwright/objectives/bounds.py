@@ -33,7 +33,6 @@ KINDS: Mapping[str, int] = {
     "margin": MARGIN,
 }
 SHORT = 7  # documents: all n! rankings of a query are listed
-_MOST = 100_000  # nodes of a search for the worst ranking of a query
 _TRADES = (0.25, 1.0, 4.0)  # between losing E and keeping F, where that search begins
 
 
@@ -176,6 +175,9 @@ class TypeTwo(Bound):
         The perfect rankings: all of the highest measure, as in the paper, or those by descending gain down to the last
         document. They differ for a measure with a cut-off, of whose perfect rankings the hardest has everything after
         the cut-off upside down, so that only scores of 0 please it.
+    effort : int
+        How many nodes a search for the worst ranking of a query may visit. Where a few thousand do not suffice, a
+        hundred times as many seldom do.
 
     Notes
     -----
@@ -204,6 +206,7 @@ class TypeTwo(Bound):
     over: str = "max"
     phi: str = "pairs"
     perfect: str = "measure"
+    effort: int = 10_000
 
     def __post_init__(self) -> None:
         _check("perfect", self.perfect, self.PERFECT)
@@ -232,7 +235,7 @@ class _BoundTypeTwo(BoundLoss):
 
     def __init__(self, bound: TypeTwo, queries: Queries) -> None:
         super().__init__(bound.measure, queries, bound.phi)
-        self.kind, self.by_grade = KINDS[bound.surrogate], bound.perfect == "grades"
+        self.kind, self.by_grade, self.effort = KINDS[bound.surrogate], bound.perfect == "grades", bound.effort
         self.same: Floats | None = None
         if self.rankings.same_F or (self.by_grade and bound.phi == "pairs"):
             self.same = self.rankings.coefficients(self.rankings.hardest_by_grade(np.zeros(queries.n_docs)))
@@ -270,12 +273,11 @@ class _BoundMax(_BoundTypeTwo):
         r = self.rankings
         found = r.best_imperfect(scores)
         values = self._violations(found, scores, F_perfect)
-        for trade in _TRADES:
-            other = r.most_violated(scores, trade)
+        for other in r.violated(scores, _TRADES):
             its = self._violations(other, scores, F_perfect)
             found = np.where(np.repeat(its > values, self.sizes), other, found)
             values = np.maximum(values, its)
-        return found, r.worst(scores, self.kind, F_perfect, values, found, _MOST)
+        return found, r.worst(scores, self.kind, F_perfect, values, found, self.effort)
 
     def _violations(self, order: Ints, scores: Floats, F_perfect: Floats) -> Floats:
         r = self.rankings

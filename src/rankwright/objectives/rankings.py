@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -142,6 +142,10 @@ class Rankings(ABC):
 
         It may be perfect where no imperfect one would have a positive loss.
         """
+
+    def violated(self, scores: Floats, trades: Sequence[float]) -> Iterator[Ints]:
+        """The most violated rankings at different trades."""
+        return (self.most_violated(scores, trade) for trade in trades)
 
     @property
     @abstractmethod
@@ -298,13 +302,14 @@ class PlainRankings(Rankings):
     def best_imperfect(self, scores: Floats) -> Ints:
         """By trying swaps, the cheapest first."""
         order = self.by_score(scores)
-        E = self.E(order)
+        E, value = self.E(order), np.empty(len(self.norm))
         for q in self.live[E[self.live] >= 1.0 - SLACK]:
             rows = order[self.indptr[q] : self.indptr[q + 1]]
             different = np.flatnonzero(np.diff(self.classes[rows]))
             for j in different[np.argsort(scores[rows[different]] - scores[rows[different + 1]], kind="stable")]:
                 rows[[j, j + 1]] = rows[[j + 1, j]]
-                if self.E(order)[q] < 1.0 - SLACK:
+                self.bound.fill(scores, order, int(q), int(q) + 1, value)
+                if value[q] < (1.0 - SLACK) * self.ideal[q]:
                     break
                 rows[[j, j + 1]] = rows[[j + 1, j]]
         return order
@@ -312,6 +317,10 @@ class PlainRankings(Rankings):
     def most_violated(self, scores: Floats, trade: float = 1.0) -> Ints:
         """The best imperfect one: there is no way to search for a worse one."""
         return self.best_imperfect(scores)
+
+    def violated(self, scores: Floats, trades: Sequence[float]) -> Iterator[Ints]:
+        """None but the best imperfect one."""
+        return iter(())
 
     @property
     def searches_all(self) -> NDArray[np.bool_]:

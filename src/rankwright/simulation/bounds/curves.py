@@ -25,6 +25,7 @@ PHIS: Mapping[str, str] = {"type two (pairs)": "pairs", "type two (eq. 2)": "ran
 BASIC, ONE = "basic loss", "type one"
 PAIRS, RANKS = PHIS
 NAMES = (BASIC, ONE, PAIRS, RANKS)
+_EFFORT = 1_000_000  # nodes of a search: all of them
 LOST = 0.5  # E(b) - E(c) in figure 2
 
 
@@ -76,7 +77,7 @@ def curves(measure: Measure, documents: Documents) -> Curves:
     )
     _check(measure, copies)
     bounds: dict[str, Bound] = {BASIC: Basic(measure), ONE: TypeOne(measure, "exponential")}
-    bounds |= {name: TypeTwo(measure, "exponential", "max", phi) for name, phi in PHIS.items()}
+    bounds |= {name: TypeTwo(measure, "exponential", "max", phi, effort=_EFFORT) for name, phi in PHIS.items()}
     values = {name: _exact(name, bound, copies, scores) for name, bound in bounds.items()}
     return Curves(theta, values, {name: _margins(measure, phi, copies, scores) for name, phi in PHIS.items()})
 
