@@ -113,7 +113,7 @@ def test_best_scales_are_least(queries, name, length):
         np.testing.assert_allclose(at.least.values, losses.at(scores * at.least.factor).values)
         typical = 1.0 / np.ptp(scores)
         other = min(losses.at(scores * typical * 10.0**power).values.mean() for power in np.arange(-4, 5, 0.25))
-        assert at.least_mean <= other * 1.002
+        assert at.least_mean <= other * 1.02  # a search that gives up finds a little less here, a little more there
         assert at.least_mean <= at.mean
     assert found["type two, step"].least is None
     assert found["type one, exponential"].least is None
