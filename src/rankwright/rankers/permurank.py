@@ -43,9 +43,9 @@ class PermuRank(LinearScoring):
         The most rounds.
     phi : "pairs" or "ranks"
         F: over pairs of documents that the measure tells apart, or over all pairs (eq. 2).
-    perfect : "measure" or "grades"
-        The perfect rankings: all of the highest measure, as in the paper, or those by descending grade down to the last
-        document. They differ where the measure has a cut-off.
+    perfect : "grades" or "measure"
+        The perfect rankings: those by descending grade down to the last document, or all of the highest measure, as in
+        the paper. They differ where the measure has a cut-off.
     start : "zero" or "adarank"
         The weights that choose the first rankings: 0, or those of ``AdaRank``, which minimises the type one bound: the
         paper's idea for future work, to learn by the type one bound first and then to switch to the type two bound.
@@ -71,9 +71,11 @@ class PermuRank(LinearScoring):
 
     1. E is divided by its highest value on the query, and queries without an imperfect ranking are left out.
     2. The pair Phi by default: under eq. (2) the demand of every perfect ranking punishes what spreads scores inside a
-       class. All perfect rankings have the same F then (for measures of the whole list), so that |B| = 1.
+       class. All perfect rankings by grade have the same F then, so that |B| = 1.
     3. LETOR's discount, which does not tell rank 1 from rank 2, is replaced by the standard one in training.
-    4. The round that is best on validation queries is kept, without them the best on training queries, not the last.
+    4. Perfect is by grade down to the last document by default. Of all rankings of the highest NDCG@10 the hardest has
+       everything after rank 10 upside down, and to learn to prefer it is to learn nothing.
+    5. The round that is best on validation queries is kept, without them the best on training queries, not the last.
 
     Examples
     --------
@@ -92,7 +94,7 @@ class PermuRank(LinearScoring):
         C: float = 1.0,
         n_rounds: int = 100,
         phi: str = "pairs",
-        perfect: str = "measure",
+        perfect: str = "grades",
         start: str = "zero",
         tol: float = 1e-4,
         scale: str | None = "standard",
