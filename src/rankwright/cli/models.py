@@ -21,7 +21,9 @@ def fit(
     ranker: Annotated[str, typer.Argument(help="Which ranker; `rankwright rankers` lists them.")],
     train: Annotated[list[Path], typer.Option(help="Training file in LETOR format; may be repeated.")],
     model: Annotated[Path, typer.Option(help="Where to write the model (JSON).")],
-    valid: Annotated[Path | None, typer.Option(help="Validation file; it chooses the best round.")] = None,
+    valid: Annotated[
+        Path | None, typer.Option(help="Validation file; it chooses the best round of rankers that have any.")
+    ] = None,
     measure: MeasureOption = "ndcg@10",
     set_: Annotated[list[str] | None, typer.Option("--set", help="A parameter, name=value; may be repeated.")] = None,
     seed: Annotated[int, typer.Option(help="The random seed, for rankers that have randomness.")] = 0,

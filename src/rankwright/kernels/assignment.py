@@ -1,8 +1,10 @@
 """The most violated ranking under a measure that is a sum over ranks: an assignment of documents to ranks.
 
-Document i at rank r is worth s_i a_r - g_i d_r, where a falls linearly and d is the discount. Prices of the ranks (dual
-variables) that were right for other scores are nearly right for these: documents take the rank that is worth most to
-them at these prices, and only those that collide are placed by shortest augmenting paths (Jonker and Volgenant). What a
+Document i at rank r is worth s_i a_r - g_i d_r, where a falls by the same step from rank to rank and d is the discount.
+To have it one rank earlier is worth step s_i - g_i (d_r - d_{r+1}). If the best r documents by this number were among
+the best r + 1 for every r, then ranks would have been found for all, and the numbers between the last of the best and
+the first of the others would be the differences of the ranks' prices (dual variables). They nearly are: so these prices
+are the start, and the few documents that collide are placed by shortest augmenting paths (Jonker and Volgenant). What a
 document is worth at a rank is computed when it is needed, so that memory is linear.
 """
 
@@ -25,13 +27,8 @@ def assign_ranks(
     trade: float,
     live: Ints,
     indptr: Ints,
-    prices: Floats,
-    turn: int,
 ) -> None:
     """The rankings that maximise F - trade E; ``order`` holds the documents by score.
-
-    ``prices`` has several guesses of the prices of ranks, a row each. The best one is made right, and replaces the one
-    whose turn it is.
 
     F falls by 2 / norm times the score differences of documents in the wrong order, and so, up to a constant, does the
     sum of (n + 1 - 2 rank) s / norm. Documents of one class take their ranks in the order of their scores.
@@ -39,23 +36,6 @@ def assign_ranks(
     for q in live:
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         rows = order[a : a + n]
-        line, lost = np.empty(n), np.zeros(n)
-        for r in range(n):
-            line[r] = (n - 1 - 2 * r) / norm[q]
-        deep = min(n, len(discount))
-        lost[:deep] = discount[:deep] * (trade / worth[q])
-        s, g = scores[rows], gain[rows]
-        best, least = 0, np.inf
-        for k in range(len(prices)):
-            value = _dual(s, g, line, lost, prices[k, a : a + n])
-            if value < least:
-                best, least = k, value
-        price = prices[best, a : a + n].copy()
-        rank_of = _assign(s, g, line, lost, price)
-        prices[turn, a : a + n] = price
-        by_rank = np.empty(n, np.int64)
-        for i in range(n):
-            by_rank[rank_of[i]] = classes[rows[i]]
         starts = np.zeros(classes[rows].max() + 2, np.int64)
         for row in rows:
             starts[classes[row] + 1] += 1
@@ -64,21 +44,51 @@ def assign_ranks(
         for row in rows:
             arranged[filled[classes[row]]] = row
             filled[classes[row]] += 1
+        line, lost = np.empty(n), np.zeros(n)
+        for r in range(n):
+            line[r] = (n - 1 - 2 * r) / norm[q]
+        deep = min(n, len(discount))
+        lost[:deep] = discount[:deep] * (trade / worth[q])
+        s, g = scores[arranged], gain[arranged]
+        rank_of = _assign(s, g, line, lost, _prices(s, g, 2.0 / norm[q], lost, starts))
+        by_rank = np.empty(n, np.int64)
+        for i in range(n):
+            by_rank[rank_of[i]] = classes[arranged[i]]
         for r in range(n):
             rows[r] = arranged[starts[by_rank[r]]]
             starts[by_rank[r]] += 1
 
 
 @kernel
-def _dual(s: Floats, g: Floats, line: Floats, lost: Floats, price: Floats) -> float:
-    """What all ranks and documents have together at these prices: no assignment is worth more."""
-    total = price.sum()
-    for i in range(len(s)):
-        best = -np.inf
-        for r in range(len(s)):
-            best = max(best, s[i] * line[r] - g[i] * lost[r] - price[r])
-        total += best
-    return float(total)
+def _prices(s: Floats, g: Floats, step: float, lost: Floats, starts: Ints) -> Floats:
+    """Prices of ranks, from the best r documents for every r; ``s`` and ``g`` are by class, each in descending order.
+
+    From r to r + 1 one document is added; then the worst inside and the best outside change places while that helps.
+    """
+    n, count = len(s), len(starts) - 1
+    price, taken = np.zeros(n), starts[:-1].copy()
+    for r in range(n - 1):
+        drop = lost[r] - lost[r + 1]
+        added = False
+        while True:
+            best, entering, worst, leaving = -np.inf, -1, np.inf, -1
+            for c in range(count):
+                if taken[c] < starts[c + 1] and step * s[taken[c]] - g[taken[c]] * drop > best:
+                    best, entering = step * s[taken[c]] - g[taken[c]] * drop, c
+                if taken[c] > starts[c] and step * s[taken[c] - 1] - g[taken[c] - 1] * drop < worst:
+                    worst, leaving = step * s[taken[c] - 1] - g[taken[c] - 1] * drop, c
+            if not added:
+                taken[entering] += 1
+                added = True
+            elif best > worst:
+                taken[entering] += 1
+                taken[leaving] -= 1
+            else:
+                price[r] = 0.5 * (best + worst)
+                break
+    for r in range(n - 2, -1, -1):  # so far the difference to the next one
+        price[r] += price[r + 1]
+    return price
 
 
 @kernel
@@ -86,12 +96,12 @@ def _assign(s: Floats, g: Floats, line: Floats, lost: Floats, price: Floats) -> 
     """The rank of each document in the assignment worth most; ``price`` of each rank, a guess, is made right."""
     n = len(s)
     rank_of, taken_by = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    left = np.zeros(n)  # to each document, at these prices
+    left = np.empty(n)  # to each document, at these prices
     for i in range(n):
         best, at = -np.inf, 0
         for r in range(n):
             value = s[i] * line[r] - g[i] * lost[r] - price[r]
-            if value > best:
+            if value > best or (value == best and taken_by[at] >= 0):
                 best, at = value, r
         left[i] = best
         if taken_by[at] < 0:

@@ -64,6 +64,11 @@ class Measure(ABC):
         return 1.0
 
     @property
+    def gains(self) -> str:
+        """What a grade is worth to NDCG under this measure's rules."""
+        return "exp"
+
+    @property
     def skips(self) -> bool:
         """Whether queries without a relevant document are left out."""
         return False

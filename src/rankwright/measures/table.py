@@ -137,6 +137,11 @@ class TableMeasure(Measure):
         return self.rel
 
     @property
+    def gains(self) -> str:
+        """What ``gain`` says."""
+        return self.gain
+
+    @property
     def skips(self) -> bool:
         """Whether queries without a relevant document are left out."""
         return self.empty == "skip"

@@ -54,6 +54,8 @@ class BoundLoss(ABC):
     def at(self, scores: Floats) -> Losses:
         """The loss of each query at these scores."""
         scores = np.asarray(scores, dtype=np.float64)
+        if not np.isfinite(scores).all():
+            raise InputError(f"score {int(np.argmin(np.isfinite(scores)))} is not finite; bounds are of numbers")
         # from the highest of the query: F does not change, and ties stay ties to the last bit
         return self._at(scores - np.repeat(np.maximum.reduceat(scores, self.rankings.indptr[:-1]), self.sizes))
 

@@ -25,8 +25,7 @@ from rankwright.kernels.rankings import (
 from rankwright.measures import BoundMeasure, Measure, MeasureArrays
 
 MOST_NODES = 1 << 20  # of a query's lattice
-_GUESSES = 4  # of prices
-_FEW_NODES = 1 << 12  # above this an assignment is faster, where it will do
+_FEW_NODES = 1 << 8  # above this an assignment is faster, where it will do
 
 
 class Phi(ABC):
@@ -172,10 +171,14 @@ class TableRankings(Rankings):
 
     def __init__(self, queries: Queries, bound: BoundMeasure, phi: Phi, arrays: MeasureArrays) -> None:
         super().__init__(queries, bound, phi, arrays.gain)
-        self.arrays, self._turn = arrays, 0
+        arrays = arrays._replace(discount=arrays.discount[: np.count_nonzero(arrays.discount > 0)])
+        self.arrays = arrays
         discount = arrays.discount[: self.depth]
-        drops = (np.diff(discount) < 0).all() and discount[-1] > 0
-        self.strict = bool(drops) and not (arrays.v < 0 and self.depth > 1 and (arrays.gain >= 1.0).any())
+        certain, none = arrays.gain >= 1.0, arrays.gain == 0.0  # of a cascade: after such a document nothing counts
+        first_alone = arrays.v < 0 and certain.any() and bool((certain | none).all())
+        #: how deep rules hold: every rank down to here counts more than the next one
+        self.rule_depth = 1 if first_alone else self.depth
+        self.strict = bool((np.diff(discount) < 0).all()) and (first_alone or arrays.v >= 0 or not certain.any())
         self.worth = self.ideal / np.where(arrays.scale > 0, arrays.scale, 1.0)  # a sum of gains that makes E = 1
 
     @cached_property
@@ -195,23 +198,18 @@ class TableRankings(Rankings):
     @cached_property
     def same_F(self) -> bool:
         """Whether all perfect rankings of a query have the same F."""
-        whole = self.depth == np.diff(self.indptr).max()
+        whole = self.rule_depth == np.diff(self.indptr).max()
         return bool(self.strict and whole and isinstance(self.phi, PairPhi))
 
     @cached_property
     def _precision(self) -> bool:
         return self.arrays.u == 1.0 and self.same_F
 
-    @cached_property
-    def _prices(self) -> Floats:
-        """Of ranks, in assignments: those of other scores are a good start."""
-        return np.zeros((_GUESSES, len(self.classes)))
-
     def hardest_perfect(self, scores: Floats) -> Ints:
         """By a rule for strict measures, otherwise by the lattice with the scores turned round."""
         if self.strict:
             order = np.arange(len(scores))
-            hardest_perfect(scores, self.classes, self.depth, self.indptr, order)
+            hardest_perfect(scores, self.classes, self.rule_depth, self.indptr, order)
             return order
         return self._paths(-scores, 0.0, True)
 
@@ -220,8 +218,13 @@ class TableRankings(Rankings):
         if not self.strict:
             return self._paths(scores, 0.0, False)
         order = self.by_score(scores)
-        best_imperfect(scores, self.classes, self.depth, self.indptr, order)
-        return order
+        best_imperfect(scores, self.classes, self.rule_depth, self.indptr, order)
+        # what cannot be seen in the measure is no loss, however strict it is on paper
+        unseen = (self.E(order) >= 1.0 - SLACK) & self.small & np.isin(np.arange(len(self.norm)), self.live)
+        if not unseen.any():
+            return order
+        found = self._paths(scores, 0.0, False, np.flatnonzero(unseen))
+        return np.where(np.repeat(unseen, np.diff(self.indptr)), found, order)
 
     def most_violated(self, scores: Floats, trade: float = 1.0) -> Ints:
         """For average precision by a rule, otherwise by the lattice, or by assignment where that is too large."""
@@ -243,43 +246,26 @@ class TableRankings(Rankings):
         best = self.by_score(scores)
         x = self.F(best, scores) - F_perfect
         gain, discount, _, _, u, v = self.arrays
-        rest = (self.indptr, order)
-        visited = worst_rankings(
-            best,
-            scores,
-            self.classes,
-            gain,
-            discount,
-            self.worth,
-            u,
-            v,
-            self.norm,
-            kind,
-            x,
-            values,
-            most,
-            self.live,
-            *rest,
-        )
+        about = (self.classes, gain, discount, self.worth, u, v, self.norm)
+        visited = worst_rankings(best, scores, *about, kind, x, values, most, self.live, self.indptr, order)
         certain: NDArray[np.bool_] = visited <= most
         return certain
 
-    def _paths(self, scores: Floats, trade: float, perfect: bool) -> Ints:
+    def _paths(self, scores: Floats, trade: float, perfect: bool, only: Ints | None = None) -> Ints:
+        """By the lattice, or by assignment; of the queries that count, or of some, the others by score."""
         gain, discount, _, _, u, v = self.arrays
-        order = self.by_score(scores)
+        order, wanted = self.by_score(scores), self.live if only is None else only
         assignable = trade > 0.0 and u == 0.0 and v == 0.0 and not perfect and self.same_F
         small = self._sizes <= min(_FEW_NODES, MOST_NODES) if assignable else self.small
-        live = self.live[small[self.live]]
+        live = wanted[small[wanted]]
         best_paths(
             order, scores, self.classes, gain, discount, self.worth, u, v, self.norm, trade, perfect, live, self.indptr
         )
-        large = self.live[~small[self.live]]
+        large = wanted[~small[wanted]]
         if len(large) and (u != 0.0 or v != 0.0 or perfect or trade == 0.0):
             raise InputError("a query has too many documents and grades for this measure; give it a cut-off, like @10")
         if len(large):
-            self._turn = 1 + self._turn % (len(self._prices) - 1)  # zeros stay among the guesses
-            about = (self.classes, gain, discount, self.worth, self.norm)
-            assign_ranks(order, scores, *about, trade, large, self.indptr, self._prices, self._turn)
+            assign_ranks(order, scores, self.classes, gain, discount, self.worth, self.norm, trade, large, self.indptr)
         return order
 
 

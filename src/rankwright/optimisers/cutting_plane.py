@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwright.data import Floats
 
-_STUCK = 20  # rounds without any progress: rounding is all that is left
+_PATIENCE, _LESS = 40, 0.99  # rounds in which the gap must become this part of what it was: otherwise rounding is all
 _IDLE = 20  # rounds after which a plane that holds nothing up is dropped
 _AHEAD = 0.1  # a new plane is made this far from the best point towards the model's
 _TRIALS, _MOST_TRIALS = 6, 60  # of a line search, and of one that has not moved yet
@@ -105,12 +105,12 @@ def cutting_planes(
     model.add(risk.plane(place))
     primal = _value(w, C, risk.loss(place))
     yield Round(w, risk.loss(place), primal, primal - dual, len(model), True)
-    stuck = 0
+    waited, mark = 0, np.inf
     for _ in range(max_iter if C > 0.0 else 0):
-        if primal - dual <= tol * primal or stuck == _STUCK:
+        if primal - dual <= tol * primal or waited == _PATIENCE:
             return
+        waited, mark = (0, primal - dual) if primal - dual < _LESS * mark else (waited + 1, mark)
         aim, bound = model.minimum(C)
-        stuck = 0 if bound > dual else stuck + 1
         dual = max(dual, bound)
         there = risk.at(aim)
         t, reached = _search(risk, C, place, there, w, aim)
@@ -118,7 +118,6 @@ def cutting_planes(
         model.add(risk.plane(risk.mixed(place, there, t + _AHEAD * (1.0 - t))))
         improved = _value(moved, C, risk.loss(reached)) < primal
         if improved:
-            stuck = 0
             w, place, primal = moved, reached, _value(moved, C, risk.loss(reached))
         yield Round(w, risk.loss(place), primal, max(primal - dual, 0.0), len(model), improved)
 
@@ -195,7 +194,7 @@ class Planes:
         x = np.zeros(m)
         for ridge in _RIDGES:
             H = self.products / size + ridge * np.eye(m)
-            x, _, flag, _ = daqp.solve(H, offsets, np.ones((1, m)), upper, lower, kinds)
+            x, _, flag, _ = daqp.solve(H, offsets, np.ones((1, m)), upper, lower, kinds, iter_limit=100 + 10 * m)
             if flag == _SOLVED:
                 break
         x = np.maximum(x, 0.0) * unit  # whatever was found is made feasible, and so its value is a bound

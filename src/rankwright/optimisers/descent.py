@@ -165,10 +165,10 @@ class _Newton:
 
     def __init__(self, problem: Problem, C: float, tol: float) -> None:
         self.problem, self.C, self.tol = problem, C, tol
-        self.primal, self.dual = np.inf, -np.inf
+        self.primal, self.dual = np.inf, 0.0  # no value is negative
         self.best: Any = None
         self.history: list[Step] = []
-        self.n_evaluations, self.n_products, self.n_trials = 0, 0, 0
+        self.n_evaluations, self.n_products = 0, 0
         self.outline: Floats | None = None  # the preconditioner, per unit of bend
         self.pace, self.paced = _PACE, 0
 
@@ -269,7 +269,6 @@ class _Newton:
                 low, low_slope, t = high, high_slope, 4.0 * high
             else:
                 t = low + (high - low) * min(max(low_slope / (low_slope - high_slope), 0.05), 0.95)
-            self.n_trials += 1
             here = along + t * across + self.C * self.problem.along(line, t)[1]
             if abs(here) <= -_FLAT * slope:
                 return t
@@ -293,7 +292,10 @@ class _Newton:
         while size > enough and products < len(g) + 10:
             Hd = d + self.C * self.problem.product(point, d)
             products += 1
-            t = size / float(d @ Hd)
+            bend = float(d @ Hd)
+            if not bend > 0.0:  # numbers too large to go on
+                break
+            t = size / bend
             p, r = p + t * d, r - t * Hd
             z = cholesky_solve(U, r)
             size, last = float(r @ z), size

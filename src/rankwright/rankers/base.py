@@ -39,6 +39,7 @@ class _Task(NamedTuple):
     backend: Backend
 
 
+_LARGEST = np.finfo(np.float64).max
 _SET_BY_VALIDATION = ("n_features_in_", "feature_names_in_")
 
 
@@ -266,13 +267,18 @@ class PathRanker(Ranker):
         list of rankers
             In the order of the values. The ranker itself is not changed.
         """
+        values = list(values)
         rankers: list[Self] = [clone(self).set_params(**{self.path_parameter: value}) for value in values]
         if not rankers:
             return []
         first = rankers[0]
         task = first._task(X, y, qid, valid)
-        outcomes = first._fit_path(list(values), task.train, task.valid, task.measure, task.backend)
-        for ranker, outcome in zip(rankers, outcomes, strict=True):
+        # equal values are solved once, so that they have one answer
+        firsts = [next(k for k, other in enumerate(values) if _same(other, value)) for value in values]
+        different = sorted(set(firsts))
+        found = first._fit_path([values[k] for k in different], task.train, task.valid, task.measure, task.backend)
+        outcomes = dict(zip(different, found, strict=True))
+        for ranker, outcome in zip(rankers, map(outcomes.__getitem__, firsts), strict=True):
             for name in _SET_BY_VALIDATION:
                 if hasattr(first, name):
                     setattr(ranker, name, getattr(first, name))
@@ -306,8 +312,8 @@ def check_whole(name: str, value: Any, least: int) -> int:
 def check_number(name: str, value: Any, least: float) -> float:
     """A parameter that must be a finite number."""
     is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not is_number or not np.isfinite(value) or value < least:
-        raise InputError(f"{name}={value!r}; expected a number of at least {least:g}")
+    if not is_number or not abs(value) <= _LARGEST or value < least:
+        raise InputError(f"{name}={str(value)[:40]}; expected a finite number of at least {least:g}")
     return float(value)
 
 
@@ -316,6 +322,10 @@ def check_among(name: str, value: Any, known: Sequence[Any]) -> None:
     plain_value = value.item() if isinstance(value, np.generic) else value
     if not any(type(plain_value) is type(each) and plain_value == each for each in known):
         raise InputError(f"{name}={value!r}; expected {' or '.join(map(repr, known))}")
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and bool(one == other))
 
 
 def _grades(y: Any) -> Floats:

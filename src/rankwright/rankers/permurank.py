@@ -69,7 +69,7 @@ class PermuRank(LinearScoring):
     Xu et al., fig. 7. A round's problem is a Ranking SVM on the query-level features of the rankings: b is preferred
     to c at a cost of 1 - E(c). Deviations:
 
-    1. E is divided by its highest value on the query, and queries without an imperfect ranking are left out.
+    1. E is divided by its highest value on the query, and queries without an imperfect ranking have no loss.
     2. The pair Phi by default: under eq. (2) the demand of every perfect ranking punishes what spreads scores inside a
        class. All perfect rankings by grade have the same F then, so that |B| = 1.
     3. LETOR's discount, which does not tell rank 1 from rank 2, is replaced by the standard one in training.

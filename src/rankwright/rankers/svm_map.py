@@ -25,7 +25,7 @@ class SVMMap(StructuredSVM):
     Parameters
     ----------
     measure : str or Measure
-        Reports, and selects. Where it is an average precision, what it takes for relevant is what training does.
+        Reports, and selects. What it takes for relevant (``rel``) is what training does.
     C : float
         What the loss weighs.
     start : "zero" or "adarank"

@@ -70,8 +70,8 @@ def _circle(measure: Measure, each: SyntheticSet, sample: Sample, y: Mapping[str
     axes = _axes("θ", "loss", y)
     layout = axes | {"xaxis": axes["xaxis"] | {"range": [0, 2], **_QUARTERS}, "shapes": [quarter]}
     caption = (
-        f"Figure {each.figure}: the loss 1 - {measure} and exponential bounds on it in every direction. Dots are the "
-        f"minima of type two; the dotted line is π/4.{more}"
+        f"Figure {each.figure}: the loss 1 - E of {measure} and exponential bounds on it in every direction. Dots are "
+        f"the minima of type two; the dotted line is π/4.{more}"
     )
     return Chart(data, layout, caption, 420)
 

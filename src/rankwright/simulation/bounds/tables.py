@@ -90,7 +90,7 @@ def told(measure: Measure, found: Samples) -> str:
                 _words(between(low.distance, high.distance)), _words(percent(own.below)),
                 _words(between(low.below, high.below, percent)),
             ])  # fmt: skip
-    caption = f"Exponential bounds on the loss 1 - {measure}, seed {seed}: where they are least."
+    caption = f"Exponential bounds on the loss 1 - E of {measure}, seed {seed}: where they are least."
     note = (
         f"from pi/4: the distance of the minimum, in pi. below type one: on how much of the circle. "
         f"range: seeds {seed} to {last}."
