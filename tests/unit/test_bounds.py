@@ -285,3 +285,12 @@ def test_labels_and_bad_names():
     ):
         with pytest.raises(rw.InputError, match=message):
             make()
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_scores_that_are_no_numbers(value):
+    queries = rw.make_queries(2, n_docs=40, random_state=0)
+    scores = np.zeros(queries.n_docs)
+    scores[3] = value
+    with pytest.raises(rw.InputError, match="score 3 is not finite"):
+        TypeTwo(rw.parse("ndcg"), "margin").bind(queries).at(scores)

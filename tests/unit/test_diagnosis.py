@@ -180,7 +180,7 @@ def test_parameters_are_those_of_the_fit(queries):
     ranker = rw.PermuRank(measure="map", n_rounds=2, phi="ranks").fit(queries)
     name = rw.diagnose(ranker, queries).own.name
     ranker.set_params(phi="pairs")
-    assert rw.diagnose(ranker, queries).own.name == name == "type two, hinge, sum, Phi of ranks"
+    assert rw.diagnose(ranker, queries).own.name == name == "type two, hinge, sum, perfect by grade, Phi of ranks"
 
 
 def test_other_queries_are_noticed(queries, ranker):
@@ -341,7 +341,11 @@ def left(ranker, queries):
         (rw.AdaRank(), ["type one, exponential", "type two, margin"], 0),
         (rw.SVMMap(), ["type one, exponential", "type two, margin"], 1),
         (rw.SVMMap(measure="ndcg@5"), ["type one, exponential", "type two, margin", "type two, margin"], 2),
-        (rw.PermuRank(n_rounds=3), ["type one, exponential", "type two, margin", "type two, hinge, sum"], 2),
+        (
+            rw.PermuRank(n_rounds=3),
+            ["type one, exponential", "type two, margin", "type two, hinge, sum, perfect by grade"],
+            2,
+        ),
         (rw.SVMNDCG(measure="ndcg"), ["type one, exponential", "type two, margin, perfect by grade"], 1),
         (rw.DirectRank(n_restarts=1), ["type one, exponential", "type two, margin", "basic loss"], 2),
         (rw.Regression(), ["type one, exponential", "type two, margin"], None),

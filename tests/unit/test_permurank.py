@@ -41,6 +41,7 @@ def compare(queries, rounds, name, least=2, weights=None, **options):
     twin = list(permurank(queries, name, rounds, factor, start=weights, **options))
     if weights is not None:
         options["start"] = "adarank"
+    options.setdefault("perfect", "measure")  # as in the paper
     fitted = rw.PermuRank(measure=name, n_rounds=rounds, tol=1e-9, **options).fit(queries)
     zero = [np.abs(each.w).max() < 1e-3 for each in twin]
     alike = zero.index(True) + 1 if any(zero) else len(twin)

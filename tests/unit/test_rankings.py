@@ -268,3 +268,30 @@ class TestPlain:
         found = rankings(first, queries)
         assert found.best_imperfect(np.array([9.0, 1.1, 1.0])).tolist() == [1, 0, 2]
         assert found.best_imperfect(np.array([1.0, 1.1, 0.0])).tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize(("name", "grades"), [("rbp(p=0.5)", [1] * 60 + [0] * 20), ("err", [4] * 20 + [0] * 3)])
+def test_the_best_imperfect_ranking_loses_what_can_be_seen(name, grades):
+    """Strict on paper, a measure may lose nothing by a swap of late ranks: such a ranking counts as perfect."""
+    queries = rw.Queries.from_arrays(np.zeros((len(grades), 1)), grades, qid=[1] * len(grades))
+    scores = -np.arange(len(grades), dtype=float)  # perfect
+    found = rankings(rw.parse(name), queries, "pairs")
+    order = found.best_imperfect(scores)
+    assert found.E(order)[0] < 1 - 1e-12
+    first = int(np.flatnonzero(order != np.arange(len(grades)))[0])
+    assert first < grades.count(max(grades))
+
+
+@pytest.mark.parametrize("name", ["mrr", "rbp(p=0.5)", "ndcg", "ndcg@10", "map", "err@10", "p@5", "wta"])
+def test_long_lists_need_no_cut_off(name):
+    queries = rw.make_queries(1, n_docs=3000, grades=2, random_state=0)
+    found, scores = rankings(rw.parse(name), queries, "pairs"), queries.X[:, 0].astype(float)
+    assert found.E(found.hardest_perfect(scores))[0] == pytest.approx(1.0)
+    assert found.E(found.best_imperfect(scores))[0] < 1.0
+
+
+def test_the_first_document_is_all_that_counts_for_reciprocal_rank():
+    queries = rw.Queries.from_arrays(np.zeros((4, 1)), [1, 0, 1, 0], qid=[1] * 4)
+    found, scores = rankings(rw.parse("mrr"), queries, "pairs"), np.array([3.0, 2.0, 1.0, 0.0])
+    assert found.hardest_perfect(scores).tolist() == [2, 3, 1, 0]
+    assert found.best_imperfect(scores).tolist() == [1, 0, 2, 3]

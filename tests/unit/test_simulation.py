@@ -261,7 +261,7 @@ class TestCommand:
             assert points["grade"] == ["1"] * 7 + ["0"] * 14
         assert set(read(out / "seeds.csv")["seed"]) == {"3", "4"}
         html = (out / "bounds.html").read_text()
-        assert "1 - ndcg@10" in html
+        assert "1 - E of ndcg@10" in html
         assert "Claims and findings" in html
 
     def test_the_same_bytes_again(self, tmp_path):

@@ -306,3 +306,34 @@ def test_real_data():
     last = ranker.history_[-1]
     assert last["gap"] <= 1e-4 * last["objective"]
     assert ranker.score(fold.test) > 0.3
+
+
+def test_gains_are_the_measures():
+    queries = rw.make_queries(10, n_docs=10, random_state=0)
+    exp, linear = (rw.SVMNDCG(measure=m).fit(queries) for m in ("ndcg@5", "ndcg@5(gain=linear)"))
+    assert not np.allclose(exp.coef_, linear.coef_, rtol=1e-3)
+    high = rw.Queries.from_arrays(queries.X, queries.y * 50, queries.row_qid)
+    with pytest.raises(rw.InputError, match="use gain=linear"):
+        rw.SVMNDCG(measure="map").fit(high)
+    assert rw.SVMNDCG(measure="ndcg@5(gain=linear)").fit(high).coef_.any()
+
+
+def test_a_path_has_one_answer_for_a_value():
+    queries = rw.make_queries(10, n_docs=10, random_state=0)
+    first, small, again = rw.SVMNDCG().fit_path((C for C in (1.0, 0.1, 1.0)), queries)
+    assert first.coef_.tobytes() == again.coef_.tobytes()
+    assert (first.C, small.C, again.C) == (1.0, 0.1, 1.0)
+
+
+@pytest.mark.parametrize("C", [pytest.param(10**400, id="huge"), float("inf"), float("nan"), -1, "much", None, True])
+def test_strengths_that_are_none(C):
+    with pytest.raises(rw.InputError, match="expected a finite number of at least 0"):
+        rw.SVMMap(C=C).fit(rw.make_queries(3, random_state=0))
+
+
+def test_features_of_any_size_end():
+    """Raw features of 1e8 make C = 0.1 next to endless: whatever is certified, it ends."""
+    queries = rw.make_queries(6, n_docs=10, n_features=4, random_state=0)
+    history = rw.SVMMap(scale=None, C=0.1).fit(queries.with_X(queries.X * 1e8)).history_
+    assert len(history) < 200
+    assert history[-1]["objective"] < history[0]["objective"]

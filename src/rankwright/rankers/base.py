@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,7 +40,7 @@ class _Task(NamedTuple):
     backend: Backend
 
 
-_LARGEST = np.finfo(np.float64).max
+_LARGEST = sys.float_info.max
 _SET_BY_VALIDATION = ("n_features_in_", "feature_names_in_")
 
 
