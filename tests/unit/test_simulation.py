@@ -10,7 +10,7 @@ import pytest
 
 from rankwright import InputError, cli
 from rankwright.measures import parse
-from rankwright.objectives.bounds import Losses
+from rankwright.objectives.losses import Losses
 from rankwright.simulation import SIMULATIONS, simulate
 from rankwright.simulation.bounds import curves, facts
 from rankwright.simulation.bounds.claims import CLAIMS, claims_grid

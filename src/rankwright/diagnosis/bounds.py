@@ -14,7 +14,8 @@ from rankwright.data import Floats, Queries
 from rankwright.diagnosis.scales import Placed, Pool, Tangent, least_factor, least_of, pool, spread
 from rankwright.errors import InputError
 from rankwright.measures import Measure
-from rankwright.objectives.bounds import KINDS, Basic, Bound, BoundLoss, TypeTwo
+from rankwright.objectives.bounds import KINDS, Basic, Bound, TypeTwo
+from rankwright.objectives.losses import BoundLoss
 
 _ROUNDS = 4  # of a search for the best scale
 _NEAR = 1e-3  # it ends when the least cannot be lower by more than this part
