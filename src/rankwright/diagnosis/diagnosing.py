@@ -15,7 +15,7 @@ from rankwright.errors import InputError
 from rankwright.measures import Measure, parse, weighted_mean
 from rankwright.models import Fitted, Model
 from rankwright.objectives.bounds import Bound, every_bound
-from rankwright.objectives.rankings import PHIS
+from rankwright.objectives.phi import PHIS
 from rankwright.scorers import Linear
 
 

@@ -18,7 +18,7 @@ from rankwright.errors import InputError
 from rankwright.kernels.surrogates import EXPONENTIAL, HINGE, LOGISTIC, MARGIN, STEP
 from rankwright.measures import Measure
 from rankwright.objectives.losses import BoundBasic, BoundLoss, BoundMax, BoundSum, BoundTypeOne, Rules
-from rankwright.objectives.rankings import PHIS
+from rankwright.objectives.phi import PHIS
 
 KINDS: Mapping[str, int] = {
     "step": STEP,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -17,54 +17,14 @@ from rankwright.kernels.order import sort_rows
 from rankwright.kernels.rankings import (
     best_imperfect,
     hardest_perfect,
-    pair_coefficients,
     rank_classes,
-    rank_coefficients,
     violate_precision,
 )
 from rankwright.measures import BoundMeasure, Measure, MeasureArrays
+from rankwright.objectives.phi import PHIS, PairPhi, Phi
 
 MOST_NODES = 1 << 20  # of a query's lattice
 _FEW_NODES = 1 << 8  # above this an assignment is faster, where it will do
-
-
-class Phi(ABC):
-    """Which pairs of documents a query-level score F is made of."""
-
-    @abstractmethod
-    def norms(self, sizes: Ints, pairs: Floats) -> Floats:
-        """What F is divided by: of queries of these sizes, and with so many pairs of different classes."""
-
-    @abstractmethod
-    def fill(self, rankings: Rankings, order: Ints, out: Floats) -> None:
-        """Write the derivative of F by every score."""
-
-
-class PairPhi(Phi):
-    """Pairs of documents of different classes, after eq. (4) of the paper: F is the same for all perfect rankings."""
-
-    def norms(self, sizes: Ints, pairs: Floats) -> Floats:
-        """The number of pairs."""
-        return pairs
-
-    def fill(self, rankings: Rankings, order: Ints, out: Floats) -> None:
-        """By counting classes."""
-        pair_coefficients(order, rankings.classes, rankings.n_classes, rankings.norm, rankings.indptr, out)
-
-
-class RankPhi(Phi):
-    """All pairs, eq. (2) of the paper: a document counts n + 1 - 2 rank."""
-
-    def norms(self, sizes: Ints, pairs: Floats) -> Floats:
-        """Twice the number of pairs."""
-        return (sizes * (sizes - 1)).astype(np.float64)
-
-    def fill(self, rankings: Rankings, order: Ints, out: Floats) -> None:
-        """By rank."""
-        rank_coefficients(order, rankings.norm, rankings.indptr, out)
-
-
-PHIS: Mapping[str, Phi] = {"pairs": PairPhi(), "ranks": RankPhi()}
 
 
 class Rankings(ABC):
@@ -108,7 +68,7 @@ class Rankings(ABC):
     def coefficients(self, order: Ints) -> Floats:
         """The derivative of F of this ranking by every score; F is linear in the scores."""
         out = np.empty(len(order))
-        self.phi.fill(self, order, out)
+        self.phi.fill(order, self.classes, self.n_classes, self.norm, self.indptr, out)
         return out
 
     def F(self, order: Ints, scores: Floats) -> Floats:

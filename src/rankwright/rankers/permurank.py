@@ -13,7 +13,7 @@ from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
 from rankwright.measures import Measure
 from rankwright.objectives.bounds import Bound, TypeTwo
-from rankwright.objectives.rankings import PHIS
+from rankwright.objectives.phi import PHIS
 from rankwright.optimisers.descent import minimise
 from rankwright.rankers.base import LinearScoring, Outcome, check_among, check_number, check_whole
 from rankwright.rankers.judging import Best, Judge
