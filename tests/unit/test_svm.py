@@ -325,7 +325,19 @@ def test_a_path_has_one_answer_for_a_value():
     assert (first.C, small.C, again.C) == (1.0, 0.1, 1.0)
 
 
-@pytest.mark.parametrize("C", [pytest.param(10**400, id="huge"), float("inf"), float("nan"), -1, "much", None, True])
+@pytest.mark.parametrize(
+    "C",
+    [
+        pytest.param(10**400, id="huge"),
+        pytest.param(-(10**5000), id="longer"),
+        float("inf"),
+        float("nan"),
+        -1,
+        "much",
+        None,
+        True,
+    ],
+)
 def test_strengths_that_are_none(C):
     with pytest.raises(rw.InputError, match="expected a finite number of at least 0"):
         rw.SVMMap(C=C).fit(rw.make_queries(3, random_state=0))

@@ -314,7 +314,9 @@ def check_number(name: str, value: Any, least: float) -> float:
     """A parameter that must be a finite number."""
     is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if not is_number or not abs(value) <= _LARGEST or value < least:
-        raise InputError(f"{name}={str(value)[:40]}; expected a finite number of at least {least:g}")
+        huge = isinstance(value, int) and abs(value) > _LARGEST  # and too long to be told
+        shown = "a number of hundreds of digits" if huge else repr(value)
+        raise InputError(f"{name}={shown}; expected a finite number of at least {least:g}")
     return float(value)
 
 
