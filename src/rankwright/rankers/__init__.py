@@ -6,9 +6,10 @@ the documentation find it here.
 
 from rankwright.errors import InputError, suggest
 from rankwright.rankers.adarank import AdaRank
-from rankwright.rankers.base import PathRanker, Ranker
+from rankwright.rankers.base import Ranker
 from rankwright.rankers.coordinate_ascent import CoordinateAscent
 from rankwright.rankers.directrank import DirectRank
+from rankwright.rankers.path import PathRanker
 from rankwright.rankers.permurank import PermuRank
 from rankwright.rankers.ranksvm import RankSVM
 from rankwright.rankers.regression import Regression

@@ -15,7 +15,8 @@ from rankwright.kernels.linear import linear_scores
 from rankwright.kernels.order import sort_rows
 from rankwright.measures import BoundMeasure, Measure, weighted_mean
 from rankwright.objectives.bounds import Bound, TypeOne
-from rankwright.rankers.base import LinearScoring, Outcome, check_whole
+from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.parameters import check_whole
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 from rankwright.weak import BestFeature

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from rankwright.backends import Backend, resolve
@@ -40,8 +39,7 @@ class _Task(NamedTuple):
     backend: Backend
 
 
-_LARGEST = sys.float_info.max
-_SET_BY_VALIDATION = ("n_features_in_", "feature_names_in_")
+SET_BY_VALIDATION = ("n_features_in_", "feature_names_in_")
 
 
 class Ranker(BaseEstimator, ABC):
@@ -115,11 +113,11 @@ class Ranker(BaseEstimator, ABC):
     def _restored(self) -> Iterator[None]:
         """What was fitted before stays fitted if fitting fails."""
         state: dict[str, Any] = self.__dict__
-        before = {name: state[name] for name in _SET_BY_VALIDATION if name in state}
+        before = {name: state[name] for name in SET_BY_VALIDATION if name in state}
         try:
             yield
         except BaseException:
-            for name in _SET_BY_VALIDATION:
+            for name in SET_BY_VALIDATION:
                 state.pop(name, None)
             state.update(before)
             raise
@@ -230,63 +228,6 @@ class Ranker(BaseEstimator, ABC):
         return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
 
-class PathRanker(Ranker):
-    """A ranker that can be fitted for several values of one parameter in less time than one by one."""
-
-    path_parameter: ClassVar[str]
-
-    @abstractmethod
-    def _fit_path(
-        self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
-    ) -> list[Outcome]:
-        """Train for every value of the parameter; outcomes in the order of the values."""
-
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
-        [outcome] = self._fit_path([getattr(self, self.path_parameter)], train, valid, measure, backend)
-        return outcome
-
-    def fit_path(
-        self,
-        values: Sequence[Any],
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | None = None,
-        valid: Queries | None = None,
-    ) -> list[Self]:
-        """Fit copies of this ranker, one for each value of the parameter that ``path_parameter`` names.
-
-        Parameters
-        ----------
-        values : sequence
-            The values, in any order.
-        X, y, qid, valid
-            As in ``fit``.
-
-        Returns
-        -------
-        list of rankers
-            In the order of the values. The ranker itself is not changed.
-        """
-        values = list(values)
-        rankers: list[Self] = [clone(self).set_params(**{self.path_parameter: value}) for value in values]
-        if not rankers:
-            return []
-        first = rankers[0]
-        task = first._task(X, y, qid, valid)
-        # equal values are solved once, so that they have one answer
-        firsts = [next(k for k, other in enumerate(values) if _same(other, value)) for value in values]
-        different = sorted(set(firsts))
-        found = first._fit_path([values[k] for k in different], task.train, task.valid, task.measure, task.backend)
-        outcomes = dict(zip(different, found, strict=True))
-        for ranker, outcome in zip(rankers, map(outcomes.__getitem__, firsts), strict=True):
-            for name in _SET_BY_VALIDATION:
-                if hasattr(first, name):
-                    setattr(ranker, name, getattr(first, name))
-            ranker._keep(task, outcome)
-        return rankers
-
-
 class LinearScoring(Ranker):
     """A ranker with a linear scorer."""
 
@@ -301,34 +242,6 @@ class LinearScoring(Ranker):
     def intercept_(self) -> float:
         """The intercept."""
         return self.scorer_.intercept
-
-
-def check_whole(name: str, value: Any, least: int) -> int:
-    """A parameter that must be a whole number."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"{name}={value!r}; expected a whole number of at least {least}")
-    return int(value)
-
-
-def check_number(name: str, value: Any, least: float) -> float:
-    """A parameter that must be a finite number."""
-    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not is_number or not abs(value) <= _LARGEST or value < least:
-        huge = isinstance(value, int) and abs(value) > _LARGEST  # and too long to be told
-        shown = "a number of hundreds of digits" if huge else repr(value)
-        raise InputError(f"{name}={shown}; expected a finite number of at least {least:g}")
-    return float(value)
-
-
-def check_among(name: str, value: Any, known: Sequence[Any]) -> None:
-    """A parameter that must be one of a few values."""
-    plain_value = value.item() if isinstance(value, np.generic) else value
-    if not any(type(plain_value) is type(each) and plain_value == each for each in known):
-        raise InputError(f"{name}={value!r}; expected {' or '.join(map(repr, known))}")
-
-
-def _same(one: Any, other: Any) -> bool:
-    return one is other or (type(one) is type(other) and bool(one == other))
 
 
 def _grades(y: Any) -> Floats:

@@ -13,7 +13,8 @@ from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
 from rankwright.optimisers.ascent import Step
 from rankwright.optimisers.landscape import Point
-from rankwright.rankers.base import Outcome, check_number, check_whole
+from rankwright.rankers.base import Outcome
+from rankwright.rankers.parameters import check_number, check_whole
 from rankwright.rankers.restarts import Restarting, Task
 
 _FIRST_STEP = 0.001

@@ -16,7 +16,8 @@ from rankwright.optimisers.ascent import Climb, Kicks, Rules, Step, cyclic, gree
 from rankwright.optimisers.landscape import Point
 from rankwright.optimisers.line_search import Choice, Likeliest, Middle
 from rankwright.optimisers.pull import Pull
-from rankwright.rankers.base import Outcome, check_among, check_number, check_whole
+from rankwright.rankers.base import Outcome
+from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.rankers.restarts import Restarting, Task
 
 _CLIMBS: Mapping[str, Climb] = {"cyclic": cyclic, "greedy": greedy, "powell": powell}

@@ -15,8 +15,9 @@ from rankwright.measures import Measure
 from rankwright.objectives.bounds import Bound, TypeTwo
 from rankwright.objectives.phi import PHIS
 from rankwright.optimisers.descent import minimise
-from rankwright.rankers.base import LinearScoring, Outcome, check_among, check_number, check_whole
+from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Best, Judge
+from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.rankers.structured import STARTS, adarank_weights
 from rankwright.rankers.working_sets import WorkingSets
 from rankwright.scaling import Standard

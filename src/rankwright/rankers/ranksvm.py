@@ -14,8 +14,10 @@ from rankwright.measures import Measure
 from rankwright.objectives.pairwise import pair_query_weights
 from rankwright.optimisers.descent import Minimum, minimise
 from rankwright.optimisers.pairs import PairProblem
-from rankwright.rankers.base import LinearScoring, Outcome, PathRanker, check_among, check_number, check_whole
+from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
+from rankwright.rankers.parameters import check_among, check_number, check_whole
+from rankwright.rankers.path import PathRanker
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 

@@ -11,7 +11,8 @@ from rankwright.backends import Backend
 from rankwright.data import Floats, Ints, Queries
 from rankwright.kernels.linear import weighted_moments
 from rankwright.measures import Measure
-from rankwright.rankers.base import LinearScoring, Outcome, check_number
+from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.parameters import check_number
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 

@@ -18,7 +18,8 @@ from rankwright.objectives.bounds import Basic, Bound
 from rankwright.optimisers.ascent import Step
 from rankwright.optimisers.landscape import Landscape, Point
 from rankwright.randomness import generator
-from rankwright.rankers.base import LinearScoring, Outcome, check_among, check_number, check_whole
+from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.rankers.regression import ridge
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear

@@ -10,7 +10,8 @@ from rankwright.backends import Backend
 from rankwright.data import Queries
 from rankwright.errors import InputError
 from rankwright.measures import Measure
-from rankwright.rankers.base import Outcome, Ranker, check_whole
+from rankwright.rankers.base import Outcome, Ranker
+from rankwright.rankers.parameters import check_whole
 from rankwright.scorers import Feature
 from rankwright.weak import BestFeature
 

@@ -16,8 +16,10 @@ from rankwright.objectives.bounds import Bound, TypeTwo
 from rankwright.optimisers.cutting_plane import Planes, Round, best_scale, cutting_planes
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.rankers.adarank import AdaRank
-from rankwright.rankers.base import LinearScoring, Outcome, PathRanker, check_among, check_number, check_whole
+from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
+from rankwright.rankers.parameters import check_among, check_number, check_whole
+from rankwright.rankers.path import PathRanker
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 

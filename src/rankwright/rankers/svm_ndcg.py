@@ -7,7 +7,7 @@ from typing import final
 from rankwright.backends import Backend
 from rankwright.measures import NDCG, Measure
 from rankwright.objectives.bounds import TypeTwo
-from rankwright.rankers.base import check_whole
+from rankwright.rankers.parameters import check_whole
 from rankwright.rankers.structured import StructuredSVM
 
 

@@ -17,7 +17,7 @@ from rankwright.measures import Measure, check_counted, parse
 from rankwright.optimisers.ascent import Kicks, Rules, cyclic, kicked
 from rankwright.optimisers.landscape import Landscape, Point
 from rankwright.randomness import generator
-from rankwright.rankers.base import check_number, check_whole
+from rankwright.rankers.parameters import check_number, check_whole
 from rankwright.scaling import moments
 
 _KICK = 0.3
