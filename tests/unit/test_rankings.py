@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from scipy.optimize import linear_sum_assignment
 from tests.reference import bounds as reference
 from tests.reference.measures import average_precision, ndcg
-from tests.scored import NAMES, by_query, problems
+from tests.scored import NAMES, by_query, grades_of, problems, scores_of
 
 import rankwright as rw
 from rankwright.objectives import rankings as module
@@ -41,7 +41,23 @@ def check_violated(listed, found, F, scores, trade, phi):
 @settings(max_examples=20)
 @given(problem=problems())
 def test_equal_listing_all(name, phi, problem):
-    queries, scores = problem
+    check_all(name, phi, *problem)
+
+
+@pytest.mark.parametrize("phi", PHIS)
+@pytest.mark.parametrize("kind", ["random", "integer", "perfect"])
+@pytest.mark.parametrize("name", ["map", "ndcg", "ndcg@1", "ndcg@3", "ndcg@10", "err@3"])
+def test_equal_listing_all_of_seven(name, kind, phi):
+    rng = np.random.default_rng(len(name))
+    grades = [grades_of(which, 7, rng) for which in ("graded", "binary")]
+    scores = np.concatenate([scores_of(kind, y, rng) for y in grades])
+    queries = rw.Queries.from_arrays(np.zeros((14, 1)), np.concatenate(grades), qid=np.repeat([0, 1], 7))
+    assert len(rankings(rw.parse(name), queries, phi).live) == 2
+    check_all(name, phi, queries, scores)
+
+
+def check_all(name, phi, queries, scores):
+    """What is asked for of every query, against all its rankings."""
     found = rankings(rw.parse(name), queries, phi)
     assert isinstance(found, TableRankings)
     asked = {

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from rankwright.kernels.jit import Floats, kernel
-from rankwright.kernels.pairs import Labels, Ranked, find_zone, longest_query
+from rankwright.kernels.pairs import Labels, Ranked, find_zone
 
 
 @kernel
@@ -64,12 +62,3 @@ def query_product(labels: Labels, ranked: Ranked, q: int, delta: float, tree: Fl
         out[j] -= steep * cost[j] * _before(zone, top - place[j])
     for i in items:
         out[i] *= weight[q]
-
-
-@kernel
-def pair_product(labels: Labels, ranked: Ranked, delta: float, v: Floats) -> Floats:
-    """The second derivative of the sum of h by the scores, times ``v``, where ``pair_sums`` has been."""
-    out, tree = np.empty(len(v)), np.empty(longest_query(labels.indptr) + 1)
-    for q in range(len(labels.indptr) - 1):
-        query_product(labels, ranked, q, delta, tree, v, out)
-    return out
