@@ -55,7 +55,9 @@ if TYPE_CHECKING:
     from rankwright.rankers import AdaRank as AdaRank
     from rankwright.rankers import CoordinateAscent as CoordinateAscent
     from rankwright.rankers import DirectRank as DirectRank
+    from rankwright.rankers import FRank as FRank
     from rankwright.rankers import PermuRank as PermuRank
+    from rankwright.rankers import RankBoost as RankBoost
     from rankwright.rankers import Ranker as Ranker
     from rankwright.rankers import RankSVM as RankSVM
     from rankwright.rankers import Regression as Regression
@@ -115,7 +117,9 @@ _HOME = {
         "AdaRank",
         "CoordinateAscent",
         "DirectRank",
+        "FRank",
         "PermuRank",
+        "RankBoost",
         "RankSVM",
         "Ranker",
         "Regression",

@@ -25,6 +25,11 @@ def kernel(fn: F) -> F:
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(fn))
 
 
+def loose_kernel(fn: F) -> F:
+    """The same, and sums may be added up in whatever order is fastest: the same one every time on one machine."""
+    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})(fn))
+
+
 @_intrinsic
 def load_word(context: Any, text: Any, i: Any) -> Any:
     """``load_word(text, i)``: the eight bytes of a uint8 array from ``i`` on as one uint64."""

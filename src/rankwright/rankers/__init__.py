@@ -9,8 +9,10 @@ from rankwright.rankers.adarank import AdaRank
 from rankwright.rankers.base import Ranker
 from rankwright.rankers.coordinate_ascent import CoordinateAscent
 from rankwright.rankers.directrank import DirectRank
+from rankwright.rankers.frank import FRank
 from rankwright.rankers.path import PathRanker
 from rankwright.rankers.permurank import PermuRank
+from rankwright.rankers.rankboost import RankBoost
 from rankwright.rankers.ranksvm import RankSVM
 from rankwright.rankers.regression import Regression
 from rankwright.rankers.single_feature import SingleFeature
@@ -21,7 +23,9 @@ RANKERS: tuple[type[Ranker], ...] = (
     AdaRank,
     CoordinateAscent,
     DirectRank,
+    FRank,
     PermuRank,
+    RankBoost,
     RankSVM,
     Regression,
     SVMMap,
@@ -35,8 +39,10 @@ __all__ = [
     "AdaRank",
     "CoordinateAscent",
     "DirectRank",
+    "FRank",
     "PathRanker",
     "PermuRank",
+    "RankBoost",
     "RankSVM",
     "Ranker",
     "Regression",

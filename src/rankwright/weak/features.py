@@ -1,4 +1,4 @@
-"""Weak rankers: what boosting adds one at a time."""
+"""Single features as weak rankers."""
 
 from __future__ import annotations
 

@@ -1,0 +1,102 @@
+"""Features cut into bins, and sums over the documents of each bin.
+
+A feature's bins are numbered from 0 by ascending value, and a threshold lies between each and the next; documents that
+lack the feature have one more bin of their own. The bins of all features lie in one array of *slots*: those of
+feature f are ``starts[f]`` to ``starts[f + 1]``, the last of which is for missing values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.kernels.jit import Floats, Ints, kernel
+
+
+@kernel
+def find_thresholds(values: Floats, most: int) -> Floats:
+    """At most ``most - 1`` thresholds between sorted values, so that bins hold about equally many of them.
+
+    A value that fills a bin of its own takes one, and the others share what is left. Each threshold is halfway between
+    two neighbouring values, in float32: the lower of them is not above it, the upper one is.
+    """
+    n, distinct = len(values), 1
+    for i in range(1, n):
+        distinct += values[i] > values[i - 1]
+    out = np.empty(max(min(distinct, most) - 1, 0), np.float32)
+    found, held, start = 0, 0, 0  # held: values in the open bin
+    while start < n:
+        stop = start + 1
+        while stop < n and values[stop] == values[start]:
+            stop += 1
+        target = (n - start + held) / (most - found)  # what is left, shared by the bins that are left
+        full = held > 0 and (held + (stop - start) / 2.0 > target or stop - start >= target)
+        if start > 0 and (full or distinct <= most) and found < len(out):
+            low, high = values[start - 1], values[start]
+            middle = np.float32(low / np.float32(2.0) + high / np.float32(2.0))
+            out[found] = middle if low <= middle < high else low
+            found, held = found + 1, 0
+        held += stop - start
+        start = stop
+    return out[:found]
+
+
+@kernel
+def encode(X: Floats, rows: Ints, thresholds: Floats, starts: Ints, codes: Ints) -> None:
+    """The bin of every value: ``codes[f, i]`` is that of feature f in row ``rows[i]``.
+
+    ``thresholds`` has an entry per slot: that above the slot's bin. The last two slots of a feature have none.
+    """
+    block = 64  # of rows, whose lines stay in the cache while the features are gone through
+    for first in range(0, len(rows), block):
+        last = min(first + block, len(rows))
+        for f in range(codes.shape[0]):
+            a = starts[f]
+            n = starts[f + 1] - a - 2
+            for i in range(first, last):
+                x = X[rows[i], f]
+                low, size = a, n
+                while size > 0:  # the number of thresholds below x
+                    half = size >> 1
+                    above = x > thresholds[low + half]
+                    low = low + half + 1 if above else low
+                    size = size - half - 1 if above else half
+                codes[f, i] = low - a if x == x else n + 1
+
+
+@kernel
+def bin_sums(codes: Ints, starts: Ints, features: Ints, values: Floats, out: Floats) -> None:
+    """Add the values of the documents of every bin of these features to ``out``, which has an entry per slot of theirs.
+
+    Neighbours are added to different copies, for they are often in the same bin, and an addition waits for the last
+    one to the same place.
+    """
+    widest, n, to = 0, len(values), 0
+    for f in features:
+        widest = max(widest, starts[f + 1] - starts[f])
+    copies = np.empty((4, widest))
+    c0, c1, c2, c3 = copies[0], copies[1], copies[2], copies[3]
+    whole = n - n % 4
+    for f in features:
+        size, row = starts[f + 1] - starts[f], codes[f]
+        copies[:, :size] = 0.0
+        for i in range(0, whole, 4):
+            c0[row[i]] += values[i]
+            c1[row[i + 1]] += values[i + 1]
+            c2[row[i + 2]] += values[i + 2]
+            c3[row[i + 3]] += values[i + 3]
+        for i in range(whole, n):
+            c0[row[i]] += values[i]
+        for k in range(size):
+            out[to + k] += (c0[k] + c1[k]) + (c2[k] + c3[k])
+        to += size
+
+
+@kernel
+def sum_up(out: Floats, starts: Ints, features: Ints) -> None:
+    """Running sums over the slots of each feature."""
+    to = 0
+    for f in features:
+        size = starts[f + 1] - starts[f]
+        for k in range(to + 1, to + size):
+            out[k] += out[k - 1]
+        to += size

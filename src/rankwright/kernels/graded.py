@@ -1,0 +1,116 @@
+"""Losses of pairs of documents with different grades, the documents of a query ordered by descending grade.
+
+Those of a lower grade than document i are then the rows ``lower[i]`` to the end of its query.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwright.kernels.jit import Floats, Ints, kernel
+
+FIDELITY, LOGISTIC = 0, 1
+
+
+class Graded(NamedTuple):
+    """Documents by query and descending grade."""
+
+    indptr: Ints
+    lower: Ints  # the first row of the query with a lower grade
+    weight: Floats  # of a pair, per query
+
+
+@kernel
+def grade_order(y: Floats, indptr: Ints) -> tuple[Ints, Ints]:
+    """The rows by query and descending grade, equal grades in their order; and ``lower`` of each."""
+    rows, lower = np.empty(len(y), np.int64), np.empty(len(y), np.int64)
+    for q in range(len(indptr) - 1):
+        a, b = indptr[q], indptr[q + 1]
+        rows[a:b] = a + np.argsort(-y[a:b], kind="mergesort")
+        bound = b
+        for i in range(b - 1, a - 1, -1):
+            if i + 1 < b and y[rows[i]] > y[rows[i + 1]]:
+                bound = i + 1
+            lower[i] = bound
+    return rows, lower
+
+
+@kernel
+def count_pairs(lower: Ints, indptr: Ints) -> Floats:
+    """The number of pairs of each query."""
+    pairs = np.zeros(len(indptr) - 1)
+    for q in range(len(pairs)):
+        for i in range(indptr[q], indptr[q + 1]):
+            pairs[q] += indptr[q + 1] - lower[i]
+    return pairs
+
+
+@kernel
+def exponential_sums(graded: Graded, scores: Floats, gradient: Floats) -> float:
+    """The weighted sum over pairs of exp(s_j - s_i), and its derivatives by score, in O(n).
+
+    exp(s_j - s_i) is a product, so what a document needs of all its pairs are two sums over other grades.
+    """
+    indptr, lower, weight = graded
+    loss, up = 0.0, np.empty(len(scores))
+    for q in range(len(weight)):
+        a, b = indptr[q], indptr[q + 1]
+        if lower[a] == b or weight[q] == 0.0:
+            gradient[a:b] = 0.0
+            continue
+        middle = (scores[a:b].max() + scores[a:b].min()) / 2.0
+        below, here, bound = 0.0, 0.0, b
+        for i in range(b - 1, a - 1, -1):
+            if lower[i] < bound:  # a higher grade begins
+                below, here, bound = below + here, 0.0, lower[i]
+            up[i] = np.exp(scores[i] - middle)
+            here += up[i]
+            gradient[i] = -weight[q] * below / up[i]
+            loss -= gradient[i]
+        above, here, bound = 0.0, 0.0, lower[a]
+        for j in range(a, b):
+            if lower[j] > bound:
+                above, here, bound = above + here, 0.0, lower[j]
+            here += 1.0 / up[j]
+            gradient[j] += weight[q] * above * up[j]
+    return loss
+
+
+@kernel
+def _pair_terms(kind: int, o: float, target: float) -> tuple[float, float, float]:
+    """The loss of a pair with o = s_i - s_j, and its first and second derivative by o; P* = ``target``."""
+    small = np.exp(-abs(o))
+    p = (1.0 if o >= 0.0 else small) / (1.0 + small)  # P, and 1 - P without cancellation
+    other = (small if o >= 0.0 else 1.0) / (1.0 + small)
+    if kind == LOGISTIC:
+        return (max(o, 0.0) - target * o) + np.log1p(small), p - target, p * other
+    agree, differ = np.sqrt(target * p), np.sqrt((1.0 - target) * other)
+    first = 0.5 * (differ * p - agree * other)  # P' = P (1 - P)
+    second = 0.25 * (agree * other * (3.0 * p - 1.0) + differ * p * (3.0 * other - 1.0))
+    return 1.0 - agree - differ, first, second
+
+
+@kernel
+def pair_loss_sums(
+    graded: Graded, scores: Floats, kind: int, target: float, gradient: Floats, curvature: Floats
+) -> float:
+    """The weighted sum of a loss over pairs, and its first and second derivatives by score."""
+    indptr, lower, weight = graded
+    loss = 0.0
+    gradient[:], curvature[:] = 0.0, 0.0
+    for q in range(len(weight)):
+        for i in range(indptr[q], indptr[q + 1]):
+            value, slope, curve = 0.0, 0.0, 0.0
+            for j in range(lower[i], indptr[q + 1]):
+                f, first, second = _pair_terms(kind, scores[i] - scores[j], target)
+                value += f
+                slope += first
+                curve += second
+                gradient[j] -= weight[q] * first
+                curvature[j] += weight[q] * second
+            loss += weight[q] * value
+            gradient[i] += weight[q] * slope
+            curvature[i] += weight[q] * curve
+    return loss

@@ -1,0 +1,55 @@
+"""What all boosting rankers share: the loop, and going on from where it stopped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from rankwright.data import Queries
+from rankwright.errors import InputError
+from rankwright.models import Model, load
+from rankwright.optimisers.stagewise import Boosted, Stages, boost
+from rankwright.rankers.base import Ranker
+from rankwright.rankers.parameters import check_whole
+
+W = TypeVar("W")
+
+
+class Boosting(Ranker):
+    """A ranker that adds weak rankers one at a time.
+
+    With ``warm_start=True`` another fit goes on after the rounds of the last one, and with the path of a saved model
+    after those of that model; ``n_rounds`` counts them all. On the same data the result has the same bits as one long fit.
+    """
+
+    n_rounds: int
+    warm_start: bool | str | os.PathLike[str]
+
+    def _boost(self, stages: Stages[W], recall: Callable[[Mapping[str, Any]], W], train: Queries) -> Boosted:
+        """Run the loop; ``recall`` makes a weak ranker of the record of its round."""
+        n_rounds, earlier = check_whole("n_rounds", self.n_rounds, least=1), self._earlier(train)
+        try:
+            done = [] if earlier is None else [recall(record) for record in earlier.history[:n_rounds]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"warm_start: the history of the model does not tell its rounds: {error!r}") from None
+        return boost(stages, n_rounds, done)
+
+    def _earlier(self, train: Queries) -> Model | None:
+        """The model to go on from."""
+        if isinstance(self.warm_start, bool):
+            model = getattr(self, "model_", None) if self.warm_start else None
+        elif isinstance(self.warm_start, (str, os.PathLike)):
+            model = load(self.warm_start)
+        else:
+            raise InputError(f"warm_start={self.warm_start!r}; expected True, False or the path of a saved model")
+        if model is None:
+            return None
+        name = type(self).__name__
+        if model.ranker != name:
+            raise InputError(f"warm_start: a model of {model.ranker}; expected one of {name}")
+        if model.n_features != train.n_features:
+            raise InputError(f"warm_start: a model of {model.n_features} features; the documents have {train.n_features}")
+        if (model.scaling is None) == (getattr(self, "scale", None) == "query"):
+            raise InputError("warm_start: the model and the ranker do not scale alike")
+        return model
