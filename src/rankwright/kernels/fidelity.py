@@ -15,10 +15,12 @@ import numpy as np
 
 from rankwright.kernels.graded import Graded
 from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
+from rankwright.kernels.pairs import longest_query
 from rankwright.kernels.stumps import GRAIN
 
 LOSS, WEIGHT, LIGHTER, HEAVIER, FLATTER, N_STATE = 0, 1, 2, 3, 4, 5
 _PAIRS = 8192  # held at a time, or those of one document
+_FEATURES = 64  # gone through at a time
 _WIDE = 600.0  # scores of a query that span more do not factor without overflow
 _FARTHEST = 300.0
 
@@ -46,10 +48,7 @@ def _odds(indptr: Ints, scores: Floats) -> Odds:
 @kernel
 def _space(graded: Graded) -> int:
     """How many pairs to hold at a time."""
-    longest = 0
-    for q in range(len(graded.weight)):
-        longest = max(longest, graded.indptr[q + 1] - graded.indptr[q])
-    return max(longest, _PAIRS)
+    return max(longest_query(graded.indptr), _PAIRS)
 
 
 @kernel
@@ -132,63 +131,84 @@ def _weigh(x: Floats, d: float, w: Floats, bend: Floats) -> None:
 
 
 @loose_kernel
-def _split(here: Floats, one: float, w: Floats, bend: Floats, first: Floats, second: Floats) -> tuple[float, float]:
-    """What the pairs of one document add at its own bin; at the bins of the others it is taken away."""
-    own, own2 = 0.0, 0.0
-    for k in range(len(here)):
-        sign = (1.0 if here[k] > one else 0.0) - (1.0 if here[k] < one else 0.0)
-        a, b = sign * w[k], sign * bend[k]
-        own += a
-        own2 += b
-        first[k] -= a
-        second[k] -= b
-    return own, own2
+def _split(
+    codes: Floats,
+    first: Floats,
+    second: Floats,
+    w: Floats,
+    bend: Floats,
+    lower: Ints,
+    a: int,
+    b: int,
+    begin: int,
+    end: int,
+    width: int,
+) -> None:
+    """Collect, for some features at a time, what the pairs of documents ``begin`` to ``end`` add at their two bins.
+
+    Indices are unsigned, for then the compiler knows that none is negative, and takes several features at once.
+    """
+    p, columns = 0, np.uint64(width)
+    for row in range(begin, end):
+        i = np.uint64(row - a)
+        for other in range(lower[row], b):
+            j, one, two = np.uint64(other - a), 2.0 * w[p], 2.0 * bend[p]
+            p += 1
+            for f in range(columns):
+                above = 1.0 if codes[j, f] > codes[i, f] else 0.0
+                t = above * one
+                u = above * two
+                first[i, f] += t
+                first[j, f] -= t
+                second[i, f] += u
+                second[j, f] -= u
 
 
 @loose_kernel
 def split_sums(graded: Graded, scores: Floats, codes: Ints, starts: Ints, features: Ints, out: Floats) -> None:
     """For every threshold of these features, add the sums of W and F'' over the pairs it splits to ``out``.
 
-    The columns of ``out`` are the slots of the features; summed up from the left they are the sums. A pair is
-    split by the thresholds from the lower of its two bins up to the higher one: it adds at one end what it takes away
-    at the other. A document collects that of all its pairs first, many at a time.
+    The columns of ``out`` are the slots of the features; summed up from the left they are the sums. A pair is split by the
+    thresholds from the lower of its two bins up to the higher one: it adds w at one end and takes it away at the
+    other. So the higher document gets w (2 [c_j > c_i] - 1) at its bin, and the lower one the opposite; a pair in one
+    bin adds nothing in the end. What does not depend on the feature is collected once.
     """
     odds, space = _odds(graded.indptr, scores), _space(graded)
     x, w, bend = np.empty(space), np.empty(space), np.empty(space)
-    here, first, second = np.empty(space), np.empty(space), np.empty(space)
+    shape, rest = (longest_query(graded.indptr), _FEATURES), np.empty((2, space))
+    bins, first, second = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     for q in range(len(graded.weight)):
         a, b, d = graded.indptr[q], graded.indptr[q + 1], graded.weight[q]
         begin = a
         while begin < b and graded.lower[begin] < b and d > 0.0:
             end, n = _last(graded, begin, b, space), 0
+            rest[:, : b - a] = 0.0
             for i in range(begin, end):
                 size = b - graded.lower[i]
                 _fill(odds, q, i, graded.lower[i], b, x)
                 _weigh(x[:size], d, w[n : n + size], bend[n : n + size])
+                for k in range(size):
+                    at = graded.lower[i] - a + k
+                    rest[0, i - a] -= w[n + k]
+                    rest[0, at] += w[n + k]
+                    rest[1, i - a] -= bend[n + k]
+                    rest[1, at] += bend[n + k]
                 n += size
             to = 0
-            for f in features:
-                row = codes[f, a:b]
-                for k in range(b - a):
-                    here[k], first[k], second[k] = row[k], 0.0, 0.0
-                n = 0
-                for i in range(begin, end):
-                    low, size = graded.lower[i] - a, b - graded.lower[i]
-                    own, own2 = _split(
-                        here[low : b - a],
-                        here[i - a],
-                        w[n : n + size],
-                        bend[n : n + size],
-                        first[low : b - a],
-                        second[low : b - a],
-                    )
-                    first[i - a] += own
-                    second[i - a] += own2
-                    n += size
-                for k in range(b - a):
-                    out[0, to + row[k]] += first[k]
-                    out[1, to + row[k]] += second[k]
-                to += starts[f + 1] - starts[f]
+            for chunk in range(0, len(features), _FEATURES):
+                some = features[chunk : chunk + _FEATURES]
+                width = (len(some) + 7) // 8 * 8
+                first[: b - a], second[: b - a] = 0.0, 0.0
+                for f in range(len(some)):
+                    for k in range(b - a):
+                        bins[k, f] = codes[some[f], a + k]
+                _split(bins, first, second, w, bend, graded.lower, a, b, begin, end, width)
+                for f in range(len(some)):
+                    for k in range(b - a):
+                        slot = to + codes[some[f], a + k]
+                        out[0, slot] += first[k, f] + rest[0, k]
+                        out[1, slot] += second[k, f] + rest[1, k]
+                    to += starts[some[f] + 1] - starts[some[f]]
             begin = end
 
 
