@@ -126,8 +126,8 @@ class Steps(NamedTuple):
 class Stumps:
     """A weighted sum of threshold stumps: each is 1 where its feature is above its threshold, else 0.
 
-    Scores come from one step function per feature. Where all weights are multiples of 2^-32, as those of our rankers are,
-    every sum of them is exact in any order.
+    Scores come from one step function per feature. Where all weights are multiples of 2^-32, as those of our rankers
+    are, every sum of them is exact in any order.
 
     Parameters
     ----------
@@ -214,8 +214,10 @@ def _compile(stumps: Stumps) -> Steps:
     missing = np.zeros(len(order)) if stumps.missing is None else stumps.missing[order] * stumps.weight[order]
     features, starts = np.unique(feature[new], return_index=True)
     ends = np.append(starts, int(new.sum()))[1:]
-    values = [np.concatenate([[0.0], np.cumsum(jumps[a:b]), [missing[feature == f].sum()]]) for f, a, b in
-              zip(features, starts, ends, strict=True)]
+    values = [
+        np.concatenate([[0.0], np.cumsum(jumps[a:b]), [missing[feature == f].sum()]])
+        for f, a, b in zip(features, starts, ends, strict=True)
+    ]
     return Steps(
         features.astype(np.int64),
         np.append(starts, int(new.sum())).astype(np.int64),

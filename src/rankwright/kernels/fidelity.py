@@ -62,7 +62,7 @@ def _last(graded: Graded, i: int, b: int, room: int) -> int:
 
 @loose_kernel
 def _fill(odds: Odds, q: int, i: int, lower: int, b: int, x: Floats) -> None:
-    """x of the pairs of one document."""
+    """Find x of the pairs of one document."""
     if odds.wide[q]:
         for j in range(lower, b):
             x[j - lower] = np.exp(min(max(odds.scores[j] - odds.scores[i], -_FARTHEST), _FARTHEST))
@@ -76,8 +76,8 @@ def _fill(odds: Odds, q: int, i: int, lower: int, b: int, x: Floats) -> None:
 def fidelity_state(graded: Graded, before: Floats, scores: Floats, potentials: Floats) -> Floats:
     """Sums over pairs: F, W, by how much W fell and rose since ``before``, and by how much F'' fell.
 
-    ``potentials`` has two rows, which become, per document, the sums of W and of F''' over the pairs it should win, less
-    those over the pairs it should lose.
+    ``potentials`` has two rows, which become, per document, the sums of W and of F''' over the pairs it should win,
+    less those over the pairs it should lose.
     """
     odds, old = _odds(graded.indptr, scores), _odds(graded.indptr, before)
     totals, space = np.zeros(N_STATE), _space(graded)
@@ -168,8 +168,8 @@ def _split(
 def split_sums(graded: Graded, scores: Floats, codes: Ints, starts: Ints, features: Ints, out: Floats) -> None:
     """For every threshold of these features, add the sums of W and F'' over the pairs it splits to ``out``.
 
-    The columns of ``out`` are the slots of the features; summed up from the left they are the sums. A pair is split by the
-    thresholds from the lower of its two bins up to the higher one: it adds w at one end and takes it away at the
+    The columns of ``out`` are the slots of the features; summed up from the left they are the sums. A pair is split by
+    the thresholds from the lower of its two bins up to the higher one: it adds w at one end and takes it away at the
     other. So the higher document gets w (2 [c_j > c_i] - 1) at its bin, and the lower one the opposite; a pair in one
     bin adds nothing in the end. What does not depend on the feature is collected once.
     """
@@ -263,7 +263,7 @@ def _alpha(right: float, wrong: float, smoothing: float) -> float:
 @kernel
 def _crude(right: float, wrong: float, alpha: float) -> float:
     """No more than this is gained: F(o + a) - F(o) >= -W (exp(a / 2) - 1) for every a."""
-    return right * (np.exp(alpha / 2.0) - 1.0) - wrong * (1.0 - np.exp(-alpha / 2.0))
+    return float(right * (np.exp(alpha / 2.0) - 1.0) - wrong * (1.0 - np.exp(-alpha / 2.0)))
 
 
 @kernel

@@ -15,8 +15,9 @@ _FEW = 48  # thresholds: fewer are compared with many documents at a time, more 
 def step_scores(X: Floats, features: Ints, starts: Ints, thresholds: Floats, values: Floats) -> Floats:
     """The sum over ``features`` of a step function of each.
 
-    Feature ``features[k]`` has the thresholds ``starts[k]`` to ``starts[k + 1]``, ascending, none twice. ``values[starts[k]
-    + 2 k + c]`` is its value where c thresholds are below the document's, one more entry is for missing values.
+    Feature ``features[k]`` has the thresholds ``starts[k]`` to ``starts[k + 1]``, ascending, none twice, and two more
+    values than thresholds: the first of them is ``values[starts[k] + 2 * k]``, for documents above no threshold; the
+    last is for missing values.
     """
     n = len(X)
     out, x, below = np.zeros(n), np.empty(_BLOCK, np.float32), np.empty(_BLOCK, np.int32)

@@ -18,7 +18,7 @@ class Stages(Protocol[W]):
         ...
 
     def add(self, weak: W) -> dict[str, Any]:
-        """Add it to the model and set new weights; what there is to record: at least ``train``, and ``valid`` if known."""
+        """Add it to the model and set new weights; what to record: at least ``train``, and ``valid`` if known."""
         ...
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwright import progress
 from rankwright.backends import Backend, Shards
 from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
@@ -16,14 +16,15 @@ from rankwright.kernels.order import sort_rows
 from rankwright.measures import BoundMeasure, Measure, weighted_mean
 from rankwright.objectives.bounds import Bound, TypeOne
 from rankwright.rankers.base import LinearScoring, Outcome
-from rankwright.rankers.parameters import check_whole
+from rankwright.rankers.boosting import Boosting
+from rankwright.rankers.parameters import check_flag
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 from rankwright.weak import BestFeature
 
 
 @final
-class AdaRank(LinearScoring):
+class AdaRank(Boosting, LinearScoring):
     """Boosting on the exponential type one bound of any measure E in [0, 1], with features as weak rankers.
 
     Round t picks the feature h_t with the highest phi(t) = sum_i P_t(i) E(q_i, h_t), gives it the weight
@@ -39,6 +40,8 @@ class AdaRank(LinearScoring):
         Whether features may also count negatively.
     scale : "standard", "query" or None
         Scaling of the features, which decides what alpha_t is worth.
+    warm_start : bool or path
+        Whether to go on after the rounds of the last fit; or the saved model whose rounds to go on after.
     backend : Serial, Threads or None
         Where the work runs; None means all cores.
 
@@ -81,12 +84,14 @@ class AdaRank(LinearScoring):
         n_rounds: int = 500,
         signed: bool = False,
         scale: str | None = "standard",
+        warm_start: bool | str | os.PathLike[str] = False,
         backend: Backend | None = None,
     ) -> None:
         self.measure = measure
         self.n_rounds = n_rounds
         self.signed = signed
         self.scale = scale
+        self.warm_start = warm_start
         self.backend = backend
 
     def minimises(self, measure: Measure) -> Bound:
@@ -94,84 +99,102 @@ class AdaRank(LinearScoring):
         return TypeOne(measure.for_training(), "exponential")
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
-        n_rounds = check_whole("n_rounds", self.n_rounds, least=1)
-        if type(self.signed) is not bool:
-            raise InputError(f"signed={self.signed!r}; expected True or False")
         if not measure.bounded:
             raise InputError(f"AdaRank needs a measure with values from 0 to 1; {measure} is not one")
-        standard = Standard.of(train, backend)
-        factor = standard.factor if self.scale == "standard" else np.ones(train.n_features)
-        varies = np.tile(standard.deviation > 0, 2 if self.signed else 1)
-        model = _Boosting(train, measure, self.signed, factor, backend)
-        bound_valid = None if valid is None else measure.bind(valid)
-
-        best_coef, best, improved = model.coef.copy(), -np.inf, -np.inf
-        banned = np.zeros_like(varies)
-        history: list[dict[str, Any]] = []
-        for t in progress.track(range(n_rounds), "rounds", n_rounds):
-            chosen, phi = model.choose(varies & ~banned)
-            if phi <= 0.0:  # every feature is banned, or none finds anything
-                break
-            record = {"round": t + 1, **model.add(chosen, phi)}
-            if valid is not None and bound_valid is not None:
-                found = bound_valid.values(linear_scores(valid.X, model.coef, 0.0), backend)
-                record["valid"] = weighted_mean(found, valid.query_weight)
-            history.append(record)
-            value = record.get("valid", record["train"])
-            if value > best:
-                best, best_coef = value, model.coef.copy()
-            if record["train"] > improved:
-                improved, banned[:] = record["train"], False
-            banned[chosen] = True
-            if phi >= _PERFECT:
-                break
-        return Outcome(Linear(best_coef), history)
+        stages = _Stages(train, valid, measure, check_flag("signed", self.signed), self.scale, backend)
+        n_best, history = self._boost(stages, stages.recall, train)
+        return Outcome(Linear(stages.coef_of(history[:n_best])), history)
 
 
 _PERFECT = 1.0 - 1e-12
 
 
-class _Boosting:
+class _Chosen(NamedTuple):
+    """A weak ranker: a column of the candidates' measures, and its phi(t)."""
+
+    candidate: int
+    phi: float
+
+
+class _Stages:
     """The state of figure 6: the model f_t as weights of raw features, the distribution P_{t+1}, and E(q_i, f_t)."""
 
-    def __init__(self, train: Queries, measure: Measure, signed: bool, factor: Floats, backend: Backend) -> None:
-        shards = backend.scatter(train)
-        self.backend = backend
+    def __init__(
+        self,
+        train: Queries,
+        valid: Queries | None,
+        measure: Measure,
+        signed: bool,
+        scale: str | None,
+        backend: Backend,
+    ) -> None:
+        shards, standard = backend.scatter(train), Standard.of(train, backend)
+        self.backend, self.d, self.factor = backend, train.n_features, standard.factor_under(scale)
         self.weak = BestFeature(measure.for_weak(), signed).bind(shards, backend)
         self.ranked: Shards[_Ranked] = backend.apply(_start, shards, measure.for_training())
-        self.query_weight, self.factor = train.query_weight, factor
-        self.weight = self.weak.distribution(train.query_weight)
-        self.coef, self.P = np.zeros(train.n_features), self.weight
+        self.valid = None if valid is None else (valid, measure.bind(valid))
+        self.query_weight, self.weight = train.query_weight, self.weak.distribution(train.query_weight)
+        self.coef, self.P = np.zeros(self.d), self.weight
         self.E, self.log_bound = np.zeros(len(train)), 0.0  # E(f_0) = 0
+        self.varies = np.tile(standard.deviation > 0, 2 if signed else 1)
+        self.banned, self.improved, self.perfect = np.zeros_like(self.varies), -np.inf, False
 
-    def choose(self, allowed: NDArray[np.bool_]) -> tuple[int, float]:
-        """The weak ranker h_t with the highest phi(t), and phi(t); 0 if none is allowed."""
-        return self.weak.fit(self.P, allowed) if allowed.any() else (0, 0.0)
+    def recall(self, record: Mapping[str, Any]) -> _Chosen:
+        """What was chosen in a round, from its record."""
+        candidate = int(record["feature"]) + (0 if record["sign"] == 1 else self.d)
+        if candidate >= len(self.varies):
+            raise ValueError("a negated feature, and signed is False")
+        return _Chosen(candidate, float(record["phi"]))
 
-    def add(self, chosen: int, phi: float) -> dict[str, Any]:
+    def choose(self) -> _Chosen | None:
+        """The weak ranker h_t with the highest phi(t)."""
+        allowed = self.varies & ~self.banned
+        if self.perfect or not allowed.any():
+            return None
+        candidate, phi = self.weak.fit(self.P, allowed)
+        return _Chosen(candidate, phi) if phi > 0.0 else None
+
+    def add(self, chosen: _Chosen) -> dict[str, Any]:
         """Add alpha_t h_t to the model, rank again and set P_{t+1}; returns the record of the round."""
-        d = len(self.coef)
-        feature, sign = chosen % d, 1 if chosen < d else -1
-        alpha = 1.0 if phi >= _PERFECT else 0.5 * float(np.log((1.0 + phi) / (1.0 - phi)))
+        candidate, phi = chosen
+        feature, sign = candidate % self.d, 1 if candidate < self.d else -1
+        self.perfect = phi >= _PERFECT
+        alpha = 1.0 if self.perfect else 0.5 * float(np.log((1.0 + phi) / (1.0 - phi)))
         self.coef[feature] += sign * alpha * self.factor[feature]
         values = self.backend.concat(_ranked_values, self.ranked, self.coef.copy())
         E = np.nan_to_num(values)  # a skipped query has weight 0
         # theorem 4: delta_i = E(f_t) - E(f_{t-1}) - alpha_t E(h_t)
-        delta = E - self.E - alpha * self.weak.values[:, chosen]
+        delta = E - self.E - alpha * self.weak.values[:, candidate]
         delta_min = float(delta[self.weight > 0].min())
-        self.log_bound += -np.inf if phi >= _PERFECT else 0.5 * float(np.log1p(-(phi**2))) - delta_min
+        self.log_bound += -np.inf if self.perfect else 0.5 * float(np.log1p(-(phi**2))) - delta_min
         unnormalised = self.weight * np.exp(-E)
         self.P, self.E = unnormalised / unnormalised.sum(), E
-        return {
+        train = weighted_mean(values, self.query_weight)
+        if train > self.improved:
+            self.improved, self.banned[:] = train, False
+        self.banned[candidate] = True
+        record = {
             "feature": feature,
             "sign": sign,
             "alpha": alpha,
             "phi": phi,
             "loss": float(unnormalised.sum()),
-            "train": weighted_mean(values, self.query_weight),
+            "train": train,
             "delta_min": delta_min,
             "log_bound": self.log_bound,
         }
+        if self.valid is not None:
+            queries, bound = self.valid
+            found = bound.values(linear_scores(queries.X, self.coef, 0.0), self.backend)
+            record["valid"] = weighted_mean(found, queries.query_weight)
+        return record
+
+    def coef_of(self, history: list[dict[str, Any]]) -> Floats:
+        """The weights after some rounds, summed in their order."""
+        coef = np.zeros(self.d)
+        for record in history:
+            coef[record["feature"]] += record["sign"] * record["alpha"] * self.factor[record["feature"]]
+        return coef
 
 
 class _Ranked(NamedTuple):

@@ -20,7 +20,7 @@ class Boosting(Ranker):
     """A ranker that adds weak rankers one at a time.
 
     With ``warm_start=True`` another fit goes on after the rounds of the last one, and with the path of a saved model
-    after those of that model; ``n_rounds`` counts them all. On the same data the result has the same bits as one long fit.
+    after those of that model; ``n_rounds`` counts them all. On the same data the result has the bits of one long fit.
     """
 
     n_rounds: int
@@ -38,7 +38,7 @@ class Boosting(Ranker):
     def _earlier(self, train: Queries) -> Model | None:
         """The model to go on from."""
         if isinstance(self.warm_start, bool):
-            model = getattr(self, "model_", None) if self.warm_start else None
+            model: Model | None = getattr(self, "model_", None) if self.warm_start else None
         elif isinstance(self.warm_start, (str, os.PathLike)):
             model = load(self.warm_start)
         else:
@@ -49,7 +49,9 @@ class Boosting(Ranker):
         if model.ranker != name:
             raise InputError(f"warm_start: a model of {model.ranker}; expected one of {name}")
         if model.n_features != train.n_features:
-            raise InputError(f"warm_start: a model of {model.n_features} features; the documents have {train.n_features}")
+            raise InputError(
+                f"warm_start: a model of {model.n_features} features; the documents have {train.n_features}"
+            )
         if (model.scaling is None) == (getattr(self, "scale", None) == "query"):
             raise InputError("warm_start: the model and the ranker do not scale alike")
         return model

@@ -25,8 +25,8 @@ class FRank(Boosting):
     """Boosting on the fidelity loss of pairs, each query counting alike, with thresholds of features as weak rankers.
 
     H = sum_t alpha_t h_t, where h_t(x) is 1 if a feature of x is above a threshold and 0 if not. A pair l_i > l_j with
-    o = H(x_i) - H(x_j) loses F = 1 - sqrt(P), P = 1 / (1 + exp(-o)): between 0 and 1, however wrong. Every round adds the
-    stump that lowers the loss most, with alpha = 1/2 ln(W+ / W-), where W+ and W- are the summed weights
+    o = H(x_i) - H(x_j) loses F = 1 - sqrt(P), P = 1 / (1 + exp(-o)): between 0 and 1, however wrong. Every round adds
+    the stump that lowers the loss most, with alpha = 1/2 ln(W+ / W-), where W+ and W- are the summed weights
     W_ij = D exp(o / 2) / (1 + exp(o))^(3/2) of the pairs it orders rightly and wrongly.
 
     Parameters
@@ -38,8 +38,8 @@ class FRank(Boosting):
     bins : int or None
         The most bins a feature is cut into; None for thresholds wherever two training documents differ.
     smoothing : float
-        What is added to W+ and to W-, as a share of the weight of all queries: a stump that orders no pair wrongly has a
-        finite step, and one that splits hardly any a small one.
+        What is added to W+ and to W-, as a share of the weight of all queries: a stump that orders no pair wrongly
+        has a finite step, and one that splits hardly any a small one.
     scale : "query" or None
         Per-query scaling of the features; stumps do not see any other.
     warm_start : bool or path
@@ -56,11 +56,11 @@ class FRank(Boosting):
 
     Notes
     -----
-    Tsai et al. (2007), figure 2. Step (a) is exact: the stump found is the one with the least loss (2) at its own alpha (3)
-    among all thresholds of all features (``weak/fidelity.py`` says how). Deviations:
+    Tsai et al. (2007), figure 2. Step (a) is exact: the stump found is the one with the least loss (2) at its own alpha
+    (3) among all thresholds of all features (``weak/fidelity.py`` says how). Deviations:
 
-    1. (3) has ``smoothing`` in both sums. Without it the loss could rise no more than with it: any step between 0 and (3)
-       lowers it, since the gain is at least W+ (1 - exp(-alpha)) / 2 - W- (exp(alpha) - 1) / 2.
+    1. (3) has ``smoothing`` in both sums. The loss falls all the same, with any step between 0 and (3): the gain is at
+       least W+ (1 - exp(-alpha)) / 2 - W- (exp(alpha) - 1) / 2.
     2. alpha is rounded to a multiple of 2^-32, so that scores are exact sums, whatever their order.
     3. The model is that of the best round, not of the last.
 

@@ -23,8 +23,8 @@ from rankwright.weak.stumps import Stump, best_stump, on_grid, stack
 class RankBoost(Boosting):
     """Boosting on the exponential loss of pairs of documents, with thresholds of features as weak rankers.
 
-    H = sum_t alpha_t h_t, where h_t(x) is 1 if a feature of x is above a threshold and 0 if not. A pair l_i > l_j weighs
-    D_t(i, j) proportional to exp(H(x_j) - H(x_i)); round t picks the stump with the largest \\|r\\|,
+    H = sum_t alpha_t h_t, where h_t(x) is 1 if a feature of x is above a threshold and 0 if not. A pair l_i > l_j
+    weighs D_t(i, j) proportional to exp(H(x_j) - H(x_i)); round t picks the stump with the largest abs(r),
     r = sum_ij D_t(i, j) (h(x_i) - h(x_j)), and gives it the weight alpha_t = 1/2 ln((1 + r) / (1 - r)).
 
     Parameters
@@ -47,14 +47,14 @@ class RankBoost(Boosting):
     Attributes
     ----------
     history_ : list of dict
-        By round: ``feature``, ``threshold``, ``missing`` (the stump's value of a missing feature), ``alpha``, ``r``, ``z`` (the
-        normaliser Z_t, at most sqrt(1 - r^2)), ``loss`` (the mean of exp(H(x_j) - H(x_i)), which is the product of all Z),
-        ``train``, ``valid``.
+        By round: ``feature``, ``threshold``, ``missing`` (the stump's value of a missing feature), ``alpha``, ``r``,
+        ``z`` (the normaliser Z_t, at most sqrt(1 - r^2)), ``loss`` (the mean of exp(H(x_j) - H(x_i)), which is the
+        product of all Z), ``train``, ``valid``.
 
     Notes
     -----
     Freund et al. (2003), with the weak learner of their section 3.2: documents that lack the feature have the value 0
-    or 1, whichever makes \\|r\\| larger. exp(H(x_j) - H(x_i)) is a product, so what a document is worth to a stump
+    or 1, whichever makes abs(r) larger. exp(H(x_j) - H(x_i)) is a product, so what a document is worth to a stump
     costs O(1) once the sums of its query are known, and a round is O(n d). Deviations:
 
     1. alpha_t is rounded to a multiple of 2^-32, so that scores are exact sums, whatever their order.
@@ -112,7 +112,7 @@ class _Stages(StumpStages):
         return _pair_sums
 
     def choose(self) -> Chosen | None:
-        """The stump with the largest \\|r\\|."""
+        """The stump with the largest abs(r)."""
         if self.loss <= _NOTHING_LEFT:
             return None
         slot, missing, r = best_stump(self.worths() / self.loss, self.bins)
@@ -133,4 +133,3 @@ def _pair_sums(graded: Graded, before: Floats, scores: Floats) -> tuple[Floats, 
     gradient = np.empty(len(scores))
     loss = exponential_sums(graded, scores, gradient)
     return np.array([loss]), -gradient[None]
-

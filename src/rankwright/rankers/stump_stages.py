@@ -109,7 +109,9 @@ class StumpStages(ABC):
 
     def recall(self, record: Mapping[str, Any]) -> Chosen:
         """What was chosen in a round, from its record."""
-        stump = Stump(int(record["feature"]), float(record["threshold"]), float(record["alpha"]), bool(record["missing"]))
+        stump = Stump(
+            int(record["feature"]), float(record["threshold"]), float(record["alpha"]), bool(record["missing"])
+        )
         return Chosen(stump, {name: record[name] for name in self.noted})
 
     def add(self, chosen: Chosen) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class FidelitySearch:
     W+ - W- of every threshold costs one pass over the documents, since it is a sum of potentials. W+ + W- costs a
     pass over the pairs, and so is known of few features only: what it was some rounds ago, less all that any pair has
     lost since, is a lower bound, and that bounds the gain. Features that may hold the best stump are scanned anew,
-    the most promising ones first; of their stumps Taylor's formula knows the gain to a few per mille; those that remain are
+    the most promising ones first; of their stumps Taylor's formula knows the gain closely; those that remain are
     tried, pair by pair. Every bound holds for certain, so the stump found is that of the full search.
 
     Parameters
@@ -151,7 +151,9 @@ class _Trial:
         at, size = 0, _FIRST
         while at < len(slots) and self.bounds[slots[at]] + _SAME >= self.best:
             batch = slots[at : at + size]
-            wanted = [slot for slot in batch.tolist() if self.bounds[slot] + _SAME >= self.best and slot not in self.gains]
+            wanted = [
+                slot for slot in batch.tolist() if self.bounds[slot] + _SAME >= self.best and slot not in self.gains
+            ]
             if wanted:
                 self._try(np.array(wanted))
             at, size = at + len(batch), 2 * size

@@ -118,7 +118,8 @@ class Bins:
         """The slots of some features."""
         sizes = self.sizes[features]
         ends = np.cumsum(sizes)
-        return np.arange(int(sizes.sum())) + np.repeat(self.starts[features] - (ends - sizes), sizes)
+        slots: Ints = np.arange(int(sizes.sum())) + np.repeat(self.starts[features] - (ends - sizes), sizes)
+        return slots
 
     def groups(self, features: Ints) -> list[Ints]:
         """Features whose slots are few enough to be held for every part of the data at a time."""
@@ -144,8 +145,7 @@ class BinnedPart(NamedTuple):
         """Scores, in the order of grades, with a stump added."""
         f, at = stump.feature, bins.find(stump)
         if at is None:  # it comes from elsewhere
-            scores = scores + stump(self.X)[self.rows]
-            return scores
+            return np.add(scores, stump(self.X)[self.rows])
         last = int(bins.starts[f + 1] - bins.starts[f]) - 1
         return add_where(scores, self.codes[f], at, last, stump.missing, stump.weight)
 
@@ -182,10 +182,10 @@ class BestStump(NamedTuple):
 
 
 def best_stump(sums: Floats, bins: Bins) -> BestStump:
-    """The stump with the largest \\|r\\|, given the worth of the documents of each slot (Freund et al., section 3.2).
+    """The stump with the largest abs(r), given the worth of the documents of each slot (Freund et al., section 3.2).
 
-    A missing value counts 1 where that makes \\|r\\| larger. The first of equals is taken, up to rounding: the order of the
-    documents must not decide.
+    A missing value counts 1 where that makes abs(r) larger. The first of equals is taken, up to rounding: the order of
+    the documents must not decide.
     """
     above, missing = sums_above(sums, bins, np.arange(bins.n_features))
     threshold = ~np.isnan(bins.thresholds)
