@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from rankwright.comparison import compare_scores as compare_scores
     from rankwright.data import Queries as Queries
     from rankwright.diagnosis import Diagnosis as Diagnosis
+    from rankwright.diagnosis import Explanation as Explanation
     from rankwright.diagnosis import diagnose as diagnose
+    from rankwright.diagnosis import explain as explain
     from rankwright.errors import InputError as InputError
     from rankwright.evaluation import Evaluations as Evaluations
     from rankwright.evaluation import evaluate as evaluate
@@ -83,7 +85,7 @@ _HOME = {
     "backends": ("Serial", "Threads"),
     "comparison": ("compare_scores",),
     "data": ("Queries",),
-    "diagnosis": ("Diagnosis", "diagnose"),
+    "diagnosis": ("Diagnosis", "Explanation", "diagnose", "explain"),
     "errors": ("InputError",),
     "evaluation": ("Evaluations", "evaluate"),
     "experiments": (

@@ -1,10 +1,24 @@
-"""Diagnosis: a ranking's measure beside the bounds on its loss, and what held its training back."""
+"""Diagnosis: the measure beside the bounds on its loss, what held training back, and what a model makes of features."""
 
 from rankwright.diagnosis.bounds import BoundAt, Least
 from rankwright.diagnosis.diagnosing import diagnose
+from rankwright.diagnosis.explaining import Explanation, Slope, Step, StepFunction, explain
 from rankwright.diagnosis.results import Diagnosis
 from rankwright.diagnosis.training import Certificate
 from rankwright.diagnosis.verdicts import Verdict
 from rankwright.diagnosis.weights import Alone
 
-__all__ = ["Alone", "BoundAt", "Certificate", "Diagnosis", "Least", "Verdict", "diagnose"]
+__all__ = [
+    "Alone",
+    "BoundAt",
+    "Certificate",
+    "Diagnosis",
+    "Explanation",
+    "Least",
+    "Slope",
+    "Step",
+    "StepFunction",
+    "Verdict",
+    "diagnose",
+    "explain",
+]

@@ -18,6 +18,7 @@ from rankwright import results
 from rankwright.data import Floats, Queries
 from rankwright.experiments.bounds import bounds_table
 from rankwright.experiments.profiles import profiles_table
+from rankwright.experiments.steps import steps_table
 from rankwright.folds import Fold
 from rankwright.rankers import Ranker
 from rankwright.rankers.restarts import Restarting
@@ -96,6 +97,11 @@ def bounds(trained: Trained) -> Table | None:
     return bounds_table(ranker, train) if train.n_docs <= MOST_BOUNDED else None
 
 
+def steps(trained: Trained) -> Table | None:
+    """The step function of each feature, for methods with stumps."""
+    return steps_table(trained.ranker.to_model())
+
+
 def pairs(trained: Trained) -> Table:
     """Pairs of test documents of one query with different grades: how many are in the right order, by grades."""
     return pairs_table(trained.fold.test, trained.scores)
@@ -114,6 +120,7 @@ ARTEFACTS: Mapping[str, Callable[[Trained], Table | None]] = {
     "weights": weights,
     "profiles": profiles,
     "bounds": bounds,
+    "steps": steps,
     "pairs": pairs,
     "scores": scores,
 }

@@ -8,6 +8,7 @@ import numpy as np
 
 from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
+from rankwright.kernels.graded import FIDELITY, LOGISTIC, Graded, exponential_sums, grade_order, pair_loss_sums
 from rankwright.kernels.pairs import SMOOTH, Labels, Ranked, grade_places, pair_sums, pair_weights
 from rankwright.objectives.base import Evaluation
 
@@ -58,6 +59,128 @@ class SquaredHinge:
         return BoundPairs(_labels(queries, self.per), np.inf)
 
 
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """FRank's loss: the sum over pairs l_i > l_j of 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)), P = 1 / (1 + exp(-o)).
+
+    o = s_i - s_j. It is between 0 and 1 for every pair, and 0 where P = P*. It is not convex: its second derivative is negative for
+    pairs that are far from right.
+
+    Parameters
+    ----------
+    per : "query" or "pair"
+        Whether queries count alike, or pairs: the mean over the pairs of each query, or the sum.
+    target : float
+        P*, the wanted probability that the document of the higher grade comes first.
+
+    Notes
+    -----
+    Tsai et al. (2007), section 3.2. dF/do = -1/2 (sqrt(P* e^o) - e^o sqrt(1 - P*)) / (1 + e^o)^(3/2), which is -1/2 of
+    the weight (4). O(pairs).
+
+    Examples
+    --------
+    >>> queries = Queries.from_arrays(np.zeros((2, 1)), [1, 0], qid=[1, 1])
+    >>> evaluation = Fidelity().bind(queries)(np.array([0.0, np.log(3.0)]))  # P = 1/4
+    >>> evaluation.loss, evaluation.gradient.tolist()
+    (0.5, [-0.1875, 0.1875])
+    """
+
+    per: str = "query"
+    target: float = 1.0
+
+    def bind(self, queries: Queries) -> BoundGraded:
+        """Order the documents by grade, and count the pairs."""
+        return BoundGraded(*_by_grade(queries, self.per), FIDELITY, _probability(self.target))
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """RankNet's cross entropy: the sum over pairs l_i > l_j of -P* o + ln(1 + exp(o)), o = s_i - s_j.
+
+    Parameters
+    ----------
+    per : "pair" or "query"
+        Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query.
+    target : float
+        P*, the wanted probability that the document of the higher grade comes first.
+
+    Notes
+    -----
+    Burges et al. (2005), as in Tsai et al. (2007), section 2. O(pairs).
+
+    Examples
+    --------
+    >>> queries = Queries.from_arrays(np.zeros((2, 1)), [1, 0], qid=[1, 1])
+    >>> bool(np.isclose(Logistic().bind(queries)(np.zeros(2)).loss, np.log(2.0)))
+    True
+    """
+
+    per: str = "pair"
+    target: float = 1.0
+
+    def bind(self, queries: Queries) -> BoundGraded:
+        """Order the documents by grade, and count the pairs."""
+        return BoundGraded(*_by_grade(queries, self.per), LOGISTIC, _probability(self.target))
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """RankBoost's loss: the sum over pairs l_i > l_j of exp(s_j - s_i), in O(n) a query once it is sorted by grade.
+
+    Parameters
+    ----------
+    per : "pair" or "query"
+        Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query.
+
+    Examples
+    --------
+    >>> queries = Queries.from_arrays(np.zeros((3, 1)), [2, 1, 0], qid=[1, 1, 1])
+    >>> Exponential().bind(queries)(np.zeros(3)).loss
+    3.0
+    """
+
+    per: str = "pair"
+
+    def bind(self, queries: Queries) -> BoundExponential:
+        """Order the documents by grade, and count the pairs."""
+        return BoundExponential(*_by_grade(queries, self.per))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundGraded:
+    """A loss of pairs, bound, that is summed pair by pair."""
+
+    rows: Ints  # by query and descending grade
+    graded: Graded
+    kind: int
+    target: float
+
+    def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
+        """The loss at these scores, and its derivatives."""
+        n = len(self.rows)
+        slopes, curves = np.empty(n), np.empty(n)
+        loss = pair_loss_sums(self.graded, scores[self.rows], self.kind, self.target, slopes, curves)
+        gradient, curvature = np.empty(n), np.empty(n)
+        gradient[self.rows], curvature[self.rows] = slopes, curves
+        return Evaluation(loss, gradient, curvature)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundExponential:
+    """The exponential loss of pairs, bound."""
+
+    rows: Ints  # by query and descending grade
+    graded: Graded
+
+    def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
+        """The loss at these scores, and its gradient."""
+        slopes, gradient = np.empty(len(self.rows)), np.empty(len(self.rows))
+        loss = exponential_sums(self.graded, scores[self.rows], slopes)
+        gradient[self.rows] = slopes
+        return Evaluation(loss, gradient)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundPairs:
     """A loss of pairs, bound: the hinge with no smoothing, or squared with smoothing without end."""
@@ -99,3 +222,14 @@ def pair_query_weights(queries: Queries, per: str) -> Floats:
 def _labels(queries: Queries, per: str) -> Labels:
     places = grade_places(queries.y, queries.indptr)
     return Labels(places, np.ones(queries.n_docs), pair_query_weights(queries, per), queries.indptr)
+
+
+def _by_grade(queries: Queries, per: str) -> tuple[Ints, Graded]:
+    rows, lower = grade_order(queries.y, queries.indptr)
+    return rows, Graded(queries.indptr, lower, pair_query_weights(queries, per))
+
+
+def _probability(target: float) -> float:
+    if not 0.0 <= target <= 1.0:
+        raise InputError(f"target={target!r}; expected a probability")
+    return float(target)
