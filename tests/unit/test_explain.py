@@ -1,0 +1,230 @@
+"""What a model makes of each feature: the table must be the model, and the text must tell it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rankwright as rw
+from rankwright.diagnosis import StepFunction
+from rankwright.diagnosis.explaining import MOST_TOLD, trend
+from rankwright.experiments import artefacts
+from rankwright.experiments.steps import MOST_FEATURES, MOST_STEPS, steps_table
+from rankwright.experiments.store import decode, encode
+from rankwright.models import Model
+from rankwright.scorers import Feature, Linear, Stumps
+
+
+def model(
+    *stumps: tuple[int, float, float] | tuple[int, float, float, bool], n: int = 3, missing: bool = False, **more
+):
+    """A model of stumps, given by feature, threshold, weight and perhaps the value where the feature is missing."""
+    column = [np.array([stump[i] for stump in stumps]) for i in range(3)]
+    sides = np.array([len(stump) > 3 and stump[3] for stump in stumps], dtype=bool) if missing else None
+    scorer = Stumps(column[0].astype(np.int64), column[1].astype(np.float32), column[2].astype(float), sides)
+    return Model("RankBoost", {}, "map", scorer, n, **more)
+
+
+def scores_by_table(found: rw.Explanation, X: np.ndarray) -> list[float]:
+    """The slow twin: look every value up in the table."""
+    rows = found.to_pandas().to_dict("records")
+    return [
+        found.intercept + math.fsum(_value(rows, index, x) for index, x in enumerate(document))
+        for document in X.tolist()
+    ]
+
+
+def _value(rows: list[dict], index: int, x: float) -> float:
+    own = [row for row in rows if row["index"] == index]
+    if math.isnan(x):
+        fitting = [row for row in own if row["missing"]]
+    else:
+        fitting = [row for row in own if not row["missing"] and row["from"] < x <= row["to"]]
+    assert len(fitting) == min(len(own), 1)  # exactly one, of a feature that is used
+    return sum(row["value"] for row in fitting)
+
+
+FEW = st.sampled_from([-1.0, 0.0, 0.25, 0.1, 3.0])
+STUMP = st.tuples(
+    st.integers(0, 2), FEW, st.integers(-(2**34), 2**34).map(lambda grains: grains / 2**32), st.booleans()
+)
+VALUE = st.one_of(FEW, st.sampled_from([math.nan, 3e38, -3e38, 0.10000001, 1e-40]), st.floats(-4, 4, width=32))
+
+
+@given(st.lists(STUMP, max_size=12), st.lists(st.tuples(VALUE, VALUE, VALUE), min_size=1, max_size=8))
+def test_scores_are_sums_of_values_of_the_table(stumps, documents):
+    X = np.array(documents, dtype=np.float32)
+    fitted = model(*stumps, missing=True)
+    assert scores_by_table(rw.explain(fitted), X) == fitted.predict(X).tolist()
+
+
+@pytest.mark.parametrize("make", [rw.RankBoost, rw.FRank])
+def test_scores_of_trained_rankers_are_sums_of_values_of_the_table(make):
+    queries = rw.make_queries(30, n_docs=10, n_features=6, noise=1.5, random_state=1)
+    X = queries.X.copy()
+    if make.allow_nan:
+        X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    queries = queries.with_X(X)
+    ranker = make(measure="map", n_rounds=40).fit(queries)
+    found = rw.explain(ranker)
+    assert scores_by_table(found, queries.X) == ranker.predict(queries).tolist()
+    assert sum(part.n_stumps for part in found.parts) == len(ranker.scorer_)
+    assert any(part.missing for part in found.parts) == make.allow_nan
+
+
+def test_a_step_function_has_its_figures():
+    found = rw.explain(model((1, 0.5, 1.0), (1, 2.0, -0.25), (1, 2.0, -0.5), (0, 7.0, 0.5), missing=False))
+    assert [part.name for part in found.parts] == ["2", "1"]  # the largest range first
+    first = found["2"]
+    assert first.steps == ((-math.inf, 0.5, 0.0), (0.5, 2.0, 1.0), (2.0, math.inf, 0.25))
+    assert (first.index, first.size, first.n_stumps, first.missing, first.trend) == (1, 1.0, 3, None, "mixed")
+    assert found["1"].trend == "rises"
+    assert not found.to_pandas()["missing"].any()
+    with pytest.raises(KeyError, match="does not use '3'; it uses 2, 1"):
+        found["3"]
+
+
+def test_a_missing_value_counts_in_the_range():
+    found = rw.explain(model((0, 0.0, -1.0, True), (0, 1.0, 0.75, False), (1, 0.0, 0.5), missing=True))
+    first = found.parts[0]
+    assert (first.name, first.missing, first.size) == ("1", -1.0, 1.0)
+    rows = found.to_pandas()
+    nowhere = rows[rows["missing"]]
+    assert nowhere[["feature", "value"]].to_numpy().tolist() == [["1", -1.0], ["2", 0.0]]
+    assert nowhere[["from", "to"]].isna().all(axis=None)
+    beyond = rw.explain(model((0, 0.0, -1.0, True), (0, 1.0, 3.0, False), missing=True)).parts[0]
+    assert (beyond.missing, beyond.values.tolist(), beyond.size) == (-1.0, [0.0, -1.0, 2.0], 3.0)
+
+
+def test_the_table_has_names_and_columns_from_0():
+    rows = rw.explain(model((2, 0.5, 1.0), features=("bm25", "tf", "idf"))).to_pandas()
+    assert rows.columns.tolist() == ["feature", "index", "from", "to", "value", "missing"]
+    assert rows[["feature", "index"]].to_numpy().tolist() == [["idf", 2]] * 2
+
+
+def test_a_model_of_nothing_is_explained():
+    found = rw.explain(model())
+    assert len(found) == 0
+    assert len(found.to_pandas()) == 0
+    assert "0 stumps on 0 of 3 features" in str(found)
+
+
+def test_the_text_tells_the_most_important():
+    stumps = [(i, 0.5, (i + 1) / 4) for i in range(MOST_TOLD + 2)]
+    lines = str(rw.explain(model(*stumps, n=40))).splitlines()
+    assert lines[0] == f"RankBoost: {MOST_TOLD + 2} stumps on {MOST_TOLD + 2} of 40 features."
+    top = lines.index("") + 2
+    assert lines[top].split() == ["14", "3.5000", "1", "0.5", "0.5", "rises", "#" * 20]
+    assert lines[top + 6].split()[-1] == "#" * 11  # 2 / 3.5 of 20
+    assert len(lines) == top + MOST_TOLD + 1
+    assert lines[-1] == "and 2 more, of at most 0.5"
+    assert "scaled" not in "".join(lines)
+    assert max(map(len, lines)) <= 100
+
+
+def test_features_scaled_within_queries_are_said_to_be():
+    queries = rw.make_queries(20, random_state=0)
+    for ranker in (rw.RankBoost(n_rounds=3, scale="query"), rw.Regression(scale="query")):
+        assert "Features are scaled within each query first" in " ".join(str(rw.explain(ranker.fit(queries))).split())
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0, 1, 1, 2], "rises"),
+        ([0, -1], "falls"),
+        ([0, 10, 9], "mostly rises"),
+        ([0, -10, -9], "mostly falls"),
+        ([0, 8, 7], "mixed"),
+        ([0, 1, 0], "mixed"),
+        ([0, 0], "flat"),
+    ],
+)
+def test_trends(values, expected):
+    assert trend(np.array(values, dtype=float)) == expected
+
+
+def test_linear_scorers_have_slopes():
+    found = rw.explain(Model("Regression", {}, "map", Linear(np.array([0.5, 0.0, -2.0]), 0.25), 3, ("a", "b", "c")))
+    rows = found.to_pandas()
+    assert rows.columns.tolist() == ["feature", "index", "weight"]
+    assert rows.to_numpy().tolist() == [["c", 2, -2.0], ["a", 0, 0.5]]
+    assert found.intercept == 0.25
+    assert [line.split() for line in str(found).splitlines()[-2:]] == [
+        ["c", "-2", "falls", "#" * 20],
+        ["a", "0.5", "rises", "#" * 5],
+    ]
+
+
+def test_scores_of_linear_rankers_are_sums_of_slopes():
+    queries = rw.make_queries(20, n_features=6, random_state=2)
+    for ranker in (rw.Regression(), rw.AdaRank(n_rounds=5), rw.SingleFeature()):
+        found = rw.explain(ranker.fit(queries))
+        sums = found.intercept + sum(queries.X[:, part.index].astype(float) * part.weight for part in found.parts)
+        np.testing.assert_allclose(ranker.predict(queries), sums, rtol=1e-12)
+
+
+def test_a_single_feature_has_its_sign():
+    found = rw.explain(Model("SingleFeature", {}, "map", Feature(1, -1), 3))
+    assert found.to_pandas().to_numpy().tolist() == [["2", 1, -1.0]]
+
+
+def test_saved_models_are_explained_alike(tmp_path):
+    queries = rw.make_queries(20, n_features=6, random_state=2)
+    ranker = rw.RankBoost(n_rounds=9).fit(queries)
+    rw.save(ranker, tmp_path / "model.json")
+    assert str(rw.explain(rw.load(tmp_path / "model.json"))) == str(rw.explain(ranker))
+
+
+def test_an_unknown_kind_of_scorer_is_refused():
+    class Network:
+        kind = "network"
+
+    with pytest.raises(rw.InputError, match="'network'"):
+        rw.explain(dataclasses.replace(model(), scorer=Network()))
+
+
+# The table that a trial leaves for the report
+
+
+def test_a_trial_leaves_its_steps():
+    queries = rw.make_queries(30, n_features=5, random_state=3)
+    fold = rw.cut_folds(queries, 3)[0]
+    ranker = rw.RankBoost(n_rounds=20).fit(fold.train)
+    made = artefacts.steps(artefacts.Trained(ranker, fold, np.zeros(1), {}))
+    table = decode(encode(made))
+    found = rw.explain(ranker)
+    assert list(dict.fromkeys(table["feature"].tolist())) == [part.name for part in found.parts]
+    for part in found.parts:
+        assert isinstance(part, StepFunction)
+        own = {name: column[table["feature"] == part.name] for name, column in table.items()}
+        low, high, value = zip(*part.steps, strict=True)
+        assert own["value"].tolist() == list(value)
+        np.testing.assert_array_equal(own["from"], [math.nan, *low[1:]])
+        np.testing.assert_array_equal(own["to"], [*high[:-1], math.nan])
+        assert set(own["range"]) == {part.size}
+        assert set(own["stumps"]) == {part.n_stumps}
+        assert set(own["missing"]) == {part.missing}
+
+
+def test_methods_without_stumps_leave_no_steps():
+    queries = rw.make_queries(20, random_state=3)
+    fold = rw.cut_folds(queries, 3)[0]
+    assert artefacts.steps(artefacts.Trained(rw.Regression().fit(fold.train), fold, np.zeros(1), {})) is None
+    assert steps_table(model()) is None
+
+
+def test_the_table_of_a_trial_is_small():
+    many = [(f, t / 8, 2.0 ** (-f % 30)) for f in range(MOST_FEATURES + 5) for t in range(2)]
+    table = steps_table(model(*many, *((0, t / 4, 1.0) for t in range(1000)), n=MOST_FEATURES + 5))
+    assert len(np.unique(table["feature"])) == MOST_FEATURES
+    own = {name: column[table["feature"] == "1"] for name, column in table.items()}
+    assert len(own["value"]) == MOST_STEPS
+    assert (own["value"][0], own["value"][-1]) == (0.0, 1002.0)
+    np.testing.assert_array_equal(own["to"][:-1], own["from"][1:])
+    assert set(own["range"]) == {1002.0}
