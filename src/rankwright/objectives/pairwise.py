@@ -63,8 +63,8 @@ class SquaredHinge:
 class Fidelity:
     """FRank's loss: the sum over pairs l_i > l_j of 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)), P = 1 / (1 + exp(-o)).
 
-    o = s_i - s_j. It is between 0 and 1 for every pair, and 0 where P = P*. It is not convex: its second derivative is negative for
-    pairs that are far from right.
+    o = s_i - s_j. It is between 0 and 1 for every pair, and 0 where P = P*. It is not convex: its second derivative is
+    negative for pairs that are far from right.
 
     Parameters
     ----------
