@@ -12,6 +12,7 @@ from rankwright.data import Floats
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
 from rankwright.report.notation import DIGITS, number
 from rankwright.report.runs import by_method, rows, split
+from rankwright.report.sections import panels
 from rankwright.report.sections.base import Content, ReportSection, choice
 from rankwright.report.sections.judged import judged_by
 from rankwright.report.summary import Summary
@@ -20,10 +21,6 @@ from rankwright.results import Table
 MOST_CHARTS = 20  # of a page: each may have 90 kilobytes
 _PARTS = {"train": "training", "valid": "validation", "test": "test"}
 _COLOURS = {"train": "var(--ink)", "valid": "var(--method-4)", "test": "var(--worse)"}
-_WIDE = 2  # panels side by side
-_PANEL, _REST = 150, 40  # pixels for each row of panels, and for the names below
-_BETWEEN = 50  # pixels between rows: ticks, and the name of the next panel
-_LONGEST = 18  # characters of a feature's name
 
 
 class Line(NamedTuple):
@@ -90,16 +87,9 @@ def _by_fold(summary: Summary, method: str, table: Table, n_folds: int) -> Block
 
 
 def _chart(lines: Sequence[Line], measure: str, where: str) -> Chart:
-    n_rows = -(-len(lines) // _WIDE)
-    height = _REST + _PANEL * n_rows
-    layout: dict[str, Any] = {
-        "shapes": [_mark(line, panel) for panel, line in enumerate(lines)],
-        "annotations": [_title(line, panel) for panel, line in enumerate(lines)],
-    }
-    for panel in range(len(lines)):
-        layout |= _axes(panel, len(lines))
+    layout = panels.layout([line.feature for line in lines], "effect", f"change of {measure}")
+    layout["shapes"] = [_mark(line, panel) for panel, line in enumerate(lines)]
     layout["yaxis"] |= {"range": heights(lines)}
-    layout[f"yaxis{_suffix(_WIDE * ((n_rows - 1) // 2))}"]["title"] = {"text": f"change of {measure}"}
     levels = ", ".join(
         f"{number(lines[0].chosen(part))} on {name} queries" for part, name in _PARTS.items() if _known(lines[0], part)
     )
@@ -109,7 +99,8 @@ def _chart(lines: Sequence[Line], measure: str, where: str) -> Chart:
         "range of its own. The dotted line is the weight that was chosen; at 0 the feature is not used. A curve that "
         "leaves its panel falls further."
     )
-    return Chart([trace for panel, line in enumerate(lines) for trace in _traces(line, panel)], layout, caption, height)
+    data = [trace for panel, line in enumerate(lines) for trace in _traces(line, panel)]
+    return Chart(data, layout, caption, panels.height(len(lines)))
 
 
 def _largest(n: int) -> str:
@@ -142,11 +133,10 @@ def _trace(line: Line, part: str, panel: int) -> dict[str, Any]:
         "x": at[kept],
         "y": change[kept],
         "name": _PARTS[part],
-        "meta": f"{_named(line.feature)}, {_PARTS[part]}",
+        "meta": f"{panels.named(line.feature)}, {_PARTS[part]}",
         "line": {"shape": "hvh", "width": 1.3, "color": _COLOURS[part], "dash": "solid"},
         "hovertemplate": "effect %{x:.4g}<br>%{y:+.4f}",
-        "xaxis": f"x{_suffix(panel)}",
-        "yaxis": f"y{_suffix(panel)}",
+        **panels.axes_of(panel),
     }
 
 
@@ -167,49 +157,11 @@ def _rounded(at: Floats) -> Floats:
     return np.round(at, 4 - int(np.floor(np.log10(np.ptp(at)))))
 
 
-def _suffix(panel: int) -> str:
-    """Of the names of a panel's axes: Plotly's first have no number."""
-    return "" if panel == 0 else str(panel + 1)
-
-
 def _mark(line: Line, panel: int) -> dict[str, Any]:
     """Where the weight is."""
-    axes = {"xref": f"x{_suffix(panel)}", "yref": f"y{_suffix(panel)} domain"}
+    axes = {"xref": f"x{panels.suffix(panel)}", "yref": f"y{panels.suffix(panel)} domain"}
     stroke = {"color": "var(--muted)", "width": 1.5, "dash": "dot"}
     return {"type": "line", "x0": line.effect, "x1": line.effect, "y0": 0, "y1": 1, **axes, "line": stroke}
-
-
-def _title(line: Line, panel: int) -> dict[str, Any]:
-    corner = {"x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 12.5}}
-    axes = {"xref": f"x{_suffix(panel)} domain", "yref": f"y{_suffix(panel)} domain"}
-    return {"text": _short(_named(line.feature)), **corner, **axes}
-
-
-def _named(feature: str) -> str:
-    """A feature without a name is known by its number."""
-    return f"feature {feature}" if feature.isdecimal() else feature
-
-
-def _short(name: str) -> str:
-    """A long name without its middle: names mostly differ at an end."""
-    half = (_LONGEST - 1) // 2
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1 - half]}…{name[-half:]}"
-
-
-def _axes(panel: int, n: int) -> dict[str, Any]:
-    """The axes of a panel: all have the same heights, with ticks at the left; each has its own width."""
-    row, column = divmod(panel, _WIDE)
-    n_rows = -(-n // _WIDE)
-    between = _BETWEEN / (_PANEL * n_rows)
-    top, bottom = 1 - row / n_rows - between / 2, 1 - (row + 1) / n_rows + between / 2
-    x: dict[str, Any] = {
-        "domain": [column / _WIDE + 0.02 * (column > 0), (column + 1) / _WIDE - 0.02 * (column < _WIDE - 1)],
-        "anchor": f"y{_suffix(panel)}",
-        "nticks": 5,
-        "title": {"text": "effect" if panel + _WIDE >= n else ""},
-    }
-    y = {"domain": [bottom, top], "anchor": f"x{_suffix(panel)}", "nticks": 5, "showticklabels": column == 0}
-    return {f"xaxis{_suffix(panel)}": x, f"yaxis{_suffix(panel)}": y if panel == 0 else {**y, "matches": "y"}}
 
 
 def _grid(summary: Summary, methods: Mapping[str, Table]) -> Grid:

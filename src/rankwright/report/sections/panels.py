@@ -1,0 +1,72 @@
+"""Panels: small charts side by side in one, all of the same heights, each with its own name and width."""
+
+from __future__ import annotations
+
+from typing import Any
+
+WIDE = 2  # panels side by side
+_PANEL, _REST = 150, 40  # pixels for each row of panels, and for the names below
+_BETWEEN = 50  # pixels between rows: ticks, and the name of the next panel
+_LONGEST = 18  # characters of a feature's name
+
+
+def height(n: int) -> int:
+    """The pixels of a chart of n panels."""
+    return _REST + _PANEL * _n_rows(n)
+
+
+def suffix(panel: int) -> str:
+    """Of the names of a panel's axes: Plotly's first have no number."""
+    return "" if panel == 0 else str(panel + 1)
+
+
+def axes_of(panel: int) -> dict[str, str]:
+    """Where a trace belongs."""
+    return {"xaxis": f"x{suffix(panel)}", "yaxis": f"y{suffix(panel)}"}
+
+
+def layout(names: list[str], x: str, y: str) -> dict[str, Any]:
+    """The layout of a panel for each feature, with what is along the axes."""
+    n = len(names)
+    made: dict[str, Any] = {"annotations": [_title(name, panel) for panel, name in enumerate(names)]}
+    for panel in range(n):
+        made |= _axes(panel, n, x)
+    made[f"yaxis{suffix(WIDE * ((_n_rows(n) - 1) // 2))}"]["title"] = {"text": y}
+    return made
+
+
+def named(feature: str) -> str:
+    """A feature without a name is known by its number."""
+    return f"feature {feature}" if feature.isdecimal() else feature
+
+
+def _n_rows(n: int) -> int:
+    return -(-n // WIDE)
+
+
+def _title(feature: str, panel: int) -> dict[str, Any]:
+    corner = {"x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 12.5}}
+    axes = {"xref": f"x{suffix(panel)} domain", "yref": f"y{suffix(panel)} domain"}
+    return {"text": _short(named(feature)), **corner, **axes}
+
+
+def _short(name: str) -> str:
+    """A long name without its middle: names mostly differ at an end."""
+    half = (_LONGEST - 1) // 2
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1 - half]}…{name[-half:]}"
+
+
+def _axes(panel: int, n: int, title: str) -> dict[str, Any]:
+    """The axes of a panel: all have the same heights, with ticks at the left; each has its own width."""
+    row, column = divmod(panel, WIDE)
+    n_rows = _n_rows(n)
+    between = _BETWEEN / (_PANEL * n_rows)
+    top, bottom = 1 - row / n_rows - between / 2, 1 - (row + 1) / n_rows + between / 2
+    x: dict[str, Any] = {
+        "domain": [column / WIDE + 0.02 * (column > 0), (column + 1) / WIDE - 0.02 * (column < WIDE - 1)],
+        "anchor": f"y{suffix(panel)}",
+        "nticks": 5,
+        "title": {"text": title if panel + WIDE >= n else ""},
+    }
+    y = {"domain": [bottom, top], "anchor": f"x{suffix(panel)}", "nticks": 5, "showticklabels": column == 0}
+    return {f"xaxis{suffix(panel)}": x, f"yaxis{suffix(panel)}": y if panel == 0 else {**y, "matches": "y"}}
