@@ -556,6 +556,7 @@ class TestSpecs:
             method = "Drawn"
             measure = "map(dialect=letor3)"
             value = 0.5
+            by_fold = [0.4, 0.6]
             """
         )
         planned = rw.read_experiment(tmp_path / "spec.toml")
@@ -623,6 +624,7 @@ class TestSpecs:
             ),
             ({"published": [{"method": "x", "measure": "map", "value": "high"}]}, "published.value is 'high'"),
             ({"published": [{"method": "x", "measure": "map", "value": 1, "lowest": "x"}]}, "published.lowest is 'x'"),
+            ({"published": [{"method": "x", "measure": "map", "value": 1, "by_fold": 3}]}, "published.by_fold is 3"),
             ({"published": [{"method": "x", "measure": "p@7", "value": 1}]}, "p@7 is not among the measures"),
             ({"data": {}}, "data: expected one of folds"),
             ({"data": {"folds": "a", "file": "b"}}, "data: expected one of folds"),

@@ -13,7 +13,7 @@ import pytest
 from tests.results import handmade, simulated
 
 from rankwright.report.blocks import Block, Chart, Choice, Duel, Grid, Section, Text
-from rankwright.report.published import published_figures, published_table
+from rankwright.report.published import fold_table, published_figures, published_table
 from rankwright.report.sections import SECTIONS, duels
 from rankwright.report.sections.bounds import BOUNDS, bounded
 from rankwright.report.sections.costs import COSTS
@@ -507,6 +507,23 @@ def test_published_figures_beside_ours():
     assert note.text == "a, map (-0.1000): because"
     assert [entry.text for entry in published_table(summary).rows[0]][2:5] == ["0.5000", "0.4000", "-0.1000"]
     assert [entry.text for entry in published_table(summary).rows[2]][2:6] == ["0.3000", "", "", ""]
+
+
+def test_published_figures_of_folds_beside_ours():
+    rows = [
+        ("a", "map", 0.5, np.nan, "P", "", "[0.55, 0.45]"),  # ours: (0.5 + 0.7) / 2 and 0.2
+        ("b", "map", 0.5, np.nan, "P", "", "[]"),
+        ("c", "map", 0.5, np.nan, "P", "", "[0.1, 0.2]"),  # was not run
+    ]
+    summary = with_tables(published=table("method measure value lowest source note by_fold", *rows))
+    found = fold_table(summary)
+    assert found.header == ["method", "measure", "whose", "fold 1", "fold 2"]
+    assert [[entry.text for entry in row] for row in found.rows] == [
+        ["a", "map", "published", "0.5500", "0.4500"],
+        ["a", "map", "ours", "0.6000", "0.2000"],
+    ]
+    grid = blocks_of(PUBLISHED.build(summary), Grid)[1]
+    assert cells(grid, "fold 2") == pytest.approx([0.45, 0.2])
 
 
 # Pairs of grades

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,8 @@ def _artefacts(store: Store, chosen: dict[int, Any], first: dict[int, int]) -> d
 
 def _published(entries: list[dict[str, Any]]) -> Table:
     names = ("method", "measure", "value", "lowest", "source", "note")
-    return _columns(names, [tuple(entry.get(name) for name in names) for entry in entries])
+    rows = [(*(entry.get(name) for name in names), json.dumps(entry.get("by_fold", []))) for entry in entries]
+    return _columns((*names, "by_fold"), rows)
 
 
 def _columns(names: Sequence[str], rows: list[Any]) -> dict[str, np.ndarray]:

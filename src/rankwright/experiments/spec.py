@@ -133,9 +133,13 @@ class Published:
     source: str = ""
     lowest: float | None = None  # what ours must reach
     note: str = ""  # why ours differs
+    by_fold: Sequence[float] = ()  # the figures of the folds, where they are known
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "measure", str(parse(self.measure)))
+        if not isinstance(self.by_fold, (list, tuple)) or not all(is_number(value) for value in self.by_fold):
+            raise InputError(f"published.by_fold is {shown(self.by_fold)}; expected a list of numbers")
+        object.__setattr__(self, "by_fold", tuple(self.by_fold))
         for name in ("method", "source", "note"):
             if not isinstance(getattr(self, name), str):
                 raise InputError(f"published.{name} is {shown(getattr(self, name))}; expected a text")
@@ -221,7 +225,8 @@ class Experiment:
         said |= {"seeds": list(self.seeds), "data": self.data.to_json()}
         said["methods"] = [method.to_json() for method in self.methods]
         said["published"] = [
-            {name: value for name, value in asdict(figure).items() if value is not None} for figure in self.published
+            {name: value for name, value in asdict(figure).items() if value not in (None, ())}
+            for figure in self.published
         ]
         return said
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from math import isnan, nan
 
@@ -26,6 +27,7 @@ class Beside:
     lowest: float
     source: str
     note: str
+    by_fold: tuple[float, ...] = ()  # the published figures of the folds
 
     @property
     def difference(self) -> float:
@@ -54,9 +56,9 @@ def published_figures(summary: Summary) -> list[Beside]:
             at = summary.methods.index(method)
             ours, error = float(summary.results.means(measure)[at]), float(summary.results.errors(measure)[at])
         value, lowest = float(table["value"][row]), float(table["lowest"][row])
-        found.append(
-            Beside(method, measure, value, ours, error, lowest, str(table["source"][row]), str(table["note"][row]))
-        )
+        source, note = str(table["source"][row]), str(table["note"][row])
+        folds = tuple(json.loads(table["by_fold"][row])) if "by_fold" in table else ()
+        found.append(Beside(method, measure, value, ours, error, lowest, source, note, folds))
     return found
 
 
@@ -78,6 +80,21 @@ def published_table(summary: Summary) -> TextTable:
         )
     header = ["method", "measure", "published", "ours", "difference", "standard error", "source"]
     return TextTable(header, rows, CAPTION)
+
+
+def fold_table(summary: Summary) -> TextTable | None:
+    """Published figures of single folds, each row above ours; None if there are none."""
+    rows = []
+    for figure in published_figures(summary):
+        if figure.by_fold and not isnan(figure.ours):
+            ours = summary.results.fold_means(figure.measure)[summary.methods.index(figure.method)].tolist()
+            for who, values in (("published", figure.by_fold), ("ours", ours)):
+                entries = [Entry(text, text) for text in (figure.method, label(summary, figure.measure), who)]
+                rows.append([*entries, *(Entry(value, number(value)) for value in values)])
+    if not rows:
+        return None
+    header = ["method", "measure", "whose", *(f"fold {fold}" for fold in summary.results.folds)]
+    return TextTable(header, rows, "Published figures of single folds and ours.")
 
 
 def notes(summary: Summary) -> list[str]:

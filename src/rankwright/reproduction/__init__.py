@@ -15,7 +15,7 @@ from rankwright.experiments import Experiment, read_experiment
 from rankwright.experiments.sources import FoldFolder
 from rankwright.files import StrPath
 from rankwright.report.notation import number, p_value, signed
-from rankwright.report.published import notes, published_table
+from rankwright.report.published import fold_table, notes, published_table
 from rankwright.report.summary import Summary
 from rankwright.report.tables import Entry, TextTable, markdown, text
 from rankwright.results import Results
@@ -118,6 +118,8 @@ def written(results: Mapping[str, Results], commands: Sequence[str]) -> str:
         trials = found.tables["trials"]
         parts += [f"## {found.name}", markdown(published_table(summary)).strip()]
         parts += [f"- {note}" for note in notes(summary)]
+        folds = fold_table(summary)
+        parts += [] if folds is None else [markdown(folds).strip()]
         parts += [markdown(means(found)).strip()]
         parts += [markdown(t_tests(summary, first_place(found))).strip()]
         parts += [_CLAIM] * (name == "ohsumed-2.0")

@@ -6,7 +6,7 @@ from math import isnan
 
 from rankwright.report.blocks import Block, Cell, Column, Grid, Row, Text
 from rankwright.report.notation import DIGITS, number, signed
-from rankwright.report.published import CAPTION, FAR, Beside, label, notes, published_figures
+from rankwright.report.published import CAPTION, FAR, Beside, fold_table, label, notes, published_figures
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
 from rankwright.report.values import Value
@@ -29,6 +29,10 @@ def _content(summary: Summary) -> Content | None:
     )
     blocks: list[Block] = [Grid(columns, rows, CAPTION)]
     blocks.extend(Text(note, "note") for note in notes(summary))
+    folds = fold_table(summary)
+    if folds is not None:
+        names = [Column(name, DIGITS if name.startswith("fold") else None) for name in folds.header]
+        blocks.append(Grid(names, [Row([e.value for e in row]) for row in folds.rows], folds.caption))
     return Content(lead, blocks)
 
 
