@@ -28,6 +28,7 @@ from rankwright.report.sections.restarts import MOST_STARTS, RESTARTS, agreement
 from rankwright.report.sections.results import RESULTS
 from rankwright.report.sections.selection import MOST_FAILURES, SELECTION
 from rankwright.report.sections.significance import SIGNIFICANCE
+from rankwright.report.sections.steps import MOST_PANELS, STEPS, learned
 from rankwright.report.sections.weights import MOST_FEATURES, WEIGHTS
 from rankwright.report.summary import Summary
 from rankwright.report.writing import make_page, write_report
@@ -375,6 +376,25 @@ def test_learning_curves_have_readable_names_and_gaps_a_log_axis():
     assert "compare the shapes" in loss.caption
     assert "compare the shapes" not in imperfect.caption
     for chart in (loss, gap, imperfect):
+        check_chart(chart)
+
+
+def test_learning_curves_of_stumps_have_readable_names_and_no_curve_of_a_feature():
+    names = "method fold seed round feature threshold missing alpha r z gain scanned tried"
+    rows = [
+        (0, fold, 0, k, 7, 0.5, 1.0, k * 0.1, (-1) ** k * 0.2, 0.9, 1e-3, 5.0, 9.0) for fold in (1, 2) for k in (1, 2)
+    ]
+    options = dict(LEARNING.build(with_tables(history=table(names, *rows))).blocks[0].options)
+    assert list(options) == [
+        "weight of the weak ranker", "edge r of the stump", "normaliser Z", "fall of the loss found by the search",
+        "features whose pairs were gone through", "stumps tried pair by pair",
+    ]  # fmt: skip
+    edge = dict(options["edge r of the stump"].options)["fold 1"]
+    assert lines(edge)["a"] == ([1, 2], [0.2, 0.2])  # its sign tells which way a feature counts: no mean of that
+    assert edge.caption.startswith("a: Edge of the stump (the size of r")
+    gain = dict(options["fall of the loss found by the search"].options)["fold 2"]
+    assert gain.layout["yaxis"]["type"] == "log"
+    for chart in blocks_of(LEARNING.build(with_tables(history=table(names, *rows))), Chart):
         check_chart(chart)
 
 
@@ -820,6 +840,102 @@ def test_a_chart_of_profiles_is_not_too_large():
     sizes = [len(json.dumps(chart.to_json())) for chart in blocks_of(PROFILES.build(summary), Chart)]
     assert len(sizes) == 2
     assert max(sizes) < 120_000
+
+
+# Step functions
+
+
+STEP = "method fold seed feature from to value missing range stumps"
+
+
+def function(*jumps: tuple[float, float], method=0, fold=1, seed=0, feature="7", missing=np.nan, size=None):
+    """The step function that changes at these places to these values; its rows."""
+    at, value = [np.nan, *(x for x, _ in jumps), np.nan], [0.0, *(y for _, y in jumps)]
+    own = (missing, np.ptp(value) if size is None else size, len(jumps))
+    return [(method, fold, seed, feature, a, b, v, *own) for a, b, v in zip(at, at[1:], value, strict=False)]
+
+
+def steps_of(*rows: list[tuple[object, ...]]) -> Section | None:
+    return STEPS.build(with_tables(steps=table(STEP, *(row for part in rows for row in part))))
+
+
+def test_step_functions_of_folds_are_overlaid_with_their_mean():
+    section = steps_of(
+        function((0.0, 1.0), (10.0, 3.0)), function((5.0, -1.0), fold=2), function((1.0, 0.5), feature="x")
+    )
+    [chart] = blocks_of(section, Chart)
+    check_chart(chart)
+    first, second, mean, _, other_mean = chart.data
+    assert [trace["meta"] for trace in chart.data] == [
+        "feature 7, fold 1", "feature 7, fold 2", "feature 7, mean", "x, fold 1", "x, mean",
+    ]  # fmt: skip
+    assert (first["x"], first["y"]) == ([-0.8, 0.0, 10.0, 10.8], [0.0, 1.0, 3.0, 3.0])
+    assert (second["x"], second["y"]) == ([-0.8, 5.0, 10.8], [0.0, -1.0, -1.0])
+    assert (mean["x"], mean["y"]) == ([-0.8, 0.0, 5.0, 10.0, 10.8], [0.0, 0.5, 0.0, 1.0, 1.0])
+    assert other_mean["y"] == [0.0, 0.25, 0.25]  # fold 2 does not use it
+    assert {trace["line"]["shape"] for trace in chart.data} == {"hv"}
+    assert [trace["xaxis"] for trace in chart.data] == ["x", "x", "x", "x2", "x2"]
+    assert chart.mentioned == {"a"}
+    assert "the 2 features of the largest range" in chart.caption
+
+
+def test_features_are_told_by_their_mean_range():
+    rows = [
+        function((0.0, 1.0), (10.0, 3.0)), function((5.0, -1.0), fold=2), function((0.0, 5.0), fold=2, feature="x"),
+        function((0.0, 5.0), fold=1, feature="x"), function((0.0, 0.5), (1.0, 0.25), method=1),
+    ]  # fmt: skip
+    [grid] = blocks_of(steps_of(*rows), Grid)
+    assert cells(grid, "feature") == ["x", "7", "7"]
+    assert cells(grid, "used") == [2, 2, 1]
+    assert [row.cells[2].text for row in grid.rows] == ["2 of 2", "2 of 2", "1 of 1"]
+    assert cells(grid, "range") == [5.0, 2.0, 0.5]
+    assert cells(grid, "of largest") == [1.0, 0.4, 1.0]
+    assert cells(grid, "stumps") == [1.0, 1.5, 2.0]
+    assert cells(grid, "values") == ["rises", "rises 1, falls 1", "mixed"]
+    assert "missing" not in [column.name for column in grid.columns]
+
+
+def test_what_a_run_does_not_use_lowers_the_means():
+    rows = [*function((0.0, 4.0)), *function((0.0, 1.0), feature="x"), *function((0.0, 1.0), feature="x", fold=2)]
+    assert [(each.feature, each.range) for each in learned(table(STEP, *rows))] == [("7", 2.0), ("x", 1.0)]
+
+
+def test_values_of_missing_features_are_told_where_they_are_worth_something():
+    rows = function((0.0, 1.0), missing=0.5), function((0.0, 1.0), missing=0.0, fold=2)
+    assert cells(blocks_of(steps_of(*rows), Grid)[0], "missing") == [0.25]
+
+
+def test_one_fold_has_no_mean_and_the_first_seed_is_drawn():
+    rows = function((0.0, 1.0), seed=5), function((0.0, 2.0), seed=3)
+    section = steps_of(*rows)
+    [trace] = blocks_of(section, Chart)[0].data
+    assert trace["y"] == [0.0, 2.0, 2.0]
+    assert "mean" not in blocks_of(section, Chart)[0].caption
+    assert cells(blocks_of(section, Grid)[0], "range") == [1.5]
+
+
+def test_thresholds_that_lie_far_apart_have_a_log_axis():
+    even = function((0.1, 1.0), (0.2, 2.0), (1.0, 3.0), size=9.0)
+    uneven = function((0.1, 1.0), (0.2, 2.0), (100.0, 3.0), feature="x", size=8.0)
+    signed = function((-0.1, 1.0), (0.2, 2.0), (100.0, 3.0), feature="y", size=7.0)
+    [chart] = blocks_of(steps_of(even, uneven, signed), Chart)
+    assert [chart.layout[axis].get("type") for axis in ("xaxis", "xaxis2", "xaxis3")] == [None, "log", None]
+    assert 0 < chart.data[1]["x"][0] < 0.1
+    [single] = blocks_of(steps_of(function((0.0, 1.0))), Chart)
+    low, _, high = single.data[0]["x"]
+    assert low < 0 < high
+
+
+def test_the_charts_of_steps_are_not_too_large():
+    ends = np.linspace(0, 1, 99)
+    rows = [
+        function(*((x + fold / 1000, np.sin(9 * x)) for x in ends), fold=fold, feature=f"{i}", size=30.0 - i)
+        for fold in range(1, 11)
+        for i in range(30)
+    ]
+    [chart] = blocks_of(steps_of(*rows), Chart)
+    assert len(chart.layout["annotations"]) == MOST_PANELS
+    assert len(json.dumps(chart.to_json())) < 500_000
 
 
 # Selection, time and memory

@@ -14,6 +14,7 @@ from rankwright.report.sections.restarts import RESTARTS
 from rankwright.report.sections.results import RESULTS
 from rankwright.report.sections.selection import SELECTION
 from rankwright.report.sections.significance import SIGNIFICANCE
+from rankwright.report.sections.steps import STEPS
 from rankwright.report.sections.weights import WEIGHTS
 
 SECTIONS: tuple[ReportSection, ...] = (
@@ -29,6 +30,7 @@ SECTIONS: tuple[ReportSection, ...] = (
     DUELS,
     WEIGHTS,
     PROFILES,
+    STEPS,
     SELECTION,
     COSTS,
 )

@@ -18,17 +18,35 @@ from rankwright.results import Table
 MOST_POINTS = 150  # of a line
 _JUDGED = ("train", "valid")  # shown side by side; anything else that was recorded has a chart of its own
 _KEYS = ("method", "fold", "seed", "restart", "round", "measure")
-_OF_A_FEATURE = ("feature", "sign", "weight", "step")  # which one a round was about, and how: no quantity with a mean
+# which feature a round was about, and how: no quantity with a mean
+_OF_A_FEATURE = ("feature", "sign", "weight", "step", "threshold", "missing")
+_SIGNED = ("alpha", "r")  # the sign only tells whether the feature is to be high or low
 _MEAN = "mean over folds"
 _OWN = ("loss", "objective", "gap")  # every method has its own
-_STEEP = ("gap", "smoothing")  # fall by powers of ten
+_STEEP = ("gap", "smoothing", "gain")  # fall by powers of ten
 _WORDS = {
     "gap": "duality gap",
     "planes": "cutting planes",
     "perfect": "perfect working set",
     "imperfect": "imperfect working set",
+    "alpha": "weight of the weak ranker",
+    "r": "edge r of the stump",
+    "z": "normaliser Z",
+    "gain": "fall of the loss found by the search",
+    "scanned": "features whose pairs were gone through",
+    "tried": "stumps tried pair by pair",
 }
-_AXES = {**_WORDS, "perfect": "rankings of a query", "imperfect": "rankings of a query"}
+_AXES = {
+    **_WORDS,
+    "perfect": "rankings of a query",
+    "imperfect": "rankings of a query",
+    "alpha": "size of alpha",
+    "r": "size of r",
+    "z": "Z",
+    "gain": "fall of the loss",
+    "scanned": "features",
+    "tried": "stumps",
+}
 _EXPLAINED = {
     "gap": "Duality gap (how far the objective may be above the least)",
     "objective": "Objective (penalty plus C times the loss)",
@@ -36,6 +54,12 @@ _EXPLAINED = {
     "perfect": "Rankings in the perfect working set of a query, in the mean,",
     "imperfect": "Rankings in the imperfect working set of a query, in the mean,",
     "smoothing": "Smoothing of the hinge",
+    "alpha": "Weight (the size of alpha) of the weak ranker that was added",
+    "r": "Edge of the stump (the size of r: the weight of the pairs that it orders one way less that of the others)",
+    "z": "Normaliser Z (what the round left of the loss, as a share)",
+    "gain": "Fall of the loss found by the search",
+    "scanned": "Features whose pairs were gone through in the search",
+    "tried": "Stumps tried pair by pair in the search",
 }
 _TITLES = {
     ("train", "valid"): "{} on training (left) and validation queries (right)",
@@ -149,7 +173,8 @@ def _filled(rounds: Floats, run: Table, column: str) -> Floats:
     """The column at each round: the value of the last round that the run has by then; NaN before its first."""
     order = np.argsort(run["round"], kind="stable")
     last = np.searchsorted(run["round"][order], rounds, side="right") - 1
-    values: Floats = np.asarray(run[column], dtype=np.float64)[order][last]
+    recorded = np.asarray(run[column], dtype=np.float64)
+    values: Floats = (np.abs(recorded) if column in _SIGNED else recorded)[order][last]
     return np.where(last >= 0, values, np.nan)
 
 
