@@ -38,16 +38,6 @@ def grade_order(y: Floats, indptr: Ints) -> tuple[Ints, Ints]:
 
 
 @kernel
-def count_pairs(lower: Ints, indptr: Ints) -> Floats:
-    """The number of pairs of each query."""
-    pairs = np.zeros(len(indptr) - 1)
-    for q in range(len(pairs)):
-        for i in range(indptr[q], indptr[q + 1]):
-            pairs[q] += indptr[q + 1] - lower[i]
-    return pairs
-
-
-@kernel
 def exponential_sums(graded: Graded, scores: Floats, gradient: Floats) -> float:
     """The weighted sum over pairs of exp(s_j - s_i), and its derivatives by score, in O(n).
 

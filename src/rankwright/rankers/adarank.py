@@ -16,7 +16,7 @@ from rankwright.kernels.order import sort_rows
 from rankwright.measures import BoundMeasure, Measure, weighted_mean
 from rankwright.objectives.bounds import Bound, TypeOne
 from rankwright.rankers.base import LinearScoring, Outcome
-from rankwright.rankers.boosting import Boosting
+from rankwright.rankers.boosting import Boosting, recalled
 from rankwright.rankers.parameters import check_flag
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
@@ -141,10 +141,9 @@ class _Stages:
 
     def recall(self, record: Mapping[str, Any]) -> _Chosen:
         """What was chosen in a round, from its record."""
-        candidate = int(record["feature"]) + (0 if record["sign"] == 1 else self.d)
-        if candidate >= len(self.varies):
-            raise ValueError("a negated feature, and signed is False")
-        return _Chosen(candidate, float(record["phi"]))
+        sign = recalled(record, "sign", int, -1 if len(self.varies) > self.d else 1, 1)
+        candidate = recalled(record, "feature", int, 0, self.d - 1) + (self.d if sign < 0 else 0)
+        return _Chosen(candidate, recalled(record, "phi", float, 0.0, 1.0))
 
     def choose(self) -> _Chosen | None:
         """The weak ranker h_t with the highest phi(t)."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from rankwright.data import Queries
-from rankwright.errors import InputError
+from rankwright.errors import InputError, shown
 from rankwright.models import Model, load
 from rankwright.optimisers.stagewise import Boosted, Stages, boost
 from rankwright.rankers.base import Ranker
@@ -20,7 +20,7 @@ class Boosting(Ranker):
     """A ranker that adds weak rankers one at a time.
 
     With ``warm_start=True`` another fit goes on after the rounds of the last one, and with the path of a saved model
-    after those of that model; ``n_rounds`` counts them all. On the same data the result has the bits of one long fit.
+    after those of that model; ``n_rounds`` counts them all. On the same data the model has the bits of one long fit.
     """
 
     n_rounds: int
@@ -31,8 +31,8 @@ class Boosting(Ranker):
         n_rounds, earlier = check_whole("n_rounds", self.n_rounds, least=1), self._earlier(train)
         try:
             done = [] if earlier is None else [recall(record) for record in earlier.history[:n_rounds]]
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"warm_start: the history of the model does not tell its rounds: {error!r}") from None
+        except InputError as error:
+            raise InputError(f"warm_start: the history of the model does not tell its rounds: {error}") from None
         return boost(stages, n_rounds, done)
 
     def _earlier(self, train: Queries) -> Model | None:
@@ -52,6 +52,18 @@ class Boosting(Ranker):
             raise InputError(
                 f"warm_start: a model of {model.n_features} features; the documents have {train.n_features}"
             )
-        if (model.scaling is None) == (getattr(self, "scale", None) == "query"):
-            raise InputError("warm_start: the model and the ranker do not scale alike")
+        scale = getattr(self, "scale", None)
+        if model.params.get("scale") != scale:
+            raise InputError(f"warm_start: a model with scale={model.params.get('scale')!r}; this ranker has {scale!r}")
         return model
+
+
+def recalled(record: Mapping[str, Any], name: str, kind: type, least: float, most: float) -> Any:
+    """A value of a record of the history, which may have been written by anyone."""
+    value: Any = record.get(name)
+    if type(value) is int and kind is float:
+        value = float(value) if abs(value) <= most else value
+    right = type(value) is kind
+    if not right or not least <= value <= most:
+        raise InputError(f"{name} is {shown(value)} in a round")
+    return value

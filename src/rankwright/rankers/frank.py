@@ -40,8 +40,8 @@ class FRank(Boosting):
     smoothing : float
         What is added to W+ and to W-, as a share of the weight of all queries: a stump that orders no pair wrongly
         has a finite step, and one that splits hardly any a small one.
-    scale : "query" or None
-        Per-query scaling of the features; stumps do not see any other.
+    scale : "query", "standard" or None
+        Scaling of the features. Only scaling per query makes a difference to stumps.
     warm_start : bool or path
         Whether to go on after the rounds of the last fit; or the saved model whose rounds to go on after.
     backend : Serial, Threads or None
@@ -52,7 +52,8 @@ class FRank(Boosting):
     history_ : list of dict
         By round: ``feature``, ``threshold``, ``missing`` (always False), ``alpha``, ``gain`` (by how much the stump was
         found to lower the loss), ``scanned`` (features whose pairs were gone through), ``tried`` (stumps whose loss was
-        summed up pair by pair), ``loss`` (the mean over queries of (2)), ``train``, ``valid``.
+        summed up pair by pair), ``loss`` (the mean over queries of (2)), ``train``, ``valid``. A resumed fit finds
+        the same stumps with more work at first: its ``scanned`` and ``tried`` differ from those of one long fit.
 
     Notes
     -----
@@ -80,7 +81,7 @@ class FRank(Boosting):
         measure: str | Measure = "ndcg@10",
         n_rounds: int = 300,
         bins: int | None = 255,
-        smoothing: float = 1e-4,
+        smoothing: float = 1e-3,
         scale: str | None = None,
         warm_start: bool | str | os.PathLike[str] = False,
         backend: Backend | None = None,
@@ -97,7 +98,7 @@ class FRank(Boosting):
         smoothing = check_number("smoothing", self.smoothing, least=_LEAST_SMOOTHING)
         stages = _Stages(train, valid, measure, check_bins(self.bins), smoothing, backend)
         n_best, history = self._boost(stages, stages.recall, train)
-        return Outcome(stack(stages.stumps[:n_best], missing=False), history)
+        return Outcome(stack(stages.stumps[:n_best], missing=stages.takes_missing), history)
 
 
 _LEAST_SMOOTHING = 1e-12
@@ -107,6 +108,7 @@ class _Stages(StumpStages):
     """Pairs weigh W (4)."""
 
     noted: ClassVar[tuple[str, ...]] = ("gain", "scanned", "tried")
+    takes_missing: ClassVar[bool] = False
 
     def __init__(
         self,

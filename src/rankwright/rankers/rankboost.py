@@ -37,8 +37,8 @@ class RankBoost(Boosting):
         The most bins a feature is cut into; None for thresholds wherever two training documents differ.
     per : "pair" or "query"
         Whether pairs count alike in the first D, or queries.
-    scale : "query" or None
-        Per-query scaling of the features; stumps do not see any other.
+    scale : "query", "standard" or None
+        Scaling of the features. Only scaling per query makes a difference to stumps.
     warm_start : bool or path
         Whether to go on after the rounds of the last fit; or the saved model whose rounds to go on after.
     backend : Serial, Threads or None
@@ -48,8 +48,8 @@ class RankBoost(Boosting):
     ----------
     history_ : list of dict
         By round: ``feature``, ``threshold``, ``missing`` (the stump's value of a missing feature), ``alpha``, ``r``,
-        ``z`` (the normaliser Z_t, at most sqrt(1 - r^2)), ``loss`` (the mean of exp(H(x_j) - H(x_i)), which is the
-        product of all Z), ``train``, ``valid``.
+        ``z`` (the normaliser Z_t, at most sqrt(1 - r^2) where abs(r) < 1), ``loss`` (the mean of exp(H(x_j) - H(x_i)),
+        which is the product of all Z), ``train``, ``valid``.
 
     Notes
     -----
@@ -59,7 +59,8 @@ class RankBoost(Boosting):
 
     1. alpha_t is rounded to a multiple of 2^-32, so that scores are exact sums, whatever their order.
     2. The model is that of the best round, not of the last.
-    3. A feature that no training document lacks counts 0 where it is missing.
+    3. abs(r) counts as 1 - 1e-9 at most, so that a perfect stump has a finite step.
+    4. A feature that no training document lacks counts 0 where it is missing.
 
     Examples
     --------
@@ -95,7 +96,7 @@ class RankBoost(Boosting):
         check_among("per", self.per, ("pair", "query"))
         stages = _Stages(train, valid, measure, check_bins(self.bins), self.per, backend)
         n_best, history = self._boost(stages, stages.recall, train)
-        return Outcome(stack(stages.stumps[:n_best], missing=True), history)
+        return Outcome(stack(stages.stumps[:n_best], missing=stages.takes_missing), history)
 
 
 _NOTHING_LEFT = 1e-12  # of the loss
@@ -106,6 +107,7 @@ class _Stages(StumpStages):
     """Pairs weigh exp(H(x_j) - H(x_i))."""
 
     noted: ClassVar[tuple[str, ...]] = ("r",)
+    takes_missing: ClassVar[bool] = True
 
     @staticmethod
     def pair_sums() -> PairSums:

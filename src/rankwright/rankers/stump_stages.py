@@ -14,7 +14,11 @@ from rankwright.data import Floats, Ints, Queries
 from rankwright.kernels.graded import Graded, grade_order
 from rankwright.measures import BoundMeasure, Measure, weighted_mean
 from rankwright.objectives.pairwise import pair_query_weights, query_pairs
+from rankwright.rankers.boosting import recalled
 from rankwright.weak.stumps import BinnedPart, Bins, Stump
+
+_LARGEST = float(np.finfo(np.float32).max)
+_LARGEST_STEP = 1e3
 
 
 class Chosen(NamedTuple):
@@ -71,6 +75,7 @@ class StumpStages(ABC):
     """
 
     noted: ClassVar[tuple[str, ...]]  # what subclasses note of a choice
+    takes_missing: ClassVar[bool]  # whether features may be missing
 
     def __init__(
         self, train: Queries, valid: Queries | None, measure: Measure, n_bins: int | None, per: str, backend: Backend
@@ -109,10 +114,11 @@ class StumpStages(ABC):
 
     def recall(self, record: Mapping[str, Any]) -> Chosen:
         """What was chosen in a round, from its record."""
-        stump = Stump(
-            int(record["feature"]), float(record["threshold"]), float(record["alpha"]), bool(record["missing"])
-        )
-        return Chosen(stump, {name: record[name] for name in self.noted})
+        feature = recalled(record, "feature", int, 0, self.bins.n_features - 1)
+        threshold = recalled(record, "threshold", float, -_LARGEST, _LARGEST)
+        alpha = recalled(record, "alpha", float, -_LARGEST_STEP, _LARGEST_STEP)
+        missing = recalled(record, "missing", bool, False, self.takes_missing)
+        return Chosen(Stump(feature, threshold, alpha, missing), {name: record.get(name) for name in self.noted})
 
     def add(self, chosen: Chosen) -> dict[str, Any]:
         """Add a stump to the sum; returns the record of the round."""
