@@ -70,7 +70,7 @@ def _content(summary: Summary) -> Content:
         "What each feature adds to the score of a method with stumps: its value is looked up in a step function. Where "
         "the folds agree, a step has been found again in other queries; where they part, it may be chance, or "
         "features that tell much the same took turns. A large range says that a feature moves scores, not that it "
-        "improves rankings; and steps at the far ends rest on few documents. If a method scales features within "
+        "improves rankings; and steps at the far ends may rest on few documents. If a method scales features within "
         "each query, this is about scaled features."
     )
     return Content(lead, [choice("Method", charts), _grid(methods)])
