@@ -26,7 +26,7 @@ from rankwright.kernels.fidelity import (
     split_sums,
     stale_bounds,
 )
-from rankwright.kernels.graded import Graded
+from rankwright.kernels.graded import FIDELITY, LOGISTIC, Graded, pair_loss_sums
 
 PLACES = {"loss": LOSS, "weight": WEIGHT, "lighter": LIGHTER, "heavier": HEAVIER, "flatter": FLATTER}
 FINE = np.linspace(-40, 40, 800_001)
@@ -100,6 +100,52 @@ class TestState:
         assert found[LOSS] == pytest.approx(expected["loss"], rel=1e-12)
         assert found[WEIGHT] == pytest.approx(expected["weight"], rel=1e-12)
         assert potentials == pytest.approx(by_document, rel=1e-10, abs=1e-13)
+
+
+class TestLossesWithTargets:
+    """The general form: P* may be any probability; the cross entropy beside it."""
+
+    @pytest.mark.parametrize("target", [0.0, 0.3, 0.5, 0.9, 1.0])
+    @pytest.mark.parametrize("kind", [FIDELITY, LOGISTIC])
+    def test_sums_equal_all_pairs(self, kind, target):
+        @settings(max_examples=30)
+        @given(docs=some_documents())
+        def check(docs):
+            pairs, n = pairs_of(docs), len(docs.y)
+            gradient, curvature = np.full((2, n), 9.0)
+            found = pair_loss_sums(docs.graded, docs.scores, kind, target, gradient, curvature)
+            o = docs.scores[pairs.i] - docs.scores[pairs.j]
+            P, Q = twin.P(o), twin.P(-o)
+            if kind == FIDELITY:
+                losses = 1 - np.sqrt(target * P) - np.sqrt((1 - target) * Q)  # the paper's F_ij
+                slopes = -(np.sqrt(target * P) * Q - np.sqrt((1 - target) * Q) * P) / 2
+                bends = np.sqrt(target) * twin.second(o) + np.sqrt(1 - target) * twin.second(-o)
+            else:
+                losses = target * np.logaddexp(0, -o) + (1 - target) * np.logaddexp(0, o)
+                slopes, bends = P - target, P * Q
+            assert found == pytest.approx((pairs.D * losses).sum(), rel=1e-10, abs=1e-12)
+            by_document = np.zeros((2, n))
+            for row, values, sign in ((0, slopes, -1), (1, bends, 1)):
+                np.add.at(by_document[row], pairs.i, pairs.D * values)
+                np.add.at(by_document[row], pairs.j, sign * pairs.D * values)
+            assert gradient == pytest.approx(by_document[0], rel=1e-9, abs=1e-12)
+            assert curvature == pytest.approx(by_document[1], rel=1e-9, abs=1e-12)
+
+        check()
+
+    @pytest.mark.parametrize("kind", [FIDELITY, LOGISTIC])
+    def test_the_gradient_by_finite_differences(self, kind):
+        docs = documents(np.random.default_rng(0), [9, 6, 1], 3)
+        gradient, curvature, ahead, behind = np.empty((4, 16))
+
+        def loss(scores, out):
+            return pair_loss_sums(docs.graded, scores, kind, 0.8, out, np.empty(16))
+
+        pair_loss_sums(docs.graded, docs.scores, kind, 0.8, gradient, curvature)
+        for i, step in enumerate(1e-5 * np.eye(16)):
+            difference = loss(docs.scores + step, ahead) - loss(docs.scores - step, behind)
+            assert gradient[i] == pytest.approx(difference / 2e-5, abs=1e-8)
+            assert curvature[i] == pytest.approx((ahead[i] - behind[i]) / 2e-5, abs=1e-8)
 
 
 def bins_of(rng, n_docs, n_features, most=6):
