@@ -44,7 +44,7 @@ def exponential_sums(graded: Graded, scores: Floats, gradient: Floats) -> float:
     exp(s_j - s_i) is a product, so what a document needs of all its pairs are two sums over other grades.
     """
     indptr, lower, weight = graded
-    loss, up = 0.0, np.empty(len(scores))
+    loss, up, down = 0.0, np.empty(len(scores)), np.empty(len(scores))
     for q in range(len(weight)):
         a, b = indptr[q], indptr[q + 1]
         if lower[a] == b or weight[q] == 0.0:
@@ -56,14 +56,15 @@ def exponential_sums(graded: Graded, scores: Floats, gradient: Floats) -> float:
             if lower[i] < bound:  # a higher grade begins
                 below, here, bound = below + here, 0.0, lower[i]
             up[i] = np.exp(scores[i] - middle)
+            down[i] = 1.0 / up[i]
             here += up[i]
-            gradient[i] = -weight[q] * below / up[i]
+            gradient[i] = -weight[q] * below * down[i]
             loss -= gradient[i]
         above, here, bound = 0.0, 0.0, lower[a]
         for j in range(a, b):
             if lower[j] > bound:
                 above, here, bound = above + here, 0.0, lower[j]
-            here += 1.0 / up[j]
+            here += down[j]
             gradient[j] += weight[q] * above * up[j]
     return loss
 
