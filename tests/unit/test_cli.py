@@ -59,6 +59,17 @@ class TestTheWholeJob:
         assert report["train"] == rw.AdaRank(measure="ndcg@10").fit(train).score(train)
         assert report["rounds"] == len(rw.load(tmp_path / "m.json").history)
 
+    def test_a_saved_model_is_gone_on_from(self, folder, capsys, tmp_path):
+        fit = ("fit", "rankboost", "--train", folder / "train.txt", "--set")
+        assert run(capsys, *fit, "n_rounds=5", "--model", tmp_path / "a.json")[0] == 0
+        resumed = ("n_rounds=9", "--set", f"warm_start={tmp_path / 'a.json'}", "--model", tmp_path / "b.json")
+        assert run(capsys, *fit, *resumed)[0] == 0
+        assert run(capsys, *fit, "n_rounds=9", "--model", tmp_path / "c.json")[0] == 0
+        assert rw.load(tmp_path / "b.json").history == rw.load(tmp_path / "c.json").history
+        status, _, err = run(capsys, *fit, "warm_start=absent.json", "--model", tmp_path / "d.json")
+        assert (status, err) == (2, "rankwright: absent.json: No such file or directory\n")
+        assert not (tmp_path / "d.json").exists()
+
     def test_several_training_files_are_one(self, folder, capsys, tmp_path):
         for files in (["train.txt", "valid.txt"], ["valid.txt", "train.txt"]):
             options = [x for name in files for x in ("--train", folder / name)]

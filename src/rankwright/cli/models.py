@@ -161,7 +161,8 @@ def _read_value(key: str, text: str, default: Any) -> Any:
         value = text
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    if default is not None and type(value) is not type(default):
+    text_too = isinstance(default, bool) and isinstance(value, str)  # warm_start is a flag or a path
+    if default is not None and type(value) is not type(default) and not text_too:
         raise InputError(f"--set {key}={text}: expected a value like {default!r}")
     return value  # what else is wrong with it, the ranker says
 
