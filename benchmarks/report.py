@@ -15,6 +15,7 @@ _PACKAGES = (
     "numpy",
     "numba",
     "scikit-learn",
+    "lightgbm",
     "xgboost-cpu",
     "xgboost",
     "fastrank",
