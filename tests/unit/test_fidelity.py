@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -266,6 +266,27 @@ class TestBounds:
                 inputs = (np.array([value]) for value in (s.right - s.wrong, least, most, bend))
                 stale_bounds(*inputs, smoothing, bound)
                 assert gain <= bound[0] + 1e-12
+
+    @pytest.mark.parametrize("sign", [1, -1])
+    @pytest.mark.parametrize("smoothing", [1e-3, 0.1, 1.0, 10.0])
+    def test_where_the_bounds_are_tight(self, sign, smoothing):
+        """A pair that gains and one that loses, each anywhere: derivatives at their extremes, steps large and small."""
+        places, indptr = (-9.0, -2.0, -0.5, 0.0, 0.7, 2.0, 9.0), np.array([0, 2, 4])
+        fresh, stale = np.empty((1, 2)), np.empty(1)
+        for o, other, share in product(places, places, (0.0, 0.1, 0.5, 0.9)):
+            size = np.array([1.0, share * twin.W(o) / twin.W(other)])
+            pairs = twin.all_pairs(np.array([1, 0, 1, 0]), indptr, size / twin.W(o))  # W+ = 1, W- = share
+            scores, h = np.array([o, 0.0, other, 0.0]), np.array([1.0, 0.0, 0.0, 1.0])
+            h = h if sign > 0 else 1 - h
+            s = twin.sums(pairs, scores, h)
+            r, total, bend, third = (np.array([v]) for v in (s.right - s.wrong, s.right + s.wrong, s.bend, s.third))
+            fresh_bounds(r, total, bend, third, smoothing, fresh)
+            gain = twin.gain(pairs, scores, h, fresh[0, 0])
+            rounding = 1e-15 * size.max() / twin.W(o)
+            assert gain <= fresh[0, 1] + rounding
+            for least, most, less in product((1.0, 0.8), (1.0, 2.0), (0.0, 0.1)):
+                stale_bounds(r, least * total, most * total, bend - less, smoothing, stale)
+                assert gain <= stale[0] + rounding + 1e-9 * r[0] * sign
 
     @given(r=st.floats(1e-9, 0.5), smoothing=st.sampled_from([*SMOOTHINGS, 100.0]), ratio=st.floats(1e-9, 1e3))
     def test_the_crude_bound_falls_with_the_weight(self, r, smoothing, ratio):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -100,10 +101,24 @@ class TestTheWinnerIsThatOfTheFullSearch:
         queries = rw.make_queries(10, n_docs=10, n_features=5, random_state=bins)
         check_rounds(queries, 15, smoothing=1e-3, bins=bins, cuts=cuts_of(queries, bins))
 
-    def test_more_features_than_are_looked_at_first(self):
-        queries = random_queries(np.random.default_rng(0), m=10, most=8, d=40)
-        ranker = check_rounds(queries, 12, smoothing=1e-3)
+    @pytest.mark.parametrize("seed", range(4))
+    def test_more_features_than_are_looked_at_first(self, seed):
+        queries = random_queries(np.random.default_rng(seed), m=10, most=8, d=50)
+        ranker = check_rounds(queries, 30, smoothing=[1e-3, 0.1][seed % 2])
         assert any(record["scanned"] < 40 for record in ranker.history_)  # the bounds do rule features out
+
+    @pytest.mark.parametrize("n_before", [8, 24])
+    def test_the_best_feature_comes_last(self, n_before):
+        """Of all features W+ - W- is largest where W+ + W- is too, and that is not known yet: so others look better."""
+        rng, m = np.random.default_rng(n_before), 100
+        for right, smoothing in product((20, 23, 26, 27), (0.01, 0.1, 0.3, 1.0)):
+            way = np.zeros((m, n_before + 1))  # of each feature in each pair
+            for f in range(n_before):
+                way[:, f] = rng.permutation(np.repeat([1, -1], [64, 36]))
+            way[:right, -1] = 1
+            X = np.stack([way > 0, way < 0], axis=1).reshape(2 * m, -1).astype(float)  # a pair a query
+            queries = rw.Queries.from_arrays(X, np.tile([1, 0], m), group=[2] * m)
+            check_rounds(queries, 4, smoothing=smoothing)
 
     def test_pruning_prunes(self):
         queries = rw.make_queries(60, n_docs=20, n_features=30, random_state=0)
