@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -225,6 +226,9 @@ class TestWhatCannotBeGoneOnFrom:
     )
     def test_damaged_histories_of_adarank(self, queries, tmp_path, name, value):
         self.check_damage(rw.AdaRank, queries, tmp_path, name, value)
+
+    def test_no_sign_of_a_feature(self, queries, tmp_path):
+        self.check_damage(partial(rw.AdaRank, signed=True), queries, tmp_path, "sign", 0)
 
     def test_a_missing_side_in_frank(self, queries, tmp_path):
         """FRank takes no missing values."""

@@ -53,7 +53,7 @@ class TestScores:
         mixed = Stumps(stumps.feature[order], stumps.threshold[order], stumps.weight[order], stumps.missing[order])
         assert mixed(X).tobytes() == stumps(X).tobytes()
 
-    @pytest.mark.parametrize("n", [1, 47, 48, 49, 50, 500])
+    @pytest.mark.parametrize("n", [1, 4, 5, 48, 49, 500])
     @pytest.mark.parametrize("n_docs", [1, 255, 256, 257, 600])
     def test_few_and_many_thresholds_of_one_feature(self, n, n_docs):
         rng = np.random.default_rng(n)
@@ -65,6 +65,17 @@ class TestScores:
         )
         X[::7, 1] = np.nan
         assert stumps(X).tolist() == slow_scores(stumps, X)
+
+    def test_any_weights(self):
+        """Weights off the grid, as a file may have them: the sums up to rounding."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(300, 20)).astype(np.float32)
+        X[::5] = np.nan
+        for n in (20, 200, 2000):
+            stumps = Stumps(
+                rng.integers(0, 20, n), rng.normal(size=n).astype(np.float32), rng.normal(size=n), rng.random(n) < 0.5
+            )
+            assert stumps(X) == pytest.approx(slow_scores(stumps, X), abs=1e-11)
 
     def test_odd_numbers(self):
         X = np.array([*ODD, np.nan], dtype=np.float32)[:, None]
