@@ -141,7 +141,10 @@ class _Stages:
 
     def recall(self, record: Mapping[str, Any]) -> _Chosen:
         """What was chosen in a round, from its record."""
-        sign = recalled(record, "sign", int, -1 if len(self.varies) > self.d else 1, 1)
+        signs = (1, -1) if len(self.varies) > self.d else (1,)
+        sign = recalled(record, "sign", int, min(signs), 1)
+        if sign not in signs:
+            raise InputError("sign is 0 in a round")
         candidate = recalled(record, "feature", int, 0, self.d - 1) + (self.d if sign < 0 else 0)
         return _Chosen(candidate, recalled(record, "phi", float, 0.0, 1.0))
 
