@@ -189,14 +189,16 @@ def print_fit(n_queries: int, n_rounds: int) -> None:
 def measure_whole(n_queries: int = QUERIES, n_rounds: int = ROUNDS) -> Table:
     """All rounds on all queries."""
     whole = fit_apart(n_queries, n_rounds)
-    cost, share = whole.fit, whole.peak / whole.size
+    cost, share, minutes = whole.fit, whole.peak / whole.size, whole.fit.total / 60
     naive = whole.pair_stump * whole.pairs * whole.stumps
     a_round = f"{cost.a_round:.2f} s; the first {_EDGE} {cost.early:.2f} s each, the last {_EDGE} {cost.late:.2f} s"
     memory = f"{whole.peak / 1e6:,.0f} MB at most; X takes {whole.size / 1e6:,.0f} MB"
     searched = f"{cost.scanned:.0f} of {FEATURES} features scanned, {cost.tried:.1f} of {whole.stumps:,} stumps tried"
     extrapolated = f"{naive / 3600:,.1f} hours a round, {cost.rounds * naive / 86400:,.0f} days in all: extrapolated"
     rows = [
-        Row(f"{cost.rounds} rounds", f"{cost.total / 60:.1f} minutes ({cost.once:.1f} s once)", "", "minutes"),
+        below(
+            f"{cost.rounds} rounds", f"{minutes:.1f} minutes, {cost.once:.1f} s of them once", minutes, 10, "minutes"
+        ),
         Row("a round, on average", a_round),
         below("memory", memory, share, 3.0, "times", f"{share:.2f}"),
         Row("the search of a round, on average", searched),
