@@ -48,6 +48,9 @@ measure = "map"
 ranker = "directrank"           # maximises the measure itself, by exact line searches
 name = "DirectRank on NDCG"
 set = { n_restarts = 2 }
+
+[[methods]]
+ranker = "rankboost"            # boosts thresholds of features; the report draws what it learned of each
 """
 
 
