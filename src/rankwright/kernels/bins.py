@@ -67,28 +67,35 @@ def encode(X: Floats, rows: Ints, thresholds: Floats, starts: Ints, codes: Ints)
 def bin_sums(codes: Ints, starts: Ints, features: Ints, values: Floats, out: Floats) -> None:
     """Add the values of the documents of every bin of these features to ``out``, which has an entry per slot of theirs.
 
-    Neighbours are added to different copies, for they are often in the same bin, and an addition waits for the last
-    one to the same place.
+    An addition waits for the last one to the same place, and neighbours are often in the same bin. So two features are
+    summed at a time, into two copies each.
     """
     widest, n, to = 0, len(values), 0
     for f in features:
         widest = max(widest, starts[f + 1] - starts[f])
     copies = np.empty((4, widest))
-    c0, c1, c2, c3 = copies[0], copies[1], copies[2], copies[3]
-    whole = n - n % 4
-    for f in features:
-        size, row = starts[f + 1] - starts[f], codes[f]
-        copies[:, :size] = 0.0
-        for i in range(0, whole, 4):
-            c0[row[i]] += values[i]
-            c1[row[i + 1]] += values[i + 1]
-            c2[row[i + 2]] += values[i + 2]
-            c3[row[i + 3]] += values[i + 3]
-        for i in range(whole, n):
-            c0[row[i]] += values[i]
-        for k in range(size):
-            out[to + k] += (c0[k] + c1[k]) + (c2[k] + c3[k])
+    a0, a1, b0, b1 = copies[0], copies[1], copies[2], copies[3]
+    for k in range(0, len(features), 2):
+        f, g = features[k], features[min(k + 1, len(features) - 1)]
+        size, size2 = starts[f + 1] - starts[f], starts[g + 1] - starts[g]
+        copies[:, : max(size, size2)] = 0.0
+        one, two = codes[f], codes[g]
+        for i in range(0, n - 1, 2):
+            value, other = values[i], values[i + 1]
+            a0[one[i]] += value
+            b0[two[i]] += value
+            a1[one[i + 1]] += other
+            b1[two[i + 1]] += other
+        if n % 2 == 1:
+            a0[one[n - 1]] += values[n - 1]
+            b0[two[n - 1]] += values[n - 1]
+        for slot in range(size):
+            out[to + slot] += a0[slot] + a1[slot]
         to += size
+        if k + 1 < len(features):
+            for slot in range(size2):
+                out[to + slot] += b0[slot] + b1[slot]
+            to += size2
 
 
 @kernel

@@ -15,7 +15,7 @@ from rankwright.kernels.graded import Graded, grade_order
 from rankwright.measures import BoundMeasure, Measure, weighted_mean
 from rankwright.objectives.pairwise import pair_query_weights, query_pairs
 from rankwright.rankers.boosting import recalled
-from rankwright.weak.stumps import BinnedPart, Bins, Stump
+from rankwright.weak.stumps import BinnedPart, Bins, Cut, Stump
 
 _LARGEST = float(np.finfo(np.float32).max)
 _LARGEST_STEP = 1e3
@@ -86,9 +86,9 @@ class StumpStages(ABC):
         self.pair_weight = float(backend.sum(_pair_weight, shards, per))
         parts = backend.apply(_prepare, shards, measure.for_training(), self.bins, per, self.pair_weight or 1.0)
         self.query_weight = float(backend.sum(_query_weight, parts))
-        self.features = np.arange(train.n_features)
-        self.groups = self.bins.groups(self.features)
-        self.parts: Shards[Scored] = backend.apply(_advance, parts, None, self._rules())
+        self.features = np.flatnonzero(self.bins.sizes > 2)  # that have a threshold
+        self.groups, self.slots = self.bins.groups(self.features), self.bins.slots(self.features)
+        self.parts: Shards[Scored] = backend.apply(_advance, parts, None, None, self._rules())
         self.totals = backend.sum(attrgetter("totals"), self.parts)
         self.valid = None if valid is None else (valid, measure.bind(valid), np.zeros(valid.n_docs))
 
@@ -102,10 +102,13 @@ class StumpStages(ABC):
 
     def worths(self) -> Floats:
         """For every slot, what the documents in it are worth."""
+        worths = np.zeros(self.bins.n_slots)
         if len(self.groups) == 1:
-            sums: Floats = self.backend.sum(attrgetter("worths"), self.parts)
-            return sums
-        return np.concatenate([self.backend.sum(_worths, self.parts, self.bins, group) for group in self.groups])
+            worths[self.slots] = self.backend.sum(attrgetter("worths"), self.parts)
+        else:
+            sums = [self.backend.sum(_worths, self.parts, self.bins, group) for group in self.groups]
+            worths[self.slots] = np.concatenate(sums)
+        return worths
 
     @property
     def loss(self) -> float:
@@ -124,7 +127,7 @@ class StumpStages(ABC):
         """Add a stump to the sum; returns the record of the round."""
         stump = chosen.stump
         self.stumps.append(stump)
-        self.parts = self.backend.apply(_advance, self.parts, stump, self._rules())
+        self.parts = self.backend.apply(_advance, self.parts, stump, self.bins.find(stump), self._rules())
         self.totals = self.backend.sum(attrgetter("totals"), self.parts)
         record = {
             "feature": stump.feature,
@@ -163,10 +166,10 @@ def _query_weight(part: Scored) -> float:
     return float(part.weight.sum())
 
 
-def _advance(part: Scored, stump: Stump | None, rules: Rules) -> Scored:
+def _advance(part: Scored, stump: Stump | None, cut: Cut | None, rules: Rules) -> Scored:
     """The part with a stump added to its scores."""
     binned, before, order = part.binned, part.scores, part.order.copy()
-    scores = before if stump is None else binned.added(before, stump, rules.bins)
+    scores = before if stump is None else binned.added(before, stump, cut)
     totals, potentials = rules.pair_sums(binned.graded, before, scores)
     worths = binned.sums(potentials[0], rules.bins, rules.features)
     judged = part.bound.total(scores, order, part.weight)

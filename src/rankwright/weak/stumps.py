@@ -47,6 +47,13 @@ def stack(stumps: Sequence[Stump], missing: bool) -> Stumps:
     )
 
 
+class Cut(NamedTuple):
+    """A threshold among the bins of a feature."""
+
+    above: int  # the bin below it
+    last: int  # the bin of missing values
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Bins:
     """Where features are cut; see ``kernels/bins.py`` for slots.
@@ -102,11 +109,11 @@ class Bins:
         """The feature a slot belongs to."""
         return int(np.searchsorted(self.starts, slot, side="right")) - 1
 
-    def find(self, stump: Stump) -> int | None:
-        """The bin below a stump's threshold; None if it is not one of these."""
+    def find(self, stump: Stump) -> Cut | None:
+        """Where a stump cuts these bins; None if its threshold comes from elsewhere."""
         own = self.thresholds[self.starts[stump.feature] : self.starts[stump.feature + 1] - 2]
         at = int(np.searchsorted(own, np.float32(stump.threshold)))
-        return at if at < len(own) and own[at] == np.float32(stump.threshold) else None
+        return Cut(at, len(own) + 1) if at < len(own) and own[at] == np.float32(stump.threshold) else None
 
     def encode(self, X: Floats, rows: Ints) -> Ints:
         """The bins of some rows: a row per feature."""
@@ -141,13 +148,11 @@ class BinnedPart(NamedTuple):
     graded: Graded
     codes: Ints
 
-    def added(self, scores: Floats, stump: Stump, bins: Bins) -> Floats:
-        """Scores, in the order of grades, with a stump added."""
-        f, at = stump.feature, bins.find(stump)
-        if at is None:  # it comes from elsewhere
+    def added(self, scores: Floats, stump: Stump, cut: Cut | None) -> Floats:
+        """Scores, in the order of grades, with a stump added; ``cut`` is where it cuts the bins, if it does."""
+        if cut is None:
             return np.add(scores, stump(self.X)[self.rows])
-        last = int(bins.starts[f + 1] - bins.starts[f]) - 1
-        return add_where(scores, self.codes[f], at, last, stump.missing, stump.weight)
+        return add_where(scores, self.codes[stump.feature], *cut, stump.missing, stump.weight)
 
     def sums(self, values: Floats, bins: Bins, features: Ints) -> Floats:
         """The sums of values over the documents of each slot of some features."""
