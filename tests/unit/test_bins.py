@@ -113,7 +113,7 @@ class TestBins:
         assert bins.slots(np.array([2, 0])).tolist() == [6, 7, 8, 0, 1, 2, 3]
         assert bins.n_slots_of(np.array([2, 0])) == 7
         assert bins.thresholds.tolist() == pytest.approx([0.5, 1.5, *[np.nan] * 4, 1.5, *[np.nan] * 2], nan_ok=True)
-        assert bins.find(Stump(0, 1.5, 1.0)) == 1
+        assert bins.find(Stump(0, 1.5, 1.0)).above == 1
         assert bins.find(Stump(0, 1.25, 1.0)) is None
         assert bins.find(Stump(0, 99.0, 1.0)) is None
         assert bins.find(Stump(1, 5.0, 1.0)) is None

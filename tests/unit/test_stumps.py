@@ -119,7 +119,7 @@ class TestScores:
         for cut in (1.5, 1.75, 99.0, -1.0):
             for side in (False, True):
                 stump = Stump(1, cut, 0.75, side)
-                assert part.added(scores, stump, bins).tolist() == (scores + stump(X)[rows]).tolist()
+                assert part.added(scores, stump, bins.find(stump)).tolist() == (scores + stump(X)[rows]).tolist()
                 assert stump(X).tolist() == [0.75 * (side if np.isnan(x) else x > cut) for x in X[:, 1]]
 
 
