@@ -127,10 +127,18 @@ def check_complete(queries: Queries, what: str, ranker: str) -> None:
         raise InputError(f"{what} contain NaN ({where}); {ranker} takes complete features only")
 
 
+def as_model(fitted: Fitted) -> Model:
+    """The model of a fitted ranker, or a model itself."""
+    if not hasattr(fitted, "to_model"):
+        raise InputError(f"found a {type(fitted).__name__}; expected a fitted ranker or a Model (rw.load reads a file)")
+    return fitted.to_model()
+
+
 def save(fitted: Fitted, path: StrPath) -> None:
     """Save a fitted ranker or a model as JSON, whole or not at all."""
+    model = as_model(fitted)
     try:
-        text = to_text(fitted.to_model(), indent=1)
+        text = to_text(model, indent=1)
     except ValueError:
         raise InputError(f"{path}: not written: the model has weights that are not finite") from None
     with write_atomic(path) as file:

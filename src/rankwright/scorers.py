@@ -152,7 +152,7 @@ class Stumps:
     threshold: Floats
     weight: Floats
     missing: NDArray[np.bool_] | None = None
-    steps: Steps = field(init=False)
+    steps: Steps = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", _compile(self))
@@ -168,11 +168,6 @@ class Stumps:
 
     def __len__(self) -> int:
         return len(self.weight)
-
-    def first(self, n: int) -> Stumps:
-        """The first ``n`` stumps."""
-        missing = None if self.missing is None else self.missing[:n]
-        return Stumps(self.feature[:n], self.threshold[:n], self.weight[:n], missing)
 
     def takes(self, n_features: int) -> bool:
         """Whether there are all the features of the stumps."""
@@ -201,7 +196,11 @@ class Stumps:
         lengths = {len(column) for column in (feature, threshold, weight, missing) if column is not None}
         if len(lengths) > 1 or np.abs(threshold).max(initial=0.0) > np.finfo(np.float32).max:
             raise InputError("stumps whose columns differ in length, or thresholds out of range")
-        return cls(np.array(feature, dtype=np.int64), threshold.astype(np.float32), weight, missing)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = cls(np.array(feature, dtype=np.int64), threshold.astype(np.float32), weight, missing)
+        if not np.isfinite(found.steps.values).all():
+            raise InputError("stumps whose weights have no finite sum")
+        return found
 
 
 def _compile(stumps: Stumps) -> Steps:

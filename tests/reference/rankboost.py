@@ -43,9 +43,13 @@ def weak_rankings(X, f, low):
 
 
 def every_cut(X):
-    """(feature, low, high) of every threshold between neighbouring values."""
-    known = [np.unique(column[~np.isnan(column)]) for column in X.T]
-    return [(f, *ends) for f, values in enumerate(known) for ends in pairwise(values)]
+    """(feature, low, high) of every threshold between neighbouring values, and below all where some are missing."""
+    cuts = []
+    for f, column in enumerate(X.T):
+        values = np.unique(column[~np.isnan(column)])
+        below = [-np.inf] if len(values) and np.isnan(column).any() else []
+        cuts += [(f, *ends) for ends in pairwise([*below, *values])]
+    return cuts
 
 
 def rankboost(X, y, indptr, query_weight, per, n_rounds, cuts=None):

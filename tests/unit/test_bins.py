@@ -94,6 +94,7 @@ class TestBins:
         bins, rows = bins_of(X, most), rng.permutation(n)
         codes = bins.encode(X, rows)
         assert bins.sizes[0] == 2  # constant, or missing everywhere: nothing to cut
+        some = np.isnan(X).any(axis=0) & ~np.isnan(X).all(axis=0)
         for f in range(d):
             own = bins.thresholds[bins.starts[f] : bins.starts[f + 1]]
             assert np.isnan(own[-2:]).all()
@@ -102,17 +103,28 @@ class TestBins:
             assert codes[f].tolist() == np.where(np.isnan(x), len(own) - 1, below).tolist()
             assert len(cut) + 1 <= (most or n)
             if most in (255, None):
-                assert len(cut) + 1 == max(len(np.unique(x[~np.isnan(x)])), 1)
+                distinct = len(np.unique(x[~np.isnan(x)]))
+                assert len(cut) + 1 == max(distinct, 1) + some[f]
+            if some[f]:  # known or not
+                assert cut[0] < np.nanmin(x)
+                assert not (X[:, f] == cut[0]).any()
+
+    def test_the_lowest_float_has_nothing_below(self):
+        low = np.finfo(np.float32).min
+        assert bins_of(np.array([[low], [np.nan], [0.0]], np.float32), None).sizes.tolist() == [3]
 
     def test_slots(self):
         X = np.array([[0, 5, 1], [1, 5, 2], [2, 5, 2], [2, np.nan, 1]])
         bins = bins_of(X, None)
-        assert bins.sizes.tolist() == [4, 2, 3]
-        assert (bins.n_features, bins.n_slots) == (3, 9)
-        assert [bins.of_slot(slot) for slot in range(9)] == [0] * 4 + [1] * 2 + [2] * 3
-        assert bins.slots(np.array([2, 0])).tolist() == [6, 7, 8, 0, 1, 2, 3]
+        assert bins.sizes.tolist() == [4, 3, 3]
+        assert (bins.n_features, bins.n_slots) == (3, 10)
+        assert bins.of_slots(np.arange(10)).tolist() == [0] * 4 + [1] * 3 + [2] * 3
+        assert bins.slots(np.array([2, 0])).tolist() == [7, 8, 9, 0, 1, 2, 3]
         assert bins.n_slots_of(np.array([2, 0])) == 7
-        assert bins.thresholds.tolist() == pytest.approx([0.5, 1.5, *[np.nan] * 4, 1.5, *[np.nan] * 2], nan_ok=True)
+        below = np.nextafter(np.float32(5), np.float32(0))  # of a feature that some lack: known or not
+        expected = [0.5, 1.5, *[np.nan] * 2, below, *[np.nan] * 2, 1.5, *[np.nan] * 2]
+        assert bins.thresholds.tolist() == pytest.approx(expected, nan_ok=True, rel=0, abs=0)
+        assert bins.stump(4, 0.5, True) == Stump(1, float(below), 0.5, True)
         assert bins.find(Stump(0, 1.5, 1.0)).above == 1
         assert bins.find(Stump(0, 1.25, 1.0)) is None
         assert bins.find(Stump(0, 99.0, 1.0)) is None
@@ -126,15 +138,15 @@ class TestBins:
         assert np.concatenate(groups).tolist() == list(range(5))
 
     @pytest.mark.parametrize(
-        ("distinct", "dtype"), [(255, "uint8"), (256, "uint16"), (65535, "uint16"), (65536, "uint32")]
+        ("distinct", "dtype"), [(254, "uint8"), (255, "uint16"), (65534, "uint16"), (65535, "uint32")]
     )
     def test_the_smallest_type_for_codes(self, distinct, dtype):
-        """Slots are numbered from 0: a bin for each value, and one for missing ones."""
+        """Slots are numbered from 0: an empty bin below all, one for each value, and one for missing ones."""
         X = np.append(np.arange(distinct, dtype=np.float32), np.float32(np.nan))[:, None]
         bins = bins_of(X, None)
         codes = bins.encode(X, np.arange(len(X)))
         assert codes.dtype == dtype
-        assert codes[0].tolist() == list(range(distinct + 1))
+        assert codes[0].tolist() == list(range(1, distinct + 2))
 
     def test_more_than_255_values(self):
         X = np.random.default_rng(0).normal(size=(5000, 1)).astype(np.float32)
@@ -158,7 +170,7 @@ class TestBins:
         assert out - 1 == pytest.approx(expected, abs=1e-12)
         above, missing = sums_above(np.array(expected), bins, features)
         for slot, total, without in zip(bins.slots(features), above, missing, strict=True):
-            f = bins.of_slot(slot)
+            f = int(bins.of_slots(slot))
             assert without == pytest.approx(values[np.isnan(X[:, f])].sum(), abs=1e-12)
             if not np.isnan(bins.thresholds[slot]):
                 assert total == pytest.approx(values[X[:, f] > bins.thresholds[slot]].sum(), abs=1e-12)
@@ -185,7 +197,7 @@ class TestBestStump:
         part = BinnedPart(X, np.arange(12), None, bins.encode(X, np.arange(12)))
         found = best_stump(part.sums(worth, bins, np.arange(3)), bins)
         tried = [
-            (slot, side, sum(w for x, w in zip(X[:, bins.of_slot(slot)], worth) if (side if np.isnan(x) else x > cut)))
+            (slot, side, sum(w for x, w in zip(X[:, bins.of_slots(slot)], worth) if (side if np.isnan(x) else x > cut)))
             for slot, cut in enumerate(bins.thresholds)
             if not np.isnan(cut)
             for side in (False, True)

@@ -66,9 +66,20 @@ class TestTheWholeJob:
         assert run(capsys, *fit, *resumed)[0] == 0
         assert run(capsys, *fit, "n_rounds=9", "--model", tmp_path / "c.json")[0] == 0
         assert rw.load(tmp_path / "b.json").history == rw.load(tmp_path / "c.json").history
+        status, _, err = run(capsys, *fit, "warm_start=true", "--model", tmp_path / "d.json")
+        assert (status, "expected the path of a saved model" in err) == (2, True)
         status, _, err = run(capsys, *fit, "warm_start=absent.json", "--model", tmp_path / "d.json")
         assert (status, err) == (2, "rankwright: absent.json: No such file or directory\n")
         assert not (tmp_path / "d.json").exists()
+
+    def test_explain(self, folder, capsys, tmp_path):
+        model = tmp_path / "m.json"
+        assert run(capsys, "fit", "rankboost", "--train", folder / "train.txt", "--model", model)[0] == 0
+        status, out, err = run(capsys, "explain", "--model", model)
+        assert (status, err, out) == (0, "", f"{rw.explain(rw.load(model))}\n")
+        status, _, err = run(capsys, "explain", "--model", folder / "train.txt")
+        assert status == 2
+        assert "expected a saved model" in err
 
     def test_several_training_files_are_one(self, folder, capsys, tmp_path):
         for files in (["train.txt", "valid.txt"], ["valid.txt", "train.txt"]):

@@ -384,6 +384,13 @@ class TestResuming:
         monkeypatch.setattr(running, "run_trial", None)
         rw.run_experiment(spec(tmp_path / "b.txt"), tmp_path / "out", rw.Serial())
 
+    def test_published_figures_of_other_folds(self, queries, tmp_path):
+        figure = rw.Published("Regression", "ndcg@10", 0.5, by_fold=[0.4, 0.6])
+        planned = rw.Experiment(queries, ["regression"], published=[figure])
+        expected = "published: Regression, ndcg@10: by_fold has 2 figures; there are 5 folds"
+        with pytest.raises(rw.InputError, match=expected):
+            rw.run_experiment(planned, tmp_path / "out")
+
     def test_what_was_read_before_is_not_used(self, queries, tmp_path):
         methods = [rw.Method("regression")]
         for part in (range(30), range(30, 60)):

@@ -228,3 +228,16 @@ def test_the_table_of_a_trial_is_small():
     assert (own["value"][0], own["value"][-1]) == (0.0, 1002.0)
     np.testing.assert_array_equal(own["to"][:-1], own["from"][1:])
     assert set(own["range"]) == {1002.0}
+
+
+def test_what_is_not_a_model():
+    for other in ("model.json", rw.make_queries(2, random_state=0)):
+        with pytest.raises(rw.InputError, match="expected a fitted ranker or a Model"):
+            rw.explain(other)
+    with pytest.raises(rw.InputError, match="expected a fitted ranker or a Model"):
+        rw.save("model.json", "other.json")
+
+
+def test_parts_in_their_order():
+    found = rw.explain(rw.RankBoost(n_rounds=20).fit(rw.make_queries(20, random_state=0)))
+    assert list(found) == list(found.parts)

@@ -15,6 +15,7 @@ from tests.reference import frank as twin
 import rankwright as rw
 from rankwright import backends
 from rankwright.rankers.frank import _Stages
+from rankwright.weak.fidelity import FidelitySearch
 from rankwright.weak.stumps import Bins
 
 
@@ -148,7 +149,7 @@ class TestTheWinnerIsThatOfTheFullSearch:
 def stump_sums(stages, pairs, slot):
     """The sums of the stump of a slot, pair by pair."""
     (part,) = stages.parts.parts
-    f = stages.bins.of_slot(slot)
+    f = int(stages.bins.of_slots(slot))
     h = (part.binned.codes[f] > slot - stages.bins.starts[f]).astype(float)
     return twin.sums(pairs, part.scores, h)
 
@@ -199,11 +200,11 @@ class TestTheEquations:
     def test_alpha_is_equation_3_as_smoothing_vanishes(self, seed):
         queries = random_queries(np.random.default_rng(seed), m=20)
         pairs = twin_pairs(queries)
-        (record,) = rw.FRank(n_rounds=1, smoothing=1e-12).fit(queries).history_
+        (record,) = rw.FRank(n_rounds=1, smoothing=1e-9).fit(queries).history_
         h = (queries.X[:, record["feature"]] > record["threshold"]).astype(float)
         s = twin.sums(pairs, np.zeros(queries.n_docs), h)
         assert s.right > 0 < s.wrong
-        assert record["alpha"] == pytest.approx(0.5 * np.log(s.right / s.wrong), abs=1e-9)
+        assert record["alpha"] == pytest.approx(0.5 * np.log(s.right / s.wrong), abs=1e-7)
         assert record["gain"] >= (np.sqrt(s.right) - np.sqrt(s.wrong)) ** 2 / 2 - 1e-12
         step = 1e-6  # dJ / d alpha = -(W+ - W-) / 2
         slope = (twin.J(pairs, step * h) - twin.J(pairs, -step * h)) / (2 * step)
@@ -219,7 +220,7 @@ class TestTheEquations:
 
 
 class TestHistory:
-    @pytest.mark.parametrize("smoothing", [1e-12, 1e-4, 1.0])
+    @pytest.mark.parametrize("smoothing", [1e-9, 1e-4, 1.0])
     @pytest.mark.parametrize("whole", [False, True])
     def test_the_loss_falls_every_round(self, smoothing, whole):
         queries = rw.make_queries(40, n_docs=15, n_features=10, random_state=1)
@@ -293,3 +294,14 @@ class TestDegenerate:
         (name,) = bad
         with pytest.raises(rw.InputError, match=f"{name}="):
             rw.FRank(**bad).fit(rw.make_queries(3, random_state=0))
+
+
+def test_where_nothing_can_be_gained_nothing_is_tried(monkeypatch):
+    """Every document twice, relevant and not: no stump can gain, and that costs no pass over the pairs for each."""
+    tried = []
+    gains = FidelitySearch.gains
+    monkeypatch.setattr(FidelitySearch, "gains", lambda *given: tried.append(given) or gains(*given))
+    X = np.repeat(np.random.default_rng(0).normal(size=(200, 5)), 2, axis=0)
+    queries = rw.Queries.from_arrays(X, np.tile([0, 1], 200), np.repeat(np.arange(20), 20))
+    assert rw.FRank().fit(queries).history_ == []
+    assert tried == []

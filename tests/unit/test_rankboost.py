@@ -270,3 +270,16 @@ class TestDegenerate:
         for name, value in {"per": "document", "bins": 1, "n_rounds": 0, "scale": "max", "warm_start": 3}.items():
             with pytest.raises(rw.InputError, match=f"{name}="):
                 rw.RankBoost(**{name: value}).fit(rw.make_queries(3, random_state=0))
+
+
+def test_whether_a_feature_is_known_is_a_stump():
+    """Known documents of one value, or several: that they are known may say more than any value."""
+    rng = np.random.default_rng(0)
+    y, qid = rng.integers(0, 2, 400), np.repeat(np.arange(20), 20)
+    known = rng.random(400) < 0.2 + 0.6 * y
+    for values in (np.ones(400), rng.normal(size=400)):
+        X = np.column_stack([np.where(known, values, np.nan), rng.normal(size=400)])
+        ranker = rw.RankBoost(n_rounds=1).fit(X, y, qid=qid)
+        assert ranker.history_[0]["feature"] == 0
+        assert ranker.history_[0]["r"] > 0.5
+        assert (ranker.predict(X) > 0).tolist() == known.tolist()

@@ -145,7 +145,7 @@ class TestGoingOn:
     def test_a_failed_fit_leaves_what_was_fitted(self, kind, queries):
         ranker = kind(n_rounds=4, warm_start=True).fit(queries)
         other = rw.make_queries(5, n_features=3, random_state=0)
-        with pytest.raises(rw.InputError, match="warm_start: a model of 12 features; the documents have 3"):
+        with pytest.raises(rw.InputError, match="documents have 3 features; the model of warm_start was trained on 12"):
             ranker.fit(other)
         assert_same(ranker.set_params(n_rounds=8).fit(queries), kind(n_rounds=8).fit(queries), queries)
 
@@ -176,7 +176,27 @@ def test_other_documents(kind, queries, valid):
     assert after[-1]["train"] == pytest.approx(rw.parse("ndcg@10").mean(valid, scores), abs=1e-12)
 
 
+@pytest.mark.parametrize("kind", RANKERS)
+def test_on_documents_without_pairs(kind, queries):
+    ranker = kind(n_rounds=3, warm_start=True).fit(queries)
+    equal = rw.Queries(queries.X, np.ones(queries.n_docs), queries.indptr, queries.qid)
+    assert len(ranker.set_params(n_rounds=5).fit(equal).history_) >= 3
+
+
 class TestWhatCannotBeGoneOnFrom:
+    def test_steps_that_add_up_to_too_much(self, queries, tmp_path):
+        path = tmp_path / "m.json"
+        rw.save(rw.RankBoost(n_rounds=3).fit(queries), path)
+        content = json.loads(path.read_text())
+        feature = content["history"][0]["feature"]
+        sides = [{**content["history"][0], "feature": feature, "alpha": 20.0 if k % 2 else -20.0} for k in range(200)]
+        for k, record in enumerate(sides):
+            record["threshold"] = float(np.quantile(queries.X[:, feature], 0.9 if k % 2 else 0.1))
+        content["history"] = sides
+        path.write_text(json.dumps(content))
+        with pytest.raises(rw.InputError, match="warm_start: the steps in the history of the model are too large"):
+            rw.RankBoost(n_rounds=201, warm_start=path).fit(queries)
+
     @pytest.mark.parametrize("kind", RANKERS)
     def test_other_models(self, kind, queries, tmp_path):
         path, other = tmp_path / "m.json", rw.AdaRank if kind is not rw.AdaRank else rw.FRank
@@ -186,7 +206,7 @@ class TestWhatCannotBeGoneOnFrom:
         ):
             kind(warm_start=path).fit(queries)
         rw.save(kind(n_rounds=3).fit(rw.make_queries(5, n_features=3, random_state=0)), path)
-        with pytest.raises(rw.InputError, match="warm_start: a model of 3 features; the documents have 12"):
+        with pytest.raises(rw.InputError, match="documents have 12 features; the model of warm_start was trained on 3"):
             kind(warm_start=path).fit(queries)
         with pytest.raises(FileNotFoundError, match=r"nothing\.json"):
             kind(warm_start=tmp_path / "nothing.json").fit(queries)
@@ -196,6 +216,19 @@ class TestWhatCannotBeGoneOnFrom:
         for bad in (1, None, [path]):
             with pytest.raises(rw.InputError, match="warm_start="):
                 kind(warm_start=bad).fit(queries)
+
+    @pytest.mark.parametrize("kind", RANKERS)
+    def test_features_in_another_order(self, kind, queries, tmp_path):
+        names = [f"f{i}" for i in range(queries.n_features)]
+        named, other = (
+            rw.Queries.from_arrays(queries.X, queries.y, queries.row_qid, features=each)
+            for each in (names, names[::-1])
+        )
+        ranker = kind(n_rounds=3, warm_start=True).fit(named)
+        with pytest.raises(
+            rw.InputError, match="feature 1 is called 'f11'; the model of warm_start was trained on 'f0'"
+        ):
+            ranker.fit(other)
 
     @pytest.mark.parametrize("kind", RANKERS)
     def test_another_scaling(self, kind, queries, tmp_path):

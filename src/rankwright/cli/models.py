@@ -127,6 +127,15 @@ def evaluate(
     print(f"{'queries':<{width}}  {len(queries)}")
 
 
+@app.command()
+def explain(model: Annotated[Path, typer.Option(help="A model saved by fit.")]) -> None:
+    """Say what a model makes of each feature: its step function or its weight."""
+    from rankwright import diagnosis
+    from rankwright.models import load
+
+    print(diagnosis.explain(load(model)))
+
+
 def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ranker:
     """Build the ranker that the options describe."""
     from rankwright.errors import InputError
@@ -146,6 +155,8 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
             known = ", ".join(name for name in defaults if name not in ("measure", "backend"))
             raise InputError(f"--set {setting}: {ranker_class.__name__} has no such parameter; there are {known}")
         chosen[key] = _read_value(key, text, defaults[key])
+    if chosen.get("warm_start") is True:
+        raise InputError("--set warm_start=true: nothing was fitted before; expected the path of a saved model")
     return ranker_class(**chosen)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from textwrap import fill
@@ -13,7 +13,7 @@ import numpy as np
 from rankwright._optional import require
 from rankwright.data import Floats
 from rankwright.errors import InputError
-from rankwright.models import Fitted
+from rankwright.models import Fitted, as_model
 from rankwright.scorers import Feature, Linear, Scorer, Stumps
 
 MOST_TOLD = 12  # features in the text; the table has all
@@ -88,7 +88,8 @@ class StepFunction:
     def cells(self) -> tuple[str, ...]:
         """A row of the text."""
         ends = (f"{self.thresholds[0]:.4g}", f"{self.thresholds[-1]:.4g}")
-        return self.name, f"{self.size:.4f}", f"{self.n_stumps:,}", *ends, self.trend
+        missing = f", missing {self.missing:+.4f}" if self.missing else ""
+        return self.name, f"{self.size:.4f}", f"{self.n_stumps:,}", *ends, self.trend + missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +161,15 @@ class Explanation:
     def __len__(self) -> int:
         return len(self.parts)
 
+    def __iter__(self) -> Iterator[StepFunction | Slope]:
+        return iter(self.parts)
+
     def __getitem__(self, name: str) -> StepFunction | Slope:
         for part in self.parts:
             if part.name == name:
                 return part
-        raise KeyError(f"the model does not use {name!r}; it uses {', '.join(part.name for part in self.parts)}")
+        used = ", ".join(part.name for part in self.parts) or "no feature"
+        raise KeyError(f"the model does not use {name!r}; it uses {used}")
 
     def to_pandas(self) -> Any:
         """A data frame: feature, index, from, to, value, missing by step; or feature, index, weight.
@@ -216,7 +221,7 @@ def explain(fitted: Fitted) -> Explanation:
     0.5 2.0 1.0
     2.0 inf 0.75
     """
-    model = fitted.to_model()
+    model = as_model(fitted)
     names = model.features or tuple(map(str, range(1, model.n_features + 1)))
     parts = _explained(model.scorer, names)
     ordered = sorted(parts.parts, key=lambda part: -part.size)

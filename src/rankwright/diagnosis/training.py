@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rankwright.errors import InputError
 from rankwright.measures import Measure, parse
-from rankwright.models import Fitted, Model
+from rankwright.models import Fitted, Model, as_model
 from rankwright.objectives.bounds import Bound
 from rankwright.rankers import Ranker, find_ranker
 
@@ -59,7 +59,7 @@ class Training:
 
 def training_of(fitted: Fitted, measure: Measure | None) -> Training:
     """Read it from a fitted ranker or a model; ``measure`` is what a diagnosis was asked about."""
-    model = fitted.to_model()
+    model = as_model(fitted)
     own = _measure(fitted, model, measure)
     kind = _class(fitted, model)
     record = _kept(model.history, kind is not None and kind.keeps_last)

@@ -79,6 +79,14 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
         forget()
 
 
+def _check_published(experiment: Experiment, n_folds: int) -> None:
+    """Refuse published figures of other folds than there are."""
+    for figure in experiment.published:
+        if len(figure.by_fold) not in (0, n_folds):
+            which = f"published: {figure.method}, {figure.measure}"
+            raise InputError(f"{which}: by_fold has {len(figure.by_fold)} figures; there are {n_folds} folds")
+
+
 def _plans(experiment: Experiment) -> Iterator[Plan]:
     """Every trial, fold by fold.
 
@@ -138,6 +146,7 @@ def _agree(store: Store, experiment: Experiment, folder: Path, run: str) -> tupl
         experiment = experiment.with_source(save_data(experiment.data, folder))
     try:
         plans = list(_plans(experiment))
+        _check_published(experiment, _source(experiment).n_folds)
         _check_same(store, experiment, run)
     except InputError:
         for path in set(folder.glob("*")) - before:

@@ -271,7 +271,7 @@ def stale_bounds(r: Floats, least: Floats, most: Floats, bend: Floats, smoothing
     """The most that stumps can gain of which W+ - W- is known, and between what W+ + W- is, and the least F'' can be.
 
     The crude bound falls as W+ + W- grows while their difference stays. The other is Taylor's: F''' is at least -W / 2
-    and at most 0.175 W, and W grows by exp(a / 2) at most, where o falls by exp(a).
+    and at most 0.175 W; W grows by a factor of exp(a / 2) at most where o rises by a, of exp(a) where it falls by a.
     """
     for k in range(len(r)):
         net = abs(r[k])

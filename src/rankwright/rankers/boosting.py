@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from rankwright.data import Queries
 from rankwright.errors import InputError, shown
-from rankwright.models import Model, load
+from rankwright.models import Model, check_features, load
 from rankwright.optimisers.stagewise import Boosted, Stages, boost
 from rankwright.rankers.base import Ranker
 from rankwright.rankers.parameters import check_whole
@@ -48,10 +48,7 @@ class Boosting(Ranker):
         name = type(self).__name__
         if model.ranker != name:
             raise InputError(f"warm_start: a model of {model.ranker}; expected one of {name}")
-        if model.n_features != train.n_features:
-            raise InputError(
-                f"warm_start: a model of {model.n_features} features; the documents have {train.n_features}"
-            )
+        check_features(train, model.n_features, model.features, "the model of warm_start was trained on")
         scale = getattr(self, "scale", None)
         if model.params.get("scale") != scale:
             raise InputError(f"warm_start: a model with scale={model.params.get('scale')!r}; this ranker has {scale!r}")

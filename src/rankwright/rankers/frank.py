@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -17,7 +18,7 @@ from rankwright.rankers.boosting import Boosting
 from rankwright.rankers.parameters import check_bins, check_number
 from rankwright.rankers.stump_stages import Chosen, PairSums, StumpStages
 from rankwright.weak.fidelity import FidelitySearch
-from rankwright.weak.stumps import Stump, stack
+from rankwright.weak.stumps import stack
 
 
 @final
@@ -101,13 +102,13 @@ class FRank(Boosting):
         return Outcome(stack(stages.stumps[:n_best], missing=stages.takes_missing), history)
 
 
-_LEAST_SMOOTHING = 1e-12
+_LEAST_SMOOTHING = 1e-9  # below, rounding of the sums would show in alpha
 
 
 class _Stages(StumpStages):
     """Pairs weigh W (4)."""
 
-    noted: ClassVar[tuple[str, ...]] = ("gain", "scanned", "tried")
+    noted: ClassVar[Mapping[str, type]] = {"gain": float, "scanned": int, "tried": int}
     takes_missing: ClassVar[bool] = False
 
     def __init__(
@@ -131,9 +132,8 @@ class _Stages(StumpStages):
         found = self.search.find(self.parts, self.worths())
         if found is None:
             return None
-        threshold = float(self.bins.thresholds[found.slot])
         notes = {"gain": found.gain, "scanned": found.n_scanned, "tried": found.n_tried}
-        return Chosen(Stump(self.bins.of_slot(found.slot), threshold, found.alpha), notes)
+        return Chosen(self.bins.stump(found.slot, found.alpha), notes)
 
     def add(self, chosen: Chosen) -> dict[str, Any]:
         """Add the stump; what was known of the weights of pairs is a little less so."""

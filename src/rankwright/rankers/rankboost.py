@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -16,7 +17,7 @@ from rankwright.rankers.base import Outcome
 from rankwright.rankers.boosting import Boosting
 from rankwright.rankers.parameters import check_among, check_bins
 from rankwright.rankers.stump_stages import Chosen, PairSums, StumpStages
-from rankwright.weak.stumps import Stump, best_stump, on_grid, stack
+from rankwright.weak.stumps import best_stump, on_grid, stack
 
 
 @final
@@ -54,8 +55,9 @@ class RankBoost(Boosting):
     Notes
     -----
     Freund et al. (2003), with the weak learner of their section 3.2: documents that lack the feature have the value 0
-    or 1, whichever makes abs(r) larger. exp(H(x_j) - H(x_i)) is a product, so what a document is worth to a stump
-    costs O(1) once the sums of its query are known, and a round is O(n d). Deviations:
+    or 1, whichever makes abs(r) larger, and a feature that some lack also has a threshold below all its values.
+    exp(H(x_j) - H(x_i)) is a product, so what a document is worth to a stump costs O(1) once the sums of its query are
+    known, and a round is O(n d). Deviations:
 
     1. alpha_t is rounded to a multiple of 2^-32, so that scores are exact sums, whatever their order.
     2. The model is that of the best round, not of the last.
@@ -106,7 +108,7 @@ _MOST = 1.0 - 1e-9  # of r, for a finite step
 class _Stages(StumpStages):
     """Pairs weigh exp(H(x_j) - H(x_i))."""
 
-    noted: ClassVar[tuple[str, ...]] = ("r",)
+    noted: ClassVar[Mapping[str, type]] = {"r": float}
     takes_missing: ClassVar[bool] = True
 
     @staticmethod
@@ -122,13 +124,13 @@ class _Stages(StumpStages):
         alpha = on_grid(0.5 * math.log((1.0 + bounded) / (1.0 - bounded)))
         if alpha == 0.0:
             return None
-        return Chosen(Stump(self.bins.of_slot(slot), float(self.bins.thresholds[slot]), alpha, missing), {"r": r})
+        return Chosen(self.bins.stump(slot, alpha, missing), {"r": r})
 
     def add(self, chosen: Chosen) -> dict[str, Any]:
         """Add the stump; Z is by how much the loss shrinks."""
         before = self.loss
         record = super().add(chosen)
-        return {**record, "z": self.loss / before}
+        return {**record, "z": self.loss / before if before > 0.0 else 1.0}
 
 
 def _pair_sums(graded: Graded, before: Floats, scores: Floats) -> tuple[Floats, Floats]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from rankwright.backends import Backend, Shards
 from rankwright.data import Floats, Ints, Queries
+from rankwright.errors import InputError
 from rankwright.kernels.graded import Graded, grade_order
 from rankwright.measures import BoundMeasure, Measure, weighted_mean
 from rankwright.objectives.pairwise import pair_query_weights, query_pairs
@@ -18,7 +19,7 @@ from rankwright.rankers.boosting import recalled
 from rankwright.weak.stumps import BinnedPart, Bins, Cut, Stump
 
 _LARGEST = float(np.finfo(np.float32).max)
-_LARGEST_STEP = 1e3
+_LARGEST_STEP = 20.0
 
 
 class Chosen(NamedTuple):
@@ -74,7 +75,7 @@ class StumpStages(ABC):
         Where the work runs.
     """
 
-    noted: ClassVar[tuple[str, ...]]  # what subclasses note of a choice
+    noted: ClassVar[Mapping[str, type]]  # what subclasses note of a choice
     takes_missing: ClassVar[bool]  # whether features may be missing
 
     def __init__(
@@ -121,7 +122,8 @@ class StumpStages(ABC):
         threshold = recalled(record, "threshold", float, -_LARGEST, _LARGEST)
         alpha = recalled(record, "alpha", float, -_LARGEST_STEP, _LARGEST_STEP)
         missing = recalled(record, "missing", bool, False, self.takes_missing)
-        return Chosen(Stump(feature, threshold, alpha, missing), {name: record.get(name) for name in self.noted})
+        notes = {name: recalled(record, name, kind, -np.inf, np.inf) for name, kind in self.noted.items()}
+        return Chosen(Stump(feature, threshold, alpha, missing), notes)
 
     def add(self, chosen: Chosen) -> dict[str, Any]:
         """Add a stump to the sum; returns the record of the round."""
@@ -129,6 +131,8 @@ class StumpStages(ABC):
         self.stumps.append(stump)
         self.parts = self.backend.apply(_advance, self.parts, stump, self.bins.find(stump), self._rules())
         self.totals = self.backend.sum(attrgetter("totals"), self.parts)
+        if not np.isfinite(self.loss):
+            raise InputError("warm_start: the steps in the history of the model are too large for these documents")
         record = {
             "feature": stump.feature,
             "threshold": stump.threshold,

@@ -86,7 +86,7 @@ def fold_table(summary: Summary) -> TextTable | None:
     """Published figures of single folds, each row above ours; None if there are none."""
     rows = []
     for figure in published_figures(summary):
-        if figure.by_fold and not isnan(figure.ours):
+        if len(figure.by_fold) == len(summary.results.folds) and not isnan(figure.ours):
             ours = summary.results.fold_means(figure.measure)[summary.methods.index(figure.method)].tolist()
             for who, values in (("published", figure.by_fold), ("ours", ours)):
                 entries = [Entry(text, text) for text in (figure.method, label(summary, figure.measure), who)]

@@ -22,6 +22,7 @@ from rankwright.kernels.fidelity import (
 from rankwright.weak.stumps import BinnedPart, Bins, sums_above
 
 _SAME = 1e-12  # gains that differ by less are equal, up to rounding
+_LEAST = 2.0 * _SAME  # what a stump must gain to be of interest: more than a bound of 0 allows for
 _FIRST = 8  # features looked at first, and candidates tried first; then twice as many, and so on
 
 
@@ -124,7 +125,7 @@ class FidelitySearch:
 
     def gains(self, parts: Shards[PairedPart], slots: Ints, alphas: Floats) -> Floats:
         """By how much the loss falls with each of some stumps."""
-        features = np.searchsorted(self.bins.starts, slots, side="right") - 1
+        features = self.bins.of_slots(slots)
         found: Floats = self.backend.sum(_gains, parts, features, slots - self.bins.starts[features], alphas)
         return found
 
@@ -135,7 +136,7 @@ class _Trial:
     def __init__(self, search: FidelitySearch, parts: Shards[PairedPart], alphas: Floats, bounds: Floats) -> None:
         self.search, self.parts, self.alphas, self.bounds = search, parts, alphas, bounds
         self.gains: dict[int, float] = {}
-        self.best = _SAME  # what a stump must gain to be of interest
+        self.best = _LEAST
 
     def try_most_promising(self, features: Ints) -> None:
         """Try the one stump of some features that may gain most."""
@@ -161,7 +162,7 @@ class _Trial:
     def winner(self) -> int | None:
         """The first of the best stumps."""
         best = [slot for slot, gain in self.gains.items() if gain + _SAME >= self.best]
-        return min(best) if best and self.best > _SAME else None
+        return min(best) if best and self.best > _LEAST else None
 
     def _try(self, slots: Ints) -> None:
         gains = self.search.gains(self.parts, slots, self.alphas[slots])

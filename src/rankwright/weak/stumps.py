@@ -105,9 +105,14 @@ class Bins:
         widest = int(self.sizes.max())
         return next(kind for kind in (np.uint8, np.uint16, np.uint32) if widest - 1 <= np.iinfo(kind).max)
 
-    def of_slot(self, slot: int) -> int:
-        """The feature a slot belongs to."""
-        return int(np.searchsorted(self.starts, slot, side="right")) - 1
+    def of_slots(self, slots: Ints) -> Ints:
+        """The features that slots belong to."""
+        features: Ints = np.searchsorted(self.starts, slots, side="right") - 1
+        return features
+
+    def stump(self, slot: int, weight: float, missing: bool = False) -> Stump:
+        """The stump with the threshold of a slot."""
+        return Stump(int(self.of_slots(np.array(slot))), float(self.thresholds[slot]), weight, missing)
 
     def find(self, stump: Stump) -> Cut | None:
         """Where a stump cuts these bins; None if its threshold comes from elsewhere."""
@@ -137,7 +142,15 @@ class Bins:
 def _cut(X: Floats, most: int) -> list[Floats]:
     columns = np.sort(X.T.copy(), axis=1)  # NaN comes last
     known = columns.shape[1] - np.isnan(columns).sum(axis=1)
-    return [find_thresholds(column[:n], most) for column, n in zip(columns, known, strict=True)]
+    return [_cut_column(column[:n], n < len(column), most) for column, n in zip(columns, known, strict=True)]
+
+
+def _cut_column(values: Floats, missing: bool, most: int) -> Floats:
+    """Where a feature is cut; where it is missing of some documents, also below all values: known or not."""
+    if not missing or not len(values) or values[0] == np.finfo(np.float32).min:
+        return find_thresholds(values, most)
+    below = np.nextafter(values[:1], np.float32(-np.inf))
+    return np.concatenate([below, find_thresholds(values, most - 1)])
 
 
 class BinnedPart(NamedTuple):
