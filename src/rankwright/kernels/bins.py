@@ -68,33 +68,39 @@ def bin_sums(codes: Ints, starts: Ints, features: Ints, values: Floats, out: Flo
     """Add the values of the documents of every bin of these features to ``out``, which has an entry per slot of theirs.
 
     An addition waits for the last one to the same place, and neighbours are often in the same bin. So two features are
-    summed at a time, into two copies each.
+    summed at a time, into four copies each.
     """
     widest, n, to = 0, len(values), 0
     for f in features:
         widest = max(widest, starts[f + 1] - starts[f])
-    copies = np.empty((4, widest))
-    a0, a1, b0, b1 = copies[0], copies[1], copies[2], copies[3]
+    copies = np.empty((8, widest))
+    a0, a1, a2, a3 = copies[0], copies[1], copies[2], copies[3]
+    b0, b1, b2, b3 = copies[4], copies[5], copies[6], copies[7]
+    whole = n - n % 4
     for k in range(0, len(features), 2):
         f, g = features[k], features[min(k + 1, len(features) - 1)]
         size, size2 = starts[f + 1] - starts[f], starts[g + 1] - starts[g]
         copies[:, : max(size, size2)] = 0.0
-        one, two = codes[f], codes[g]
-        for i in range(0, n - 1, 2):
-            value, other = values[i], values[i + 1]
-            a0[one[i]] += value
-            b0[two[i]] += value
-            a1[one[i + 1]] += other
-            b1[two[i + 1]] += other
-        if n % 2 == 1:
-            a0[one[n - 1]] += values[n - 1]
-            b0[two[n - 1]] += values[n - 1]
+        a, b = codes[f], codes[g]
+        for i in range(0, whole, 4):
+            v0, v1, v2, v3 = values[i], values[i + 1], values[i + 2], values[i + 3]
+            a0[a[i]] += v0
+            b0[b[i]] += v0
+            a1[a[i + 1]] += v1
+            b1[b[i + 1]] += v1
+            a2[a[i + 2]] += v2
+            b2[b[i + 2]] += v2
+            a3[a[i + 3]] += v3
+            b3[b[i + 3]] += v3
+        for i in range(whole, n):
+            a0[a[i]] += values[i]
+            b0[b[i]] += values[i]
         for slot in range(size):
-            out[to + slot] += a0[slot] + a1[slot]
+            out[to + slot] += (a0[slot] + a1[slot]) + (a2[slot] + a3[slot])
         to += size
         if k + 1 < len(features):
             for slot in range(size2):
-                out[to + slot] += b0[slot] + b1[slot]
+                out[to + slot] += (b0[slot] + b1[slot]) + (b2[slot] + b3[slot])
             to += size2
 
 

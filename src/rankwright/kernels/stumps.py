@@ -12,39 +12,15 @@ _FEW, _MANY = 4, 48  # thresholds
 
 
 @kernel
-def _add_jumps(x: Floats, thresholds: Floats, low: int, high: int, values: Floats, at: int, out: Floats) -> None:
-    """Add a step function of few steps, jump by jump: several documents with each instruction."""
-    for t in range(low, high):
-        bar, jump = thresholds[t], values[at + t - low + 1] - values[at + t - low]
-        for i in range(_BLOCK):
-            out[i] += jump if x[i] > bar else 0.0
-    missing = values[at + high - low + 1]
-    if missing != 0.0:
-        for i in range(_BLOCK):
-            out[i] += missing if x[i] != x[i] else 0.0
-
-
-@kernel
-def _count_below(x: Floats, thresholds: Floats, low: int, high: int, below: Ints) -> None:
-    """How many thresholds are below each value: compared one after the other, many documents at a time."""
-    below[:] = 0
-    for t in range(low, high):
-        bar = thresholds[t]
-        for i in range(_BLOCK):
-            below[i] += x[i] > bar
-
-
-@kernel
-def _search_below(x: Floats, thresholds: Floats, low: int, high: int, below: Ints) -> None:
-    """The same for many thresholds, by halves."""
-    for i in range(_BLOCK):
-        at, left = low, high - low
-        while left > 0:
-            half = left >> 1
-            above = x[i] > thresholds[at + half]
-            at = at + half + 1 if above else at
-            left = left - half - 1 if above else half
-        below[i] = at - low
+def _search(x: float, thresholds: Floats, low: int, high: int) -> int:
+    """How many thresholds are below a value, by halves."""
+    at, left = low, high - low
+    while left > 0:
+        half = left >> 1
+        above = x > thresholds[at + half]
+        at = at + half + 1 if above else at
+        left = left - half - 1 if above else half
+    return at - low
 
 
 @kernel
@@ -53,7 +29,8 @@ def step_scores(X: Floats, features: Ints, starts: Ints, thresholds: Floats, val
 
     Feature ``features[k]`` has the thresholds ``starts[k]`` to ``starts[k + 1]``, ascending, none twice, and two more
     values than thresholds: the first of them is ``values[starts[k] + 2 * k]``, 0, for documents above no threshold; the
-    last is for missing values.
+    last is for missing values. Few steps are added jump by jump and some are counted, both for several documents with
+    each instruction; many are searched.
     """
     n = len(X)
     out, sums = np.empty(n), np.empty(_BLOCK)
@@ -63,19 +40,30 @@ def step_scores(X: Floats, features: Ints, starts: Ints, thresholds: Floats, val
         sums[:] = 0.0
         for k in range(len(features)):
             column, low, high = features[k], starts[k], starts[k + 1]
-            at = low + 2 * k
+            steps = values[low + 2 * k : high + 2 * k + 2]
+            last = high - low + 1
             for i in range(size):
                 x[i] = X[first + i, column]
             if high - low <= _FEW:
-                _add_jumps(x, thresholds, low, high, values, at, sums)
+                for t in range(low, high):
+                    bar, jump = thresholds[t], steps[t - low + 1] - steps[t - low]
+                    for i in range(_BLOCK):
+                        sums[i] += jump if x[i] > bar else 0.0
+                if steps[last] != 0.0:
+                    for i in range(_BLOCK):
+                        sums[i] += steps[last] if x[i] != x[i] else 0.0
                 continue
             if high - low <= _MANY:
-                _count_below(x, thresholds, low, high, below)
+                below[:] = 0
+                for t in range(low, high):
+                    bar = thresholds[t]
+                    for i in range(_BLOCK):
+                        below[i] += x[i] > bar
             else:
-                _search_below(x, thresholds, low, high, below)
-            missing = at + high - low + 1
+                for i in range(_BLOCK):
+                    below[i] = _search(x[i], thresholds, low, high)
             for i in range(_BLOCK):
-                sums[i] += values[at + below[i] if x[i] == x[i] else missing]
+                sums[i] += steps[below[i] if x[i] == x[i] else last]
         out[first : first + size] = sums[:size]
     return out
 
