@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwright.errors import InputError
+from rankwright.kernels.linear import first_infinite
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
@@ -242,9 +243,9 @@ def as_matrix(X: Any) -> Floats:
         raise InputError(f"X has {matrix.ndim} dimension(s); expected 2 (documents x features)")
     if 0 in matrix.shape:
         raise InputError(f"X has {matrix.shape[0]} documents and {matrix.shape[1]} features; expected at least 1")
-    infinite = np.isinf(matrix)
-    if infinite.any():
-        row, column = np.argwhere(infinite)[0]
+    place = first_infinite(matrix)
+    if place >= 0:
+        row, column = divmod(place, matrix.shape[1])
         raise InputError(f"X[{row}, {column}] is infinite or too large for float32; expected finite numbers")
     return matrix
 

@@ -144,6 +144,21 @@ def first_missing(X: Floats) -> int:
 
 
 @kernel
+def first_infinite(X: Floats) -> int:
+    """The place of the first infinite value, counted along the rows; -1 if there is none."""
+    n, d = X.shape
+    for i in range(n):
+        row, infinite = X[i], 0
+        for j in range(d):
+            infinite += abs(row[j]) == np.inf
+        if infinite > 0:
+            for j in range(d):
+                if abs(row[j]) == np.inf:
+                    return int(i * d + j)
+    return -1
+
+
+@kernel
 def query_columns(weight: Floats, X: Floats, indptr: Ints) -> Floats:
     """Of every query the sum of its rows times their weights, in the order of the rows."""
     out = np.zeros((len(indptr) - 1, X.shape[1]))
