@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwright.errors import InputError
-from rankwright.kernels.linear import first_infinite
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
@@ -243,6 +242,8 @@ def as_matrix(X: Any) -> Floats:
         raise InputError(f"X has {matrix.ndim} dimension(s); expected 2 (documents x features)")
     if 0 in matrix.shape:
         raise InputError(f"X has {matrix.shape[0]} documents and {matrix.shape[1]} features; expected at least 1")
+    from rankwright.kernels.linear import first_infinite  # with Numba, which takes long to import
+
     place = first_infinite(matrix)
     if place >= 0:
         row, column = divmod(place, matrix.shape[1])

@@ -110,6 +110,7 @@ def test_scores_depend_on_the_row_alone_and_are_float64(ranker, queries):
 def test_is_deterministic_and_the_same_on_every_backend(ranker, scale):
     data = rw.make_queries(400, n_docs=30, n_features=8, random_state=1)
     options = {"scale": scale} if "scale" in ranker().get_params() else {}
+    options |= {"n_rounds": 50} if "n_rounds" in ranker().get_params() else {}
     fits = [
         ranker(backend=b, **options).fit(data, valid=data) for b in (rw.Serial(), rw.Threads(2), rw.Threads(3), None)
     ]

@@ -56,7 +56,7 @@ class AdaRank(Boosting, LinearScoring):
 
     Notes
     -----
-    Xu et al., fig. 6. E(q, x_k) of all queries and features is computed once (weak.py), so that a round is one
+    Xu et al., fig. 6. E(q, x_k) of all queries and features is computed once (weak/features.py), so that a round is one
     product, one re-ranking and a new P: O((d + T) m n log n) in all. Deviations:
 
     1. Choosing the last feature again leaves the ranking and P as they are, so the figure's loop is stuck at once.
