@@ -17,7 +17,7 @@ from rankwright.measures import BoundMeasure, Measure, weighted_mean
 from rankwright.objectives.bounds import Bound, TypeOne
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.boosting import Boosting, recalled
-from rankwright.rankers.parameters import check_flag
+from rankwright.rankers.parameters import check_among
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 from rankwright.weak import BestFeature
@@ -101,7 +101,8 @@ class AdaRank(Boosting, LinearScoring):
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         if not measure.bounded:
             raise InputError(f"AdaRank needs a measure with values from 0 to 1; {measure} is not one")
-        stages = _Stages(train, valid, measure, check_flag("signed", self.signed), self.scale, backend)
+        check_among("signed", self.signed, (True, False))
+        stages = _Stages(train, valid, measure, bool(self.signed), self.scale, backend)
         n_best, history = self._boost(stages, stages.recall, train)
         return Outcome(Linear(stages.coef_of(history[:n_best])), history)
 

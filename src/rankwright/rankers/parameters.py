@@ -37,13 +37,6 @@ def check_among(name: str, value: Any, known: Sequence[Any]) -> None:
         raise InputError(f"{name}={value!r}; expected {' or '.join(map(repr, known))}")
 
 
-def check_flag(name: str, value: Any) -> bool:
-    """A parameter that must be True or False."""
-    if type(value) is not bool:
-        raise InputError(f"{name}={value!r}; expected True or False")
-    return value
-
-
 def check_bins(value: Any) -> int | None:
     """The most bins of a feature; None for as many as there are values."""
     return None if value is None else check_whole("bins", value, least=2)

@@ -19,10 +19,9 @@ from rankwright.kernels.fidelity import (
     split_sums,
     stale_bounds,
 )
-from rankwright.weak.stumps import BinnedPart, Bins, sums_above
+from rankwright.weak.stumps import SAME, BinnedPart, Bins, sums_above
 
-_SAME = 1e-12  # gains that differ by less are equal, up to rounding
-_LEAST = 2.0 * _SAME  # what a stump must gain to be of interest: more than a bound of 0 allows for
+_LEAST = 2.0 * SAME  # what a stump must gain to be of interest: more than a bound of 0 allows for
 _FIRST = 8  # features looked at first, and candidates tried first; then twice as many, and so on
 
 
@@ -83,7 +82,7 @@ class FidelitySearch:
 
     def age(self, state: Floats) -> None:
         """Take account of how the weights of pairs have changed."""
-        slack = _SAME * state[WEIGHT]
+        slack = SAME * state[WEIGHT]
         self.least -= state[LIGHTER] + slack
         self.most += state[HEAVIER] + slack
         self.bend -= state[FLATTER] + slack
@@ -99,9 +98,9 @@ class FidelitySearch:
         promising = np.argsort(-highest, kind="stable")
         trial = _Trial(self, parts, alphas, bounds)
         at, size = 0, _FIRST
-        while at < len(promising) and highest[promising[at]] + _SAME >= trial.best:
+        while at < len(promising) and highest[promising[at]] + SAME >= trial.best:
             batch = promising[at : at + size]
-            batch = np.sort(batch[highest[batch] + _SAME >= trial.best])
+            batch = np.sort(batch[highest[batch] + SAME >= trial.best])
             self._scan(parts, batch, r, alphas, bounds)
             trial.try_most_promising(batch)
             at, size = at + len(batch), 2 * size
@@ -142,7 +141,7 @@ class _Trial:
         """Try the one stump of some features that may gain most."""
         slots = self.search.bins.slots(features)
         slot = slots[int(np.argmax(self.bounds[slots]))]
-        if self.bounds[slot] + _SAME >= self.best:
+        if self.bounds[slot] + SAME >= self.best:
             self._try(np.array([slot]))
 
     def try_rest(self, features: Ints) -> None:
@@ -150,10 +149,10 @@ class _Trial:
         slots = self.search.bins.slots(np.sort(features))
         slots = slots[np.argsort(-self.bounds[slots], kind="stable")]
         at, size = 0, _FIRST
-        while at < len(slots) and self.bounds[slots[at]] + _SAME >= self.best:
+        while at < len(slots) and self.bounds[slots[at]] + SAME >= self.best:
             batch = slots[at : at + size]
             wanted = [
-                slot for slot in batch.tolist() if self.bounds[slot] + _SAME >= self.best and slot not in self.gains
+                slot for slot in batch.tolist() if self.bounds[slot] + SAME >= self.best and slot not in self.gains
             ]
             if wanted:
                 self._try(np.array(wanted))
@@ -161,7 +160,7 @@ class _Trial:
 
     def winner(self) -> int | None:
         """The first of the best stumps."""
-        best = [slot for slot, gain in self.gains.items() if gain + _SAME >= self.best]
+        best = [slot for slot, gain in self.gains.items() if gain + SAME >= self.best]
         return min(best) if best and self.best > _LEAST else None
 
     def _try(self, slots: Ints) -> None:

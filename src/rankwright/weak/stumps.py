@@ -17,6 +17,7 @@ from rankwright.scorers import Stumps
 
 _COLUMNS = 16  # a part of the work: float32 values in a line of the cache
 _SLOTS_AT_A_TIME = 1 << 18
+SAME = 1e-12  # what differs by less is equal, up to rounding
 
 
 class Stump(NamedTuple):
@@ -209,6 +210,6 @@ def best_stump(sums: Floats, bins: Bins) -> BestStump:
     threshold = ~np.isnan(bins.thresholds)
     r = np.where(threshold, above, 0.0), np.where(threshold, above + missing, 0.0)
     size = np.maximum(np.abs(r[0]), np.abs(r[1]))
-    slot = int(np.argmax(size >= size.max() - 1e-12))
-    side = int(abs(r[1][slot]) > abs(r[0][slot]) + 1e-12)
+    slot = int(np.argmax(size >= size.max() - SAME))
+    side = int(abs(r[1][slot]) > abs(r[0][slot]) + SAME)
     return BestStump(slot, bool(side), float(r[side][slot]))
