@@ -105,9 +105,15 @@ class FRank(Boosting):
 _LEAST_SMOOTHING = 1e-9  # below, rounding of the sums would show in alpha
 
 
+def _pair_sums(graded: Graded, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
+    potentials = np.empty((2, len(scores)))
+    return fidelity_state(graded, before, scores, potentials), potentials
+
+
 class _Stages(StumpStages):
     """Pairs weigh W (4)."""
 
+    pair_sums: ClassVar[PairSums] = staticmethod(_pair_sums)
     noted: ClassVar[Mapping[str, type]] = {"gain": float, "scanned": int, "tried": int}
     takes_missing: ClassVar[bool] = False
 
@@ -123,10 +129,6 @@ class _Stages(StumpStages):
         super().__init__(train, valid, measure, n_bins, "query", backend)  # Eq. (1): D = 1 / #_q
         self.search = FidelitySearch(self.bins, smoothing, backend)
 
-    @staticmethod
-    def pair_sums() -> PairSums:
-        return _pair_sums
-
     def choose(self) -> Chosen | None:
         """The stump with the least loss."""
         found = self.search.find(self.parts, self.worths())
@@ -140,8 +142,3 @@ class _Stages(StumpStages):
         record = super().add(chosen)
         self.search.age(self.totals[1:])
         return record
-
-
-def _pair_sums(graded: Graded, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    potentials = np.empty((2, len(scores)))
-    return fidelity_state(graded, before, scores, potentials), potentials

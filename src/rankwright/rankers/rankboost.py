@@ -105,15 +105,18 @@ _NOTHING_LEFT = 1e-12  # of the loss
 _MOST = 1.0 - 1e-9  # of r, for a finite step
 
 
+def _pair_sums(graded: Graded, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
+    gradient = np.empty(len(scores))
+    loss = exponential_sums(graded, scores, gradient)
+    return np.array([loss]), -gradient[None]
+
+
 class _Stages(StumpStages):
     """Pairs weigh exp(H(x_j) - H(x_i))."""
 
+    pair_sums: ClassVar[PairSums] = staticmethod(_pair_sums)
     noted: ClassVar[Mapping[str, type]] = {"r": float}
     takes_missing: ClassVar[bool] = True
-
-    @staticmethod
-    def pair_sums() -> PairSums:
-        return _pair_sums
 
     def choose(self) -> Chosen | None:
         """The stump with the largest abs(r)."""
@@ -131,9 +134,3 @@ class _Stages(StumpStages):
         before = self.loss
         record = super().add(chosen)
         return {**record, "z": self.loss / before if before > 0.0 else 1.0}
-
-
-def _pair_sums(graded: Graded, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    gradient = np.empty(len(scores))
-    loss = exponential_sums(graded, scores, gradient)
-    return np.array([loss]), -gradient[None]

@@ -75,6 +75,7 @@ class StumpStages(ABC):
         Where the work runs.
     """
 
+    pair_sums: ClassVar[PairSums]  # what the scores of a round determine
     noted: ClassVar[Mapping[str, type]]  # what subclasses note of a choice
     takes_missing: ClassVar[bool]  # whether features may be missing
 
@@ -89,17 +90,15 @@ class StumpStages(ABC):
         self.query_weight = float(backend.sum(_query_weight, parts))
         self.features = np.flatnonzero(self.bins.sizes > 2)  # that have a threshold
         self.groups, self.slots = self.bins.groups(self.features), self.bins.slots(self.features)
-        self.parts: Shards[Scored] = backend.apply(_advance, parts, None, None, self._rules())
+        at_once = self.features if len(self.groups) == 1 else self.features[:0]
+        self.rules = Rules(self.pair_sums, self.bins, at_once)
+        self.parts: Shards[Scored] = backend.apply(_advance, parts, None, None, self.rules)
         self.totals = backend.sum(attrgetter("totals"), self.parts)
         self.valid = None if valid is None else (valid, measure.bind(valid), np.zeros(valid.n_docs))
 
-    @staticmethod
     @abstractmethod
-    def pair_sums() -> PairSums:
-        """What the scores of a round determine."""
-
-    def _rules(self) -> Rules:
-        return Rules(self.pair_sums(), self.bins, self.features if len(self.groups) == 1 else self.features[:0])
+    def choose(self) -> Chosen | None:
+        """The next stump and its step; None where nothing is left to gain."""
 
     def worths(self) -> Floats:
         """For every slot, what the documents in it are worth."""
@@ -129,7 +128,7 @@ class StumpStages(ABC):
         """Add a stump to the sum; returns the record of the round."""
         stump = chosen.stump
         self.stumps.append(stump)
-        self.parts = self.backend.apply(_advance, self.parts, stump, self.bins.find(stump), self._rules())
+        self.parts = self.backend.apply(_advance, self.parts, stump, self.bins.find(stump), self.rules)
         self.totals = self.backend.sum(attrgetter("totals"), self.parts)
         if not np.isfinite(self.loss):
             raise InputError("warm_start: the steps in the history of the model are too large for these documents")
