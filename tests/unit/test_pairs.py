@@ -15,7 +15,7 @@ from rankwright.kernels import pairs as kernels
 from rankwright.kernels.pair_products import query_product
 from rankwright.kernels.solving import cholesky_solve, shifted_cholesky
 from rankwright.objectives.pairwise import Hinge, SquaredHinge, query_pairs
-from rankwright.optimisers.descent import minimise
+from rankwright.optimisers.newton import minimise
 from rankwright.optimisers.pairs import PairProblem
 from rankwright.scaling import Standard
 

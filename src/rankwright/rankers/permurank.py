@@ -14,7 +14,7 @@ from rankwright.errors import InputError
 from rankwright.measures import Measure
 from rankwright.objectives.bounds import Bound, TypeTwo
 from rankwright.objectives.phi import PHIS
-from rankwright.optimisers.descent import minimise
+from rankwright.optimisers.newton import minimise
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Best, Judge
 from rankwright.rankers.parameters import check_among, check_number, check_whole

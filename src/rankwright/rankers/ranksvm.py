@@ -12,7 +12,7 @@ from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
 from rankwright.objectives.pairwise import pair_query_weights
-from rankwright.optimisers.descent import Minimum, minimise
+from rankwright.optimisers.newton import Minimum, minimise
 from rankwright.optimisers.pairs import PairProblem
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
@@ -65,7 +65,7 @@ class RankSVM(PathRanker, LinearScoring):
     Notes
     -----
     Herbrich et al. (2000), Joachims (2002). Pair sums cost O(n log n) a query (kernels/pairs.py); the minimum is found
-    by truncated Newton on the smoothed hinge, with less and less smoothing (optimisers/descent.py). There is no
+    by truncated Newton on the smoothed hinge, with less and less smoothing (optimisers/newton.py). There is no
     intercept: it changes no ranking. Query weights weigh the pairs of the query. Without any pairs the weights are 0.
 
     Examples
