@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rankwright.data import Floats, Ints, Queries
+from rankwright.kernels.discounts import GEOMETRIC, HARMONIC, LOGARITHMIC, Law
 from rankwright.kernels.measures import ideal_values
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ class Definition:
         What it is, for people.
     gains : callable
         (measure, queries) -> a gain per document.
-    discounts : callable
-        (measure, depth) -> a discount per rank.
+    law : callable
+        measure -> the discount of every rank.
     norm : callable
         (measure, view) -> what each query's sum is divided by.
     options : tuple of str
@@ -60,7 +61,7 @@ class Definition:
 
     title: str
     gains: Callable[[TableMeasure, Queries], Floats]
-    discounts: Callable[[TableMeasure, int], Floats]
+    law: Callable[[TableMeasure], Law]
     norm: Callable[[TableMeasure, View], Floats | float]
     options: tuple[str, ...]
     u: float = 0.0
@@ -96,25 +97,41 @@ def _top_grade(measure: TableMeasure, queries: Queries) -> Floats:
     return gains
 
 
-def _logarithmic(measure: TableMeasure, depth: int) -> Floats:
-    ranks = np.arange(1, depth + 1)
-    if measure.discount == "letor":
-        ranks = np.maximum(ranks - 1, 1)  # from rank 2 on one late: 1, 1, 1/log2(3), 1/log2(4), ...
-    discounts: Floats = 1.0 / np.log2(1.0 + ranks)
-    return discounts
+def _cut(measure: TableMeasure) -> float:
+    return np.inf if measure.k is None else float(measure.k)
 
 
-def _harmonic(measure: TableMeasure, depth: int) -> Floats:
-    return 1.0 / np.arange(1, depth + 1)
+def _logarithmic(measure: TableMeasure) -> Law:
+    return Law(LOGARITHMIC, 1.0 if measure.discount == "letor" else 0.0, cut_off=_cut(measure))
 
 
-def _geometric(measure: TableMeasure, depth: int) -> Floats:
-    discounts: Floats = (1.0 - measure.p) * measure.p ** np.arange(depth)
-    return discounts
+def _harmonic(measure: TableMeasure) -> Law:
+    return Law(HARMONIC, cut_off=_cut(measure))
 
 
-def _flat(measure: TableMeasure, depth: int) -> Floats:
-    return np.ones(depth)
+def _geometric(measure: TableMeasure) -> Law:
+    return Law(GEOMETRIC, measure.p, 1.0 - measure.p, _cut(measure))
+
+
+def _flat(measure: TableMeasure) -> Law:
+    return Law(GEOMETRIC, 1.0, 1.0, _cut(measure))
+
+
+def _first_alone(measure: TableMeasure) -> Law:
+    return Law(GEOMETRIC, 1.0, 1.0, 1.0)
+
+
+def discounts(law: Law, longest: int) -> Floats:
+    """The discounts of the ranks of lists no longer than this.
+
+    >>> discounts(Law(LOGARITHMIC, 1.0, cut_off=3), 10).round(3).tolist()  # LETOR's
+    [1.0, 1.0, 0.631]
+    """
+    ranks = np.arange(1, int(min(longest, law.cut_off)) + 1)
+    if law.kind == LOGARITHMIC:  # LETOR's is one late from rank 2 on: 1, 1, 1/log2(3), 1/log2(4), ...
+        table: Floats = 1.0 / np.log2(1.0 + np.maximum(ranks - law.a, 1.0))
+        return table
+    return law.b * law.a ** (ranks - 1) if law.kind == GEOMETRIC else 1.0 / ranks
 
 
 def _one(measure: TableMeasure, view: View) -> float:
@@ -190,7 +207,7 @@ DEFINITIONS: Mapping[str, Definition] = {
     "wta": Definition(
         "winner takes all: the first document has the query's top grade",
         _top_grade,
-        lambda measure, depth: np.ones(1),
+        _first_alone,
         _one,
         _ALWAYS,
         cut=False,

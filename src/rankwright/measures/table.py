@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
+from rankwright.kernels.discounts import Law
 from rankwright.kernels.measures import (
     averaged_values,
     ideal_values,
@@ -22,7 +23,7 @@ from rankwright.kernels.measures import (
 )
 from rankwright.kernels.sweep import SHALLOW, sweep
 from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure, MeasureArrays, Tally
-from rankwright.measures.definitions import DEFINITIONS, View
+from rankwright.measures.definitions import DEFINITIONS, View, discounts
 from rankwright.measures.dialects import DIALECTS
 from rankwright.measures.options import check_cut_off, check_option, spoken
 
@@ -126,6 +127,11 @@ class TableMeasure(Measure):
         """How many ranks count; None if all do."""
         return self.k if DEFINITIONS[self.name].cut else 1
 
+    @property
+    def law(self) -> Law:
+        """The discount of every rank, whole or not."""
+        return DEFINITIONS[self.name].law(self)
+
     def truncated(self, k: int) -> TableMeasure:
         """With a cut-off of at most ``k``."""
         deeper = self.cut_off is None or self.cut_off > k
@@ -157,9 +163,7 @@ class TableMeasure(Measure):
 
     def _bind(self, queries: Queries) -> BoundTable:
         definition = DEFINITIONS[self.name]
-        longest = int(queries.sizes.max())
-        depth = longest if self.k is None else min(self.k, longest)
-        gain, discount = definition.gains(self, queries), definition.discounts(self, depth)
+        gain, discount = definition.gains(self, queries), discounts(self.law, int(queries.sizes.max()))
         relevant = queries.y >= self.rel if "rel" in definition.options else queries.y > 0
         found = np.logical_or.reduceat(relevant, queries.indptr[:-1])
         norm = definition.norm(self, View(queries.indptr, gain, discount, definition.u, definition.v))
