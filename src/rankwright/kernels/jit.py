@@ -17,7 +17,7 @@ Ints = NDArray[np.integer[Any]]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-_intrinsic: Callable[[Any], Any] = intrinsic
+llvm: Callable[[Any], Any] = intrinsic  # a function written in the compiler's own terms
 
 
 def kernel(fn: F) -> F:
@@ -30,7 +30,12 @@ def loose_kernel(fn: F) -> F:
     return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})(fn))
 
 
-@_intrinsic
+def inlined(fn: F) -> F:
+    """A kernel for use in other kernels, part of their loops; its sums are never reordered."""
+    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(fn))
+
+
+@llvm
 def load_word(context: Any, text: Any, i: Any) -> Any:
     """``load_word(text, i)``: the eight bytes of a uint8 array from ``i`` on as one uint64."""
 
@@ -42,7 +47,7 @@ def load_word(context: Any, text: Any, i: Any) -> Any:
     return types.uint64(text, types.intp), generate
 
 
-@_intrinsic
+@llvm
 def load_byte(context: Any, text: Any, i: Any) -> Any:
     """``load_byte(text, i)``: ``text[i]`` of a uint8 array, for ``i`` known not to be negative."""
 
@@ -53,7 +58,7 @@ def load_byte(context: Any, text: Any, i: Any) -> Any:
     return types.int64(text, types.intp), generate
 
 
-@_intrinsic
+@llvm
 def trailing_zeros(context: Any, word: Any) -> Any:
     """``trailing_zeros(word)``: how many low bits of a uint64 are 0; 64 if all are."""
 

@@ -1,0 +1,67 @@
+"""Exponentials and logarithms that the compiler can compute several at a time.
+
+Numba calls the C library for every single ``exp``; a polynomial has no call, and loops of it become vector code. They
+are correct to about 2e-16 of the value, which tests compare with the library's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+
+from rankwright.kernels.jit import inlined, llvm
+
+_LOG2E = 1.4426950408889634
+_LN2_HIGH = 6.93147180369123816490e-01  # the leading bits: its products with whole numbers are exact
+_LN2_LOW = 1.90821492927058770002e-10
+_SHIFTER = 6755399441055744.0  # 1.5 * 2^52: a number added to it is rounded to a whole one, in its lowest bits
+_LEAST = -708.0  # below it exp is 0, but for numbers too small for full precision
+
+
+@llvm
+def _scaled(context: Any, value: Any, shifted: Any) -> Any:
+    """``_scaled(value, shifted)``: value times two to the whole number in the lowest bits of ``shifted``."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        power = builder.shl(builder.bitcast(arguments[1], word), ir.Constant(word, 52))
+        return builder.bitcast(builder.add(builder.bitcast(arguments[0], word), power), ir.DoubleType())
+
+    return types.float64(types.float64, types.float64), generate
+
+
+@inlined
+def exp(x: float) -> float:
+    """``exp(x)`` for x up to 700; exp(-708), about 3e-308, for all below -708."""
+    x = max(x, _LEAST)
+    shifted = x * _LOG2E + _SHIFTER
+    n = shifted - _SHIFTER
+    r = (x - n * _LN2_HIGH) - n * _LN2_LOW  # |r| <= ln(2) / 2
+    r2 = r * r
+    r4 = r2 * r2
+    # Taylor to r^13, whose remainder is below 2^-58, in pairs: short chains of dependent operations
+    low = (1.0 + r) + r2 * (1 / 2 + r * (1 / 6))
+    middle = (1 / 24 + r * (1 / 120)) + r2 * (1 / 720 + r * (1 / 5040))
+    high = (1 / 40320 + r * (1 / 362880)) + r2 * (1 / 3628800 + r * (1 / 39916800))
+    last = 1 / 479001600 + r * (1 / 6227020800)
+    return _scaled(low + r4 * (middle + r4 * (high + r4 * last)), shifted)  # type: ignore[no-any-return]
+
+
+@inlined
+def log1p(x: float) -> float:
+    """``log(1 + x)`` for x from 0 to 1.
+
+    It is 2 atanh(z), z = x / (2 + x), whose series in z^2 <= 1/9 has alike signs. Its first terms are exact, and the
+    rest, small against them, is a polynomial.
+    """
+    z = x / (2.0 + x)
+    y = z * z
+    y2 = y * y
+    y4 = y2 * y2
+    low = (1 / 3 + y * (1 / 5)) + y2 * (1 / 7 + y * (1 / 9))
+    middle = (1 / 11 + y * (1 / 13)) + y2 * (1 / 15 + y * (1 / 17))
+    high = (1 / 19 + y * (1 / 21)) + y2 * (1 / 23 + y * (1 / 25))
+    last = (1 / 27 + y * (1 / 29)) + y2 * (1 / 31 + y * (1 / 33))
+    return 2.0 * z + 2.0 * z * y * (low + y4 * (middle + y4 * (high + y4 * last)))
