@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.exponentials import exp, log1p
+from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
 
 FIDELITY, LOGISTIC = 0, 1
 
@@ -69,39 +70,65 @@ def exponential_sums(graded: Graded, scores: Floats, gradient: Floats) -> float:
     return loss
 
 
-@kernel
-def _pair_terms(kind: int, o: float, target: float) -> tuple[float, float, float]:
-    """The loss of a pair with o = s_i - s_j, and its first and second derivative by o; P* = ``target``."""
-    small = np.exp(-abs(o))
-    p = (1.0 if o >= 0.0 else small) / (1.0 + small)  # P, and 1 - P without cancellation
-    other = (small if o >= 0.0 else 1.0) / (1.0 + small)
-    if kind == LOGISTIC:
-        return (max(o, 0.0) - target * o) + np.log1p(small), p - target, p * other
-    agree, differ = np.sqrt(target * p), np.sqrt((1.0 - target) * other)
-    first = 0.5 * (differ * p - agree * other)  # P' = P (1 - P)
-    second = 0.25 * (agree * other * (3.0 * p - 1.0) + differ * p * (3.0 * other - 1.0))
-    return 1.0 - agree - differ, first, second
+@loose_kernel
+def _logistic(
+    own: float, s: Floats, target: float, slopes: Floats, curves: Floats, w: float
+) -> tuple[float, float, float]:
+    """Add the derivatives of one document's pairs with lower ones; the loss, and the derivatives of the one."""
+    loss, slope, curve = 0.0, 0.0, 0.0
+    for j in range(len(s)):
+        o = own - s[j]
+        small = exp(-abs(o))
+        p = (1.0 if o >= 0.0 else small) / (1.0 + small)
+        loss += (max(o, 0.0) - target * o) + log1p(small)
+        slope += p - target
+        curve += p * (1.0 - p)
+        slopes[j] -= w * (p - target)
+        curves[j] += w * (p * (1.0 - p))
+    return w * loss, w * slope, w * curve
+
+
+@loose_kernel
+def _fidelity(
+    own: float, s: Floats, target: float, slopes: Floats, curves: Floats, w: float
+) -> tuple[float, float, float]:
+    """The same for 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)), where P' = P (1 - P)."""
+    loss, slope, curve = 0.0, 0.0, 0.0
+    for j in range(len(s)):
+        o = own - s[j]
+        small = exp(-abs(o))
+        p = (1.0 if o >= 0.0 else small) / (1.0 + small)  # P, and 1 - P without cancellation
+        other = (small if o >= 0.0 else 1.0) / (1.0 + small)
+        agree, differ = np.sqrt(target * p), np.sqrt((1.0 - target) * other)
+        first = 0.5 * (differ * p - agree * other)
+        second = 0.25 * (agree * other * (3.0 * p - 1.0) + differ * p * (3.0 * other - 1.0))
+        loss += 1.0 - agree - differ
+        slope += first
+        curve += second
+        slopes[j] -= w * first
+        curves[j] += w * second
+    return w * loss, w * slope, w * curve
 
 
 @kernel
 def pair_loss_sums(
     graded: Graded, scores: Floats, kind: int, target: float, gradient: Floats, curvature: Floats
 ) -> float:
-    """The weighted sum of a loss over pairs, and its first and second derivatives by score."""
+    """The weighted sum of a loss over pairs, and its first and second derivatives by score; P* = ``target``."""
     indptr, lower, weight = graded
     loss = 0.0
     gradient[:], curvature[:] = 0.0, 0.0
     for q in range(len(weight)):
-        for i in range(indptr[q], indptr[q + 1]):
-            value, slope, curve = 0.0, 0.0, 0.0
-            for j in range(lower[i], indptr[q + 1]):
-                f, first, second = _pair_terms(kind, scores[i] - scores[j], target)
-                value += f
-                slope += first
-                curve += second
-                gradient[j] -= weight[q] * first
-                curvature[j] += weight[q] * second
-            loss += weight[q] * value
-            gradient[i] += weight[q] * slope
-            curvature[i] += weight[q] * curve
+        w, stop = weight[q], indptr[q + 1]
+        for i in range(indptr[q], stop):
+            if lower[i] == stop:
+                break
+            below = slice(lower[i], stop)
+            if kind == LOGISTIC:
+                own, slope, curve = _logistic(scores[i], scores[below], target, gradient[below], curvature[below], w)
+            else:
+                own, slope, curve = _fidelity(scores[i], scores[below], target, gradient[below], curvature[below], w)
+            loss += own
+            gradient[i] += slope
+            curvature[i] += curve
     return loss
