@@ -58,12 +58,19 @@ if TYPE_CHECKING:
     from rankwright.rankers import CoordinateAscent as CoordinateAscent
     from rankwright.rankers import DirectRank as DirectRank
     from rankwright.rankers import FRank as FRank
+    from rankwright.rankers import LambdaRank as LambdaRank
+    from rankwright.rankers import LinearRanker as LinearRanker
+    from rankwright.rankers import ListMLE as ListMLE
+    from rankwright.rankers import ListNet as ListNet
     from rankwright.rankers import PermuRank as PermuRank
     from rankwright.rankers import RankBoost as RankBoost
+    from rankwright.rankers import RankCosine as RankCosine
     from rankwright.rankers import Ranker as Ranker
+    from rankwright.rankers import RankNet as RankNet
     from rankwright.rankers import RankSVM as RankSVM
     from rankwright.rankers import Regression as Regression
     from rankwright.rankers import SingleFeature as SingleFeature
+    from rankwright.rankers import SmoothRank as SmoothRank
     from rankwright.rankers import SVMMap as SVMMap
     from rankwright.report import write_report as write_report
     from rankwright.results import Results as Results
@@ -120,14 +127,21 @@ _HOME = {
         "CoordinateAscent",
         "DirectRank",
         "FRank",
+        "LambdaRank",
+        "LinearRanker",
+        "ListMLE",
+        "ListNet",
         "PermuRank",
         "RankBoost",
+        "RankCosine",
+        "RankNet",
         "RankSVM",
         "Ranker",
         "Regression",
         "SVMMap",
         "SVMNDCG",
         "SingleFeature",
+        "SmoothRank",
     ),
     "report": ("write_report",),
     "results": ("Results",),

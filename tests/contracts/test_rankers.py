@@ -27,13 +27,20 @@ EXPECTED = {
     "CoordinateAscent",
     "DirectRank",
     "FRank",
+    "LambdaRank",
+    "LinearRanker",
+    "ListMLE",
+    "ListNet",
     "PermuRank",
     "RankBoost",
+    "RankCosine",
+    "RankNet",
     "RankSVM",
     "Regression",
     "SVMMap",
     "SVMNDCG",
     "SingleFeature",
+    "SmoothRank",
 }
 every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=lambda r: r.__name__)
 

@@ -51,12 +51,21 @@ class Measure(ABC):
 
     @property
     @abstractmethod
+    def family(self) -> str:
+        """What it is made of: "additive" (discounted gains), "ap" (precisions), "cascade", or "custom"."""
+
+    @property
+    @abstractmethod
     def cut_off(self) -> int | None:
         """How many ranks count; None if all do."""
 
     @abstractmethod
     def truncated(self, k: int) -> Measure:
         """The same measure of the first ``k`` ranks alone."""
+
+    @abstractmethod
+    def cut_at(self, k: int) -> Measure:
+        """The same measure of the first ``k`` ranks, be they more or fewer than now."""
 
     @property
     def relevant_from(self) -> float:

@@ -47,6 +47,11 @@ class CustomMeasure(Measure):
         return self
 
     @property
+    def family(self) -> str:
+        """A function of its own."""
+        return "custom"
+
+    @property
     def cut_off(self) -> None:
         """Unknown: the function sees every grade."""
         return
@@ -54,6 +59,10 @@ class CustomMeasure(Measure):
     def truncated(self, k: int) -> CustomMeasure:
         """The function of the first ``k`` grades."""
         return CustomMeasure(f"{self.name} of the first {k}", lambda grades: self.judge(grades[:k]))
+
+    def cut_at(self, k: int) -> CustomMeasure:
+        """The function of the first ``k`` grades."""
+        return self.truncated(k)
 
     def bind(self, queries: Queries) -> BoundCustom:
         """Keep the grades."""

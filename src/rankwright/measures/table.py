@@ -123,6 +123,12 @@ class TableMeasure(Measure):
         return DEFINITIONS[self.name].bounded
 
     @property
+    def family(self) -> str:
+        """By the numbers of its recurrence."""
+        definition = DEFINITIONS[self.name]
+        return "ap" if definition.u != 0.0 else "cascade" if definition.v != 0.0 else "additive"
+
+    @property
     def cut_off(self) -> int | None:
         """How many ranks count; None if all do."""
         return self.k if DEFINITIONS[self.name].cut else 1
@@ -136,6 +142,12 @@ class TableMeasure(Measure):
         """With a cut-off of at most ``k``."""
         deeper = self.cut_off is None or self.cut_off > k
         return replace(self, k=k) if deeper else self
+
+    def cut_at(self, k: int) -> TableMeasure:
+        """With this cut-off, if it has one that may change; lists that are too short for it are padded, not 0."""
+        if not DEFINITIONS[self.name].cut:
+            return self
+        return replace(self, k=k, short="pad" if self.short == "zero" else self.short)
 
     @property
     def relevant_from(self) -> float:

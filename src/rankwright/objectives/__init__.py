@@ -1,1 +1,29 @@
-"""Objectives: what training minimises, as functions of the scores. They know no features and no model."""
+"""What training minimises, as functions of the scores: knows no features and no model.
+
+Any of these, or a function of your own, can be handed to ``rw.LinearRanker(objective=...)``.
+"""
+
+from rankwright.objectives.base import BoundObjective, Evaluation, Objective
+from rankwright.objectives.lambdas import Lambdas
+from rankwright.objectives.listwise import Cosine, Likelihood, TopOne
+from rankwright.objectives.names import OBJECTIVES
+from rankwright.objectives.pairwise import Exponential, Fidelity, Hinge, Logistic, SquaredHinge
+from rankwright.objectives.smooth import SoftPositions, SoftRanks
+
+__all__ = [
+    "OBJECTIVES",
+    "BoundObjective",
+    "Cosine",
+    "Evaluation",
+    "Exponential",
+    "Fidelity",
+    "Hinge",
+    "Lambdas",
+    "Likelihood",
+    "Logistic",
+    "Objective",
+    "SoftPositions",
+    "SoftRanks",
+    "SquaredHinge",
+    "TopOne",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -158,6 +159,14 @@ class BoundRanks:
         """The loss at these scores, and its gradient."""
         gradient = np.empty(len(scores))
         return Evaluation(self.offset - soft_ranks(self.data, self.law, scores, self.sigma, gradient), -gradient)
+
+
+FORMS: Mapping[str, Callable[[Measure, float], Smooth]] = {"positions": SoftPositions, "ranks": SoftRanks}
+
+
+def usual_form(measure: Measure) -> str:
+    """The form of the paper: positions, eq. (8), but for average precision ranks, eq. (9)."""
+    return "ranks" if measure.family == "ap" else "positions"
 
 
 def check_sigma(sigma: float) -> float:

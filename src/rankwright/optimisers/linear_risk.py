@@ -1,9 +1,10 @@
-"""LinearRisk: the mean of an objective over queries as a function of a linear scorer's weights."""
+"""LinearRisk: an objective summed over queries, as a function of a linear scorer's weights."""
 
 from __future__ import annotations
 
+from copy import copy
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -28,15 +29,16 @@ class _Placed(NamedTuple):
     scores: Floats
     loss: float
     gradient: Floats
+    slope: float = 0.0  # along the way it was found on
 
 
 class LinearRisk:
-    """An objective that is linear in the scores between kinks, divided by ``total``, at scores X (w * factor).
+    """An objective divided by ``total``, at scores (X - mean) (w * factor).
 
     Parameters
     ----------
     objective : Objective
-        A convex one whose derivatives add up to 0 within each query, as of all that is made of pairs.
+        Any; cutting planes ask for a convex one that is linear between kinks.
     shards : Shards of Queries
         The training data.
     factor : array of shape (n_features,)
@@ -45,18 +47,28 @@ class LinearRisk:
         What the sum over the queries is divided by.
     backend : Backend
         Where the work runs.
+    mean : array of shape (n_features,), optional
+        Where columns are centred; 0 without. Objectives of rankings do not notice.
     """
 
     def __init__(
-        self, objective: Objective, shards: Shards[Queries], factor: Floats, total: float, backend: Backend
+        self,
+        objective: Objective,
+        shards: Shards[Queries],
+        factor: Floats,
+        total: float,
+        backend: Backend,
+        mean: Floats | None = None,
     ) -> None:
         self.backend, self.factor, self.total = backend, factor, total
         self.n_features = len(factor)
+        self.mean = np.zeros(len(factor)) if mean is None else mean
         self.parts: Shards[_Part] = backend.apply(_bind, shards, objective)
 
     def at(self, w: Floats) -> Shards[_Placed]:
         """The objective at these weights."""
-        return self.backend.apply(_place, self.parts, w * self.factor)
+        coef = w * self.factor
+        return self.backend.apply(_place, self.parts, coef, -float(coef @ self.mean))
 
     def mixed(self, place: Shards[_Placed], other: Shards[_Placed], t: float) -> Shards[_Placed]:
         """The objective between: scores mix as weights do."""
@@ -70,10 +82,37 @@ class LinearRisk:
         """Its derivative along a way, by the part of the way; no products with X."""
         return float(self.backend.sum(_slope, _joined(place, start, end))) / self.total
 
+    def mixed_slope(self, place: Shards[_Placed]) -> float:
+        """The same at a place that was mixed of the ends of the way."""
+        return float(self.backend.sum(attrgetter("slope"), place)) / self.total
+
+    def gradient(self, place: Shards[_Placed]) -> Floats:
+        """The derivative by the weights."""
+        gradient: Floats = self.backend.sum(_columns, place, self.mean) * (self.factor / self.total)
+        return gradient
+
     def plane(self, place: Shards[_Placed]) -> Plane:
         """The loss, linear as it is there."""
-        sums = self.backend.sum(_plane, place) / self.total
+        sums = self.backend.sum(_plane, place, self.mean) / self.total
         return Plane(float(sums[0]), sums[1:] * self.factor)
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether the objective depends on the ranking beside the scores."""
+        return bool(self.backend.sum(_is_ranked, self.parts))
+
+    def smoothed(self, sigma: float) -> Self:
+        """The same with an objective that is smoothed so much."""
+        return self._with(self.backend.apply(_smooth, self.parts, sigma))
+
+    def frozen(self, place: Shards[_Placed]) -> Self:
+        """The same with an objective that sees the ranking of this place, whatever the scores."""
+        return self._with(self.backend.apply(_freeze, place))
+
+    def _with(self, parts: Shards[_Part]) -> Self:
+        other = copy(self)
+        other.parts = parts
+        return other
 
 
 def _joined(*places: Shards[_Placed]) -> Shards[tuple[_Placed, ...]]:
@@ -84,18 +123,29 @@ def _bind(queries: Queries, objective: Objective) -> _Part:
     return _Part(queries.X, objective.bind(queries))
 
 
-def _place(part: _Part, coef: Floats) -> _Placed:
-    return _evaluated(part, linear_scores(part.X, coef, 0.0))
+def _is_ranked(part: _Part) -> int:
+    return int(hasattr(part.objective, "frozen"))
+
+
+def _smooth(part: Any, sigma: float) -> _Part:
+    return _Part(part.X, part.objective.smoothed(sigma))
+
+
+def _freeze(placed: Any) -> _Part:
+    return _Part(placed.part.X, placed.part.objective.frozen(placed.scores))
+
+
+def _place(part: _Part, coef: Floats, intercept: float) -> _Placed:
+    scores = linear_scores(part.X, coef, intercept)
+    return _Placed(part, scores, *part.objective(scores)[:2])
 
 
 def _mix(places: tuple[_Placed, _Placed], t: float) -> _Placed:
     here, there = places
-    return _evaluated(here.part, here.scores + t * (there.scores - here.scores))
-
-
-def _evaluated(part: _Part, scores: Floats) -> _Placed:
-    loss, gradient, _ = part.objective(scores)
-    return _Placed(part, scores, loss, gradient)
+    way = there.scores - here.scores
+    scores = here.scores + t * way
+    loss, gradient, _ = here.part.objective(scores)
+    return _Placed(here.part, scores, loss, gradient, float((gradient * way).sum()))
 
 
 def _slope(places: tuple[_Placed, _Placed, _Placed]) -> float:
@@ -103,6 +153,11 @@ def _slope(places: tuple[_Placed, _Placed, _Placed]) -> float:
     return float((here.gradient * (end.scores - start.scores)).sum())
 
 
-def _plane(placed: _Placed) -> Floats:
+def _columns(placed: _Placed, mean: Floats) -> Floats:
+    sums: Floats = weighted_columns(placed.gradient, placed.part.X) - float(placed.gradient.sum()) * mean
+    return sums
+
+
+def _plane(placed: _Placed, mean: Floats) -> Floats:
     offset = placed.loss - float((placed.gradient * placed.scores).sum())
-    return np.append(offset, weighted_columns(placed.gradient, placed.part.X))
+    return np.append(offset, _columns(placed, mean))

@@ -10,12 +10,19 @@ from rankwright.rankers.base import Ranker
 from rankwright.rankers.coordinate_ascent import CoordinateAscent
 from rankwright.rankers.directrank import DirectRank
 from rankwright.rankers.frank import FRank
+from rankwright.rankers.lambdarank import LambdaRank
+from rankwright.rankers.linear_ranker import LinearRanker
+from rankwright.rankers.listmle import ListMLE
+from rankwright.rankers.listnet import ListNet
 from rankwright.rankers.path import PathRanker
 from rankwright.rankers.permurank import PermuRank
 from rankwright.rankers.rankboost import RankBoost
+from rankwright.rankers.rankcosine import RankCosine
+from rankwright.rankers.ranknet import RankNet
 from rankwright.rankers.ranksvm import RankSVM
 from rankwright.rankers.regression import Regression
 from rankwright.rankers.single_feature import SingleFeature
+from rankwright.rankers.smoothrank import SmoothRank
 from rankwright.rankers.svm_map import SVMMap
 from rankwright.rankers.svm_ndcg import SVMNDCG
 
@@ -24,13 +31,20 @@ RANKERS: tuple[type[Ranker], ...] = (
     CoordinateAscent,
     DirectRank,
     FRank,
+    LambdaRank,
+    LinearRanker,
+    ListMLE,
+    ListNet,
     PermuRank,
     RankBoost,
+    RankCosine,
+    RankNet,
     RankSVM,
     Regression,
     SVMMap,
     SVMNDCG,
     SingleFeature,
+    SmoothRank,
 )
 
 __all__ = [
@@ -40,14 +54,21 @@ __all__ = [
     "CoordinateAscent",
     "DirectRank",
     "FRank",
+    "LambdaRank",
+    "LinearRanker",
+    "ListMLE",
+    "ListNet",
     "PathRanker",
     "PermuRank",
     "RankBoost",
+    "RankCosine",
+    "RankNet",
     "RankSVM",
     "Ranker",
     "Regression",
     "SVMMap",
     "SingleFeature",
+    "SmoothRank",
     "find_ranker",
 ]
 

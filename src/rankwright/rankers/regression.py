@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -13,12 +14,15 @@ from rankwright.kernels.linear import weighted_moments
 from rankwright.measures import Measure
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.parameters import check_number
+from rankwright.rankers.path import PathRanker
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 
+_HIGH_GRADE = 8.0
+
 
 @final
-class Regression(LinearScoring):
+class Regression(PathRanker, LinearScoring):
     """Ridge regression on gains, relevant and irrelevant documents weighted equally.
 
     Minimises, over weights w and an intercept b,
@@ -63,6 +67,8 @@ class Regression(LinearScoring):
         "alpha": (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
     }
 
+    path_parameter: ClassVar[str] = "alpha"
+
     def __init__(
         self,
         *,
@@ -76,28 +82,47 @@ class Regression(LinearScoring):
         self.scale = scale
         self.backend = backend
 
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
-        alpha = check_number("alpha", self.alpha, least=0.0)
-        scorer, loss = ridge(train, alpha, self.scale, backend)
-        record: dict[str, Any] = {
-            "loss": loss,
-            "train": measure.for_training().mean(train, scorer(train.X), backend),
-        }
-        if valid is not None:
-            record["valid"] = measure.mean(valid, scorer(valid.X), backend)
-        return Outcome(scorer, [record])
+    def _fit_path(
+        self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
+    ) -> list[Outcome]:
+        strengths = [check_number("alpha", value, least=0.0) for value in values]
+        outcomes = []
+        for scorer, loss in ridges(train, strengths, self.scale, backend):
+            record = {"loss": loss, "train": measure.for_training().mean(train, scorer(train.X), backend)}
+            if valid is not None:
+                record["valid"] = measure.mean(valid, scorer(valid.X), backend)
+            outcomes.append(Outcome(scorer, [record]))
+        return outcomes
 
 
-def ridge(train: Queries, alpha: float, scale: str | None, backend: Backend) -> tuple[Linear, float]:
-    """The scorer of least loss with a penalty on weights of features so scaled, and its loss without the penalty."""
+def ridges(
+    train: Queries, strengths: Sequence[float], scale: str | None, backend: Backend
+) -> Iterator[tuple[Linear, float]]:
+    """For each strength the scorer of least loss with a penalty on weights of features so scaled, and its loss alone.
+
+    The sums over the documents are made once.
+    """
     standard = Standard.of(train, backend)
     # Sums run over standardised columns whatever the scale, so that no precision is lost. Only the penalty knows
     # the scale: a raw weight is a standardised one times the factor.
-    penalty = alpha * (np.ones(train.n_features) if scale == "standard" else standard.factor**2)
+    penalty = np.ones(train.n_features) if scale == "standard" else standard.factor**2
     shards = backend.scatter(train)
     per_class = 1.0 / np.maximum(backend.sum(_class_weights, shards), 1e-300)
-    scorer = standard.fold(*_solve(backend.sum(_moments, shards, standard, per_class), penalty))
-    return scorer, float(backend.sum(_loss, shards, scorer, per_class))
+    sums = backend.sum(_moments, shards, standard, per_class)
+    for alpha in strengths:
+        scorer = standard.fold(*_solve(sums, alpha * penalty))
+        yield scorer, float(backend.sum(_loss, shards, scorer, per_class))
+
+
+def lowered(train: Queries, highest: float) -> Queries:
+    """The same queries with grades brought down to a highest one, where 2^l would be too high: their order counts."""
+    found = float(train.y.max())
+    return replace(train, y=train.y * (highest / found)) if found > highest else train
+
+
+def regression_weights(train: Queries, backend: Backend) -> Floats:
+    """Raw weights to start from."""
+    return next(ridges(lowered(train, _HIGH_GRADE), [1.0], "standard", backend))[0].coef
 
 
 def _solve(moments: Floats, penalty: Floats) -> tuple[Floats, float]:

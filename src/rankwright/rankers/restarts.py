@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -20,11 +20,10 @@ from rankwright.optimisers.landscape import Landscape, Point
 from rankwright.randomness import generator
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.parameters import check_among, check_number, check_whole
-from rankwright.rankers.regression import ridge
+from rankwright.rankers.regression import regression_weights
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 
-_HIGH_GRADE = 8.0
 _SMALL = 200_000  # documents: on fewer, restarts run side by side, on more the parts of each
 
 
@@ -79,7 +78,7 @@ class Restarting(LinearScoring):
             climbed if objective is measure else Landscape.of(train, measure.for_training(), backend),
             None if valid is None else Landscape.of(valid, measure, backend),
             standard.deviation if self.scale == "standard" else varies.astype(np.float64),
-            _regression(train, backend) if self._wants_regression else None,
+            regression_weights(train, backend) if self._wants_regression else None,
             objective,
             train.n_docs,
             monotonic() + seconds,
@@ -122,14 +121,6 @@ class Task:
     objective: Measure
     n_docs: int
     deadline: float
-
-
-def _regression(train: Queries, backend: Backend) -> Floats:
-    """The weights of a regression; grades too high for 2^l are brought down first, for their order is what counts."""
-    highest = float(train.y.max())
-    if highest > _HIGH_GRADE:
-        train = replace(train, y=train.y * (_HIGH_GRADE / highest))
-    return ridge(train, 1.0, "standard", backend)[0].coef
 
 
 class Run(NamedTuple):

@@ -1,0 +1,352 @@
+"""Descent by gradients: conjugate gradients, L-BFGS, and annealing, which descends on less and less smoothed losses.
+
+They minimise ``loss(w) + alpha |w - center|^2`` for any differentiable loss. Along a line scores move on lines, so that
+a line search costs one product with the features, however many points it tries.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from rankwright.data import Floats
+
+_ENOUGH = 1e-4  # of the decrease that the slope promises (Armijo)
+_TRIALS = 20  # of a line search
+_WIDEN = 8.0  # the most a step grows between trials
+_EDGE = 0.05  # a new trial stays so far from the ends of its bracket
+_PAIRS = 10  # steps that L-BFGS remembers
+
+
+class Loss(Protocol):
+    """A loss of weights. A place is what is known of it at some weights; places mix as weights do."""
+
+    n_features: int
+
+    def at(self, w: Floats) -> Any:
+        """The place of weights."""
+        ...
+
+    def mixed(self, place: Any, other: Any, t: float) -> Any:
+        """The place a part t of the way from one to another."""
+        ...
+
+    def loss(self, place: Any) -> float:
+        """The loss there."""
+        ...
+
+    def slope(self, place: Any, start: Any, end: Any) -> float:
+        """Its derivative there along the way from one place to another, by the part of the way."""
+        ...
+
+    def mixed_slope(self, place: Any) -> float:
+        """The same at a place that was mixed of the two."""
+        ...
+
+    def gradient(self, place: Any) -> Floats:
+        """The derivative by the weights."""
+        ...
+
+
+class Penalty(NamedTuple):
+    """alpha |w - center|^2."""
+
+    alpha: float
+    center: Floats
+
+    def __call__(self, w: Floats) -> float:
+        """Its value."""
+        away = w - self.center
+        return float(self.alpha * (away @ away))
+
+    def gradient(self, w: Floats) -> Floats:
+        """Its derivative."""
+        gradient: Floats = 2.0 * self.alpha * (w - self.center)
+        return gradient
+
+
+class Point(NamedTuple):
+    """Some weights: ``value`` is the loss with the penalty, ``gradient`` its derivative."""
+
+    w: Floats
+    place: Any
+    loss: float
+    value: float
+    gradient: Floats
+
+
+class Method(ABC):
+    """Where to go from a point, and how exact the line search has to be."""
+
+    flat: float  # a line search ends where the slope is this part of its start
+
+    @abstractmethod
+    def direction(self, gradient: Floats) -> Floats:
+        """A direction of descent at a point with this gradient."""
+
+    @abstractmethod
+    def learn(self, step: Floats, before: Floats, after: Floats) -> None:
+        """A step was made between points of these gradients."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Begin anew, with the steepest descent."""
+
+    def first_step(self, slope: float) -> float:
+        """How far to try first along a direction with this slope; 1 but where nothing is known."""
+        return 1.0
+
+
+class ConjugateGradient(Method):
+    """Nonlinear conjugate gradients: Polak and Ribiere's, restarted where it is negative, and every n steps."""
+
+    flat = 0.1
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.last: Floats | None = None
+        self.beta, self.steps, self.gain = 0.0, 0, 0.0
+
+    def direction(self, gradient: Floats) -> Floats:
+        """-g + beta times the last direction."""
+        found = -gradient if self.last is None else self.beta * self.last - gradient
+        if float(found @ gradient) >= 0.0:
+            found = -gradient
+        self.last = found
+        return found
+
+    def learn(self, step: Floats, before: Floats, after: Floats) -> None:
+        """Polak and Ribiere's beta, where it is positive."""
+        self.steps += 1
+        restart = self.steps % len(step) == 0
+        self.beta = 0.0 if restart else max(float(after @ (after - before)) / float(before @ before), 0.0)
+        self.gain = -float(step @ before)
+
+    def first_step(self, slope: float) -> float:
+        """As far as promises what the last step did promise."""
+        return self.gain / -slope if self.gain > 0.0 else 1.0 / max(math.sqrt(-slope), 1.0)
+
+
+class LBFGS(Method):
+    """Limited-memory quasi-Newton: the second derivative as far as the last steps tell it (Liu and Nocedal, 1989)."""
+
+    flat = 0.9
+
+    def __init__(self) -> None:
+        self.pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_PAIRS)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.pairs.clear()
+
+    def direction(self, gradient: Floats) -> Floats:
+        """About -H^-1 g, by the two loops."""
+        q, parts = -gradient, []
+        for s, y, sy in reversed(self.pairs):
+            part = float(s @ q) / sy
+            q = q - part * y
+            parts.append(part)
+        if self.pairs:
+            _, y, sy = self.pairs[-1]
+            q = q * (sy / float(y @ y))
+        for (s, y, sy), part in zip(self.pairs, reversed(parts), strict=True):
+            q = q + (part - float(y @ q) / sy) * s
+        return q
+
+    def learn(self, step: Floats, before: Floats, after: Floats) -> None:
+        """Remember a step along which the slope grew."""
+        change = after - before
+        sy = float(step @ change)
+        if sy > 1e-12 * float(np.linalg.norm(step) * np.linalg.norm(change)):
+            self.pairs.append((step, change, sy))
+
+    def first_step(self, slope: float) -> float:
+        """A Newton step; at first one of length 1 at most."""
+        return 1.0 if self.pairs else 1.0 / max(math.sqrt(-slope), 1.0)
+
+
+METHODS: dict[str, Callable[[], Method]] = {"cg": ConjugateGradient, "lbfgs": LBFGS}
+
+
+def descend(
+    loss: Loss,
+    start: Floats,
+    penalty: Penalty,
+    method: Method,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+) -> Iterator[Point]:
+    """Yield the start, and every point that the descent comes to, down to a minimum.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    start : array of shape (n_features,)
+        Where to begin.
+    penalty : Penalty
+        What is added to it.
+    method : Method
+        Where to go.
+    tol : float
+        It ends after a step that lowers the value by no more than this part of it.
+    max_iter : int
+        The most steps.
+    """
+    point = _point(loss, np.array(start, dtype=np.float64), None, penalty)
+    yield point
+    for _ in range(max_iter):
+        found = _step(loss, point, penalty, method)
+        if found is None:
+            method.forget()
+            found = _step(loss, point, penalty, method)
+        if found is None:  # not even the steepest descent leads down: a minimum, or a kink
+            return
+        method.learn(found.w - point.w, point.gradient, found.gradient)
+        yield found
+        if point.value - found.value <= tol * abs(found.value):
+            return
+        point = found
+
+
+class Stage(NamedTuple):
+    """Where the descent on a loss smoothed by ``sigma`` ended."""
+
+    sigma: float
+    point: Point
+    steps: int
+
+
+def anneal(
+    smoothed: Callable[[float], Loss],
+    sigmas: Iterable[float],
+    start: Floats,
+    penalty: Penalty,
+    method: Callable[[], Method],
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+) -> Iterator[Stage]:
+    """Minimise losses that are smoothed less and less, each from the minimum of the one before: a homotopy.
+
+    Whoever takes the stages may stop at any.
+    """
+    w = start
+    for sigma in sigmas:
+        *_, (steps, point) = enumerate(descend(smoothed(sigma), w, penalty, method(), tol=tol, max_iter=max_iter))
+        w = point.w
+        yield Stage(sigma, point, steps)
+
+
+def reweigh(
+    frozen: Callable[[Floats], Loss],
+    start: Floats,
+    penalty: Penalty,
+    method: Callable[[], Method],
+    *,
+    rounds: int,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+) -> Iterator[Point]:
+    """Minimise a loss whose weights depend on where one is, each time with those of the minimum before.
+
+    ``frozen(w)`` is the loss with the weights of a place. It ends early where a round moves nothing.
+    """
+    w = start
+    for _ in range(rounds):
+        *_, (steps, point) = enumerate(descend(frozen(w), w, penalty, method(), tol=tol, max_iter=max_iter))
+        w = point.w
+        yield point
+        if steps == 0:
+            return
+
+
+def _point(loss: Loss, w: Floats, place: Any, penalty: Penalty) -> Point:
+    place = loss.at(w) if place is None else place
+    here = loss.loss(place)
+    return Point(w, place, here, here + penalty(w), loss.gradient(place) + penalty.gradient(w))
+
+
+def _step(loss: Loss, point: Point, penalty: Penalty, method: Method) -> Point | None:
+    """The point after a line search; None where it finds nothing lower."""
+    direction = method.direction(point.gradient)
+    slope = float(direction @ point.gradient)
+    if not slope < 0.0:
+        return None
+    line = _Line(loss, point, method.first_step(slope) * direction, penalty)
+    found = line.search(method.flat)
+    return None if found is None else _point(loss, point.w + found.t * line.way, found.place, penalty)
+
+
+class _Trial(NamedTuple):
+    """A point of a line, t ways from its start."""
+
+    t: float
+    value: float
+    slope: float
+    place: Any
+
+
+class _Line:
+    """The value along a line from a point; ``way`` is its unit, and the first trial."""
+
+    def __init__(self, loss: Loss, point: Point, way: Floats, penalty: Penalty) -> None:
+        self.loss, self.point, self.way, self.penalty = loss, point, way, penalty
+        self.start = _Trial(0.0, point.value, float(way @ point.gradient), point.place)
+        self.end = loss.at(point.w + way)
+
+    def at(self, t: float) -> _Trial:
+        """The value and its derivative there."""
+        w = self.point.w + t * self.way
+        if t == 1.0:
+            place, slope = self.end, self.loss.slope(self.end, self.point.place, self.end)
+        else:
+            place = self.loss.mixed(self.point.place, self.end, t)
+            slope = self.loss.mixed_slope(place)
+        value = self.loss.loss(place) + self.penalty(w)
+        return _Trial(t, value, slope + float(self.way @ self.penalty.gradient(w)), place)
+
+    def search(self, flat: float) -> _Trial | None:
+        """A point that is lower by part of what the slope promises, and as flat (strong Wolfe), if 20 trials find one.
+
+        Of those that are merely lower it is the last that was the lowest.
+        """
+        low, high, t = self.start, None, 1.0
+        for _ in range(_TRIALS):
+            trial = self.at(t)
+            promised = self.start.value + _ENOUGH * t * self.start.slope
+            if not trial.value <= promised or (low.t > 0.0 and trial.value >= low.value):
+                high = trial
+            else:
+                if abs(trial.slope) <= -flat * self.start.slope:
+                    return trial
+                if trial.slope * (1.0 if high is None else high.t - low.t) >= 0.0:
+                    high = low
+                low = trial
+            if high is None:
+                t = min(max(_cubic(self.start, low), 1.5 * low.t), _WIDEN * low.t)
+            else:
+                width = high.t - low.t
+                inner = (_cubic(low, high) - low.t) / width if math.isfinite(high.value) else 0.1
+                t = low.t + width * min(max(inner, _EDGE), 1.0 - _EDGE)
+        return low if low.t > 0.0 else None
+
+
+def _cubic(a: _Trial, b: _Trial) -> float:
+    """Where the cubic through two points with their slopes is lowest; far off where it falls for ever."""
+    d1 = a.slope + b.slope - 3.0 * (a.value - b.value) / (a.t - b.t)
+    square = d1 * d1 - a.slope * b.slope
+    if square < 0.0:
+        return b.t + math.copysign(1e30, b.t - a.t)
+    d2 = math.copysign(math.sqrt(square), b.t - a.t)
+    below = b.slope - a.slope + 2.0 * d2
+    return b.t - (b.t - a.t) * ((b.slope + d2 - d1) / below) if below != 0.0 else b.t

@@ -1,0 +1,156 @@
+"""Linear rankers that descend on an objective by its gradient."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from rankwright import progress
+from rankwright.backends import Backend
+from rankwright.data import Floats, Queries
+from rankwright.measures import Measure
+from rankwright.objectives.base import Objective
+from rankwright.optimisers.descent import LBFGS, Penalty, Point, descend, reweigh
+from rankwright.optimisers.linear_risk import LinearRisk
+from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.judging import Judge
+from rankwright.rankers.parameters import check_number, check_whole
+from rankwright.rankers.path import PathRanker
+from rankwright.rankers.regression import lowered, ridges
+from rankwright.scaling import Standard
+from rankwright.scorers import Linear
+
+ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # the paper's
+_ROUNDS = 20  # of an objective that depends on the ranking
+_HIGHEST = 4.0  # grade: the smoothing means the same on all data only if scores are of one size
+
+
+class Problem(NamedTuple):
+    """What is trained on: the sum of an objective over the queries, as a function of weights of scaled features."""
+
+    risk: LinearRisk
+    standard: Standard
+    factor: Floats
+    judge: Judge
+
+    @classmethod
+    def of(
+        cls,
+        objective: Objective,
+        train: Queries,
+        valid: Queries | None,
+        measure: Measure,
+        scale: str | None,
+        backend: Backend,
+    ) -> Problem:
+        """Bind everything."""
+        standard = Standard.of(train, backend)
+        factor = standard.factor_under(scale)
+        risk = LinearRisk(objective, backend.scatter(train), factor, 1.0, backend, standard.mean)
+        return cls(risk, standard, factor, Judge(train, valid, measure, backend))
+
+    def scorer(self, w: Floats) -> Linear:
+        """The scorer on raw features."""
+        coef = w * self.factor
+        return Linear(coef, -float(coef @ self.standard.mean))
+
+    def scaled(self, coef: Floats) -> Floats:
+        """Raw weights as weights of scaled features."""
+        return np.divide(coef, self.factor, out=np.zeros(len(coef)), where=self.factor > 0)
+
+    def judged(self, w: Floats) -> dict[str, float]:
+        """The measure by set."""
+        return self.judge(w * self.factor)
+
+    def regression(self, train: Queries, scale: str | None, backend: Backend) -> Floats:
+        """The weights of a ridge regression, of the strength that is best on validation queries; of 1 without any."""
+        has_valid = "valid" in self.judge.sets
+        scorers = [
+            scorer for scorer, _ in ridges(lowered(train, _HIGHEST), ALPHAS if has_valid else (1.0,), scale, backend)
+        ]
+        best = max(scorers, key=lambda scorer: self.judge(scorer.coef)["valid"]) if has_valid else scorers[0]
+        return self.scaled(best.coef)
+
+
+class Descending(PathRanker, LinearScoring):
+    """A linear ranker that minimises the sum of an objective over the queries + alpha |w|^2, by L-BFGS.
+
+    The history has the steps 0, 1, 2, 4, 8, ... and the last, which is the model.
+    """
+
+    path_parameter: ClassVar[str] = "alpha"
+    keeps_last: ClassVar[bool] = True
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
+
+    alpha: float
+    tol: float
+    max_iter: int
+    scale: str | None
+
+    @abstractmethod
+    def _objective(self, measure: Measure) -> Objective:
+        """What is minimised."""
+
+    def _begin(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
+        """Where to begin."""
+        return np.zeros(train.n_features)
+
+    def _center(self, start: Floats) -> Floats:
+        """Where the penalty is 0."""
+        return np.zeros(len(start))
+
+    def _fit_path(
+        self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
+    ) -> list[Outcome]:
+        strengths = [check_number("alpha", value, least=0.0) for value in values]
+        check_number("tol", self.tol, least=0.0)
+        check_whole("max_iter", self.max_iter, least=0)
+        problem = Problem.of(self._objective(measure), train, valid, measure, self.scale, backend)
+        w = self._begin(problem, train, backend)
+        center = self._center(w)
+        outcomes: dict[int, Outcome] = {}
+        order = sorted(range(len(strengths)), key=lambda at: -strengths[at])
+        for at in progress.track(order, "values of alpha", len(order)):  # from a large one, whose solution is known
+            outcomes[at], w = self._descend(problem, w, Penalty(strengths[at], center))
+        return [outcomes[at] for at in range(len(strengths))]
+
+    def _descend(self, problem: Problem, start: Floats, penalty: Penalty) -> tuple[Outcome, Floats]:
+        """The minimum for one strength, and its weights."""
+        history: list[dict[str, Any]] = []
+        w = start
+        for step, point in self._points(problem, start, penalty):
+            row: dict[str, Any] = {"round": step, "loss": point.loss, "objective": point.value}
+            history.append(row | problem.judged(point.w))
+            w = point.w
+        return Outcome(problem.scorer(w), history), w
+
+    def _points(self, problem: Problem, start: Floats, penalty: Penalty) -> Iterator[tuple[int, Point]]:
+        """The points that the history tells of, with the number of each; the last is the minimum."""
+        if problem.risk.is_ranked:
+            yield from enumerate(self._reweighed(problem, start, penalty, _ROUNDS))
+        else:
+            yield from _noted(descend(problem.risk, start, penalty, LBFGS(), tol=self.tol, max_iter=self.max_iter))
+
+    def _reweighed(self, problem: Problem, start: Floats, penalty: Penalty, rounds: int) -> Iterator[Point]:
+        """The minimum of each round, where the objective depends on the ranking."""
+        risk = problem.risk
+
+        def frozen(w: Floats) -> LinearRisk:
+            return risk.frozen(risk.at(w))
+
+        return reweigh(frozen, start, penalty, LBFGS, rounds=rounds, tol=self.tol, max_iter=self.max_iter)
+
+
+def _noted(points: Iterable[Point]) -> Iterator[tuple[int, Point]]:
+    """The points 0, 1, 2, 4, 8, ... and the last, with their numbers."""
+    last = None
+    for step, point in enumerate(points):
+        last = (step, point)
+        if step & (step - 1) == 0:
+            yield last
+            last = None
+    if last is not None:
+        yield last

@@ -1,0 +1,86 @@
+"""LinearRanker: any objective, for a linear scorer."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from rankwright.backends import Backend
+from rankwright.measures import Measure
+from rankwright.objectives.base import Objective
+from rankwright.objectives.names import as_objective
+from rankwright.rankers.descending import Descending
+
+
+@final
+class LinearRanker(Descending):
+    """A linear scorer that minimises any objective: one of ours, or one that you write.
+
+    Minimises, over weights w of the scaled features,
+
+        sum over queries of the objective  +  alpha ||w||^2.
+
+    Parameters
+    ----------
+    objective : str, Objective or callable
+        A name (see ``rankwright.objectives.names``), an objective such as ``SoftRanks(rw.NDCG(10), sigma=0.1)``, or a
+        function (scores, queries) -> (loss, gradient), both sums over the queries that it is given, which are parts of
+        the training queries.
+    measure : str or Measure
+        Reports, and selects; also what an objective by name approximates, where it is one of a measure.
+    alpha : float
+        L2 strength, against the sum over the queries; the useful range is 1e-6 to 1e3.
+    tol : float
+        Training ends after a step that lowers what is minimised by no more than this part of it.
+    max_iter : int
+        The most steps.
+    scale : "standard", "query" or None
+        Scaling of the features.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        Weights in raw units.
+    history_ : list of dict
+        Of the steps 0, 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
+        ``train``, ``valid``.
+
+    Notes
+    -----
+    By L-BFGS (optimisers/descent.py), from weights of 0. Scores have the mean 0 over the training documents, for
+    objectives that notice. An objective that depends on the ranking, as lambdas do, is minimised for the ranking at
+    hand, again and again.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> def squares(scores, queries):  # a pointwise loss
+    ...     rest = scores - queries.y
+    ...     return (rest**2).sum(), 2 * rest
+    >>> queries = make_queries(20, random_state=0)
+    >>> bool(LinearRanker(objective=squares).fit(queries).score(queries) > 0.6)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        objective: Any = "logistic",
+        measure: str | Measure = "ndcg@10",
+        alpha: float = 1.0,
+        tol: float = 1e-7,
+        max_iter: int = 500,
+        scale: str | None = "standard",
+        backend: Backend | None = None,
+    ) -> None:
+        self.objective = objective
+        self.measure = measure
+        self.alpha = alpha
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scale = scale
+        self.backend = backend
+
+    def _objective(self, measure: Measure) -> Objective:
+        return as_objective(self.objective, measure.for_bounds())

@@ -1,0 +1,79 @@
+"""ListNet: the probabilities of being first, by cross entropy."""
+
+from __future__ import annotations
+
+from typing import final
+
+from rankwright.backends import Backend
+from rankwright.measures import Measure
+from rankwright.objectives.base import Objective
+from rankwright.objectives.listwise import TopOne
+from rankwright.rankers.descending import Descending
+
+
+@final
+class ListNet(Descending):
+    """ListNet, linear: softmax(scores) as near to softmax(grades) as cross entropy can bring it.
+
+    Minimises, over weights w of the scaled features,
+
+        - sum over queries of sum over documents i of P(i) log Q(i)  +  alpha ||w||^2,
+
+    where P = softmax(grades) and Q = softmax(scores) are the probabilities that a document is the first. The problem is
+    convex: there is one answer.
+
+    Parameters
+    ----------
+    measure : str or Measure
+        Reports, and selects.
+    alpha : float
+        L2 strength, against the sum over the queries; the useful range is 1e-6 to 1e3.
+    tol : float
+        Training ends after a step that lowers what is minimised by no more than this part of it.
+    max_iter : int
+        The most steps.
+    scale : "standard", "query" or None
+        Scaling of the features.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        Weights in raw units.
+    history_ : list of dict
+        Of the steps 0, 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
+        ``train``, ``valid``.
+
+    Notes
+    -----
+    Cao et al. (2007), with top-one probabilities. By L-BFGS (optimisers/descent.py) in place of the paper's gradient
+    descent on a network without hidden layer, with an L2 penalty that the paper does not have.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> queries = make_queries(20, random_state=0)
+    >>> bool(ListNet().fit(queries).score(queries) > 0.6)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        measure: str | Measure = "ndcg@10",
+        alpha: float = 1.0,
+        tol: float = 1e-7,
+        max_iter: int = 500,
+        scale: str | None = "standard",
+        backend: Backend | None = None,
+    ) -> None:
+        self.measure = measure
+        self.alpha = alpha
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scale = scale
+        self.backend = backend
+
+    def _objective(self, measure: Measure) -> Objective:
+        return TopOne()

@@ -1,0 +1,194 @@
+"""SmoothRank: a smooth measure, less and less smoothed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwright import progress
+from rankwright.backends import Backend
+from rankwright.data import Floats, Queries
+from rankwright.errors import InputError
+from rankwright.measures import Measure
+from rankwright.objectives.smooth import FORMS, Smooth, usual_form
+from rankwright.optimisers.descent import METHODS, Penalty, Stage, anneal
+from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.descending import ALPHAS, Problem
+from rankwright.rankers.parameters import check_among, check_number, check_whole
+from rankwright.rankers.path import PathRanker
+
+
+@final
+class SmoothRank(PathRanker, LinearScoring):
+    """SmoothRank: gradient descent on a smooth version of the measure, with less and less smoothing.
+
+    Minimises, over weights w of the scaled features,
+
+        alpha ||w - w0||^2 - sum over queries of A_q(w, sigma),
+
+    where A_q is the measure with soft positions (SmoothNDCG) or soft ranks (SmoothAP), and sigma is halved from one
+    minimisation to the next, each of which starts from the minimum before. w0, where it all begins, is a ridge
+    regression on gains.
+
+    Parameters
+    ----------
+    measure : str or Measure
+        What is made smooth, reports, and selects; any but a user's own function.
+    k : int or None
+        How many positions count in training, whatever the measure's cut-off: more positions tell more. None for the
+        measure's own. Soft ranks have no positions, and keep the measure's cut-off.
+    alpha : float
+        The paper's lambda: how strongly weights are held to w0, against the sum over the queries. Validation queries
+        choose it, see ``select`` and ``fit_path``; the useful range is 1e-6 to 1e3.
+    form : "positions", "ranks" or None
+        Eq. (7) and (8), or eq. (5) and (9); None for positions, but ranks for average precision, as in the paper.
+    start : "regression", or array of shape (n_features,)
+        w0: a ridge regression, of the strength that is best on validation queries (1 without any), or weights in raw
+        units, say the ``coef_`` of another ranker.
+    prior : "start" or "zero"
+        What weights are held to: w0, or 0.
+    first_sigma, last_sigma : float
+        The smoothing at first, and the least. It is in squares of scores (in scores for soft ranks), which with a
+        regression are of the size of gains.
+    stop : "end" or "valid"
+        Whether the model is that of the last sigma, or of the one that is best on validation queries.
+    optimiser : "cg" or "lbfgs"
+        Nonlinear conjugate gradients, or a quasi-Newton method.
+    tol : float
+        A minimisation ends after a step that lowers what is minimised by no more than this part of it.
+    max_iter : int
+        The most steps for each sigma.
+    scale : "standard", "query" or None
+        Scaling of the features.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        Weights in raw units.
+    history_ : list of dict
+        By sigma: ``sigma``, ``loss`` (1 - A summed over the queries), ``objective`` (with the penalty), ``steps``,
+        ``train``, ``valid``. The last is the model.
+
+    Notes
+    -----
+    Chapelle & Wu (2010), algorithm 1, eq. (13). Along ``fit_path`` each alpha begins, at the first sigma, from the
+    minimum of the alpha before. Features are standardised unless ``scale`` says otherwise, so that the penalty is fair
+    to all; grades above 4 are brought down in the regression, so that sigma means the same on all data.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> ranker = SmoothRank(measure="ndcg@10").fit(make_queries(20, random_state=0))
+    >>> [round(row["sigma"], 3) for row in ranker.history_][::6]
+    [64.0, 1.0, 0.016]
+    """
+
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
+    keeps_last: ClassVar[bool] = True
+    path_parameter: ClassVar[str] = "alpha"
+
+    def __init__(
+        self,
+        *,
+        measure: str | Measure = "ndcg@10",
+        k: int | None = 50,
+        alpha: float = 1.0,
+        form: str | None = None,
+        start: str | ArrayLike = "regression",
+        prior: str = "start",
+        first_sigma: float = 64.0,
+        last_sigma: float = 2.0**-6,
+        stop: str = "end",
+        optimiser: str = "cg",
+        tol: float = 1e-5,
+        max_iter: int = 50,
+        scale: str | None = "standard",
+        backend: Backend | None = None,
+    ) -> None:
+        self.measure = measure
+        self.k = k
+        self.alpha = alpha
+        self.form = form
+        self.start = start
+        self.prior = prior
+        self.first_sigma = first_sigma
+        self.last_sigma = last_sigma
+        self.stop = stop
+        self.optimiser = optimiser
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scale = scale
+        self.backend = backend
+
+    def _fit_path(
+        self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
+    ) -> list[Outcome]:
+        strengths = [check_number("alpha", value, least=0.0) for value in values]
+        check_among("prior", self.prior, ("start", "zero"))
+        check_among("stop", self.stop, ("end", "valid"))
+        check_among("optimiser", self.optimiser, tuple(METHODS))
+        tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
+        sigmas = self._sigmas()
+        problem = Problem.of(self._objective(measure), train, valid, measure, self.scale, backend)
+        start = self._start(problem, train, backend)
+        center = np.zeros(len(start)) if self.prior == "zero" else start
+        outcomes: dict[int, Outcome] = {}
+        order = sorted(range(len(strengths)), key=lambda at: -strengths[at])
+        for at in order:  # from a large alpha, whose first minimum is near to the start
+            stages = anneal(
+                problem.risk.smoothed,
+                sigmas,
+                start,
+                Penalty(strengths[at], center),
+                METHODS[self.optimiser],
+                tol=tol,
+                max_iter=max_iter,
+            )
+            outcomes[at], start = self._followed(progress.track(stages, "sigmas", len(sigmas)), problem)
+        return [outcomes[at] for at in range(len(strengths))]
+
+    def _followed(self, stages: Iterable[Stage], problem: Problem) -> tuple[Outcome, Floats]:
+        """The scorer and the history of an annealing, and the minimum of its first stage."""
+        history: list[dict[str, Any]] = []
+        minima: list[Floats] = []
+        for t, (sigma, point, steps) in enumerate(stages):
+            row = {"round": t, "sigma": sigma, "loss": point.loss, "objective": point.value, "steps": steps}
+            history.append(row | problem.judged(point.w))
+            minima.append(point.w)
+        last = len(history) - 1
+        if self.stop == "valid" and "valid" in history[0]:
+            last = max(range(len(history)), key=lambda t: history[t]["valid"])
+        return Outcome(problem.scorer(minima[last]), history[: last + 1]), minima[0]
+
+    def _objective(self, measure: Measure) -> Smooth:
+        """Of the measure with a discount that tells all ranks apart."""
+        if self.form is not None:
+            check_among("form", self.form, tuple(FORMS))
+        k = None if self.k is None else check_whole("k", self.k, least=1)
+        target = measure.for_bounds()
+        form = self.form or usual_form(target)
+        return FORMS[form](target if k is None or form == "ranks" else target.cut_at(k), self.first_sigma)
+
+    def _sigmas(self) -> list[float]:
+        """From the first, halved as long as they are not below the last."""
+        first, last = (check_number(name, getattr(self, name), 0.0) for name in ("first_sigma", "last_sigma"))
+        if not 0.0 < last <= first:
+            raise InputError(f"sigma from {first:g} to {last:g}; expected it to fall, and to stay above 0")
+        return [first * 0.5**i for i in range(int(np.log2(first / last) + 1e-9) + 1)]
+
+    def _start(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
+        """w0."""
+        if isinstance(self.start, str):
+            check_among("start", self.start, ("regression",))
+            return problem.regression(train, self.scale, backend)
+        coef = np.asarray(self.start, dtype=np.float64)
+        if coef.shape != (train.n_features,) or not np.isfinite(coef).all():
+            raise InputError(
+                f"start has shape {coef.shape}; expected {train.n_features} finite weights, one per feature"
+            )
+        return problem.scaled(coef)
