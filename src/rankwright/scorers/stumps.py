@@ -1,110 +1,18 @@
-"""What training yields: functions from features to scores, few in kind, so that saving and export are written once."""
+"""Sums of threshold stumps."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.data import Floats, Ints
 from rankwright.errors import InputError
-from rankwright.kernels.linear import linear_scores
 from rankwright.kernels.stumps import step_scores
-
-
-class Scorer(Protocol):
-    """Scores documents from their features; larger is ranked earlier."""
-
-    kind: ClassVar[str]
-
-    @property
-    def allow_nan(self) -> bool:
-        """Whether it can score documents that lack features."""
-        ...
-
-    def __call__(self, X: Floats) -> Floats:
-        """A float64 score per row, which depends on that row alone."""
-        ...
-
-    def takes(self, n_features: int) -> bool:
-        """Whether it can score documents with this many features."""
-        ...
-
-    def to_json(self) -> dict[str, Any]:
-        """The scorer as JSON values, without its kind."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Linear:
-    """A weighted sum of raw features.
-
-    >>> Linear(np.array([2.0, -1.0]), 0.5)(np.array([[1.0, 3.0]], dtype=np.float32)).tolist()
-    [-0.5]
-    """
-
-    kind: ClassVar[str] = "linear"
-    allow_nan: ClassVar[bool] = False
-    coef: Floats
-    intercept: float = 0.0
-
-    def __call__(self, X: Floats) -> Floats:
-        """The weighted sums."""
-        if not self.takes(X.shape[1]):
-            raise InputError(f"{X.shape[1]} features; there are {len(self.coef)} weights")
-        return linear_scores(X, self.coef, self.intercept)
-
-    def takes(self, n_features: int) -> bool:
-        """Whether there is a weight for each feature."""
-        return len(self.coef) == n_features
-
-    def to_json(self) -> dict[str, Any]:
-        """Weights and intercept."""
-        return {"coef": self.coef.tolist(), "intercept": self.intercept}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Linear:
-        """Read what ``to_json`` wrote."""
-        coef = [_number(value) for value in values["coef"]]
-        return cls(np.array(coef, dtype=np.float64), _number(values["intercept"]))
-
-
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """One feature, or its negative.
-
-    >>> Feature(1, -1)(np.array([[1.0, 3.0]], dtype=np.float32)).tolist()
-    [-3.0]
-    """
-
-    kind: ClassVar[str] = "feature"
-    allow_nan: ClassVar[bool] = False
-    index: int
-    sign: int = 1
-
-    def __call__(self, X: Floats) -> Floats:
-        """The feature's values times the sign."""
-        return self.sign * X[:, self.index].astype(np.float64)
-
-    def takes(self, n_features: int) -> bool:
-        """Whether there is such a feature."""
-        return 0 <= self.index < n_features
-
-    def to_json(self) -> dict[str, Any]:
-        """Index and sign."""
-        return {"index": self.index, "sign": self.sign}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Feature:
-        """Read what ``to_json`` wrote."""
-        index, sign = values["index"], values["sign"]
-        if type(index) is not int or type(sign) is not int or sign not in (1, -1):
-            raise InputError(f"feature {index!r} with sign {sign!r}; expected a column and 1 or -1")
-        return cls(index, int(sign))
+from rankwright.scorers.base import number
 
 
 class Steps(NamedTuple):
@@ -190,8 +98,8 @@ class Stumps:
             raise InputError("a stump of no feature; expected columns counted from 0")
         if sides is not None and not all(type(side) is int and side in (0, 1) for side in sides):
             raise InputError("a stump's value of a missing feature; expected 0 or 1")
-        threshold = np.array([_number(value) for value in values["threshold"]], dtype=np.float64)
-        weight = np.array([_number(value) for value in values["weight"]], dtype=np.float64)
+        threshold = np.array([number(value) for value in values["threshold"]], dtype=np.float64)
+        weight = np.array([number(value) for value in values["weight"]], dtype=np.float64)
         missing = None if sides is None else np.array(sides, dtype=bool)
         lengths = {len(column) for column in (feature, threshold, weight, missing) if column is not None}
         if len(lengths) > 1 or np.abs(threshold).max(initial=0.0) > np.finfo(np.float32).max:
@@ -223,20 +131,3 @@ def _compile(stumps: Stumps) -> Steps:
         threshold[new].astype(np.float32),
         np.concatenate([np.empty(0), *values]),
     )
-
-
-def _number(value: Any) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise InputError(f"{value!r} in place of a weight; expected a finite number")
-    return float(value)
-
-
-KINDS = {scorer.kind: scorer for scorer in (Linear, Feature, Stumps)}
-
-
-def scorer_from_json(values: Mapping[str, Any]) -> Scorer:
-    """Rebuild a scorer from its JSON, by its kind."""
-    kind = values.get("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise InputError(f"scorer of kind {kind!r}; expected one of {', '.join(KINDS)}")
-    return KINDS[kind].from_json(values)

@@ -1,0 +1,24 @@
+"""What training yields: functions from features to scores, few in kind, so that saving and export are written once.
+
+To add one, write its file and put it into ``KINDS``.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rankwright.errors import InputError
+from rankwright.scorers.base import Scorer
+from rankwright.scorers.linear import Feature, Linear
+from rankwright.scorers.stumps import Steps, Stumps
+
+__all__ = ["KINDS", "Feature", "Linear", "Scorer", "Steps", "Stumps", "scorer_from_json"]
+
+KINDS = {scorer.kind: scorer for scorer in (Linear, Feature, Stumps)}
+
+
+def scorer_from_json(values: Mapping[str, Any]) -> Scorer:
+    """Rebuild a scorer from its JSON, by its kind."""
+    kind = values.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise InputError(f"scorer of kind {kind!r}; expected one of {', '.join(KINDS)}")
+    return KINDS[kind].from_json(values)

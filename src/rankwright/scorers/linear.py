@@ -1,0 +1,82 @@
+"""Scorers of features as they are: a weighted sum of all, or one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankwright.data import Floats
+from rankwright.errors import InputError
+from rankwright.kernels.linear import linear_scores
+from rankwright.scorers.base import number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear:
+    """A weighted sum of raw features.
+
+    >>> Linear(np.array([2.0, -1.0]), 0.5)(np.array([[1.0, 3.0]], dtype=np.float32)).tolist()
+    [-0.5]
+    """
+
+    kind: ClassVar[str] = "linear"
+    allow_nan: ClassVar[bool] = False
+    coef: Floats
+    intercept: float = 0.0
+
+    def __call__(self, X: Floats) -> Floats:
+        """The weighted sums."""
+        if not self.takes(X.shape[1]):
+            raise InputError(f"{X.shape[1]} features; there are {len(self.coef)} weights")
+        return linear_scores(X, self.coef, self.intercept)
+
+    def takes(self, n_features: int) -> bool:
+        """Whether there is a weight for each feature."""
+        return len(self.coef) == n_features
+
+    def to_json(self) -> dict[str, Any]:
+        """Weights and intercept."""
+        return {"coef": self.coef.tolist(), "intercept": self.intercept}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Linear:
+        """Read what ``to_json`` wrote."""
+        coef = [number(value) for value in values["coef"]]
+        return cls(np.array(coef, dtype=np.float64), number(values["intercept"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One feature, or its negative.
+
+    >>> Feature(1, -1)(np.array([[1.0, 3.0]], dtype=np.float32)).tolist()
+    [-3.0]
+    """
+
+    kind: ClassVar[str] = "feature"
+    allow_nan: ClassVar[bool] = False
+    index: int
+    sign: int = 1
+
+    def __call__(self, X: Floats) -> Floats:
+        """The feature's values times the sign."""
+        return self.sign * X[:, self.index].astype(np.float64)
+
+    def takes(self, n_features: int) -> bool:
+        """Whether there is such a feature."""
+        return 0 <= self.index < n_features
+
+    def to_json(self) -> dict[str, Any]:
+        """Index and sign."""
+        return {"index": self.index, "sign": self.sign}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Feature:
+        """Read what ``to_json`` wrote."""
+        index, sign = values["index"], values["sign"]
+        if type(index) is not int or type(sign) is not int or sign not in (1, -1):
+            raise InputError(f"feature {index!r} with sign {sign!r}; expected a column and 1 or -1")
+        return cls(index, int(sign))
