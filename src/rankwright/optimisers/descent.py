@@ -19,6 +19,7 @@ from rankwright.data import Floats
 _ENOUGH = 1e-4  # of the decrease that the slope promises (Armijo)
 _TRIALS = 20  # of a line search
 _WIDEN = 8.0  # the most a step grows between trials
+_CLOSE = 1e-9  # a bracket of this part of its place has nothing more to tell
 _EDGE = 0.05  # a new trial stays so far from the ends of its bracket
 _PAIRS = 10  # steps that L-BFGS remembers
 
@@ -32,6 +33,10 @@ class Loss(Protocol):
         """The place of weights."""
         ...
 
+    def reached(self, place: Any, w: Floats) -> Any:
+        """The place of weights to which a way from another place leads."""
+        ...
+
     def mixed(self, place: Any, other: Any, t: float) -> Any:
         """The place a part t of the way from one to another."""
         ...
@@ -40,12 +45,8 @@ class Loss(Protocol):
         """The loss there."""
         ...
 
-    def slope(self, place: Any, start: Any, end: Any) -> float:
-        """Its derivative there along the way from one place to another, by the part of the way."""
-        ...
-
-    def mixed_slope(self, place: Any) -> float:
-        """The same at a place that was mixed of the two."""
+    def way_slope(self, place: Any) -> float:
+        """Its derivative along the way, by the part of the way, at a place that was reached or mixed."""
         ...
 
     def gradient(self, place: Any) -> Floats:
@@ -302,18 +303,14 @@ class _Line:
     def __init__(self, loss: Loss, point: Point, way: Floats, penalty: Penalty) -> None:
         self.loss, self.point, self.way, self.penalty = loss, point, way, penalty
         self.start = _Trial(0.0, point.value, float(way @ point.gradient), point.place)
-        self.end = loss.at(point.w + way)
+        self.end = loss.reached(point.place, point.w + way)
 
     def at(self, t: float) -> _Trial:
         """The value and its derivative there."""
         w = self.point.w + t * self.way
-        if t == 1.0:
-            place, slope = self.end, self.loss.slope(self.end, self.point.place, self.end)
-        else:
-            place = self.loss.mixed(self.point.place, self.end, t)
-            slope = self.loss.mixed_slope(place)
-        value = self.loss.loss(place) + self.penalty(w)
-        return _Trial(t, value, slope + float(self.way @ self.penalty.gradient(w)), place)
+        place = self.end if t == 1.0 else self.loss.mixed(self.point.place, self.end, t)
+        slope = self.loss.way_slope(place) + float(self.way @ self.penalty.gradient(w))
+        return _Trial(t, self.loss.loss(place) + self.penalty(w), slope, place)
 
     def search(self, flat: float) -> _Trial | None:
         """A point that is lower by part of what the slope promises, and as flat (strong Wolfe), if 20 trials find one.
@@ -336,6 +333,8 @@ class _Line:
                 t = min(max(_cubic(self.start, low), 1.5 * low.t), _WIDEN * low.t)
             else:
                 width = high.t - low.t
+                if abs(width) <= _CLOSE * max(low.t, high.t):
+                    break
                 inner = (_cubic(low, high) - low.t) / width if math.isfinite(high.value) else 0.1
                 t = low.t + width * min(max(inner, _EDGE), 1.0 - _EDGE)
         return low if low.t > 0.0 else None

@@ -70,6 +70,11 @@ class LinearRisk:
         coef = w * self.factor
         return self.backend.apply(_place, self.parts, coef, -float(coef @ self.mean))
 
+    def reached(self, place: Shards[_Placed], w: Floats) -> Shards[_Placed]:
+        """The objective at these weights, which are where a way from a place leads."""
+        coef = w * self.factor
+        return self.backend.apply(_reach, place, coef, -float(coef @ self.mean))
+
     def mixed(self, place: Shards[_Placed], other: Shards[_Placed], t: float) -> Shards[_Placed]:
         """The objective between: scores mix as weights do."""
         return self.backend.apply(_mix, _joined(place, other), t)
@@ -82,8 +87,8 @@ class LinearRisk:
         """Its derivative along a way, by the part of the way; no products with X."""
         return float(self.backend.sum(_slope, _joined(place, start, end))) / self.total
 
-    def mixed_slope(self, place: Shards[_Placed]) -> float:
-        """The same at a place that was mixed of the ends of the way."""
+    def way_slope(self, place: Shards[_Placed]) -> float:
+        """The same at a place that was reached, or mixed of the ends of a way."""
         return float(self.backend.sum(attrgetter("slope"), place)) / self.total
 
     def gradient(self, place: Shards[_Placed]) -> Floats:
@@ -140,10 +145,18 @@ def _place(part: _Part, coef: Floats, intercept: float) -> _Placed:
     return _Placed(part, scores, *part.objective(scores)[:2])
 
 
+def _reach(here: _Placed, coef: Floats, intercept: float) -> _Placed:
+    scores = linear_scores(here.part.X, coef, intercept)
+    return _on_way(here, scores - here.scores, scores)
+
+
 def _mix(places: tuple[_Placed, _Placed], t: float) -> _Placed:
     here, there = places
     way = there.scores - here.scores
-    scores = here.scores + t * way
+    return _on_way(here, way, here.scores + t * way)
+
+
+def _on_way(here: _Placed, way: Floats, scores: Floats) -> _Placed:
     loss, gradient, _ = here.part.objective(scores)
     return _Placed(here.part, scores, loss, gradient, float((gradient * way).sum()))
 
