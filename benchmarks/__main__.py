@@ -5,7 +5,19 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import boosting, bounds, experimenting, measuring, pairs, reading, searching, starting, stumps, tuning
+from benchmarks import (
+    boosting,
+    bounds,
+    experimenting,
+    measuring,
+    pairs,
+    reading,
+    searching,
+    smoothing,
+    starting,
+    stumps,
+    tuning,
+)
 from benchmarks.report import publish
 from rankwright.files import write_atomic
 
@@ -14,7 +26,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Ratios against peers, side by side.")
     parser.add_argument("--out", type=Path, help="also write the report to this file")
     out: Path | None = parser.parse_args().out
-    sections = (reading, measuring, boosting, stumps, pairs, bounds, searching, tuning, experimenting, starting)
+    sections = (
+        reading,
+        measuring,
+        boosting,
+        stumps,
+        pairs,
+        bounds,
+        smoothing,
+        searching,
+        tuning,
+        experimenting,
+        starting,
+    )
     report = publish([section.measure for section in sections])
     if out is not None:
         with write_atomic(out) as file:

@@ -57,11 +57,11 @@ def web_search(n_queries: int, random_state: int = 0, n_features: int = FEATURES
     y = np.where(seen, 1 + np.searchsorted([-0.5, 1.5, 3.5, 5.5], relevance), 0)
     X = np.empty((n, n_features), dtype=np.float32)
     for j in range(n_features):
-        X[:, j] = _feature(KINDS[j % len(KINDS)], aspects, query, X[:, :j], rng)
+        X[:, j] = feature(KINDS[j % len(KINDS)], aspects, query, X[:, :j], rng)
     return rw.Queries(X, y.astype(np.float64), indptr, np.arange(n_queries))
 
 
-def _feature(kind: str, aspects: Floats, query: Ints, earlier: Floats, rng: np.random.Generator) -> Floats:
+def feature(kind: str, aspects: Floats, query: Ints, earlier: Floats, rng: np.random.Generator) -> Floats:
     n, scale = aspects.shape[1], np.float32(10.0 ** rng.uniform(-4, 6))
     values: Floats = rng.standard_normal((n,), dtype=np.float32)
     if kind == "useless":
