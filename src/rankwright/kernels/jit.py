@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
+from uuid import uuid4
 
 import numba
 import numpy as np
@@ -18,21 +19,34 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 llvm: Callable[[Any], Any] = intrinsic  # a function written in the compiler's own terms
+_PROCESS = uuid4().hex[:12]
 
 
 def kernel(fn: F) -> F:
     """Compile on first use, cache on disk, release the GIL while running."""
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(fn))
+    return _compiled(fn)
 
 
 def loose_kernel(fn: F) -> F:
     """The same, and sums may be added up in whatever order is fastest: the same one every time on one machine."""
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})(fn))
+    return _compiled(fn, fastmath={"reassoc", "nsz"})
+
+
+def _compiled(fn: F, **options: Any) -> F:
+    """Numba numbers the files of a kernel, and two processes that compile it for two types choose one number.
+
+    The next process then runs the code of the wrong type. So the names say which process wrote a file.
+    """
+    compiled = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(fn)
+    files: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if hasattr(files, "_data_name_pattern"):  # not where the compiler is switched off
+        files._data_name_pattern = files._data_name_pattern.replace("{number", _PROCESS + "-{number")
+    return cast(F, compiled)
 
 
 def inlined(fn: F) -> F:
     """A kernel for use in other kernels, part of their loops; its sums are never reordered."""
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(fn))
+    return _compiled(fn, forceinline=True)
 
 
 @llvm
