@@ -27,8 +27,8 @@ $(VENV)/bench: $(VENV)/core constraints.txt
 demo: $(VENV)/core       ## the whole job on built-in data, ends with a report page
 	$(BIN)/rankwright demo --out demo
 
-test: $(VENV)/dev        ## the test suite, a few minutes
-	$(BIN)/python -m pytest
+test: $(VENV)/dev        ## the test suite on all cores, a few minutes
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
 test-slow: $(VENV)/dev   ## the longer checks: published figures, an experiment killed fifty times
 	$(BIN)/python -m pytest -m slow
