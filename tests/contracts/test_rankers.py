@@ -311,7 +311,7 @@ def short(ranker) -> dict[str, int]:
 
 @every_ranker
 def test_fits_in_any_thread_have_the_same_bits(ranker):
-    data = rw.make_queries(400, n_docs=40, n_features=12, random_state=0)
+    data = rw.make_queries(400, n_docs=40, n_features=5, random_state=0)
     expected = ranker(backend=rw.Serial(), **short(ranker)).fit(data).predict(data).tobytes()
     for backend in (rw.Serial(), rw.Threads(2)):
         found = []
