@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from rankwright.data import Floats, Queries
+from rankwright.errors import InputError
+
+
+def check_scores(scores: Any, n_docs: int) -> Floats:
+    """Scores as kernels take them: one number for each document."""
+    found: Floats = np.ascontiguousarray(scores, dtype=np.float64)
+    if found.shape != (n_docs,):
+        raise InputError(f"scores have shape {found.shape}; there are {n_docs} documents")
+    return found
 
 
 class Evaluation(NamedTuple):

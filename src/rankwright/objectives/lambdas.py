@@ -12,7 +12,7 @@ from rankwright.kernels.lambdas import lambda_sums
 from rankwright.kernels.order import sort_rows
 from rankwright.kernels.smooth import Gained
 from rankwright.measures import BoundMeasure, Measure
-from rankwright.objectives.base import BoundObjective, Evaluation
+from rankwright.objectives.base import BoundObjective, Evaluation, check_scores
 from rankwright.objectives.smooth import gained
 
 
@@ -73,6 +73,7 @@ class BoundLambdas:
 
     def frozen(self, scores: Floats) -> FrozenLambdas:
         """With the changes of the ranking by these scores, ties broken pessimistically."""
+        scores = check_scores(scores, len(self.data.gain))
         order, indptr = np.arange(len(scores)), self.data.indptr
         sort_rows(scores, self.bound.tie_keys, indptr, 0, len(indptr) - 1, order)
         return FrozenLambdas(self.data, order)
@@ -87,6 +88,7 @@ class FrozenLambdas:
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """The loss at these scores, and its derivatives."""
+        scores = check_scores(scores, len(self.order))
         gradient, curvature = np.empty(len(scores)), np.empty(len(scores))
         loss = lambda_sums(self.data, self.order, scores, gradient, curvature)
         return Evaluation(loss, gradient, curvature)
@@ -106,7 +108,7 @@ class BoundTried:
 
     def frozen(self, scores: Floats) -> FrozenTried:
         """With the changes of the ranking by these scores."""
-        changes = []
+        scores, changes = check_scores(scores, len(self.y)), []
         for q, weight in enumerate(self.weight.tolist()):
             y = self.y[self.bound.indptr[q] : self.bound.indptr[q + 1]]
             higher = y[:, None] > y
@@ -123,6 +125,7 @@ class FrozenTried:
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """The loss at these scores, and its derivatives."""
+        scores = check_scores(scores, int(self.indptr[-1]))
         loss, gradient, curvature = 0.0, np.empty(len(scores)), np.empty(len(scores))
         for q, change in enumerate(self.changes):
             rows = slice(int(self.indptr[q]), int(self.indptr[q + 1]))

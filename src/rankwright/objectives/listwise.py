@@ -11,7 +11,7 @@ from rankwright.errors import InputError
 from rankwright.kernels.graded import grade_order
 from rankwright.kernels.listwise import cosines, cross_entropies, label_likelihoods, query_softmax
 from rankwright.measures import NDCG
-from rankwright.objectives.base import Evaluation
+from rankwright.objectives.base import Evaluation, check_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class BoundTopOne:
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """The loss at these scores, and its derivatives."""
+        scores = check_scores(scores, len(self.target))
         gradient, curvature = np.empty(len(scores)), np.empty(len(scores))
         loss = cross_entropies(scores, self.target, self.indptr, self.weight, gradient, curvature)
         return Evaluation(loss, gradient, curvature)
@@ -86,7 +87,7 @@ class BoundLikelihood:
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """The loss at these scores, and its derivatives."""
-        n = len(scores)
+        scores, n = check_scores(scores, len(self.rows)), len(self.rows)
         slopes, curves, gradient, curvature = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
         loss = label_likelihoods(scores[self.rows], self.lower, self.indptr, self.weight, slopes, curves)
         gradient[self.rows], curvature[self.rows] = slopes, curves
@@ -144,5 +145,6 @@ class BoundCosine:
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """The loss at these scores, and its gradient."""
+        scores = check_scores(scores, len(self.target))
         gradient = np.empty(len(scores))
         return Evaluation(cosines(scores, self.target, self.indptr, self.weight, gradient), gradient)

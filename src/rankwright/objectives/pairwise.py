@@ -10,7 +10,7 @@ from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
 from rankwright.kernels.graded import FIDELITY, LOGISTIC, Graded, exponential_sums, grade_order, pair_loss_sums
 from rankwright.kernels.pairs import SMOOTH, Labels, Ranked, grade_places, pair_sums, pair_weights
-from rankwright.objectives.base import Evaluation
+from rankwright.objectives.base import Evaluation, check_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class BoundGraded:
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """The loss at these scores, and its derivatives."""
-        n = len(self.rows)
+        scores, n = check_scores(scores, len(self.rows)), len(self.rows)
         slopes, curves = np.empty(n), np.empty(n)
         loss = pair_loss_sums(self.graded, scores[self.rows], self.kind, self.target, slopes, curves)
         gradient, curvature = np.empty(n), np.empty(n)
@@ -175,6 +175,7 @@ class BoundExponential:
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """The loss at these scores, and its gradient."""
+        scores = check_scores(scores, len(self.rows))
         slopes, gradient = np.empty(len(self.rows)), np.empty(len(self.rows))
         loss = exponential_sums(self.graded, scores[self.rows], slopes)
         gradient[self.rows] = slopes
@@ -190,7 +191,7 @@ class BoundPairs:
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """The loss at these scores, and its gradient, in O(n log n) a query."""
-        n = len(self.labels.place)
+        scores, n = check_scores(scores, len(self.labels.place)), len(self.labels.place)
         gradient, ranked = np.empty(n), Ranked(scores, np.arange(n), np.empty(n), np.empty(n))
         loss = float(pair_sums(self.labels, ranked, self.smoothing, gradient)[SMOOTH])
         if self.smoothing == 0.0:

@@ -13,7 +13,7 @@ from rankwright.errors import InputError
 from rankwright.kernels.discounts import Law
 from rankwright.kernels.smooth import Gained, soft_positions, soft_ranks
 from rankwright.measures import Measure, TableMeasure
-from rankwright.objectives.base import BoundObjective, Evaluation, Objective
+from rankwright.objectives.base import BoundObjective, Evaluation, Objective, check_scores
 
 
 class Smooth(Objective, Protocol):
@@ -96,6 +96,7 @@ class BoundPositions:
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """The loss at these scores, and its gradient."""
+        scores = check_scores(scores, len(self.data.gain))
         gradient = np.empty(len(scores))
         return Evaluation(self.offset - soft_positions(self.data, scores, self.sigma, gradient), -gradient)
 
@@ -157,6 +158,7 @@ class BoundRanks:
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """The loss at these scores, and its gradient."""
+        scores = check_scores(scores, len(self.data.gain))
         gradient = np.empty(len(scores))
         return Evaluation(self.offset - soft_ranks(self.data, self.law, scores, self.sigma, gradient), -gradient)
 
@@ -171,7 +173,8 @@ def usual_form(measure: Measure) -> str:
 
 def check_sigma(sigma: float) -> float:
     """Refuse a smoothing that is none."""
-    if not 0.0 < sigma < np.inf:
+    is_number = isinstance(sigma, (int, float, np.number)) and not isinstance(sigma, bool)
+    if not is_number or not 1e-300 <= sigma <= 1e300:
         raise InputError(f"sigma={sigma!r}; expected a number above 0")
     return float(sigma)
 

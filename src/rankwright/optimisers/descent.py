@@ -243,7 +243,7 @@ def anneal(
     """
     w = start
     for sigma in sigmas:
-        *_, (steps, point) = enumerate(descend(smoothed(sigma), w, penalty, method(), tol=tol, max_iter=max_iter))
+        steps, point = _last(descend(smoothed(sigma), w, penalty, method(), tol=tol, max_iter=max_iter))
         w = point.w
         yield Stage(sigma, point, steps)
 
@@ -264,11 +264,17 @@ def reweigh(
     """
     w = start
     for _ in range(rounds):
-        *_, (steps, point) = enumerate(descend(frozen(w), w, penalty, method(), tol=tol, max_iter=max_iter))
+        steps, point = _last(descend(frozen(w), w, penalty, method(), tol=tol, max_iter=max_iter))
         w = point.w
         yield point
         if steps == 0:
             return
+
+
+def _last(points: Iterable[Point]) -> tuple[int, Point]:
+    """The last point and its number; none but the last is kept in memory."""
+    [last] = deque(enumerate(points), maxlen=1)
+    return last
 
 
 def _point(loss: Loss, w: Floats, place: Any, penalty: Penalty) -> Point:

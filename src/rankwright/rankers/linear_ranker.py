@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, final
 
 from rankwright.backends import Backend
+from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.names import as_objective
-from rankwright.rankers.descending import Descending
+from rankwright.rankers.descending import Descending, Problem
 
 
 @final
@@ -48,7 +49,7 @@ class LinearRanker(Descending):
 
     Notes
     -----
-    By L-BFGS (optimisers/descent.py), from weights of 0. Scores have the mean 0 over the training documents, for
+    By L-BFGS (optimisers/descent.py), from the weights of a ridge regression. Scores have the mean 0 over the training documents, for
     objectives that notice. An objective that depends on the ranking, as lambdas do, is minimised for the ranking at
     hand, again and again.
 
@@ -84,3 +85,8 @@ class LinearRanker(Descending):
 
     def _objective(self, measure: Measure) -> Objective:
         return as_objective(self.objective, measure.for_bounds())
+
+    def _begin(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
+        return problem.regression(
+            train, self.scale, backend
+        )  # some objectives have no slope where all scores are equal
