@@ -8,12 +8,13 @@ from typing import Any
 
 from rankwright.errors import InputError
 from rankwright.scorers.base import Scorer
+from rankwright.scorers.kernel import Kernel, KernelSum
 from rankwright.scorers.linear import Feature, Linear
 from rankwright.scorers.stumps import Steps, Stumps
 
-__all__ = ["KINDS", "Feature", "Linear", "Scorer", "Steps", "Stumps", "scorer_from_json"]
+__all__ = ["KINDS", "Feature", "Kernel", "KernelSum", "Linear", "Scorer", "Steps", "Stumps", "scorer_from_json"]
 
-KINDS = {scorer.kind: scorer for scorer in (Linear, Feature, Stumps)}
+KINDS = {scorer.kind: scorer for scorer in (Linear, Feature, Stumps, KernelSum)}
 
 
 def scorer_from_json(values: Mapping[str, Any]) -> Scorer:
