@@ -8,6 +8,7 @@ from rankwright.data import Floats, Ints
 from rankwright.diagnosis.explaining import StepFunction, explain
 from rankwright.models import Model
 from rankwright.results import Table
+from rankwright.scorers import Stumps
 
 MOST_FEATURES = 200  # of a model
 MOST_STEPS = 100  # of a feature
@@ -20,6 +21,8 @@ def steps_table(model: Model) -> Table | None:
     end. Of a function of very many steps some are left out, those before them taking their place. ``range``,
     ``missing`` (the value where the feature is missing; NaN where it may not be) and ``stumps`` are the feature's own.
     """
+    if not isinstance(model.scorer, Stumps):
+        return None
     found = [part for part in explain(model).parts if isinstance(part, StepFunction)][:MOST_FEATURES]
     if not found:
         return None

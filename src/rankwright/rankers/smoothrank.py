@@ -19,6 +19,8 @@ from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.descending import ALPHAS, Problem
 from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.rankers.path import PathRanker
+from rankwright.rankers.spaces import Space, space_of
+from rankwright.scorers import Linear
 
 
 @final
@@ -61,6 +63,11 @@ class SmoothRank(PathRanker, LinearScoring):
         A minimisation ends after a step that lowers what is minimised by no more than this part of it.
     max_iter : int
         The most steps for each sigma.
+    kernel_map : None, "nystroem", "kernel_pca", or scikit-learn's Nystroem or KernelPCA
+        Replaces documents by a map of their (scaled) features, in which a linear ranker is a kernel machine. The names
+        stand for at most 100 components of the RBF kernel with gamma = 1 / n_features. Kernels rbf, laplacian, poly,
+        sigmoid and linear are known. Kernel PCA is learned from a sample of at most 2,000 documents. A seed that is not
+        given is 0. There is no ``coef_`` then, and ``start`` is the regression.
     scale : "standard", "query" or None
         Scaling of the features.
     backend : Serial, Threads or None
@@ -69,7 +76,7 @@ class SmoothRank(PathRanker, LinearScoring):
     Attributes
     ----------
     coef_ : array of shape (n_features,)
-        Weights in raw units.
+        Weights in raw units; none with a kernel map.
     history_ : list of dict
         By sigma: ``sigma``, ``loss`` (1 - A summed over the queries), ``objective`` (with the penalty), ``steps``,
         ``train``, ``valid``. The last is the model.
@@ -77,8 +84,10 @@ class SmoothRank(PathRanker, LinearScoring):
     Notes
     -----
     Chapelle & Wu (2010), algorithm 1, eq. (13). Along ``fit_path`` each alpha begins, at the first sigma, from the
-    minimum of the alpha before. Features are standardised unless ``scale`` says otherwise, so that the penalty is fair
-    to all; grades above 4 are brought down in the regression, so that sigma means the same on all data.
+    minimum of the alpha before. Section 6, the kernel trick: w0, the penalty and the descent are those of the mapped
+    features, all scaled by one factor, so that |w| stays the norm of the kernel and alpha means the same. Features are
+    standardised unless ``scale`` says otherwise, so that the penalty is fair to all; grades above 4 are brought down in
+    the regression, so that sigma means the same on all data.
 
     Examples
     --------
@@ -107,6 +116,7 @@ class SmoothRank(PathRanker, LinearScoring):
         optimiser: str = "cg",
         tol: float = 1e-5,
         max_iter: int = 50,
+        kernel_map: Any = None,
         scale: str | None = "standard",
         backend: Backend | None = None,
     ) -> None:
@@ -122,8 +132,18 @@ class SmoothRank(PathRanker, LinearScoring):
         self.optimiser = optimiser
         self.tol = tol
         self.max_iter = max_iter
+        self.kernel_map = kernel_map
         self.scale = scale
         self.backend = backend
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights in raw units."""
+        if not isinstance(self.scorer_, Linear):
+            raise AttributeError(
+                "a model of a kernel map has no coef_: scorer_ has weights of landmarks, not of features"
+            )
+        return self.scorer_.coef
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
@@ -134,8 +154,11 @@ class SmoothRank(PathRanker, LinearScoring):
         check_among("optimiser", self.optimiser, tuple(METHODS))
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
         sigmas = self._sigmas()
-        problem = Problem.of(self._objective(measure), train, valid, measure, self.scale, backend)
-        start = self._start(problem, train, backend)
+        objective = self._objective(measure)
+        space = self._space(train, backend)
+        train, valid = space(train), None if valid is None else space(valid)
+        problem = Problem.of(objective, train, valid, measure, space.scale, backend)
+        start = self._start(problem, train, space.scale, backend)
         center = np.zeros(len(start)) if self.prior == "zero" else start
         outcomes: dict[int, Outcome] = {}
         order = sorted(range(len(strengths)), key=lambda at: -strengths[at])
@@ -149,10 +172,10 @@ class SmoothRank(PathRanker, LinearScoring):
                 tol=tol,
                 max_iter=max_iter,
             )
-            outcomes[at], start = self._followed(progress.track(stages, "sigmas", len(sigmas)), problem)
+            outcomes[at], start = self._followed(progress.track(stages, "sigmas", len(sigmas)), problem, space)
         return [outcomes[at] for at in range(len(strengths))]
 
-    def _followed(self, stages: Iterable[Stage], problem: Problem) -> tuple[Outcome, Floats]:
+    def _followed(self, stages: Iterable[Stage], problem: Problem, space: Space) -> tuple[Outcome, Floats]:
         """The scorer and the history of an annealing, and the minimum of its first stage."""
         history: list[dict[str, Any]] = []
         minima: list[Floats] = []
@@ -163,7 +186,7 @@ class SmoothRank(PathRanker, LinearScoring):
         last = len(history) - 1
         if self.stop == "valid" and "valid" in history[0]:
             last = max(range(len(history)), key=lambda t: history[t]["valid"])
-        return Outcome(problem.scorer(minima[last]), history[: last + 1]), minima[0]
+        return Outcome(space.scorer(problem.scorer(minima[last])), history[: last + 1]), minima[0]
 
     def _objective(self, measure: Measure) -> Smooth:
         """Of the measure with a discount that tells all ranks apart."""
@@ -181,11 +204,17 @@ class SmoothRank(PathRanker, LinearScoring):
             raise InputError(f"sigma from {first:g} to {last:g}; expected it to fall, and to stay above 0")
         return [first * 0.5**i for i in range(int(np.log2(first / last) + 1e-9) + 1)]
 
-    def _start(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
+    def _space(self, train: Queries, backend: Backend) -> Space:
+        """Where to descend: among the features, or among those that the kernel map makes of them."""
+        if self.kernel_map is not None and not isinstance(self.start, str):
+            raise InputError("start has weights of features, a kernel map has none; expected start='regression'")
+        return space_of(self.kernel_map, train, self.scale, backend)
+
+    def _start(self, problem: Problem, train: Queries, scale: str | None, backend: Backend) -> Floats:
         """w0."""
         if isinstance(self.start, str):
             check_among("start", self.start, ("regression",))
-            return problem.regression(train, self.scale, backend)
+            return problem.regression(train, scale, backend)
         coef = np.asarray(self.start, dtype=np.float64)
         if coef.shape != (train.n_features,) or not np.isfinite(coef).all():
             raise InputError(
