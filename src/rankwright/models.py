@@ -235,4 +235,6 @@ def plain(value: Any) -> Any:
         return int(value)
     if isinstance(value, (float, np.floating)):
         return float(value) if math.isfinite(value) else None
+    if callable(value) and hasattr(value, "__qualname__"):  # its text would have an address
+        return f"{value.__module__}.{value.__qualname__}"
     return None if value is None else str(value)

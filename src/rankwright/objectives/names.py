@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwright.data import Floats, Queries
-from rankwright.errors import InputError, suggest
+from rankwright.errors import InputError, shown, suggest
 from rankwright.measures import Measure
 from rankwright.objectives.base import Evaluation, Objective
 from rankwright.objectives.lambdas import Lambdas
@@ -57,17 +57,29 @@ class BoundWritten:
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """What the function says, checked."""
-        found = self.function(scores, self.queries)
+        theirs = scores.view()
+        theirs.flags.writeable = False
+        found = self.function(theirs, self.queries)
         if not (isinstance(found, tuple) and len(found) == 2):
-            raise InputError(f"the objective returned {type(found).__name__}; expected a pair (loss, gradient)")
-        loss, gradient = float(found[0]), np.asarray(found[1], dtype=np.float64)
-        if gradient.shape != scores.shape:
-            raise InputError(
-                f"the objective returned a gradient of shape {gradient.shape}; expected {scores.shape}, one per score"
-            )
-        if np.isnan(loss) or not np.isfinite(gradient).all():
-            raise InputError(f"the objective returned the loss {loss:g} with a gradient that is not all finite numbers")
-        return Evaluation(loss, gradient)
+            raise InputError(f"the objective returned a {type(found).__name__}; expected a pair (loss, gradient)")
+        loss, gradient = _numbers(found[0], "a loss", ()), _numbers(found[1], "a gradient", scores.shape)
+        if np.isnan(loss):
+            raise InputError("the objective returned a loss that is NaN; expected a number")
+        if not np.isfinite(gradient).all():
+            at = int(np.argmin(np.isfinite(gradient)))
+            raise InputError(f"the objective returned {gradient[at]:g} as its derivative by score {at}")
+        return Evaluation(float(loss), gradient)
+
+
+def _numbers(value: Any, what: str, shape: tuple[int, ...]) -> Floats:
+    try:
+        found: Floats = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"the objective returned {shown(value)} as {what}; expected numbers") from None
+    if found.shape != shape:
+        expected = "one number, the sum over the queries" if shape == () else f"{shape}, a derivative by each score"
+        raise InputError(f"the objective returned {what} of shape {found.shape}; expected {expected}")
+    return found
 
 
 def as_objective(value: Any, measure: Measure) -> Objective:

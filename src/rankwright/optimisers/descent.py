@@ -33,8 +33,8 @@ class Loss(Protocol):
         """The place of weights."""
         ...
 
-    def reached(self, place: Any, w: Floats) -> Any:
-        """The place of weights to which a way from another place leads."""
+    def moved(self, place: Any, way: Floats) -> Any:
+        """The place to which a way, a change of the weights, leads from another."""
         ...
 
     def mixed(self, place: Any, other: Any, t: float) -> Any:
@@ -46,7 +46,7 @@ class Loss(Protocol):
         ...
 
     def way_slope(self, place: Any) -> float:
-        """Its derivative along the way, by the part of the way, at a place that was reached or mixed."""
+        """Its derivative along the way, by the part of the way, at a place that was moved to or mixed."""
         ...
 
     def gradient(self, place: Any) -> Floats:
@@ -309,7 +309,7 @@ class _Line:
     def __init__(self, loss: Loss, point: Point, way: Floats, penalty: Penalty) -> None:
         self.loss, self.point, self.way, self.penalty = loss, point, way, penalty
         self.start = _Trial(0.0, point.value, float(way @ point.gradient), point.place)
-        self.end = loss.reached(point.place, point.w + way)
+        self.end = loss.moved(point.place, way)
 
     def at(self, t: float) -> _Trial:
         """The value and its derivative there."""

@@ -30,6 +30,7 @@ class _Placed(NamedTuple):
     loss: float
     gradient: Floats
     slope: float = 0.0  # along the way it was found on
+    way: Floats | None = None  # how the scores changed on it
 
 
 class LinearRisk:
@@ -70,10 +71,10 @@ class LinearRisk:
         coef = w * self.factor
         return self.backend.apply(_place, self.parts, coef, -float(coef @ self.mean))
 
-    def reached(self, place: Shards[_Placed], w: Floats) -> Shards[_Placed]:
-        """The objective at these weights, which are where a way from a place leads."""
-        coef = w * self.factor
-        return self.backend.apply(_reach, place, coef, -float(coef @ self.mean))
+    def moved(self, place: Shards[_Placed], way: Floats) -> Shards[_Placed]:
+        """The objective where a way, a change of the weights, leads from a place."""
+        coef = way * self.factor
+        return self.backend.apply(_move, place, coef, -float(coef @ self.mean))
 
     def mixed(self, place: Shards[_Placed], other: Shards[_Placed], t: float) -> Shards[_Placed]:
         """The objective between: scores mix as weights do."""
@@ -88,7 +89,7 @@ class LinearRisk:
         return float(self.backend.sum(_slope, _joined(place, start, end))) / self.total
 
     def way_slope(self, place: Shards[_Placed]) -> float:
-        """The same at a place that was reached, or mixed of the ends of a way."""
+        """The same at a place that was moved to, or mixed of the ends of a way."""
         return float(self.backend.sum(attrgetter("slope"), place)) / self.total
 
     def gradient(self, place: Shards[_Placed]) -> Floats:
@@ -145,20 +146,20 @@ def _place(part: _Part, coef: Floats, intercept: float) -> _Placed:
     return _Placed(part, scores, *part.objective(scores)[:2])
 
 
-def _reach(here: _Placed, coef: Floats, intercept: float) -> _Placed:
-    scores = linear_scores(here.part.X, coef, intercept)
-    return _on_way(here, scores - here.scores, scores)
+def _move(here: _Placed, coef: Floats, intercept: float) -> _Placed:
+    return _on_way(here, linear_scores(here.part.X, coef, intercept), 1.0)
 
 
 def _mix(places: tuple[_Placed, _Placed], t: float) -> _Placed:
     here, there = places
-    way = there.scores - here.scores
-    return _on_way(here, way, here.scores + t * way)
+    # scores that are sums of ways: rounding adds up from step to step, and is not multiplied by steps beyond an end
+    return _on_way(here, there.scores - here.scores if there.way is None else there.way, t)
 
 
-def _on_way(here: _Placed, way: Floats, scores: Floats) -> _Placed:
+def _on_way(here: _Placed, way: Floats, t: float) -> _Placed:
+    scores = here.scores + t * way
     loss, gradient, _ = here.part.objective(scores)
-    return _Placed(here.part, scores, loss, gradient, float((gradient * way).sum()))
+    return _Placed(here.part, scores, loss, gradient, float((gradient * way).sum()), way)
 
 
 def _slope(places: tuple[_Placed, _Placed, _Placed]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import clone
 from sklearn.decomposition import KernelPCA
 from sklearn.kernel_approximation import Nystroem
 from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
@@ -21,6 +23,7 @@ from rankwright.scorers import Kernel, KernelSum, Linear
 
 MOST_DOCUMENTS = 2000  # that kernel PCA is fitted on: its time grows with their cube, that of prediction with them
 _COMPONENTS = 100
+_ALONE = Lock()  # BLAS on one thread has the same bits in every process, but only one thread can limit it at a time
 _ALIASES = {"polynomial": "poly"}  # scikit-learn's other names
 FORMS = {
     "nystroem": lambda: Nystroem(kernel="rbf", n_components=_COMPONENTS, random_state=0),
@@ -143,7 +146,7 @@ def _fitted(unfitted: Any, X: Floats) -> tuple[Floats, Floats]:
     if isinstance(n, (int, np.integer)) and n > len(X):
         unfitted.set_params(n_components=len(X))
     try:
-        with np.errstate(all="ignore"):
+        with _ALONE, threadpool_limits(1), np.errstate(all="ignore"):
             fitted = unfitted.fit(X)
     except ValueError as error:  # a parameter, or a kernel that is none; of a few lines the first says it
         raise InputError(f"kernel_map: {str(error).splitlines()[0]}") from None

@@ -49,9 +49,9 @@ class LinearRanker(Descending):
 
     Notes
     -----
-    By L-BFGS (optimisers/descent.py), from the weights of a ridge regression. Scores have the mean 0 over the training documents, for
-    objectives that notice. An objective that depends on the ranking, as lambdas do, is minimised for the ranking at
-    hand, again and again.
+    By L-BFGS (optimisers/descent.py), from the weights of a ridge regression. Scores have the mean 0 over the training
+    documents, for objectives that notice. An objective that depends on the ranking, as lambdas do, is minimised for the
+    ranking at hand, again and again.
 
     Examples
     --------

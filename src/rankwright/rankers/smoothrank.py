@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from rankwright import progress
 from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
-from rankwright.errors import InputError
+from rankwright.errors import InputError, shown
 from rankwright.measures import Measure
-from rankwright.objectives.smooth import FORMS, Smooth, usual_form
+from rankwright.objectives.smooth import FORMS, Smooth, check_sigma, usual_form
 from rankwright.optimisers.descent import METHODS, Penalty, Stage, anneal
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.descending import ALPHAS, Problem
@@ -192,6 +192,8 @@ class SmoothRank(PathRanker, LinearScoring):
         """Of the measure with a discount that tells all ranks apart."""
         if self.form is not None:
             check_among("form", self.form, tuple(FORMS))
+        if measure.family == "custom":
+            raise InputError(f"{measure} is a function of ranked grades; expected a measure that can be made smooth")
         k = None if self.k is None else check_whole("k", self.k, least=1)
         target = measure.for_bounds()
         form = self.form or usual_form(target)
@@ -202,6 +204,8 @@ class SmoothRank(PathRanker, LinearScoring):
         first, last = (check_number(name, getattr(self, name), 0.0) for name in ("first_sigma", "last_sigma"))
         if not 0.0 < last <= first:
             raise InputError(f"sigma from {first:g} to {last:g}; expected it to fall, and to stay above 0")
+        for sigma in (first, last):
+            check_sigma(sigma)
         return [first * 0.5**i for i in range(int(np.log2(first / last) + 1e-9) + 1)]
 
     def _space(self, train: Queries, backend: Backend) -> Space:
@@ -215,9 +219,12 @@ class SmoothRank(PathRanker, LinearScoring):
         if isinstance(self.start, str):
             check_among("start", self.start, ("regression",))
             return problem.regression(train, scale, backend)
-        coef = np.asarray(self.start, dtype=np.float64)
-        if coef.shape != (train.n_features,) or not np.isfinite(coef).all():
-            raise InputError(
-                f"start has shape {coef.shape}; expected {train.n_features} finite weights, one per feature"
-            )
+        try:
+            coef = np.asarray(self.start, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"start={shown(self.start)}; expected 'regression' or weights") from None
+        if coef.shape != (train.n_features,):
+            raise InputError(f"start has shape {coef.shape}; expected {train.n_features} weights, one per feature")
+        if not np.isfinite(coef).all():
+            raise InputError(f"start has the weight {coef[np.argmin(np.isfinite(coef))]:g}; expected finite numbers")
         return problem.scaled(coef)
