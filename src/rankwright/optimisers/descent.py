@@ -19,6 +19,7 @@ from rankwright.data import Floats
 _ENOUGH = 1e-4  # of the decrease that the slope promises (Armijo)
 _TRIALS = 20  # of a line search
 _WIDEN = 8.0  # the most a step grows between trials
+_FAR = 1e30
 _CLOSE = 1e-9  # a bracket of this part of its place has nothing more to tell
 _EDGE = 0.05  # a new trial stays so far from the ends of its bracket
 _PAIRS = 10  # steps that L-BFGS remembers
@@ -341,17 +342,20 @@ class _Line:
                 width = high.t - low.t
                 if abs(width) <= _CLOSE * max(low.t, high.t):
                     break
-                inner = (_cubic(low, high) - low.t) / width if math.isfinite(high.value) else 0.1
+                inner = (_cubic(low, high) - low.t) / width
+                inner = inner if math.isfinite(inner) else _EDGE  # values too high to tell anything
                 t = low.t + width * min(max(inner, _EDGE), 1.0 - _EDGE)
         return low if low.t > 0.0 else None
 
 
 def _cubic(a: _Trial, b: _Trial) -> float:
-    """Where the cubic through two points with their slopes is lowest; far off where it falls for ever."""
+    """Where the cubic through two points with their slopes is lowest; far off if it falls for ever; NaN if unknown."""
+    if not (math.isfinite(b.value) and math.isfinite(b.slope)):
+        return math.nan
     d1 = a.slope + b.slope - 3.0 * (a.value - b.value) / (a.t - b.t)
     square = d1 * d1 - a.slope * b.slope
     if square < 0.0:
-        return b.t + math.copysign(1e30, b.t - a.t)
+        return b.t + math.copysign(_FAR, b.t - a.t)
     d2 = math.copysign(math.sqrt(square), b.t - a.t)
     below = b.slope - a.slope + 2.0 * d2
     return b.t - (b.t - a.t) * ((b.slope + d2 - d1) / below) if below != 0.0 else b.t

@@ -159,7 +159,9 @@ def _mix(places: tuple[_Placed, _Placed], t: float) -> _Placed:
 def _on_way(here: _Placed, way: Floats, t: float) -> _Placed:
     scores = here.scores + t * way
     loss, gradient, _ = here.part.objective(scores)
-    return _Placed(here.part, scores, loss, gradient, float((gradient * way).sum()), way)
+    with np.errstate(over="ignore", invalid="ignore"):  # a way that leads too far is not gone
+        slope = float((gradient * way).sum())
+    return _Placed(here.part, scores, loss, gradient, slope, way)
 
 
 def _slope(places: tuple[_Placed, _Placed, _Placed]) -> float:
