@@ -12,15 +12,16 @@ from rankwright.cli.app import app, progress_bar
 
 @app.command()
 def simulate(
-    name: Annotated[str, typer.Argument(metavar="bounds", help="Which simulation.")],
+    name: Annotated[str, typer.Argument(metavar="bounds|smoothing", help="Which simulation.")],
     out: Annotated[Path, typer.Option(help="The folder to fill with a page and tables.")],
-    measure: Annotated[str | None, typer.Option(help="A built-in measure (default: the paper's, map).")] = None,
+    measure: Annotated[str | None, typer.Option(help="A built-in measure (default: the paper's).")] = None,
     seed: Annotated[int, typer.Option(help="The first of the random seeds.")] = 0,
+    data: Annotated[Path | None, typer.Option(help="A folder of folds instead of made-up data, for smoothing.")] = None,
 ) -> None:
     """Recompute a paper's simulation: its figures as numbers, its claims beside what was found."""
     from rankwright.simulation import simulate as run
 
     with progress_bar():
-        findings, page = run(name, out, measure=measure, seed=seed)
+        findings, page = run(name, out, measure=measure, seed=seed, data=data)
     print(findings.told)
     print(f"page: {page}")

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from rankwright.errors import InputError, suggest
 from rankwright.files import StrPath
+from rankwright.folds import read_folds
 from rankwright.measures import Measure, parse
-from rankwright.simulation.base import Findings, Simulation
+from rankwright.simulation.base import Findings, FoldData, Simulation
 from rankwright.simulation.bounds import BOUNDS
+from rankwright.simulation.smoothing import SMOOTHING
 from rankwright.simulation.writing import Written, write_findings
 
 __all__ = ["SIMULATIONS", "Findings", "Simulation", "Written", "simulate"]
 
-SIMULATIONS: Mapping[str, Simulation] = {"bounds": BOUNDS}  # by name: add one here
+SIMULATIONS: Mapping[str, Simulation] = {"bounds": BOUNDS, "smoothing": SMOOTHING}  # by name: add one here
 
 
-def simulate(name: str, folder: StrPath, *, measure: str | Measure | None = None, seed: int = 0) -> Written:
+def simulate(
+    name: str,
+    folder: StrPath,
+    *,
+    measure: str | Measure | None = None,
+    seed: int = 0,
+    data: StrPath | None = None,
+) -> Written:
     """Run a simulation, and write its tables and its page into a folder.
 
     Parameters
@@ -28,10 +38,25 @@ def simulate(name: str, folder: StrPath, *, measure: str | Measure | None = None
     measure : str or Measure, optional
         Any built-in measure; by default the simulation's own.
     seed : int
-        Of the made-up data.
+        Of the made-up data, and of whatever else is drawn.
+    data : path, optional
+        A folder of folds to use instead of made-up data, as ``read_folds`` reads it; for simulations that can.
     """
     if name not in SIMULATIONS:
         raise InputError(f"unknown simulation {name!r}; {suggest(name, SIMULATIONS)}")
     simulation = SIMULATIONS[name]
     wanted = parse(simulation.measure if measure is None else measure)
-    return write_findings(lambda: simulation.run(wanted, seed), folder, name)
+    return write_findings(_task(name, simulation, wanted, seed, data), folder, name)
+
+
+def _task(
+    name: str, simulation: Simulation, measure: Measure, seed: int, data: StrPath | None
+) -> Callable[[], Findings]:
+    if data is None:
+        return lambda: simulation.run(measure, seed)
+    run_on = simulation.run_on
+    if run_on is None:
+        takers = ", ".join(other for other, each in SIMULATIONS.items() if each.run_on is not None)
+        raise InputError(f"{name} is about data of its own, and takes no folds; {takers} does")
+    source = FoldData(Path(data).resolve().name, read_folds(data))
+    return lambda: run_on(measure, seed, source)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from rankwright.folds import Fold
 from rankwright.measures import Measure
 from rankwright.report.blocks import Page
 from rankwright.results import Table
@@ -29,6 +31,13 @@ class Findings:
     told: str
 
 
+class FoldData(NamedTuple):
+    """Folds, and what they are called."""
+
+    name: str
+    folds: Sequence[Fold]
+
+
 @dataclass(frozen=True, slots=True)
 class Simulation:
     """A simulation of a paper, recomputed.
@@ -40,9 +49,12 @@ class Simulation:
     measure : str
         The measure if none is asked for.
     run : callable
-        Takes a measure and a seed; returns what was found. The same arguments give the same findings.
+        Takes a measure and a seed; returns what was found on made-up data. The same arguments give the same findings.
+    run_on : callable, optional
+        The same on folds; None where a simulation is about its own data.
     """
 
     summary: str
     measure: str
     run: Callable[[Measure, int], Findings]
+    run_on: Callable[[Measure, int, FoldData], Findings] | None = None
