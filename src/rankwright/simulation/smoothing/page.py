@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-import numpy as np
-
 from rankwright.report.blocks import Column, Grid, Page, Row, Section, Text
-from rankwright.report.notation import count, number, signed
-from rankwright.simulation.smoothing.annealing import CHOSEN
 from rankwright.simulation.smoothing.charts import figure_1, figure_2, named
+from rankwright.simulation.smoothing.claims import claims_grid
 from rankwright.simulation.smoothing.findings import Found
-from rankwright.simulation.smoothing.lines import SIGMAS, STEPS, TRUE
+from rankwright.simulation.smoothing.lines import STEPS
 from rankwright.simulation.smoothing.tables import raised, span
 
 
@@ -26,7 +23,7 @@ def make_page(found: Found) -> Page:
         ("Seed", f"{found.seed}"),
     ]
     sections = [
-        Section("Claims and findings", _CLAIMS, [_claims(found), Text(_READING)]),
+        Section("Claims and findings", _CLAIMS, [claims_grid(found), Text(_READING)]),
         Section("Figure 1: smoothing", _FIGURE_1, [figure_1(found), _lines(found)]),
         Section("Figure 2: annealing", _FIGURE_2, [figure_2(found), _annealing(found)]),
     ]
@@ -35,56 +32,28 @@ def make_page(found: Found) -> Page:
 
 
 _CLAIMS = (
-    "The paper, section 4.4.2: “when sigma is small, the objective function is highly non-smooth and almost impossible to "
-    "optimize. On the other hand, when sigma is large, the objective function is smooth but rather different from the "
-    "target one. [...] The training NDCG improves while sigma decreases (which is expected) but the test NDCG saturates "
-    "(and even slightly deteriorates) for small sigma.”"
+    "The paper, section 4.4.2: “when sigma is small, the objective function is highly non-smooth and almost impossible "
+    "to optimize. On the other hand, when sigma is large, the objective function is smooth but rather different from "
+    "the target one. [...] The training NDCG improves while sigma decreases (which is expected) but the test NDCG "
+    "saturates (and even slightly deteriorates) for small sigma.”"
 )
 _READING = """
-The smooth measure takes, for each position, a mean of the gains of documents whose scores are near the one that is
-there. sigma is in squares of scores, so what counts as small depends on how long w* is: a smaller alpha lets it grow, and has
-the effect of less smoothing.
+The smooth measure takes what is at a position as a mean of documents with scores near the one that is there (average
+precision: it makes ranks soft). How much smoothing a sigma is depends on the scores, and so on how long w* is. A
+smaller alpha lets it grow, which acts like less smoothing.
 
-As sigma falls the smooth measure tends to the measure itself, but for documents with equal scores: the smooth measure takes
-the mean of their gains, the measure as it is trained on the worst order.
+As sigma falls the smooth measure tends to the measure itself, but for documents with equal scores: it takes their mean,
+where the measure, as in training, takes their worst order.
 """
 _FIGURE_1 = (
-    "The training queries of fold 1, along lines through w*, the solution of SmoothRank with the chosen alpha. w_rand is "
-    "Gaussian with unit variance on each component, in units of the scaled weights. A wide line ends where w_rand "
+    "The training queries of fold 1, along lines through w*, the solution of SmoothRank with the chosen alpha. w_rand "
+    "is Gaussian with unit variance on each component, in units of the scaled weights. A wide line ends where w_rand "
     "outweighs w* 20 times, a close one where it does twice."
 )
 _FIGURE_2 = (
-    "sigma is halved from one minimisation to the next, each of which starts from the weights before; test queries are "
-    "never used to choose. The vertical axis shows train and test closely; the smooth measure may begin below it."
+    "From one minimisation to the next sigma is halved, and each starts from the weights before. Test queries choose "
+    "nothing. The vertical axis is close to train and test; the smooth measure may begin below it."
 )
-
-
-def _claims(found: Found) -> Grid:
-    mean = [view for view in found.lines if view.queries == "mean"]
-    own = found.annealing_facts[CHOSEN]
-    largest, last = SIGMAS[0], SIGMAS[-1]
-
-    def maxima(sigma: float) -> str:
-        return span([found.line_facts[view][sigma].maxima for view in mean])
-
-    def distance(sigma: float) -> str:
-        return number(float(np.mean([found.line_facts[view][sigma].distance for view in mean])))
-
-    rows = [
-        Row(["small sigma: not smooth", f"{maxima(2.0**-6)} local maxima on a line at {raised(2.0**-6)}, {maxima(last)} at "
-             f"{raised(last)}, {maxima(TRUE)} of the measure"]),
-        Row(["large sigma: smooth", f"{maxima(largest)} local maxima at {raised(largest)}"]),
-        Row(["large sigma: another function", f"{distance(largest)} from the measure at {raised(largest)}, "
-             f"{distance(2.0**-6)} at {raised(2.0**-6)}"]),
-        Row(["train rises as sigma falls", f"{number(own.train_first)} to {number(own.train_last)}; after {own.rises} of "
-             f"{own.halvings} halvings"]),
-        Row(["test saturates", f"{number(own.test_first)} at first, {number(own.test_best)} at best, at "
-             f"{raised(own.best_sigma)}, {number(own.test_last)} at last ({signed(own.test_last - own.test_best)})"]),
-    ]  # fmt: skip
-    note = (
-        f"Lines: {count(len(mean), 'line')} of {STEPS + 1} points. Annealing: the chosen alpha, means over the folds."
-    )
-    return Grid([Column("claim"), Column("found")], rows, "The paper's claims, and what was found", note)
 
 
 def _lines(found: Found) -> Grid:

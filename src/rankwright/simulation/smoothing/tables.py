@@ -113,29 +113,42 @@ def _told_lines(found: Found) -> str:
         f"Figure 1: {found.measure} made smooth, along {count(len(wide), 'random line')} through SmoothRank's w*; "
         f"{found.data}, fold 1, {count(found.n_train, 'training query')}."
     )
+    ties = (
+        f" Scores tie in {found.n_tied} of {found.n_train} queries, where the measure takes the worst order and the "
+        f"smooth one the mean."
+    )
     note = (
         f"maxima: local ones among {STEPS + 1} points, t up to {found.lines[wide[0]].t[-1]:g} (wide) and "
         f"{found.lines[close[0]].t[-1]:g} (close, and one query). distance: mean from the measure itself. "
-        f"sigma 0: the measure itself, with {jumps} jumps and every maximum."
+        f"sigma 0: the measure itself, with {jumps} jumps and every maximum.{ties if found.n_tied else ''}"
     )
     return text(TextTable(header, rows, caption, note))
 
 
 def _told_annealing(found: Found) -> str:
     header = ["alpha", "train: start", "first sigma", "last sigma", "rises", "test: start", "first sigma", "best", "at",
-              "last sigma"]  # fmt: skip
+              "last sigma", "near best"]  # fmt: skip
     rows = []
     for name, own in found.annealing_facts.items():
         train = map(number, (own.train_start, own.train_first, own.train_last))
         test = map(number, (own.test_start, own.test_first, own.test_best))
         rises = f"{own.rises} of {own.halvings}"
-        cells = (name.removeprefix("alpha "), *train, rises, *test, power(own.best_sigma), number(own.test_last))
+        cells = (
+            name.removeprefix("alpha "),
+            *train,
+            rises,
+            *test,
+            power(own.best_sigma),
+            number(own.test_last),
+            power(own.test_near),
+        )
         rows.append([_words(cell) for cell in cells])
     sigma = next(iter(found.annealings.values())).sigma
     caption = f"Figure 2: {found.measure} while sigma falls; {found.data}, means of {count(len(found.folds), 'fold')}."
     note = (
         f"start: the regression. sigma from {power(sigma[1])} to {power(sigma[-1])}. rises: halvings after which train "
-        f"is higher. chosen: the alpha that is best on validation queries, in each fold."
+        f"is higher. near best: the first sigma within 0.001 of it. chosen: the alpha that is best on validation "
+        f"queries, in each fold."
     )
     return text(TextTable(header, rows, caption, note))
 
