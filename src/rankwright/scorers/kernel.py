@@ -139,8 +139,9 @@ class KernelSum:
         rows = [_numbers(row) for row in values["landmarks"]]
         if len(factor) != len(mean) or len(rows) != len(dual) or any(len(row) != len(mean) for row in rows):
             raise InputError("landmarks, weights and scaling that differ in length")
-        if not rows or not np.isfinite(np.abs(dual).sum()):
-            raise InputError("no landmarks, or weights that have no finite sum")
+        with np.errstate(over="ignore"):
+            if not rows or not np.isfinite(np.abs(dual).sum()):
+                raise InputError("no landmarks, or weights that have no finite sum")
         return cls(kernel, mean, factor, np.stack(rows), dual, number(values["intercept"]))
 
 
