@@ -353,15 +353,22 @@ class TestNames:
     @pytest.mark.parametrize(
         ("returned", "text"),
         [
-            (lambda s: 1.0, r"returned float; expected a pair \(loss, gradient\)"),
-            (lambda s: None, "returned NoneType; expected a pair"),
-            (lambda s: [1.0, s], "returned list; expected a pair"),
-            (lambda s: (1.0, s, s), "returned tuple; expected a pair"),
-            (lambda s: (1.0, s[:-1]), r"gradient of shape \(22,\); expected \(23,\), one per score"),
-            (lambda s: (1.0, s[:, None]), r"gradient of shape \(23, 1\); expected \(23,\)"),
-            (lambda s: (1.0, 0.0), r"gradient of shape \(\); expected \(23,\)"),
-            (lambda s: (np.nan, s), "returned the loss nan"),
-            (lambda s: (1.0, s + np.nan), "gradient that is not all finite numbers"),
+            (lambda s: 1.0, r"returned a float; expected a pair \(loss, gradient\)"),
+            (lambda s: None, "returned a NoneType; expected a pair"),
+            (lambda s: [1.0, s], "returned a list; expected a pair"),
+            (lambda s: (1.0, s, s), "returned a tuple; expected a pair"),
+            (lambda s: (s, s), r"a loss of shape \(23,\); expected one number, the sum over the queries"),
+            (lambda s: (np.ones(1), s), r"a loss of shape \(1,\); expected one number"),
+            (lambda s: ("low", s), "'low' as a loss; expected numbers"),
+            (lambda s: (None, s), "a loss that is NaN; expected a number"),
+            (lambda s: (np.nan, s), "a loss that is NaN; expected a number"),
+            (lambda s: (1.0, s[:-1]), r"a gradient of shape \(22,\); expected \(23,\)"),
+            (lambda s: (1.0, s[:, None]), r"a gradient of shape \(23, 1\); expected \(23,\)"),
+            (lambda s: (1.0, 0.0), r"a gradient of shape \(\); expected \(23,\)"),
+            (lambda s: (1.0, ["up"] * 23), "as a gradient; expected numbers"),
+            (lambda s: (1.0, [[1.0], [2.0, 3.0]]), "as a gradient; expected numbers"),
+            (lambda s: (1.0, np.where(np.arange(23) == 4, np.nan, s)), "returned nan as its derivative by score 4"),
+            (lambda s: (1.0, s + np.inf), "returned inf as its derivative by score 0"),
         ],
     )
     def test_functions_that_return_something_else(self, returned, text):
@@ -369,6 +376,31 @@ class TestNames:
         bound = as_objective(lambda scores, given: returned(scores), rw.NDCG()).bind(queries)
         with pytest.raises(rw.InputError, match=text):
             bound(np.zeros(queries.n_docs))
+
+    def test_a_function_cannot_change_the_scores(self):
+        def in_place(scores, given):
+            scores -= given.y
+            return (scores**2).sum(), 2 * scores
+
+        queries = self.queries()
+        with pytest.raises(ValueError, match="read-only"):
+            as_objective(in_place, rw.NDCG()).bind(queries)(np.zeros(queries.n_docs))
+
+    @pytest.mark.parametrize("name", OBJECTIVES)
+    def test_scores_of_another_number(self, name):
+        bound = as_objective(name, rw.NDCG(5)).bind(self.queries())
+        for scores in (np.zeros(22), np.zeros(24), np.zeros((23, 1)), 0.0):
+            with pytest.raises(rw.InputError, match=r"scores have shape .*; there are 23 documents"):
+                bound(scores)
+
+    @pytest.mark.parametrize("name", OBJECTIVES)
+    def test_scores_of_any_type(self, name):
+        bound, scores = as_objective(name, rw.NDCG(5)).bind(self.queries()), np.arange(23) % 5
+        expected = bound(scores.astype(float))
+        for other in (scores, scores.tolist(), scores.astype(np.float32), np.repeat(scores.astype(float), 2)[::2]):
+            found = bound(other)
+            assert found.loss == expected.loss
+            assert found.gradient.tolist() == expected.gradient.tolist()
 
     def test_names_that_there_are_not(self):
         with pytest.raises(rw.InputError, match=r"objective='logistik'.*logistic"):

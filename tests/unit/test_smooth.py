@@ -270,12 +270,12 @@ class TestSmoothing:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("sigma", [0.0, -1.0, np.inf, np.nan])
+    @pytest.mark.parametrize("sigma", [0.0, -1.0, np.inf, np.nan, 1e-310, "1"])
     def test_sigma(self, sigma):
         for form in FORMS.values():
-            with pytest.raises(rw.InputError, match=r"sigma=.*expected a number above 0"):
+            with pytest.raises(rw.InputError, match=r"sigma=.*expected"):
                 form(rw.NDCG(), sigma).bind(queries_of([1, 0]))
-            with pytest.raises(rw.InputError, match=r"sigma=.*expected a number above 0"):
+            with pytest.raises(rw.InputError, match=r"sigma=.*expected"):
                 form(rw.NDCG()).bind(queries_of([1, 0])).smoothed(sigma)
 
     def test_measures_without_such_a_form(self):
