@@ -64,8 +64,11 @@ class Measure(ABC):
         """The same measure of the first ``k`` ranks alone."""
 
     @abstractmethod
-    def cut_at(self, k: int) -> Measure:
-        """The same measure of the first ``k`` ranks, be they more or fewer than now."""
+    def cut_at(self, k: int | None) -> Measure:
+        """The same measure of the first ``k`` ranks, be they more or fewer than now; of all for None.
+
+        A measure that tells ranks apart by its cut-off alone (precision, recall) stays as it is.
+        """
 
     @property
     def relevant_from(self) -> float:

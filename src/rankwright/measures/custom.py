@@ -60,9 +60,9 @@ class CustomMeasure(Measure):
         """The function of the first ``k`` grades."""
         return CustomMeasure(f"{self.name} of the first {k}", lambda grades: self.judge(grades[:k]))
 
-    def cut_at(self, k: int) -> CustomMeasure:
+    def cut_at(self, k: int | None) -> CustomMeasure:
         """The function of the first ``k`` grades."""
-        return self.truncated(k)
+        return self if k is None else self.truncated(k)
 
     def bind(self, queries: Queries) -> BoundCustom:
         """Keep the grades."""

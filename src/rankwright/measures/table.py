@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
-from rankwright.kernels.discounts import Law
+from rankwright.kernels.discounts import GEOMETRIC, Law
 from rankwright.kernels.measures import (
     averaged_values,
     ideal_values,
@@ -143,9 +143,9 @@ class TableMeasure(Measure):
         deeper = self.cut_off is None or self.cut_off > k
         return replace(self, k=k) if deeper else self
 
-    def cut_at(self, k: int) -> TableMeasure:
-        """With this cut-off, if it has one that may change; lists that are too short for it are padded, not 0."""
-        if not DEFINITIONS[self.name].cut:
+    def cut_at(self, k: int | None) -> TableMeasure:
+        """With this cut-off, or none, if discounts tell ranks apart; lists that are too short are padded, not 0."""
+        if self.law.kind == GEOMETRIC and self.law.a == 1.0:
             return self
         return replace(self, k=k, short="pad" if self.short == "zero" else self.short)
 

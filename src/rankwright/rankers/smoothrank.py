@@ -41,7 +41,8 @@ class SmoothRank(PathRanker, LinearScoring):
         What is made smooth, reports, and selects; any but a user's own function.
     k : int or None
         How many positions count in training, whatever the measure's cut-off: more positions tell more. None for the
-        measure's own. Soft ranks have no positions, and keep the measure's cut-off.
+        measure's own, which precision and recall keep in any case. Soft ranks have no positions, and count the whole
+        list: with a cut-off they would have no slope as long as they are smooth.
     alpha : float
         The paper's lambda: how strongly weights are held to w0, against the sum over the queries. Validation queries
         choose it, see ``select`` and ``fit_path``; the useful range is 1e-6 to 1e3.
@@ -197,7 +198,8 @@ class SmoothRank(PathRanker, LinearScoring):
         k = None if self.k is None else check_whole("k", self.k, least=1)
         target = measure.for_bounds()
         form = self.form or usual_form(target)
-        return FORMS[form](target if k is None or form == "ranks" else target.cut_at(k), self.first_sigma)
+        depth = None if form == "ranks" else k or target.cut_off
+        return FORMS[form](target.cut_at(depth), self.first_sigma)
 
     def _sigmas(self) -> list[float]:
         """From the first, halved as long as they are not below the last."""
