@@ -15,13 +15,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from rankwright.data import Floats
+from rankwright.optimisers.wolfe import Trial, search
 
-_ENOUGH = 1e-4  # of the decrease that the slope promises (Armijo)
-_TRIALS = 20  # of a line search
-_WIDEN = 8.0  # the most a step grows between trials
-_FAR = 1e30
-_CLOSE = 1e-9  # a bracket of this part of its place has nothing more to tell
-_EDGE = 0.05  # a new trial stays so far from the ends of its bracket
 _PAIRS = 10  # steps that L-BFGS remembers
 
 
@@ -290,72 +285,14 @@ def _step(loss: Loss, point: Point, penalty: Penalty, method: Method) -> Point |
     slope = float(direction @ point.gradient)
     if not slope < 0.0:
         return None
-    line = _Line(loss, point, method.first_step(slope) * direction, penalty)
-    found = line.search(method.flat)
-    return None if found is None else _point(loss, point.w + found.t * line.way, found.place, penalty)
+    way = method.first_step(slope) * direction
+    end = loss.moved(point.place, way)
 
+    def at(t: float) -> Trial:
+        w = point.w + t * way
+        place = end if t == 1.0 else loss.mixed(point.place, end, t)
+        steep = loss.way_slope(place) + float(way @ penalty.gradient(w))
+        return Trial(t, loss.loss(place) + penalty(w), steep, place)
 
-class _Trial(NamedTuple):
-    """A point of a line, t ways from its start."""
-
-    t: float
-    value: float
-    slope: float
-    place: Any
-
-
-class _Line:
-    """The value along a line from a point; ``way`` is its unit, and the first trial."""
-
-    def __init__(self, loss: Loss, point: Point, way: Floats, penalty: Penalty) -> None:
-        self.loss, self.point, self.way, self.penalty = loss, point, way, penalty
-        self.start = _Trial(0.0, point.value, float(way @ point.gradient), point.place)
-        self.end = loss.moved(point.place, way)
-
-    def at(self, t: float) -> _Trial:
-        """The value and its derivative there."""
-        w = self.point.w + t * self.way
-        place = self.end if t == 1.0 else self.loss.mixed(self.point.place, self.end, t)
-        slope = self.loss.way_slope(place) + float(self.way @ self.penalty.gradient(w))
-        return _Trial(t, self.loss.loss(place) + self.penalty(w), slope, place)
-
-    def search(self, flat: float) -> _Trial | None:
-        """A point that is lower by part of what the slope promises, and as flat (strong Wolfe), if 20 trials find one.
-
-        Of those that are merely lower it is the last that was the lowest.
-        """
-        low, high, t = self.start, None, 1.0
-        for _ in range(_TRIALS):
-            trial = self.at(t)
-            promised = self.start.value + _ENOUGH * t * self.start.slope
-            if not trial.value <= promised or (low.t > 0.0 and trial.value >= low.value):
-                high = trial
-            else:
-                if abs(trial.slope) <= -flat * self.start.slope:
-                    return trial
-                if trial.slope * (1.0 if high is None else high.t - low.t) >= 0.0:
-                    high = low
-                low = trial
-            if high is None:
-                t = min(max(_cubic(self.start, low), 1.5 * low.t), _WIDEN * low.t)
-            else:
-                width = high.t - low.t
-                if abs(width) <= _CLOSE * max(low.t, high.t):
-                    break
-                inner = (_cubic(low, high) - low.t) / width
-                inner = inner if math.isfinite(inner) else _EDGE  # values too high to tell anything
-                t = low.t + width * min(max(inner, _EDGE), 1.0 - _EDGE)
-        return low if low.t > 0.0 else None
-
-
-def _cubic(a: _Trial, b: _Trial) -> float:
-    """Where the cubic through two points with their slopes is lowest; far off if it falls for ever; NaN if unknown."""
-    if not (math.isfinite(b.value) and math.isfinite(b.slope)):
-        return math.nan
-    d1 = a.slope + b.slope - 3.0 * (a.value - b.value) / (a.t - b.t)
-    square = d1 * d1 - a.slope * b.slope
-    if square < 0.0:
-        return b.t + math.copysign(_FAR, b.t - a.t)
-    d2 = math.copysign(math.sqrt(square), b.t - a.t)
-    below = b.slope - a.slope + 2.0 * d2
-    return b.t - (b.t - a.t) * ((b.slope + d2 - d1) / below) if below != 0.0 else b.t
+    found = search(at, Trial(0.0, point.value, float(way @ point.gradient), point.place), method.flat)
+    return None if found is None else _point(loss, point.w + found.t * way, found.place, penalty)
