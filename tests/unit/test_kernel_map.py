@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.decomposition import KernelPCA
 from sklearn.kernel_approximation import Nystroem
+from tests.conftest import ROOT
 from tests.reference.landmarks import score
 
 import rankwright as rw
@@ -127,6 +129,13 @@ class TestScorer:
         path.write_text(json.dumps(content))
         with pytest.raises(rw.InputError, match=f"the model lacks '{part}'"):
             rw.load(path)
+
+    def test_the_documented_examples_load(self, tmp_path):
+        model, scorer = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "models.md").read_text(), re.DOTALL)
+        content = json.loads(model)
+        for each in (content, content | {"scorer": json.loads(scorer)}):
+            (tmp_path / "m.json").write_text(json.dumps(each))
+            assert np.isfinite(rw.load(tmp_path / "m.json").predict(np.ones((1, 2)))).all()
 
     def test_other_features(self, tmp_path):
         with pytest.raises(rw.InputError, match="2 features; the landmarks have 3"):
