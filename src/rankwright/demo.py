@@ -51,6 +51,10 @@ set = { n_restarts = 2 }
 
 [[methods]]
 ranker = "rankboost"            # boosts thresholds of features; the report draws what it learned of each
+
+[[methods]]
+ranker = "listnet"              # cross entropy of whole lists
+grid = { alpha = [0.01, 1.0, 100.0] }
 """
 
 
