@@ -1,4 +1,4 @@
-"""Simulations: what the papers show on made-up data, recomputed."""
+"""Simulations: what the papers show, recomputed."""
 
 from __future__ import annotations
 
