@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, islice
@@ -184,6 +185,23 @@ class _Inside(threading.local):
 
 
 _inside = _Inside()
+
+
+_blas_alone = threading.Lock()  # only one thread of a process can limit BLAS at a time
+
+
+@contextmanager
+def single_blas() -> Iterator[None]:
+    """BLAS on one thread, whose bits are the same in every process, and which does not wait for busy cores."""
+    with _blas_alone, _blas().limit(limits=1):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def resolve(backend: Backend | None) -> Backend:

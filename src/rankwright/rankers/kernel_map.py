@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,9 +10,8 @@ from sklearn.base import clone
 from sklearn.decomposition import KernelPCA
 from sklearn.kernel_approximation import Nystroem
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from rankwright.backends import Backend
+from rankwright.backends import Backend, single_blas
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError, shown
 from rankwright.kernels.landmarks import kernel_features
@@ -21,9 +19,8 @@ from rankwright.kernels.linear import linear_scores
 from rankwright.scaling import Standard
 from rankwright.scorers import Kernel, KernelSum, Linear
 
-MOST_DOCUMENTS = 2000  # that kernel PCA is fitted on: its time grows with their cube, that of prediction with them
+MOST_DOCUMENTS = 2000  # that a map is fitted on: kernel PCA's time grows with their cube, that of prediction with them
 _COMPONENTS = 100
-_ALONE = Lock()  # BLAS on one thread has the same bits in every process, but only one thread can limit it at a time
 _ALIASES = {"polynomial": "poly"}  # scikit-learn's other names
 FORMS = {
     "nystroem": lambda: Nystroem(kernel="rbf", n_components=_COMPONENTS, random_state=0),
@@ -85,7 +82,8 @@ def learn_map(kernel_map: Any, train: Queries, scale: str | None, backend: Backe
         A name stands for 100 components (or as many as there are documents) of the RBF kernel and the seed 0, which is
         also that of an instance without one. An instance is not changed.
     train : Queries
-        Kernel PCA takes a sample of at most 2,000 of the documents, drawn by the seed of the map.
+        The map is fitted on a sample of at most 2,000 of the documents (as many as components, if these are more),
+        drawn by its seed.
     scale : "standard", "query" or None
         Standard scaling is done here, and is part of the scorer; features that are constant in training are left out.
     backend : Backend
@@ -132,10 +130,13 @@ def _kernel(unfitted: Any, n_features: int) -> Kernel:
 
 
 def _sample(unfitted: Any, X: Floats) -> Floats:
-    """The documents to fit on."""
-    if isinstance(unfitted, Nystroem) or len(X) <= MOST_DOCUMENTS:
+    """The documents to fit on; those that Nystroem does not draw are of no use to it."""
+    most = MOST_DOCUMENTS
+    if isinstance(unfitted, Nystroem) and isinstance(unfitted.n_components, (int, np.integer)):
+        most = max(most, int(unfitted.n_components))
+    if len(X) <= most:
         return X
-    drawn = check_random_state(unfitted.random_state).permutation(len(X))[:MOST_DOCUMENTS]
+    drawn = check_random_state(unfitted.random_state).permutation(len(X))[:most]
     sample: Floats = X[np.sort(drawn)]
     return sample
 
@@ -146,7 +147,7 @@ def _fitted(unfitted: Any, X: Floats) -> tuple[Floats, Floats]:
     if isinstance(n, (int, np.integer)) and n > len(X):
         unfitted.set_params(n_components=len(X))
     try:
-        with _ALONE, threadpool_limits(1), np.errstate(all="ignore"):
+        with single_blas(), np.errstate(all="ignore"):
             fitted = unfitted.fit(X)
     except ValueError as error:  # a parameter, or a kernel that is none; of a few lines the first says it
         raise InputError(f"kernel_map: {str(error).splitlines()[0]}") from None

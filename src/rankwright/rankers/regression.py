@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from rankwright.backends import Backend
+from rankwright.backends import Backend, single_blas
 from rankwright.data import Floats, Ints, Queries
 from rankwright.kernels.linear import weighted_moments
 from rankwright.measures import Measure
@@ -139,7 +139,8 @@ def _solve(moments: Floats, penalty: Floats) -> tuple[Floats, float]:
     diagonal = np.diag(system)
     size = np.sqrt(np.where(diagonal > noise * np.diag(full), diagonal, 0.0))
     unit = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
-    values, vectors = np.linalg.eigh(system * np.outer(unit, unit))
+    with single_blas():
+        values, vectors = np.linalg.eigh(system * np.outer(unit, unit))
     kept = values > noise * max(values[-1], 0.0)
     target = (xg - x * g / total) * unit
     shrunk = np.where(kept, (target @ vectors) / np.where(kept, values, 1.0), 0.0)
