@@ -278,6 +278,13 @@ class TestSmoothRank:
         values = [ranker.score(valid) for ranker in ridges]
         assert held.coef_ == pytest.approx(ridges[int(np.argmax(values))].coef_, rel=1e-5)
 
+    def test_grades_above_4_are_brought_down_in_the_start(self, queries):
+        """So that sigma means the same on all data: 2^l would be too high."""
+        high = rw.Queries(queries.X, queries.y * 12, queries.indptr, queries.qid)
+        low = rw.Queries(queries.X, queries.y * 2, queries.indptr, queries.qid)
+        held = rw.SmoothRank(measure="ndcg(gain=linear)", alpha=1e12).fit(high)
+        assert held.coef_ == pytest.approx(rw.Regression(alpha=1.0).fit(low).coef_, rel=1e-6)
+
     def test_weights_of_constant_features_stay_zero(self, queries):
         more = rw.Queries(
             np.column_stack([queries.X, np.full(queries.n_docs, 7.0)]), queries.y, queries.indptr, queries.qid
