@@ -32,6 +32,7 @@ R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
 
 _DOCS_PER_SHARD = 4096
+SMALL = 200_000  # documents: on fewer, whole fits run side by side where there are several, on more the parts of each
 _MOST_SHARDS = 16  # more would keep the threads waiting for each other's Python
 
 

@@ -222,6 +222,10 @@ class Stage(NamedTuple):
     point: Point
     steps: int
 
+    def without_place(self) -> Stage:
+        """The same, of which only the weights and the values are kept in memory."""
+        return self._replace(point=self.point._replace(place=None))
+
 
 def anneal(
     smoothed: Callable[[float], Loss],

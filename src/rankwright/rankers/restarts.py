@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwright import progress
-from rankwright.backends import Backend
+from rankwright.backends import SMALL, Backend
 from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
 from rankwright.objectives.bounds import Basic, Bound
@@ -23,8 +23,6 @@ from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.rankers.regression import regression_weights
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
-
-_SMALL = 200_000  # documents: on fewer, restarts run side by side, on more the parts of each
 
 
 class Restarting(LinearScoring):
@@ -91,7 +89,7 @@ class Restarting(LinearScoring):
         def run(restart: int) -> Run:
             return self._run(task, restart, self._prepared(starts[restart], task), rngs[restart])
 
-        runs = backend.map(run, range(n_restarts)) if train.n_docs <= _SMALL else map(run, range(n_restarts))
+        runs = backend.map(run, range(n_restarts)) if train.n_docs <= SMALL else map(run, range(n_restarts))
         finished = list(progress.track(runs, "restarts", n_restarts))
         best = max(range(n_restarts), key=lambda i: (finished[i].value, -i))
         history: list[dict[str, Any]] = []

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwright import progress
-from rankwright.backends import Backend
+from rankwright.backends import SMALL, Backend
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError, shown
 from rankwright.measures import Measure
@@ -161,23 +162,27 @@ class SmoothRank(PathRanker, LinearScoring):
         problem = Problem.of(objective, train, valid, measure, space.scale, backend)
         start = self._start(problem, train, space.scale, backend)
         center = np.zeros(len(start)) if self.prior == "zero" else start
-        outcomes: dict[int, Outcome] = {}
-        order = sorted(range(len(strengths)), key=lambda at: -strengths[at])
-        for at in order:  # from a large alpha, whose first minimum is near to the start
-            stages = anneal(
-                problem.risk.smoothed,
-                sigmas,
-                start,
-                Penalty(strengths[at], center),
-                METHODS[self.optimiser],
-                tol=tol,
-                max_iter=max_iter,
-            )
-            outcomes[at], start = self._followed(progress.track(stages, "sigmas", len(sigmas)), problem, space)
-        return [outcomes[at] for at in range(len(strengths))]
+        method = METHODS[self.optimiser]
 
-    def _followed(self, stages: Iterable[Stage], problem: Problem, space: Space) -> tuple[Outcome, Floats]:
-        """The scorer and the history of an annealing, and the minimum of its first stage."""
+        def annealed(sigmas: Sequence[float], start: Floats, alpha: float) -> Iterator[Stage]:
+            penalty = Penalty(alpha, center)
+            return anneal(problem.risk.smoothed, sigmas, start, penalty, method, tol=tol, max_iter=max_iter)
+
+        firsts: dict[int, Stage] = {}
+        for at in sorted(range(len(strengths)), key=lambda at: -strengths[at]):  # a large alpha's is near to the start
+            [stage] = annealed(sigmas[:1], start, strengths[at])
+            firsts[at], start = stage.without_place(), stage.point.w
+
+        def run(at: int) -> Outcome:
+            rest = annealed(sigmas[1:], firsts[at].point.w, strengths[at])
+            stages = progress.track(chain([firsts[at]], rest), "sigmas", len(sigmas))
+            return self._followed(stages, problem, space)
+
+        each = range(len(strengths))
+        return list(backend.map(run, each) if train.n_docs <= SMALL else map(run, each))
+
+    def _followed(self, stages: Iterable[Stage], problem: Problem, space: Space) -> Outcome:
+        """The scorer and the history of an annealing."""
         history: list[dict[str, Any]] = []
         minima: list[Floats] = []
         for t, (sigma, point, steps) in enumerate(stages):
@@ -187,7 +192,7 @@ class SmoothRank(PathRanker, LinearScoring):
         last = len(history) - 1
         if self.stop == "valid" and "valid" in history[0]:
             last = max(range(len(history)), key=lambda t: history[t]["valid"])
-        return Outcome(space.scorer(problem.scorer(minima[last])), history[: last + 1]), minima[0]
+        return Outcome(space.scorer(problem.scorer(minima[last])), history[: last + 1])
 
     def _objective(self, measure: Measure) -> Smooth:
         """Of the measure with a discount that tells all ranks apart."""
