@@ -271,6 +271,17 @@ class TestSmoothRank:
         [alone] = rw.SmoothRank(max_iter=5).fit_path([1e6], queries)  # the largest comes first
         assert path[1].coef_.tolist() == alone.coef_.tolist()
 
+    def test_a_path_has_the_same_bits_on_every_backend(self, queries):
+        values, options = (1e-3, 1.0, 10.0, 1e-6, 100.0, 0.1), {"max_iter": 5, "measure": "map"}
+        paths = [
+            rw.SmoothRank(backend=backend, **options).fit_path(values, queries, valid=queries)
+            for backend in (rw.Serial(), rw.Threads(2), rw.Threads(4))
+        ]
+        for path in paths[1:]:
+            for found, expected in zip(path, paths[0], strict=True):
+                assert found.coef_.tobytes() == expected.coef_.tobytes()
+                assert found.history_ == expected.history_
+
     def test_the_start_is_chosen_by_validation(self, queries):
         train, valid = queries.take(range(10)), queries.take(range(10, 30))
         held = rw.SmoothRank(alpha=1e12).fit(train, valid=valid)
