@@ -23,8 +23,11 @@ _PROCESS = uuid4().hex[:12]
 
 
 def kernel(fn: F) -> F:
-    """Compile on first use, cache on disk, release the GIL while running."""
-    return _compiled(fn)
+    """Compile on first use, cache on disk, release the GIL while running.
+
+    That sums are not reordered is said, or else a kernel first compiled for a loose one that calls it becomes loose too.
+    """
+    return _compiled(fn, fastmath=False)
 
 
 def loose_kernel(fn: F) -> F:
@@ -46,7 +49,7 @@ def _compiled(fn: F, **options: Any) -> F:
 
 def inlined(fn: F) -> F:
     """A kernel for use in other kernels, part of their loops; its sums are never reordered."""
-    return _compiled(fn, forceinline=True)
+    return _compiled(fn, forceinline=True, fastmath=False)
 
 
 @llvm
