@@ -25,7 +25,7 @@ _PROCESS = uuid4().hex[:12]
 def kernel(fn: F) -> F:
     """Compile on first use, cache on disk, release the GIL while running.
 
-    That sums are not reordered is said, or else a kernel first compiled for a loose one that calls it becomes loose too.
+    That sums are not reordered is said, or else a kernel that is first compiled for a loose caller becomes loose too.
     """
     return _compiled(fn, fastmath=False)
 

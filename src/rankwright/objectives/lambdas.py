@@ -11,7 +11,7 @@ from rankwright.data import Floats, Ints, Queries
 from rankwright.kernels.lambdas import lambda_sums
 from rankwright.kernels.order import sort_rows
 from rankwright.kernels.smooth import Gained
-from rankwright.measures import BoundMeasure, Measure
+from rankwright.measures import BoundMeasure, Measure, parse
 from rankwright.objectives.base import BoundObjective, Evaluation, check_scores
 from rankwright.objectives.smooth import gained
 
@@ -33,7 +33,7 @@ class Lambdas:
 
     Parameters
     ----------
-    measure : Measure
+    measure : Measure or str
         Any measure; a user's own by trying every swap.
 
     Notes
@@ -50,14 +50,15 @@ class Lambdas:
     True
     """
 
-    measure: Measure
+    measure: Measure | str
 
     def bind(self, queries: Queries) -> BoundRanked:
         """Find gains, ideals and discounts."""
-        bound = self.measure.for_training().bind(queries)
+        measure = parse(self.measure).for_training()
+        bound = measure.bind(queries)
         if bound.arrays is None:
             return BoundTried(bound, queries.y, queries.query_weight)
-        return BoundLambdas(bound, gained(self.measure, queries))
+        return BoundLambdas(bound, gained(measure, queries))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

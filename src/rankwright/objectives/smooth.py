@@ -12,7 +12,7 @@ from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
 from rankwright.kernels.discounts import Law
 from rankwright.kernels.smooth import Gained, soft_positions, soft_ranks
-from rankwright.measures import Measure, TableMeasure
+from rankwright.measures import Measure, TableMeasure, parse
 from rankwright.objectives.base import BoundObjective, Evaluation, Objective, check_scores
 
 
@@ -20,7 +20,7 @@ class Smooth(Objective, Protocol):
     """An objective that becomes the measure as ``sigma`` goes to 0."""
 
     @property
-    def measure(self) -> Measure:
+    def measure(self) -> Measure | str:
         """What it becomes."""
         ...
 
@@ -54,7 +54,7 @@ class SoftPositions:
 
     Parameters
     ----------
-    measure : Measure
+    measure : Measure or str
         Any but a user's own.
     sigma : float
         The smoothing, in squares of scores.
@@ -74,12 +74,12 @@ class SoftPositions:
     [0.203, 0.133, 0.213]
     """
 
-    measure: Measure
+    measure: Measure | str
     sigma: float = 1.0
 
     def bind(self, queries: Queries) -> BoundPositions:
         """Find gains, ideals and discounts."""
-        return BoundPositions(*_gained(self.measure, queries), check_sigma(self.sigma))
+        return BoundPositions(*_gained(parse(self.measure), queries), check_sigma(self.sigma))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +111,7 @@ class SoftRanks:
 
     Parameters
     ----------
-    measure : Measure
+    measure : Measure or str
         NDCG, DCG, P, recall, RBP, WTA, or average precision.
     sigma : float
         The smoothing, in units of scores.
@@ -130,17 +130,18 @@ class SoftRanks:
     True
     """
 
-    measure: Measure
+    measure: Measure | str
     sigma: float = 1.0
 
     def bind(self, queries: Queries) -> BoundRanks:
         """Find gains, ideals and the discount."""
-        data, offset = _gained(self.measure, queries)
-        if data.v != 0.0 or not isinstance(self.measure, TableMeasure):
+        measure = parse(self.measure)
+        data, offset = _gained(measure, queries)
+        if data.v != 0.0 or not isinstance(measure, TableMeasure):
             raise InputError(
-                f"{self.measure} has no form by soft ranks; expected a sum of gains or AP, or SoftPositions"
+                f"{measure} has no form by soft ranks; expected a sum of gains or AP, or SoftPositions"
             )
-        return BoundRanks(data, self.measure.law, offset, check_sigma(self.sigma))
+        return BoundRanks(data, measure.law, offset, check_sigma(self.sigma))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
