@@ -209,6 +209,8 @@ class TestSmoothRank:
             ("map", "ranks", 50, "map"),
             ("map", "positions", 50, "ap@50"),
             ("err", "positions", 50, "err@50"),
+            ("p@3", "positions", 50, "p@3"),  # of all ranks alike more are another measure
+            ("recall@3", "ranks", 50, "recall@3"),
         ],
     )
     def test_what_is_minimised(self, queries, measure, form, k, trained):
@@ -228,7 +230,7 @@ class TestSmoothRank:
         slopes = X.T @ found.gradient + 0.2 * (w - w0)
         assert slopes == pytest.approx(np.zeros(5), abs=1e-2)
 
-    @pytest.mark.parametrize("measure", ["ndcg@5", "map", "err"])
+    @pytest.mark.parametrize("measure", ["ndcg@5", "map", "err", "p@3(rel=2)"])
     def test_the_measure_rises_along_the_annealing(self, easy, measure):
         rows = rw.SmoothRank(measure=measure, alpha=1e-3, max_iter=20).fit(easy).history_
         start = rw.Regression(measure=measure).fit(easy).history_[-1]["train"]
@@ -422,7 +424,7 @@ class TestLinearRanker:
         assert ranker.history_[-1]["objective"] <= ranker.history_[0]["objective"]
 
     def test_an_objective_itself(self, easy):
-        for objective in (SoftRanks(rw.NDCG(5), 0.5), Lambdas(rw.AP())):
+        for objective in (SoftRanks(rw.NDCG(5), 0.5), SoftRanks("ndcg@5", 0.5), Lambdas(rw.AP()), Lambdas("map")):
             ranker = rw.LinearRanker(objective=objective, measure="ndcg@5", alpha=1e-3, max_iter=50).fit(easy)
             assert ranker.score(easy) > rw.Regression(measure="ndcg@5").fit(easy).score(easy)
 
