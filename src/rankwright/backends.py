@@ -32,7 +32,7 @@ R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
 
 _DOCS_PER_SHARD = 4096
-SMALL = 200_000  # documents: on fewer, whole fits run side by side where there are several, on more the parts of each
+_SMALL = 200_000  # documents: on fewer, whole fits run side by side where there are several, on more the parts of each
 _MOST_SHARDS = 16  # more would keep the threads waiting for each other's Python
 
 
@@ -186,6 +186,11 @@ class _Inside(threading.local):
 
 
 _inside = _Inside()
+
+
+def side_by_side(backend: Backend, fn: Callable[[T], R], items: Sequence[T], n_docs: int) -> Iterator[R]:
+    """Yield ``fn(item)`` for whole fits on so many documents: several small ones at a time, else one after another."""
+    return backend.map(fn, items) if len(items) > 1 and n_docs <= _SMALL else map(fn, items)
 
 
 _blas_alone = threading.Lock()  # only one thread of a process can limit BLAS at a time

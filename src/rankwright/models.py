@@ -235,6 +235,7 @@ def plain(value: Any) -> Any:
         return int(value)
     if isinstance(value, (float, np.floating)):
         return float(value) if math.isfinite(value) else None
-    if callable(value) and hasattr(value, "__qualname__"):  # its text would have an address
-        return f"{value.__module__}.{value.__qualname__}"
+    if callable(value) and " at 0x" in repr(value):  # an address would differ from run to run
+        named = value if hasattr(value, "__qualname__") else type(value)
+        return f"{named.__module__}.{named.__qualname__}"
     return None if value is None else str(value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -16,6 +18,7 @@ from rankwright.objectives.lambdas import BoundLambdas, BoundTried, Lambdas
 from rankwright.objectives.listwise import Cosine, Likelihood, TopOne
 from rankwright.objectives.names import OBJECTIVES, as_objective
 from rankwright.objectives.pairwise import Fidelity, Logistic
+from rankwright.objectives.smooth import SoftPositions
 
 LISTWISE = {
     "top one": (TopOne(), lambda q, s, y: listwise.cross_entropy(s, y)),
@@ -368,7 +371,6 @@ class TestNames:
             (lambda s: (1.0, ["up"] * 23), "as a gradient; expected numbers"),
             (lambda s: (1.0, [[1.0], [2.0, 3.0]]), "as a gradient; expected numbers"),
             (lambda s: (1.0, np.where(np.arange(23) == 4, np.nan, s)), "returned nan as its derivative by score 4"),
-            (lambda s: (1.0, s + np.inf), "returned inf as its derivative by score 0"),
         ],
     )
     def test_functions_that_return_something_else(self, returned, text):
@@ -376,6 +378,48 @@ class TestNames:
         bound = as_objective(lambda scores, given: returned(scores), rw.NDCG()).bind(queries)
         with pytest.raises(rw.InputError, match=text):
             bound(np.zeros(queries.n_docs))
+
+    def test_what_is_too_large_is_infinitely_bad(self):
+        queries = self.queries()
+        for function in (lambda s, given: (1.0, s + np.inf), lambda s, given: (np.inf, s)):
+            bound = as_objective(function, rw.NDCG()).bind(queries)
+            found = bound(np.zeros(queries.n_docs))
+            assert found.loss == np.inf
+            assert not found.gradient.any()
+
+    def test_a_descent_survives_values_that_are_too_large(self):
+        queries = rw.make_queries(20, n_docs=10, n_features=4, random_state=0)
+        far = queries.with_X(queries.X * np.float32(300.0))
+
+        def exponential(scores, given):
+            with np.errstate(over="ignore"):
+                wanted = np.where(given.y > 0, 1.0, -1.0)
+                each = np.exp(-wanted * scores)
+            return each.sum(), -wanted * each
+
+        fitted = rw.LinearRanker(objective=exponential, scale=None, alpha=1e-6).fit(far)
+        assert fitted.history_[-1]["objective"] < fitted.history_[0]["objective"]
+        with pytest.raises(rw.InputError, match="where the descent begins"):
+            rw.LinearRanker(objective=lambda s, q: (np.inf, s)).fit(queries)
+
+    def test_a_measure_that_asks_for_the_highest_grade_gets_that_of_all_parts(self):
+        queries = rw.make_queries(300, n_docs=30, n_features=3, random_state=0)
+        y = queries.y.copy()
+        y[queries.indptr[-2] :] = 5.0
+        queries = replace(queries, y=y)
+        assert len(rw.Serial().scatter(queries).parts) > 1
+        objective, name = SoftPositions(rw.parse("err@10(max=data)")), "err@10(max=data)"
+        by_object = rw.LinearRanker(objective=objective, measure=name, max_iter=3).fit(queries)
+        by_name = rw.LinearRanker(objective="positions", measure=name, max_iter=3).fit(queries)
+        assert by_object.history_ == by_name.history_
+
+    def test_lists_shorter_than_the_cut_off_are_learned_from(self):
+        """LETOR 4.0 counts them 0, whatever their order."""
+        queries = rw.make_queries(30, n_docs=8, n_features=5, random_state=0)
+        for ranker in (rw.LambdaRank, rw.SmoothRank):
+            theirs, plain = (ranker(measure=name).fit(queries) for name in ("ndcg@30(dialect=letor4)", "ndcg@30"))
+            assert [row["loss"] for row in theirs.history_] == [row["loss"] for row in plain.history_]
+            assert plain.history_[0]["loss"] > 0.0
 
     def test_a_function_cannot_change_the_scores(self):
         def in_place(scores, given):

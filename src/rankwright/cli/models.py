@@ -49,7 +49,9 @@ def fit(
     report["train"] = fitted.score(train_queries)
     if valid_queries is not None:
         report["valid"] = fitted.score(valid_queries)
-    report |= {"rounds": len(fitted.history_), "seconds": round(seconds, 3)}
+    last = fitted.history_[-1]  # which knows its number where not every round has a record
+    report |= {"rounds": int(last.get("round", 0)) + 1 if fitted.keeps_last else len(fitted.history_)}
+    report["seconds"] = round(seconds, 3)
     if as_json:
         print_json(report)
         return

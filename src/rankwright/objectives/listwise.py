@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from rankwright.kernels.graded import grade_order
 from rankwright.kernels.listwise import cosines, cross_entropies, label_likelihoods, query_softmax
 from rankwright.measures import NDCG
 from rankwright.objectives.base import Evaluation, check_scores
+
+_HIGHEST = 60.0  # grade of a gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,9 @@ class Cosine:
         """Centre the targets."""
         if self.target not in ("gains", "ndcg"):
             raise InputError(f"target={self.target!r}; expected 'gains' or 'ndcg'")
+        highest = float(queries.y.max())
+        if highest > _HIGHEST:  # 2^l would be too high
+            queries = replace(queries, y=queries.y * (_HIGHEST / highest))
         arrays = NDCG().bind(queries).arrays  # ideals over the full list
         assert arrays is not None
         starts, sizes = queries.indptr[:-1], queries.sizes

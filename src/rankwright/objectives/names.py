@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError, shown, suggest
-from rankwright.measures import Measure
+from rankwright.measures import Measure, parse
 from rankwright.objectives.base import Evaluation, Objective
 from rankwright.objectives.lambdas import Lambdas
 from rankwright.objectives.listwise import Cosine, Likelihood, TopOne
@@ -30,7 +30,7 @@ OBJECTIVES: Mapping[str, Callable[[Measure], Objective]] = {
     "cosine": lambda measure: Cosine(),
     "lambdas": Lambdas,
     "positions": SoftPositions,
-    "ranks": SoftRanks,
+    "ranks": lambda measure: SoftRanks(measure.cut_at(None)),  # which with a cut-off have no slope while they are soft
 }
 
 
@@ -65,9 +65,11 @@ class BoundWritten:
         loss, gradient = _numbers(found[0], "a loss", ()), _numbers(found[1], "a gradient", scores.shape)
         if np.isnan(loss):
             raise InputError("the objective returned a loss that is NaN; expected a number")
-        if not np.isfinite(gradient).all():
-            at = int(np.argmin(np.isfinite(gradient)))
-            raise InputError(f"the objective returned {gradient[at]:g} as its derivative by score {at}")
+        if np.isnan(gradient).any():
+            at = int(np.argmax(np.isnan(gradient)))
+            raise InputError(f"the objective returned nan as its derivative by score {at}; expected a number")
+        if not (np.isfinite(loss) and np.isfinite(gradient).all()):  # too far: a line search comes back
+            return Evaluation(np.inf, np.zeros(len(scores)))
         return Evaluation(float(loss), gradient)
 
 
@@ -80,6 +82,14 @@ def _numbers(value: Any, what: str, shape: tuple[int, ...]) -> Floats:
         expected = "one number, the sum over the queries" if shape == () else f"{shape}, a derivative by each score"
         raise InputError(f"the objective returned {what} of shape {found.shape}; expected {expected}")
     return found
+
+
+def settled(objective: Objective, highest: float) -> Objective:
+    """The same objective for data in parts: a measure that asks for the highest grade gets that of the whole."""
+    measure = getattr(objective, "measure", None)
+    if not isinstance(measure, (str, Measure)) or not is_dataclass(objective) or isinstance(objective, type):
+        return objective
+    return replace(objective, measure=parse(measure).settled(highest))
 
 
 def as_objective(value: Any, measure: Measure) -> Objective:

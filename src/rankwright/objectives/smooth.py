@@ -138,9 +138,7 @@ class SoftRanks:
         measure = parse(self.measure)
         data, offset = _gained(measure, queries)
         if data.v != 0.0 or not isinstance(measure, TableMeasure):
-            raise InputError(
-                f"{measure} has no form by soft ranks; expected a sum of gains or AP, or SoftPositions"
-            )
+            raise InputError(f"{measure} has no form by soft ranks; expected a sum of gains or AP, or SoftPositions")
         return BoundRanks(data, measure.law, offset, check_sigma(self.sigma))
 
 
@@ -170,6 +168,17 @@ FORMS: Mapping[str, Callable[[Measure, float], Smooth]] = {"positions": SoftPosi
 def usual_form(measure: Measure) -> str:
     """The form of the paper: positions, eq. (8), but for average precision ranks, eq. (9)."""
     return "ranks" if measure.family == "ap" else "positions"
+
+
+def smooth(measure: Measure, sigma: float, k: int | None = None, form: str | None = None) -> Smooth:
+    """What SmoothRank smooths of a measure.
+
+    Discounts tell ranks apart, and short lists are padded, whatever the dialect. Positions count to ``k``, or to the
+    measure's cut-off; ranks count the whole list, since with a cut-off they have no slope while they are soft.
+    """
+    target = measure.for_bounds()
+    form = form or usual_form(target)
+    return FORMS[form](target.cut_at(None if form == "ranks" else k or target.cut_off), sigma)
 
 
 def check_sigma(sigma: float) -> float:

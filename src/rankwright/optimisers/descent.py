@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from rankwright.data import Floats
+from rankwright.errors import InputError
 from rankwright.optimisers.wolfe import Trial, search
 
 _PAIRS = 10  # steps that L-BFGS remembers
@@ -200,6 +201,8 @@ def descend(
         The most steps.
     """
     point = _point(loss, np.array(start, dtype=np.float64), None, penalty)
+    if not math.isfinite(point.value):
+        raise InputError("the objective is not a finite number where the descent begins, or its gradient is not")
     yield point
     for _ in range(max_iter):
         found = _step(loss, point, penalty, method)

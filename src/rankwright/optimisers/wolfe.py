@@ -64,7 +64,8 @@ def search(at: Callable[[float], Trial], start: Trial, flat: float) -> Trial | N
                 high = low
             low = trial
         if high is None:
-            t = min(max(_cubic(start, low), 1.5 * low.t), _WIDEN * low.t)
+            beyond = _cubic(start, low)
+            t = min(max(beyond, 1.5 * low.t), _WIDEN * low.t) if math.isfinite(beyond) else _WIDEN * low.t
             continue
         width = high.t - low.t
         if abs(width) <= _CLOSE * max(low.t, high.t):

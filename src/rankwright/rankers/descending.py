@@ -13,19 +13,24 @@ from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
+from rankwright.objectives.names import settled
 from rankwright.optimisers.descent import LBFGS, Penalty, Point, descend, reweigh
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
 from rankwright.rankers.parameters import check_number, check_whole
 from rankwright.rankers.path import PathRanker
-from rankwright.rankers.regression import lowered, ridges
+from rankwright.rankers.regression import ALPHAS, lowered, ridges
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 
-ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # the paper's
 _ROUNDS = 20  # of an objective that depends on the ranking
 _HIGHEST = 4.0  # grade: the smoothing means the same on all data only if scores are of one size
+
+
+def trained_measure(measure: Measure) -> Measure:
+    """The measure as training takes it: with discounts that tell ranks apart, and short lists padded, not counted 0."""
+    return measure.for_bounds().cut_at(measure.cut_off)
 
 
 class Problem(NamedTuple):
@@ -49,6 +54,7 @@ class Problem(NamedTuple):
         """Bind everything."""
         standard = Standard.of(train, backend)
         factor = standard.factor_under(scale)
+        objective = settled(objective, float(train.y.max()))
         risk = LinearRisk(objective, backend.scatter(train), factor, 1.0, backend, standard.mean)
         return cls(risk, standard, factor, Judge(train, valid, measure, backend))
 

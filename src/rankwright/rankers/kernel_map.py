@@ -22,7 +22,7 @@ from rankwright.scorers import Kernel, KernelSum, Linear
 MOST_DOCUMENTS = 2000  # that a map is fitted on: kernel PCA's time grows with their cube, that of prediction with them
 _COMPONENTS = 100
 _ALIASES = {"polynomial": "poly"}  # scikit-learn's other names
-FORMS = {
+MAPS = {
     "nystroem": lambda: Nystroem(kernel="rbf", n_components=_COMPONENTS, random_state=0),
     "kernel_pca": lambda: KernelPCA(kernel="rbf", n_components=_COMPONENTS, random_state=0),
 }
@@ -102,10 +102,10 @@ def learn_map(kernel_map: Any, train: Queries, scale: str | None, backend: Backe
 
 def _unfitted(kernel_map: Any) -> Any:
     """A copy to fit, with a seed."""
-    if isinstance(kernel_map, str) and kernel_map in FORMS:
-        return FORMS[kernel_map]()
+    if isinstance(kernel_map, str) and kernel_map in MAPS:
+        return MAPS[kernel_map]()
     if type(kernel_map) not in (Nystroem, KernelPCA):
-        names = ", ".join(map(repr, FORMS))
+        names = ", ".join(map(repr, MAPS))
         raise InputError(f"kernel_map={shown(kernel_map)}; expected None, {names}, a Nystroem or a KernelPCA")
     unfitted = clone(kernel_map)
     return unfitted.set_params(random_state=0) if unfitted.random_state is None else unfitted

@@ -11,7 +11,7 @@ from rankwright.objectives.base import Objective
 from rankwright.objectives.lambdas import Lambdas
 from rankwright.optimisers.descent import Penalty
 from rankwright.rankers.base import Outcome
-from rankwright.rankers.descending import Descending, Problem
+from rankwright.rankers.descending import Descending, Problem, trained_measure
 from rankwright.rankers.judging import Best
 from rankwright.rankers.parameters import check_whole
 
@@ -56,7 +56,7 @@ class LambdaRank(Descending):
     Burges et al. (2007). Its gradients are those of no fixed function of the scores, but of the loss above with the
     weights of the pairs kept; a round minimises that by L-BFGS, a step of expectation-maximisation (Wang et al., 2018),
     where the paper takes one stochastic step. Where two ranks count the same under LETOR's discount, training takes
-    1 / log2(1 + rank).
+    1 / log2(1 + rank), and lists too short for LETOR's cut-off count in training.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class LambdaRank(Descending):
 
     def _objective(self, measure: Measure) -> Objective:
         check_whole("n_rounds", self.n_rounds, least=1)
-        return Lambdas(measure.for_bounds())
+        return Lambdas(trained_measure(measure))
 
     def _begin(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
         return problem.regression(train, self.scale, backend)

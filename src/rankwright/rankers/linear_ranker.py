@@ -9,7 +9,7 @@ from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.names import as_objective
-from rankwright.rankers.descending import Descending, Problem
+from rankwright.rankers.descending import Descending, Problem, trained_measure
 
 
 @final
@@ -33,7 +33,7 @@ class LinearRanker(Descending):
     tol : float
         Training ends after a step that lowers what is minimised by no more than this part of it.
     max_iter : int
-        The most steps.
+        The most steps; of each round, where the objective depends on the ranking.
     scale : "standard", "query" or None
         Scaling of the features.
     backend : Serial, Threads or None
@@ -45,7 +45,7 @@ class LinearRanker(Descending):
         Weights in raw units.
     history_ : list of dict
         Of the steps 0, 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
-        ``train``, ``valid``.
+        ``train``, ``valid``; of the rounds, where the objective depends on the ranking.
 
     Notes
     -----
@@ -84,7 +84,7 @@ class LinearRanker(Descending):
         self.backend = backend
 
     def _objective(self, measure: Measure) -> Objective:
-        return as_objective(self.objective, measure.for_bounds())
+        return as_objective(self.objective, trained_measure(measure))
 
     def _begin(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
         return problem.regression(

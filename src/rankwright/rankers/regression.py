@@ -18,6 +18,7 @@ from rankwright.rankers.path import PathRanker
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 
+ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # the paper's
 _HIGH_GRADE = 8.0
 
 
@@ -63,9 +64,7 @@ class Regression(PathRanker, LinearScoring):
     (20,)
     """
 
-    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "alpha": (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
-    }
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
 
     path_parameter: ClassVar[str] = "alpha"
 

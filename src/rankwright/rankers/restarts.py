@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwright import progress
-from rankwright.backends import SMALL, Backend
+from rankwright.backends import Backend, side_by_side
 from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
 from rankwright.objectives.bounds import Basic, Bound
@@ -89,7 +89,7 @@ class Restarting(LinearScoring):
         def run(restart: int) -> Run:
             return self._run(task, restart, self._prepared(starts[restart], task), rngs[restart])
 
-        runs = backend.map(run, range(n_restarts)) if train.n_docs <= SMALL else map(run, range(n_restarts))
+        runs = side_by_side(backend, run, range(n_restarts), train.n_docs)
         finished = list(progress.track(runs, "restarts", n_restarts))
         best = max(range(n_restarts), key=lambda i: (finished[i].value, -i))
         history: list[dict[str, Any]] = []

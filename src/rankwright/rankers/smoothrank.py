@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwright import progress
-from rankwright.backends import SMALL, Backend
+from rankwright.backends import Backend, side_by_side
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError, shown
 from rankwright.measures import Measure
-from rankwright.objectives.smooth import FORMS, Smooth, check_sigma, usual_form
+from rankwright.objectives.smooth import FORMS, Smooth, check_sigma, smooth
 from rankwright.optimisers.descent import METHODS, Penalty, Stage, anneal
 from rankwright.rankers.base import LinearScoring, Outcome
-from rankwright.rankers.descending import ALPHAS, Problem
+from rankwright.rankers.descending import Problem
 from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.rankers.path import PathRanker
+from rankwright.rankers.regression import ALPHAS
 from rankwright.rankers.spaces import Space, space_of
 from rankwright.scorers import Linear
 
@@ -178,8 +179,8 @@ class SmoothRank(PathRanker, LinearScoring):
             stages = progress.track(chain([firsts[at]], rest), "sigmas", len(sigmas))
             return self._followed(stages, problem, space)
 
-        each = range(len(strengths))
-        return list(backend.map(run, each) if train.n_docs <= SMALL else map(run, each))
+        found = side_by_side(backend, run, range(len(strengths)), train.n_docs)
+        return list(progress.track(found, "values of alpha", len(strengths)) if len(strengths) > 1 else found)
 
     def _followed(self, stages: Iterable[Stage], problem: Problem, space: Space) -> Outcome:
         """The scorer and the history of an annealing."""
@@ -201,10 +202,7 @@ class SmoothRank(PathRanker, LinearScoring):
         if measure.family == "custom":
             raise InputError(f"{measure} is a function of ranked grades; expected a measure that can be made smooth")
         k = None if self.k is None else check_whole("k", self.k, least=1)
-        target = measure.for_bounds()
-        form = self.form or usual_form(target)
-        depth = None if form == "ranks" else k or target.cut_off
-        return FORMS[form](target.cut_at(depth), self.first_sigma)
+        return smooth(measure, self.first_sigma, k, self.form)
 
     def _sigmas(self) -> list[float]:
         """From the first, halved as long as they are not below the last."""

@@ -23,9 +23,11 @@ _OF_A_FEATURE = ("feature", "sign", "weight", "step", "threshold", "missing")
 _SIGNED = ("alpha", "r")  # the sign only tells whether the feature is to be high or low
 _MEAN = "mean over folds"
 _OWN = ("loss", "objective", "gap")  # every method has its own
-_STEEP = ("gap", "smoothing", "gain")  # fall by powers of ten
+_STEEP = ("gap", "smoothing", "gain", "sigma")  # fall by powers of ten
 _WORDS = {
     "gap": "duality gap",
+    "sigma": "smoothing sigma",
+    "steps": "steps of the descent",
     "planes": "cutting planes",
     "perfect": "perfect working set",
     "imperfect": "imperfect working set",
@@ -49,7 +51,9 @@ _AXES = {
 }
 _EXPLAINED = {
     "gap": "Duality gap (how far the objective may be above the least)",
-    "objective": "Objective (penalty plus C times the loss)",
+    "objective": "Objective (the loss with its penalty: what is minimised)",
+    "sigma": "Smoothing sigma of the measure; every loss is that at the sigma of its round",
+    "steps": "Steps of the descent",
     "planes": "Cutting planes that the model rests on",
     "perfect": "Rankings in the perfect working set of a query, in the mean,",
     "imperfect": "Rankings in the imperfect working set of a query, in the mean,",

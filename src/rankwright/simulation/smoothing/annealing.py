@@ -12,7 +12,7 @@ from rankwright.data import Floats
 from rankwright.folds import Fold
 from rankwright.measures import Measure
 from rankwright.rankers import Regression, SmoothRank
-from rankwright.rankers.descending import ALPHAS as TRIED
+from rankwright.rankers.regression import ALPHAS as TRIED
 from rankwright.selection import select
 
 ALPHAS = (0.001, 0.1, 10.0, 1000.0)  # of the paper's 1e-6 to 1e3

@@ -9,7 +9,8 @@ import numpy as np
 
 from rankwright.data import Floats, Queries
 from rankwright.kernels.linear import linear_scores
-from rankwright.measures import Measure
+from rankwright.measures import Measure, parse
+from rankwright.objectives.smooth import smooth
 from rankwright.simulation.base import FoldData
 from rankwright.simulation.smoothing.annealing import Annealed, Annealing, anneal_folds, by_name, settled
 from rankwright.simulation.smoothing.facts import AnnealingFacts, LineFacts, annealing_facts, line_facts
@@ -33,6 +34,7 @@ class Found(NamedTuple):
 
 def find(measure: Measure, seed: int, data: FoldData) -> Found:
     """Compute everything; the seed is that of the directions."""
+    measure = parse(smooth(measure, 1.0).measure)  # whose limit the smooth one is, whatever a dialect adds
     folds = anneal_folds(data.folds, measure)
     first = data.folds[0]
     lines = draw_lines(first.train, settled(measure, first), folds[0].coef, seed)

@@ -9,8 +9,8 @@ import numpy as np
 
 from rankwright.backends import Backend, resolve
 from rankwright.data import Floats, Queries
-from rankwright.measures import Measure
-from rankwright.objectives.smooth import FORMS, usual_form
+from rankwright.measures import Measure, parse
+from rankwright.objectives.smooth import smooth
 from rankwright.optimisers.landscape import Landscape, Profile
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.progress import track
@@ -73,12 +73,12 @@ def draw_line(
 ) -> Line:
     """The measures from -end to end."""
     backend = resolve(backend)
-    target = measure.for_bounds()  # as SmoothRank smooths it
+    objective = smooth(measure, SIGMAS[0])
+    target = parse(objective.measure)
     landscape = Landscape.of(queries, target, backend)
     t = np.arange(-STEPS // 2, STEPS // 2 + 1) * (2.0 * end / STEPS)
     profile = landscape.profile(landscape.at(coef), way, -end, end)
     shards, ones = backend.scatter(queries), np.ones(len(coef))
-    objective = FORMS[usual_form(target)](target, SIGMAS[0])
     risk = LinearRisk(objective, shards, ones, landscape.total_weight, backend)
     values = {sigma: _smooth(risk.smoothed(sigma), coef, way, t) for sigma in SIGMAS}
     return Line(t, values | {TRUE: profile(t)}, profile)
