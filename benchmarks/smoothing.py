@@ -117,8 +117,8 @@ def measure_lengths(n_docs: int = 60_000) -> Table:
         rows.append(below(name, figure, growth, 1.25, "x", ratio) if "NDCG" in name else Row(name, figure, ratio))
     notes = [
         f"Nanoseconds a document, value and gradient, lists of {', '.join(map(str, LENGTHS))} documents, {n_docs:,} in "
-        "all; one thread; medians of 15 that take turns. Linear in the length of a list is a constant cost per document: "
-        "the ratio is that of the longest to the shortest. Smooth AP costs its relevant documents times all."
+        "all; one thread; medians of 15 that take turns. Linear in the length of a list is a constant cost per "
+        "document: the ratio is that of the longest to the shortest. Smooth AP costs its relevant documents times all."
     ]
     return Table("An evaluation by the length of lists", rows, notes)
 
