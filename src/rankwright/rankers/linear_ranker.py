@@ -23,7 +23,7 @@ class LinearRanker(Descending):
     Parameters
     ----------
     objective : str, Objective or callable
-        A name (see ``rankwright.objectives.names``), an objective such as ``SoftRanks(rw.NDCG(10), sigma=0.1)``, or a
+        A name (see ``rankwright.objectives.names``), an objective such as ``SoftRanks(rw.NDCG(), sigma=0.1)``, or a
         function (scores, queries) -> (loss, gradient), both sums over the queries that it is given, which are parts of
         the training queries.
     measure : str or Measure
