@@ -84,7 +84,7 @@ class Problem(NamedTuple):
 class Descending(PathRanker, LinearScoring):
     """A linear ranker that minimises the sum of an objective over the queries + alpha |w|^2, by L-BFGS.
 
-    The history has the steps 0, 1, 2, 4, 8, ... and the last, which is the model.
+    The history has the steps 1, 2, 4, 8, ... and the last, which is the model.
     """
 
     path_parameter: ClassVar[str] = "alpha"
@@ -151,11 +151,11 @@ class Descending(PathRanker, LinearScoring):
 
 
 def _noted(points: Iterable[Point]) -> Iterator[tuple[int, Point]]:
-    """The points 0, 1, 2, 4, 8, ... and the last, with their numbers."""
+    """The points 1, 2, 4, 8, ... and the last, with their numbers; the start, where all may tie, only if it is last."""
     last = None
     for step, point in enumerate(points):
         last = (step, point)
-        if step & (step - 1) == 0:
+        if step > 0 and step & (step - 1) == 0:
             yield last
             last = None
     if last is not None:

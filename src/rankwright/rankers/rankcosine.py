@@ -47,7 +47,7 @@ class RankCosine(Descending):
     coef_ : array of shape (n_features,)
         Weights in raw units.
     history_ : list of dict
-        Of the steps 0, 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
+        Of the steps 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
         ``train``, ``valid``.
 
     Notes
