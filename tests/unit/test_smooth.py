@@ -379,3 +379,14 @@ print(exp(-1.0))
         fresh = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
         found = subprocess.run([sys.executable, "-c", script], env=fresh, capture_output=True, text=True, check=True)
         assert float(found.stdout) == pytest.approx(np.exp(-1.0), rel=1e-15)
+
+
+def test_scores_that_are_not_finite_are_infinitely_bad():
+    queries = rw.make_queries(3, random_state=0)
+    for form in (SoftPositions, SoftRanks):
+        for value in (np.nan, np.inf, -np.inf):
+            scores = np.zeros(queries.n_docs)
+            scores[1] = value
+            found = form(rw.NDCG(5), 1.0).bind(queries)(scores)
+            assert found.loss == np.inf
+            assert not found.gradient.any()

@@ -422,7 +422,8 @@ class TestLinearRanker:
         ranker = rw.LinearRanker(objective=objective, measure="ndcg@5", alpha=0.01, max_iter=50).fit(easy)
         regression = rw.Regression(measure="ndcg@5").fit(easy)
         assert ranker.score(easy) > regression.score(easy) - 0.02
-        assert ranker.history_[-1]["objective"] <= ranker.history_[0]["objective"]
+        if objective != "lambdas":  # whose rounds have losses of different rankings
+            assert ranker.history_[-1]["objective"] <= ranker.history_[0]["objective"]
 
     def test_an_objective_itself(self, easy):
         for objective in (SoftRanks(rw.NDCG(5), 0.5), SoftRanks("ndcg@5", 0.5), Lambdas(rw.AP()), Lambdas("map")):

@@ -18,6 +18,11 @@ def check_scores(scores: Any, n_docs: int) -> Floats:
     return found
 
 
+def nowhere(n_docs: int) -> Evaluation:
+    """An objective at scores that are not finite, where a line search has gone too far: infinitely bad."""
+    return Evaluation(np.inf, np.zeros(n_docs))
+
+
 class Evaluation(NamedTuple):
     """An objective at some scores: the weighted sum over the queries, and its derivatives by every score."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError, shown, suggest
 from rankwright.measures import Measure, parse
-from rankwright.objectives.base import Evaluation, Objective
+from rankwright.objectives.base import Evaluation, Objective, nowhere
 from rankwright.objectives.lambdas import Lambdas
 from rankwright.objectives.listwise import Cosine, Likelihood, TopOne
 from rankwright.objectives.pairwise import Exponential, Fidelity, Hinge, Logistic, SquaredHinge
@@ -69,7 +69,7 @@ class BoundWritten:
             at = int(np.argmax(np.isnan(gradient)))
             raise InputError(f"the objective returned nan as its derivative by score {at}; expected a number")
         if not (np.isfinite(loss) and np.isfinite(gradient).all()):  # too far: a line search comes back
-            return Evaluation(np.inf, np.zeros(len(scores)))
+            return nowhere(len(scores))
         return Evaluation(float(loss), gradient)
 
 

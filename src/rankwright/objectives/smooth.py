@@ -13,7 +13,7 @@ from rankwright.errors import InputError
 from rankwright.kernels.discounts import Law
 from rankwright.kernels.smooth import Gained, soft_positions, soft_ranks
 from rankwright.measures import Measure, TableMeasure, parse
-from rankwright.objectives.base import BoundObjective, Evaluation, Objective, check_scores
+from rankwright.objectives.base import BoundObjective, Evaluation, Objective, check_scores, nowhere
 
 
 class Smooth(Objective, Protocol):
@@ -97,6 +97,8 @@ class BoundPositions:
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """The loss at these scores, and its gradient."""
         scores = check_scores(scores, len(self.data.gain))
+        if not np.isfinite(scores).all():  # which cannot be sorted
+            return nowhere(len(scores))
         gradient = np.empty(len(scores))
         return Evaluation(self.offset - soft_positions(self.data, scores, self.sigma, gradient), -gradient)
 
@@ -158,6 +160,8 @@ class BoundRanks:
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """The loss at these scores, and its gradient."""
         scores = check_scores(scores, len(self.data.gain))
+        if not np.isfinite(scores).all():  # which cannot be sorted
+            return nowhere(len(scores))
         gradient = np.empty(len(scores))
         return Evaluation(self.offset - soft_ranks(self.data, self.law, scores, self.sigma, gradient), -gradient)
 
