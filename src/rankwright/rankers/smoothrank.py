@@ -69,7 +69,7 @@ class SmoothRank(PathRanker, LinearScoring):
     kernel_map : None, "nystroem", "kernel_pca", or scikit-learn's Nystroem or KernelPCA
         Replaces documents by a map of their (scaled) features, in which a linear ranker is a kernel machine. The names
         stand for at most 100 components of the RBF kernel with gamma = 1 / n_features. Kernels rbf, laplacian, poly,
-        sigmoid and linear are known. Kernel PCA is learned from a sample of at most 2,000 documents. A seed that is not
+        sigmoid and linear are known. A map is learned from a sample of at most 2,000 documents. A seed that is not
         given is 0. There is no ``coef_`` then, and ``start`` is the regression.
     scale : "standard", "query" or None
         Scaling of the features.
