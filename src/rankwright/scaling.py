@@ -57,6 +57,11 @@ class Standard:
         return queries.with_X(scaled)
 
 
+def scaled_weights(coef: Floats, factor: Floats) -> Floats:
+    """Raw weights as weights of features times a factor; 0 where that is 0."""
+    return np.divide(coef, factor, out=np.zeros(len(coef)), where=factor > 0)
+
+
 def moments(X: Floats) -> Floats:
     """The mean and the deviation of each column."""
     count, total, _, low, high = column_moments(X, np.zeros(X.shape[1]))

@@ -92,7 +92,7 @@ class TestScorer:
             ({"kernel": "chi2"}, "kernel 'chi2'; expected one of rbf"),
             ({"kernel": ["rbf"]}, "expected one of rbf"),
             ({"gamma": float("nan")}, "expected a finite number"),
-            ({"gamma": -1.0}, "expected a number from 0 up"),
+            ({"gamma": -1.0}, "expected a finite number from 0 up"),
             ({"gamma": "1"}, "expected a finite number"),
             ({"coef0": None}, "expected a finite number"),
             ({"degree": 2.0}, "whole number from 1 to 100"),

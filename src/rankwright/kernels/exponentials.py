@@ -46,7 +46,8 @@ def exp(x: float) -> float:
     middle = (1 / 24 + r * (1 / 120)) + r2 * (1 / 720 + r * (1 / 5040))
     high = (1 / 40320 + r * (1 / 362880)) + r2 * (1 / 3628800 + r * (1 / 39916800))
     last = 1 / 479001600 + r * (1 / 6227020800)
-    return _scaled(low + r4 * (middle + r4 * (high + r4 * last)), shifted)  # type: ignore[no-any-return]
+    power: float = _scaled(low + r4 * (middle + r4 * (high + r4 * last)), shifted)
+    return power
 
 
 @inlined

@@ -58,7 +58,7 @@ class Lambdas:
         bound = measure.bind(queries)
         if bound.arrays is None:
             return BoundTried(bound, queries.y, queries.query_weight)
-        return BoundLambdas(bound, gained(measure, queries))
+        return BoundLambdas(bound, gained(measure, queries)[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -79,7 +79,7 @@ class SoftPositions:
 
     def bind(self, queries: Queries) -> BoundPositions:
         """Find gains, ideals and discounts."""
-        return BoundPositions(*_gained(parse(self.measure), queries), check_sigma(self.sigma))
+        return BoundPositions(*gained(parse(self.measure), queries), check_sigma(self.sigma))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +138,7 @@ class SoftRanks:
     def bind(self, queries: Queries) -> BoundRanks:
         """Find gains, ideals and the discount."""
         measure = parse(self.measure)
-        data, offset = _gained(measure, queries)
+        data, offset = gained(measure, queries)
         if data.v != 0.0 or not isinstance(measure, TableMeasure):
             raise InputError(f"{measure} has no form by soft ranks; expected a sum of gains or AP, or SoftPositions")
         return BoundRanks(data, measure.law, offset, check_sigma(self.sigma))
@@ -193,12 +193,8 @@ def check_sigma(sigma: float) -> float:
     return float(sigma)
 
 
-def gained(measure: Measure, queries: Queries) -> Gained:
-    """What kernels need of a measure: gains, discounts and what each query's sum is worth to the weighted sum."""
-    return _gained(measure, queries)[0]
-
-
-def _gained(measure: Measure, queries: Queries) -> tuple[Gained, float]:
+def gained(measure: Measure, queries: Queries) -> tuple[Gained, float]:
+    """What kernels need of a measure, and the weighted sum of 1 - measure where nothing is gained."""
     bound = measure.bind(queries)
     if bound.arrays is None:
         raise InputError(

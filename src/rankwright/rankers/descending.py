@@ -21,7 +21,7 @@ from rankwright.rankers.judging import Judge
 from rankwright.rankers.parameters import check_number, check_whole
 from rankwright.rankers.path import PathRanker
 from rankwright.rankers.regression import ALPHAS, lowered, ridges
-from rankwright.scaling import Standard
+from rankwright.scaling import Standard, scaled_weights
 from rankwright.scorers import Linear
 
 _ROUNDS = 20  # of an objective that depends on the ranking
@@ -63,10 +63,6 @@ class Problem(NamedTuple):
         coef = w * self.factor
         return Linear(coef, -float(coef @ self.standard.mean))
 
-    def scaled(self, coef: Floats) -> Floats:
-        """Raw weights as weights of scaled features."""
-        return np.divide(coef, self.factor, out=np.zeros(len(coef)), where=self.factor > 0)
-
     def judged(self, w: Floats) -> dict[str, float]:
         """The measure by set."""
         return self.judge(w * self.factor)
@@ -78,7 +74,7 @@ class Problem(NamedTuple):
             scorer for scorer, _ in ridges(lowered(train, _HIGHEST), ALPHAS if has_valid else (1.0,), scale, backend)
         ]
         best = max(scorers, key=lambda scorer: self.judge(scorer.coef)["valid"]) if has_valid else scorers[0]
-        return self.scaled(best.coef)
+        return scaled_weights(best.coef, self.factor)
 
 
 class Descending(PathRanker, LinearScoring):

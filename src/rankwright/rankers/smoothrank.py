@@ -22,6 +22,7 @@ from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.rankers.path import PathRanker
 from rankwright.rankers.regression import ALPHAS
 from rankwright.rankers.spaces import Space, space_of
+from rankwright.scaling import scaled_weights
 from rankwright.scorers import Linear
 
 
@@ -232,4 +233,4 @@ class SmoothRank(PathRanker, LinearScoring):
             raise InputError(f"start has shape {coef.shape}; expected {train.n_features} weights, one per feature")
         if not np.isfinite(coef).all():
             raise InputError(f"start has the weight {coef[np.argmin(np.isfinite(coef))]:g}; expected finite numbers")
-        return problem.scaled(coef)
+        return scaled_weights(coef, problem.factor)

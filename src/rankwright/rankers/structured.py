@@ -20,7 +20,7 @@ from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
 from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.rankers.path import PathRanker
-from rankwright.scaling import Standard
+from rankwright.scaling import Standard, scaled_weights
 from rankwright.scorers import Linear
 
 STARTS = ("zero", "adarank")
@@ -91,5 +91,4 @@ def _followed(rounds: Iterable[Round], factor: Floats, judge: Judge) -> tuple[Ou
 def adarank_weights(measure: Measure, train: Queries, factor: Floats, scale: str | None, backend: Backend) -> Floats:
     """The weights of AdaRank, which minimises the type one bound of a measure, on features times a factor."""
     ranker = AdaRank(measure=measure, scale="standard" if scale == "standard" else None, backend=backend).fit(train)
-    weights: Floats = np.divide(ranker.coef_, factor, out=np.zeros_like(factor), where=factor > 0)
-    return weights
+    return scaled_weights(ranker.coef_, factor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -52,10 +53,11 @@ class Kernel(NamedTuple):
             raise InputError(
                 f"kernel of degree {shown(self.degree)}; expected a whole number from 1 to {HIGHEST_DEGREE}"
             )
-        gamma, coef0 = number(self.gamma), number(self.coef0)
-        if gamma < 0.0:
-            raise InputError(f"kernel with gamma {gamma}; expected a number from 0 up")
-        return Kernel(self.name, gamma, coef0, self.degree)
+        for name, value, least in (("gamma", self.gamma, 0.0), ("coef0", self.coef0, -math.inf)):
+            if type(value) not in (int, float) or not math.isfinite(value) or value < least:
+                above = " from 0 up" if least == 0.0 else ""
+                raise InputError(f"kernel with {name} {shown(value)}; expected a finite number{above}")
+        return Kernel(self.name, float(self.gamma), float(self.coef0), self.degree)
 
     @property
     def arguments(self) -> tuple[int, float, float, int]:
