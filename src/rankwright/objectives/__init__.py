@@ -5,7 +5,7 @@ Any of these, or a function of your own, can be handed to ``rw.LinearRanker(obje
 
 from rankwright.objectives.base import BoundObjective, Evaluation, Objective
 from rankwright.objectives.lambdas import Lambdas
-from rankwright.objectives.listwise import Cosine, Likelihood, TopOne
+from rankwright.objectives.listwise import Cosine, ExpectedMeasure, Likelihood, TopOne
 from rankwright.objectives.names import OBJECTIVES
 from rankwright.objectives.pairwise import Exponential, Fidelity, Hinge, Logistic, SquaredHinge
 from rankwright.objectives.smooth import SoftPositions, SoftRanks
@@ -15,6 +15,7 @@ __all__ = [
     "BoundObjective",
     "Cosine",
     "Evaluation",
+    "ExpectedMeasure",
     "Exponential",
     "Fidelity",
     "Hinge",

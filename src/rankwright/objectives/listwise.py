@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,8 +11,11 @@ from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
 from rankwright.kernels.graded import grade_order
 from rankwright.kernels.listwise import cosines, cross_entropies, label_likelihoods, query_softmax
-from rankwright.measures import NDCG
-from rankwright.objectives.base import Evaluation, check_scores
+from rankwright.kernels.plackett_luce import expected_sampled, expected_top_two
+from rankwright.kernels.smooth import Gained
+from rankwright.measures import NDCG, BoundMeasure, Measure, parse
+from rankwright.objectives.base import BoundObjective, Evaluation, check_scores, nowhere
+from rankwright.objectives.smooth import gained
 
 _HIGHEST = 60.0  # grade of a gain
 
@@ -153,3 +157,117 @@ class BoundCosine:
         scores = check_scores(scores, len(self.target))
         gradient = np.empty(len(scores))
         return Evaluation(cosines(scores, self.target, self.indptr, self.weight, gradient), gradient)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedMeasure:
+    """BayesRank's loss: 1 - the measure in the mean over rankings that are drawn by Plackett-Luce with the scores.
+
+        p(ranking) = product over t of exp(s_t) / (sum over r >= t of exp(s_r))
+
+    Parameters
+    ----------
+    measure : Measure or str
+        Any measure, also a user's own.
+    n_samples : int
+        How many rankings are drawn of each query at each evaluation; from 2 on, samples serve each other as control
+        variates. Measures that look at one or two ranks are computed exactly, without samples.
+
+    Notes
+    -----
+    Kuo et al. (2009), eq. (10) to (14), with the loss 1 - E of section 3.2 for which theorem 1 holds, in place of -E.
+    Exact for two ranks in O(n), where the paper's sum has n^2 terms. For more, value and gradient are unbiased
+    estimates from sampled rankings, O(n + k log n) each (``kernels/plackett_luce.py``): the derivative by what comes to
+    a rank at once is exact, and what follows is sampled as a difference from other samples. Without a generator of
+    random numbers the samples are the same at every call. A user's measure only tells the value of a whole ranking, and
+    has that less the mean of the other samples' for a weight of the ranking's log-probability.
+
+    Examples
+    --------
+    >>> from rankwright.measures import NDCG
+    >>> queries = Queries.from_arrays(np.zeros((2, 1)), [1, 0], qid=[1, 1])
+    >>> evaluation = ExpectedMeasure(NDCG(1)).bind(queries)(np.log([3.0, 1.0]))
+    >>> evaluation.loss, evaluation.gradient.tolist()
+    (0.25, [-0.1875, 0.1875])
+    """
+
+    measure: Measure | str
+    n_samples: int = 8
+
+    def bind(self, queries: Queries) -> BoundObjective:
+        """Find gains, ideals and discounts."""
+        measure = parse(self.measure).for_training()
+        if type(self.n_samples) is not int or self.n_samples < 1:
+            raise InputError(f"n_samples={self.n_samples!r}; expected a whole number of at least 1")
+        bound = measure.bind(queries)
+        if bound.arrays is None:
+            return BoundDrawn(bound, queries.query_weight, self.n_samples)
+        data, lost = gained(measure, queries)
+        return BoundExpected(data, float(lost.sum()), self.n_samples)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundExpected:
+    """The expected measure, bound."""
+
+    data: Gained
+    offset: float  # the loss where nothing is gained
+    n_samples: int
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether values are estimates."""
+        return len(self.data.discount) > 2
+
+    def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
+        """The loss at these scores, and its gradient; estimates of them where they are sampled."""
+        scores = check_scores(scores, len(self.data.gain))
+        if not np.isfinite(scores).all():
+            return nowhere(len(scores))
+        if self.is_sampled:
+            return self.estimated(scores, gumbel(rng, self.n_samples, len(scores)))
+        gradient = np.empty(len(scores))
+        return Evaluation(self.offset - expected_top_two(self.data, scores, gradient), -gradient)
+
+    def estimated(self, scores: Floats, noise: Floats) -> Evaluation:
+        """From the rankings by scores + noise, a row for each sample."""
+        gradient = np.empty(len(scores))
+        return Evaluation(self.offset - expected_sampled(self.data, scores, noise, gradient), -gradient)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundDrawn:
+    """The expectation of a user's measure."""
+
+    bound: BoundMeasure
+    weight: Floats
+    n_samples: int
+    is_sampled: ClassVar[bool] = True
+
+    def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
+        """Estimates of the loss at these scores, and of its gradient."""
+        indptr, n = self.bound.indptr, self.n_samples
+        scores = check_scores(scores, int(indptr[-1]))
+        if not np.isfinite(scores).all():
+            return nowhere(len(scores))
+        keys = scores + gumbel(rng, n, len(scores))
+        values = np.nan_to_num(np.array([self.bound.values(row) for row in keys]))  # by sample and query
+        others = (values.sum(axis=0) - values) / (n - 1) if n > 1 else np.zeros_like(values)
+        advantage = np.where(self.bound.counted, self.weight, 0.0) * (values - others) / n
+        gradient, order = np.zeros(len(scores)), np.empty(len(scores), dtype=np.int64)
+        for row, worth in zip(keys, advantage, strict=True):
+            for q in range(len(self.weight)):  # the likelihood's grades are the places of the drawn ranking
+                rows = slice(int(indptr[q]), int(indptr[q + 1]))
+                order[rows] = indptr[q] + np.argsort(-row[rows], kind="stable")
+            slopes, curves = np.empty(len(scores)), np.empty(len(scores))
+            label_likelihoods(scores[order], np.arange(1, len(scores) + 1), indptr, worth, slopes, curves)
+            gradient[order] += slopes
+        counted = np.where(self.bound.counted, self.weight, 0.0)
+        return Evaluation(float((counted * (1.0 - values.mean(axis=0))).sum()), gradient)
+
+
+def gumbel(rng: np.random.Generator | None, n_samples: int, n_docs: int) -> Floats:
+    """Gumbel noise: the ranking by scores + noise is a draw by Plackett-Luce."""
+    noise = (np.random.default_rng(0) if rng is None else rng).standard_exponential((n_samples, n_docs))
+    np.log(noise, out=noise)
+    return np.negative(noise, out=noise)

@@ -13,7 +13,7 @@ from rankwright.errors import InputError, shown, suggest
 from rankwright.measures import Measure, parse
 from rankwright.objectives.base import Evaluation, Objective, nowhere
 from rankwright.objectives.lambdas import Lambdas
-from rankwright.objectives.listwise import Cosine, Likelihood, TopOne
+from rankwright.objectives.listwise import Cosine, ExpectedMeasure, Likelihood, TopOne
 from rankwright.objectives.pairwise import Exponential, Fidelity, Hinge, Logistic, SquaredHinge
 from rankwright.objectives.smooth import SoftPositions, SoftRanks
 
@@ -28,6 +28,7 @@ OBJECTIVES: Mapping[str, Callable[[Measure], Objective]] = {
     "top_one": lambda measure: TopOne(),
     "likelihood": lambda measure: Likelihood(),
     "cosine": lambda measure: Cosine(),
+    "expected": ExpectedMeasure,
     "lambdas": Lambdas,
     "positions": SoftPositions,
     "ranks": lambda measure: SoftRanks(measure.cut_at(None)),  # which with a cut-off have no slope while they are soft

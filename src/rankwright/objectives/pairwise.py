@@ -91,7 +91,7 @@ class Fidelity:
 
     def bind(self, queries: Queries) -> BoundGraded:
         """Order the documents by grade, and count the pairs."""
-        return BoundGraded(*_by_grade(queries, self.per), FIDELITY, _probability(self.target))
+        return BoundGraded(*by_grade(queries, self.per), FIDELITY, _probability(self.target))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Logistic:
 
     def bind(self, queries: Queries) -> BoundGraded:
         """Order the documents by grade, and count the pairs."""
-        return BoundGraded(*_by_grade(queries, self.per), LOGISTIC, _probability(self.target))
+        return BoundGraded(*by_grade(queries, self.per), LOGISTIC, _probability(self.target))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Exponential:
 
     def bind(self, queries: Queries) -> BoundExponential:
         """Order the documents by grade, and count the pairs."""
-        return BoundExponential(*_by_grade(queries, self.per))
+        return BoundExponential(*by_grade(queries, self.per))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,7 +225,8 @@ def _labels(queries: Queries, per: str) -> Labels:
     return Labels(places, np.ones(queries.n_docs), pair_query_weights(queries, per), queries.indptr)
 
 
-def _by_grade(queries: Queries, per: str) -> tuple[Ints, Graded]:
+def by_grade(queries: Queries, per: str) -> tuple[Ints, Graded]:
+    """The rows by query and descending grade, and what each pair of a query weighs."""
     rows, lower = grade_order(queries.y, queries.indptr)
     return rows, Graded(queries.indptr, lower, pair_query_weights(queries, per))
 

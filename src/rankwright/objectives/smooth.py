@@ -79,7 +79,8 @@ class SoftPositions:
 
     def bind(self, queries: Queries) -> BoundPositions:
         """Find gains, ideals and discounts."""
-        return BoundPositions(*gained(parse(self.measure), queries), check_sigma(self.sigma))
+        data, lost = gained(parse(self.measure), queries)
+        return BoundPositions(data, float(lost.sum()), check_sigma(self.sigma))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,10 +139,10 @@ class SoftRanks:
     def bind(self, queries: Queries) -> BoundRanks:
         """Find gains, ideals and the discount."""
         measure = parse(self.measure)
-        data, offset = gained(measure, queries)
+        data, lost = gained(measure, queries)
         if data.v != 0.0 or not isinstance(measure, TableMeasure):
             raise InputError(f"{measure} has no form by soft ranks; expected a sum of gains or AP, or SoftPositions")
-        return BoundRanks(data, measure.law, offset, check_sigma(self.sigma))
+        return BoundRanks(data, measure.law, float(lost.sum()), check_sigma(self.sigma))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,8 +194,8 @@ def check_sigma(sigma: float) -> float:
     return float(sigma)
 
 
-def gained(measure: Measure, queries: Queries) -> tuple[Gained, float]:
-    """What kernels need of a measure, and the weighted sum of 1 - measure where nothing is gained."""
+def gained(measure: Measure, queries: Queries) -> tuple[Gained, Floats]:
+    """What kernels need of a measure, and by query the weighted 1 - measure where nothing is gained."""
     bound = measure.bind(queries)
     if bound.arrays is None:
         raise InputError(
@@ -202,5 +203,4 @@ def gained(measure: Measure, queries: Queries) -> tuple[Gained, float]:
         )
     gain, discount, scale, base, u, v = bound.arrays
     weight = np.where(bound.counted, queries.query_weight, 0.0)
-    offset = float((weight * (1.0 - np.nan_to_num(base))).sum())
-    return Gained(queries.indptr, gain, discount, weight * scale, u, v), offset
+    return Gained(queries.indptr, gain, discount, weight * scale, u, v), weight * (1.0 - np.nan_to_num(base))

@@ -11,7 +11,7 @@ import numpy as np
 from rankwright.backends import Backend, Shards
 from rankwright.data import Floats, Queries
 from rankwright.kernels.linear import linear_scores, weighted_columns
-from rankwright.objectives.base import BoundObjective, Objective
+from rankwright.objectives.base import BoundObjective, Evaluation, Objective
 from rankwright.optimisers.cutting_plane import Plane
 
 
@@ -107,6 +107,16 @@ class LinearRisk:
         """Whether the objective depends on the ranking beside the scores."""
         return bool(self.backend.sum(_is_ranked, self.parts))
 
+    @property
+    def is_sampled(self) -> bool:
+        """Whether losses and gradients are estimates."""
+        return bool(self.backend.sum(_is_sampled, self.parts))
+
+    def seeded(self, seed: int) -> Self:
+        """The same with random numbers of this seed wherever it is evaluated."""
+        numbered = Shards(tuple(enumerate(self.parts.parts)))
+        return self._with(self.backend.apply(_seed, numbered, seed))
+
     def smoothed(self, sigma: float) -> Self:
         """The same with an objective that is smoothed so much."""
         return self._with(self.backend.apply(_smooth, self.parts, sigma))
@@ -131,6 +141,25 @@ def _bind(queries: Queries, objective: Objective) -> _Part:
 
 def _is_ranked(part: _Part) -> int:
     return int(hasattr(part.objective, "frozen"))
+
+
+def _is_sampled(part: _Part) -> int:
+    return int(getattr(part.objective, "is_sampled", False))
+
+
+class _Seeded(NamedTuple):
+    """An objective with its random numbers."""
+
+    objective: BoundObjective
+    seed: tuple[int, int]
+
+    def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
+        return self.objective(scores, np.random.default_rng(self.seed))
+
+
+def _seed(numbered: tuple[int, _Part], seed: int) -> _Part:
+    number, part = numbered
+    return _Part(part.X, _Seeded(part.objective, (seed, number)))
 
 
 def _smooth(part: Any, sigma: float) -> _Part:

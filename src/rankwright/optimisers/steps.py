@@ -1,0 +1,87 @@
+"""Steps along gradients, with no line search: Adam for estimates, an adaptive rate for batch descent.
+
+They work on arrays of any kind that has arithmetic: NumPy's, and torch's on any device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+_BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
+_FASTER, _SLOWER = 1.2, 0.5
+
+
+class Adam:
+    """Kingma & Ba (2015): steps along the mean of the gradients, in units of their mean square.
+
+    Parameters
+    ----------
+    rate : float
+        About how far a weight goes in a step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Adam(0.1).step(np.ones(2), np.array([3.0, -0.01])).round(3).tolist()
+    [0.9, 1.1]
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self.t = 0
+        self.mean: Any = None
+        self.square: Any = None
+
+    def step(self, w: Any, gradient: Any, part: float = 1.0) -> Any:
+        """The weights after a step with this part of the rate."""
+        if self.mean is None:
+            self.mean, self.square = 0.0 * gradient, 0.0 * gradient
+        self.t += 1
+        self.mean *= _BETA1
+        self.mean += (1.0 - _BETA1) * gradient
+        self.square *= _BETA2
+        self.square += (1.0 - _BETA2) * (gradient * gradient)
+        root = (self.square / (1.0 - _BETA2**self.t)) ** 0.5
+        return w - (part * self.rate / (1.0 - _BETA1**self.t)) * self.mean / (root + _EPSILON)
+
+
+class Place(NamedTuple):
+    """Some weights, with what is minimised there."""
+
+    w: Any
+    loss: float
+    value: float  # with the penalty
+    gradient: Any
+
+
+class AdaptiveRate:
+    """Batch descent: a step that lowers the value makes the next one longer, any other is taken back and shortened.
+
+    Parameters
+    ----------
+    rate : float
+        The first step is this times the gradient.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    def step(self, here: Place, look: Callable[[Any], Place]) -> Place:
+        """The place after a step: where it is lower, or the same."""
+        there = look(here.w - self.rate * here.gradient)
+        if there.value <= here.value:
+            self.rate *= _FASTER
+            return there
+        self.rate *= _SLOWER
+        return here
+
+
+def wander(look: Callable[[Any, int], Place], start: Any, rate: float, n_steps: int) -> Iterator[Place]:
+    """Adam's places, from ``look(w, seed)`` with a new seed each; steps get shorter until they end."""
+    adam, w = Adam(rate), start
+    for t in range(n_steps):
+        place = look(w, t)
+        yield place
+        w = adam.step(w, place.gradient, 1.0 - t / n_steps)
+    yield look(w, n_steps)
