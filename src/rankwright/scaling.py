@@ -43,6 +43,10 @@ class Standard:
         """The same where features are scaled so by the ranker, and where they are not 1; 0 for a constant feature."""
         return self.factor if scale == "standard" else (self.deviation > 0).astype(np.float64)
 
+    def under(self, scale: str | None) -> Standard:
+        """Where features are scaled so: the same; where they are not: subtract the mean only."""
+        return self if scale == "standard" else Standard(self.mean, self.factor_under(scale))
+
     def fold(self, coef: Floats, intercept: float = 0.0) -> Linear:
         """The linear scorer on raw features that equals these weights on scaled ones."""
         raw = coef * self.factor

@@ -8,6 +8,7 @@ from rankwright.objectives.lambdas import Lambdas
 from rankwright.objectives.listwise import Cosine, ExpectedMeasure, Likelihood, TopOne
 from rankwright.objectives.names import OBJECTIVES
 from rankwright.objectives.pairwise import Exponential, Fidelity, Hinge, Logistic, SquaredHinge
+from rankwright.objectives.pointwise import Squares
 from rankwright.objectives.smooth import SoftPositions, SoftRanks
 
 __all__ = [
@@ -26,5 +27,6 @@ __all__ = [
     "SoftPositions",
     "SoftRanks",
     "SquaredHinge",
+    "Squares",
     "TopOne",
 ]

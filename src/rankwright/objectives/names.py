@@ -15,6 +15,7 @@ from rankwright.objectives.base import Evaluation, Objective, nowhere
 from rankwright.objectives.lambdas import Lambdas
 from rankwright.objectives.listwise import Cosine, ExpectedMeasure, Likelihood, TopOne
 from rankwright.objectives.pairwise import Exponential, Fidelity, Hinge, Logistic, SquaredHinge
+from rankwright.objectives.pointwise import Squares
 from rankwright.objectives.smooth import SoftPositions, SoftRanks
 
 UserFunction = Callable[[Floats, Queries], tuple[float, Floats]]
@@ -22,6 +23,7 @@ UserFunction = Callable[[Floats, Queries], tuple[float, Floats]]
 OBJECTIVES: Mapping[str, Callable[[Measure], Objective]] = {
     "hinge": lambda measure: Hinge(),
     "squared_hinge": lambda measure: SquaredHinge(),
+    "squares": lambda measure: Squares(),
     "logistic": lambda measure: Logistic(),
     "exponential": lambda measure: Exponential(),
     "fidelity": lambda measure: Fidelity(),

@@ -5,7 +5,7 @@ They work on arrays of any kind that has arithmetic: NumPy's, and torch's on any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
@@ -75,13 +75,3 @@ class AdaptiveRate:
             return there
         self.rate *= _SLOWER
         return here
-
-
-def wander(look: Callable[[Any, int], Place], start: Any, rate: float, n_steps: int) -> Iterator[Place]:
-    """Adam's places, from ``look(w, seed)`` with a new seed each; steps get shorter until they end."""
-    adam, w = Adam(rate), start
-    for t in range(n_steps):
-        place = look(w, t)
-        yield place
-        w = adam.step(w, place.gradient, 1.0 - t / n_steps)
-    yield look(w, n_steps)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from rankwright import progress
-from rankwright.backends import Backend
+from rankwright.backends import Backend, side_by_side
 from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
@@ -18,9 +18,12 @@ from rankwright.optimisers.descent import LBFGS, Penalty, Point, descend, reweig
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
+from rankwright.rankers.lessons import Stage
+from rankwright.rankers.networks import Design
 from rankwright.rankers.parameters import check_number, check_whole
 from rankwright.rankers.path import PathRanker
 from rankwright.rankers.regression import ALPHAS, lowered, ridges
+from rankwright.rankers.training import Training, check_hidden
 from rankwright.scaling import Standard, scaled_weights
 from rankwright.scorers import Linear
 
@@ -91,6 +94,9 @@ class Descending(PathRanker, LinearScoring):
     tol: float
     max_iter: int
     scale: str | None
+    hidden: Sequence[int] | None
+    training: Any
+    random_state: Any
 
     @abstractmethod
     def _objective(self, measure: Measure) -> Objective:
@@ -108,6 +114,9 @@ class Descending(PathRanker, LinearScoring):
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
     ) -> list[Outcome]:
         strengths = [check_number("alpha", value, least=0.0) for value in values]
+        hidden = check_hidden(getattr(self, "hidden", None))
+        if hidden:
+            return self._fit_networks(hidden, strengths, train, valid, measure, backend)
         check_number("tol", self.tol, least=0.0)
         check_whole("max_iter", self.max_iter, least=0)
         problem = Problem.of(self._objective(measure), train, valid, measure, self.scale, backend)
@@ -118,6 +127,25 @@ class Descending(PathRanker, LinearScoring):
         for at in progress.track(order, "values of alpha", len(order)):  # from a large one, whose solution is known
             outcomes[at], w = self._descend(problem, w, Penalty(strengths[at], center))
         return [outcomes[at] for at in range(len(strengths))]
+
+    def _fit_networks(
+        self,
+        hidden: tuple[int, ...],
+        strengths: Sequence[float],
+        train: Queries,
+        valid: Queries | None,
+        measure: Measure,
+        backend: Backend,
+    ) -> list[Outcome]:
+        """Networks with these hidden layers, one for each strength."""
+        training = Training.of(self.training)
+        stages = [Stage(self._objective(measure), training.n_epochs)]
+
+        def run(alpha: float) -> Outcome:
+            design = Design(hidden, training, alpha, self.scale, self.random_state)
+            return design.fit(stages, train, valid, measure, backend)
+
+        return list(side_by_side(backend, run, strengths, train.n_docs))
 
     def _descend(self, problem: Problem, start: Floats, penalty: Penalty) -> tuple[Outcome, Floats]:
         """The minimum for one strength, and its weights."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, final
+
+import numpy as np
 
 from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
@@ -14,6 +17,7 @@ from rankwright.rankers.base import Outcome
 from rankwright.rankers.descending import Descending, Problem, trained_measure
 from rankwright.rankers.judging import Best
 from rankwright.rankers.parameters import check_whole
+from rankwright.rankers.training import Training
 
 
 @final
@@ -39,8 +43,15 @@ class LambdaRank(Descending):
         A round ends after a step that lowers what is minimised by no more than this part of it.
     max_iter : int
         The most steps of a round.
+    hidden : sequence of int or None
+        The widths of hidden layers: a network, trained by torch, in place of the linear scorer. The model is then the
+        epoch that is best on validation queries.
+    training : Training, mapping or None
+        How a network is trained.
     scale : "standard", "query" or None
         Scaling of the features.
+    random_state : int, Generator or None
+        Of a network: its first weights, and the order of batches.
     backend : Serial, Threads or None
         Where the work runs; None means all cores.
 
@@ -77,7 +88,10 @@ class LambdaRank(Descending):
         n_rounds: int = 20,
         tol: float = 1e-5,
         max_iter: int = 20,
+        hidden: Sequence[int] | None = None,
+        training: Training | Mapping[str, Any] | None = None,
         scale: str | None = "standard",
+        random_state: int | np.random.Generator | None = 0,
         backend: Backend | None = None,
     ) -> None:
         self.measure = measure
@@ -85,7 +99,10 @@ class LambdaRank(Descending):
         self.n_rounds = n_rounds
         self.tol = tol
         self.max_iter = max_iter
+        self.hidden = hidden
+        self.training = training
         self.scale = scale
+        self.random_state = random_state
         self.backend = backend
 
     def _objective(self, measure: Measure) -> Objective:

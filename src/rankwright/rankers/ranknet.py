@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
 
 from rankwright.backends import Backend
 from rankwright.measures import Measure
@@ -10,6 +13,7 @@ from rankwright.objectives.base import Objective
 from rankwright.objectives.pairwise import Logistic
 from rankwright.rankers.descending import Descending
 from rankwright.rankers.parameters import check_among
+from rankwright.rankers.training import Training
 
 
 @final
@@ -34,8 +38,15 @@ class RankNet(Descending):
         Training ends after a step that lowers what is minimised by no more than this part of it.
     max_iter : int
         The most steps.
+    hidden : sequence of int or None
+        The widths of hidden layers: a network, trained by torch, in place of the linear scorer. The model is then the
+        epoch that is best on validation queries.
+    training : Training, mapping or None
+        How a network is trained.
     scale : "standard", "query" or None
         Scaling of the features.
+    random_state : int, Generator or None
+        Of a network: its first weights, and the order of batches.
     backend : Serial, Threads or None
         Where the work runs; None means all cores.
 
@@ -68,7 +79,10 @@ class RankNet(Descending):
         per: str = "query",
         tol: float = 1e-7,
         max_iter: int = 500,
+        hidden: Sequence[int] | None = None,
+        training: Training | Mapping[str, Any] | None = None,
         scale: str | None = "standard",
+        random_state: int | np.random.Generator | None = 0,
         backend: Backend | None = None,
     ) -> None:
         self.measure = measure
@@ -76,7 +90,10 @@ class RankNet(Descending):
         self.per = per
         self.tol = tol
         self.max_iter = max_iter
+        self.hidden = hidden
+        self.training = training
         self.scale = scale
+        self.random_state = random_state
         self.backend = backend
 
     def _objective(self, measure: Measure) -> Objective:

@@ -10,11 +10,23 @@ from rankwright.errors import InputError
 from rankwright.scorers.base import Scorer
 from rankwright.scorers.kernel import Kernel, KernelSum
 from rankwright.scorers.linear import Feature, Linear
+from rankwright.scorers.network import Network
 from rankwright.scorers.stumps import Steps, Stumps
 
-__all__ = ["KINDS", "Feature", "Kernel", "KernelSum", "Linear", "Scorer", "Steps", "Stumps", "scorer_from_json"]
+__all__ = [
+    "KINDS",
+    "Feature",
+    "Kernel",
+    "KernelSum",
+    "Linear",
+    "Network",
+    "Scorer",
+    "Steps",
+    "Stumps",
+    "scorer_from_json",
+]
 
-KINDS = {scorer.kind: scorer for scorer in (Linear, Feature, Stumps, KernelSum)}
+KINDS = {scorer.kind: scorer for scorer in (Linear, Feature, Stumps, KernelSum, Network)}
 
 
 def scorer_from_json(values: Mapping[str, Any]) -> Scorer:

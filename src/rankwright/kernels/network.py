@@ -1,0 +1,72 @@
+"""Feed-forward networks, row by row: the score of a document depends on its features alone, to the last bit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rankwright.kernels.jit import Floats, Ints, kernel
+
+RELU, TANH, SIGMOID, SILU, GELU = 0, 1, 2, 3, 4
+_ROWS = 8  # at a time, so that weights are read once for all of them
+
+
+@kernel
+def _activate(kind: int, values: Floats) -> None:
+    if kind == RELU:
+        for i in range(len(values)):
+            values[i] = max(values[i], 0.0)
+    elif kind == TANH:
+        for i in range(len(values)):
+            values[i] = math.tanh(values[i])
+    elif kind == GELU:
+        for i in range(len(values)):
+            values[i] *= 0.5 * (1.0 + math.erf(values[i] * math.sqrt(0.5)))
+    else:
+        for i in range(len(values)):
+            small = math.exp(-abs(values[i]))
+            part = (1.0 if values[i] >= 0.0 else small) / (1.0 + small)
+            values[i] = part if kind == SIGMOID else values[i] * part
+
+
+@kernel
+def _layer(x: Floats, weight: Floats, bias: Floats, out: Floats) -> None:
+    """Out = x weight + bias for the rows of x, each summed in the order of its inputs."""
+    for r in range(len(x)):
+        out[r, : len(bias)] = bias
+    for i in range(len(weight)):
+        w = weight[i]
+        for r in range(len(x)):
+            own, row = x[r, i], out[r]
+            for j in range(len(w)):
+                row[j] += own * w[j]
+
+
+@kernel
+def network_scores(X: Floats, mean: Floats, factor: Floats, widths: Ints, weights: Floats, activation: int) -> Floats:
+    """The scores of a network whose layers' weights, each followed by its biases, lie in one array.
+
+    ``widths`` has the number of inputs, of each hidden layer, and 1.
+    """
+    n, d = X.shape
+    widest = widths.max()
+    found, inputs, outputs = np.empty(n), np.empty((_ROWS, widest)), np.empty((_ROWS, widest))
+    for start in range(0, n, _ROWS):
+        rows = min(_ROWS, n - start)
+        for r in range(rows):
+            for i in range(d):
+                inputs[r, i] = (X[start + r, i] - mean[i]) * factor[i]
+        at = 0
+        for layer in range(len(widths) - 1):
+            a, b = widths[layer], widths[layer + 1]
+            weight, bias = weights[at : at + a * b].reshape(a, b), weights[at + a * b : at + a * b + b]
+            at += a * b + b
+            _layer(inputs[:rows], weight, bias, outputs)
+            if layer < len(widths) - 2:
+                for r in range(rows):
+                    _activate(activation, outputs[r, :b])
+            inputs, outputs = outputs, inputs
+        for r in range(rows):
+            found[start + r] = inputs[r, 0]
+    return found

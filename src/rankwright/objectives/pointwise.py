@@ -1,0 +1,40 @@
+"""Losses of single documents, in score space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwright.data import Floats, Ints, Queries
+from rankwright.objectives.base import Evaluation, check_scores
+
+
+@dataclass(frozen=True, slots=True)
+class Squares:
+    """Regression: the sum over queries of the mean over documents of (s_i - l_i)^2, l the grades.
+
+    Examples
+    --------
+    >>> queries = Queries.from_arrays(np.zeros((2, 1)), [1, 0], qid=[1, 1])
+    >>> Squares().bind(queries)(np.array([0.0, 0.0]))
+    Evaluation(loss=0.5, gradient=array([-1.,  0.]), curvature=array([1., 1.]))
+    """
+
+    def bind(self, queries: Queries) -> BoundSquares:
+        """Find what each document counts."""
+        return BoundSquares(queries.y, np.repeat(queries.query_weight / queries.sizes, queries.sizes), queries.indptr)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundSquares:
+    """The squares, bound."""
+
+    target: Floats
+    weight: Floats  # by document
+    indptr: Ints
+
+    def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
+        """The loss at these scores, and its derivatives."""
+        rest = check_scores(scores, len(self.target)) - self.target
+        return Evaluation(float((self.weight * rest * rest).sum()), 2.0 * self.weight * rest, 2.0 * self.weight)

@@ -1,0 +1,126 @@
+"""Training in epochs: Adam's steps on batches, or batch descent with an adaptive rate; interrupted, it goes on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from rankwright.data import Floats
+from rankwright.errors import InputError
+from rankwright.optimisers.steps import Adam, AdaptiveRate, Place
+
+ADAM, ADAPTIVE = "adam", "adaptive"
+
+
+class Trainee(Protocol):
+    """What is trained: weights, and what it minimises at them."""
+
+    w: Any  # a vector
+
+    def epoch(self, adam: Adam, seed: tuple[int, ...]) -> float:
+        """Steps on all batches; the sum of the losses as they were met."""
+        ...
+
+    def place(self, w: Any, seed: tuple[int, ...]) -> Place:
+        """Loss and gradient of all queries at some weights, which become its own."""
+        ...
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether losses are estimates."""
+        ...
+
+    def penalty(self) -> float:
+        """What is added to the loss at its weights."""
+        ...
+
+    def vector(self, values: Floats) -> Any:
+        """An array as a vector of the kind of ``w``."""
+        ...
+
+    def array(self, values: Any) -> Floats:
+        """A vector as an array."""
+        ...
+
+
+class Epoch(NamedTuple):
+    """One epoch: the sum of the losses, and with the penalty."""
+
+    number: int
+    loss: float
+    objective: float
+
+
+class Walk:
+    """The epochs of a trainee, from 0 or from where a state says.
+
+    Parameters
+    ----------
+    trainee : Trainee
+        Its weights are changed.
+    method : "adam" or "adaptive"
+        How.
+    rate : float
+        The rate of Adam; the first one of batch descent.
+    seed : int
+        Of batches and samples.
+    """
+
+    def __init__(self, trainee: Trainee, method: str, rate: float, seed: int) -> None:
+        self.trainee, self.seed, self.number = trainee, seed, 0
+        self.adam = Adam(rate) if method == ADAM else None
+        self.adaptive = AdaptiveRate(rate)
+        self.here: Place | None = None
+
+    def forget(self) -> None:
+        """What is minimised is another from now on."""
+        self.here = None
+
+    def __next__(self) -> Epoch:
+        """Walk on."""
+        self.number += 1
+        loss, objective = self._adam() if self.adam is not None else self._batch()
+        if not math.isfinite(objective):
+            raise InputError(f"training diverged in epoch {self.number}: the loss is {objective}; try a lower rate")
+        return Epoch(self.number, loss, objective)
+
+    def __iter__(self) -> Iterator[Epoch]:
+        return self
+
+    def _adam(self) -> tuple[float, float]:
+        assert self.adam is not None
+        loss = self.trainee.epoch(self.adam, (self.seed, self.number))
+        return loss, loss + self.trainee.penalty()
+
+    def _batch(self) -> tuple[float, float]:
+        """One step of algorithm 1 of Kuo et al. (2009); where losses are sampled, both ends have the same samples."""
+        seed = (self.seed, self.number)
+        if self.here is None or self.trainee.is_sampled:
+            self.here = self.trainee.place(1.0 * self.trainee.w, seed)
+        before = self.here
+        self.here = self.adaptive.step(before, lambda w: self.trainee.place(w, seed))
+        self.trainee.w[...] = self.here.w
+        return self.here.loss, self.here.value
+
+    def state(self) -> dict[str, Floats]:
+        """All that the next epoch depends on, as arrays."""
+        found = {"w": self.trainee.array(self.trainee.w), "number": np.array(self.number)}
+        if self.adam is None:
+            return found | {"rate": np.array(self.adaptive.rate)}
+        if self.adam.mean is None:
+            return found
+        mean, square = (self.trainee.array(values) for values in (self.adam.mean, self.adam.square))
+        return found | {"mean": mean, "square": square, "t": np.array(self.adam.t)}
+
+    def resume(self, state: dict[str, Floats]) -> None:
+        """Go on from there."""
+        self.trainee.w[...] = self.trainee.vector(state["w"])
+        self.number = int(state["number"])
+        if self.adam is None:
+            self.adaptive.rate = float(state["rate"])
+        elif "t" in state:
+            self.adam.t = int(state["t"])
+            self.adam.mean, self.adam.square = (self.trainee.vector(state[name]) for name in ("mean", "square"))

@@ -1,0 +1,195 @@
+"""Training in epochs, each judged by the measure: of networks, and of linear scorers on estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from rankwright import progress
+from rankwright.backends import Backend
+from rankwright.data import Floats, Queries
+from rankwright.measures import Measure
+from rankwright.measures.base import weighted_mean
+from rankwright.objectives.base import Objective
+from rankwright.objectives.names import settled
+from rankwright.optimisers.checkpoints import Checkpoint, digest
+from rankwright.optimisers.epochs import Trainee, Walk
+from rankwright.rankers.base import Outcome
+from rankwright.rankers.training import Training
+from rankwright.scaling import Standard
+from rankwright.scorers import Scorer
+
+_RUN = ("optimiser", "rate", "batch_size", "activation")  # of the training: what a checkpoint must agree in
+
+
+class Stage(NamedTuple):
+    """A part of training."""
+
+    objective: Objective
+    n_epochs: int
+    notes: Mapping[str, Any] = {}  # for the history
+    centers: bool = False  # whether weights are held to where it begins, from then on
+
+
+class Pupil(Trainee, Protocol):
+    """What is trained and becomes a scorer."""
+
+    def aim(self, objective: Objective) -> None:
+        """Minimise this from now on."""
+        ...
+
+    def hold(self, center: Floats) -> None:
+        """Hold weights to these."""
+        ...
+
+    def scores(self, X: Floats) -> Floats:
+        """Of scaled documents."""
+        ...
+
+    def scorer(self, standard: Standard) -> Scorer:
+        """Of raw ones."""
+        ...
+
+
+class Lesson:
+    """What is trained on and judged by: training and validation queries, scaled.
+
+    Parameters
+    ----------
+    train, valid : Queries
+        Training queries, and validation queries if there are any.
+    measure : Measure
+        What epochs are judged by.
+    scale : "standard", "query" or None
+        Scaling of the features; per query it has been done.
+    backend : Backend
+        Where the work runs.
+    """
+
+    def __init__(
+        self, train: Queries, valid: Queries | None, measure: Measure, scale: str | None, backend: Backend
+    ) -> None:
+        self.standard, self.backend = Standard.of(train, backend).under(scale), backend
+        self.train = self.standard(train)
+        self.sets = {"train": self.train} if valid is None else {"train": self.train, "valid": self.standard(valid)}
+        rules = {"train": measure.for_training(), "valid": measure}
+        self.bound = {name: rules[name].bind(part) for name, part in self.sets.items()}
+
+    def settled(self, objective: Objective) -> Objective:
+        """For these training queries."""
+        return settled(objective, float(self.train.y.max()))
+
+    def judged(self, scores: Mapping[str, Floats]) -> dict[str, float]:
+        """The measure by set."""
+        return {
+            name: weighted_mean(bound.values(scores[name], self.backend), self.sets[name].query_weight)
+            for name, bound in self.bound.items()
+        }
+
+
+class _Record:
+    """How training went so far; with the walk's state it is all that going on needs."""
+
+    def __init__(self, pupil: Pupil) -> None:
+        self.stage, self.done, self.since = 0, 0, 0  # epochs of the stage; epochs since the best one
+        self.best: float | None = None
+        self.kept, self.center = pupil.array(pupil.w), np.zeros_like(pupil.array(pupil.w))
+        self.history: list[dict[str, Any]] = []
+
+    def enter(self, stage: int) -> None:
+        """The next stage."""
+        if stage != self.stage:
+            self.stage, self.done, self.since = stage, 0, 0
+
+    def add(self, row: dict[str, Any], w: Floats) -> None:
+        """An epoch, and the weights it ends with; the first of equals is the best."""
+        self.done, self.since = self.done + 1, self.since + 1
+        value = row.get("valid", row["train"])
+        if self.best is None or value > self.best:
+            for earlier in self.history:
+                earlier.pop("kept", None)
+            self.best, self.kept, self.since = value, w, 0
+            row = {**row, "kept": True}
+        self.history.append(row)
+
+    def save(self, checkpoint: Checkpoint, walk: Walk) -> None:
+        """Together with the walk's state."""
+        notes = {"stage": self.stage, "done": self.done, "since": self.since, "best": self.best}
+        arrays = {**walk.state(), "kept": self.kept, "center": self.center}
+        checkpoint.save(arrays, {**notes, "history": self.history})
+
+    def load(self, checkpoint: Checkpoint, walk: Walk) -> None:
+        """Both, if anything was saved."""
+        found = checkpoint.load()
+        if found is None:
+            return
+        arrays, notes = found
+        self.stage, self.done, self.since, self.best, self.history = (
+            notes[name] for name in ("stage", "done", "since", "best", "history")
+        )
+        self.kept, self.center = arrays.pop("kept"), arrays.pop("center")
+        walk.resume(arrays)
+
+
+def teach(
+    pupil: Pupil,
+    lesson: Lesson,
+    stages: Sequence[Stage],
+    training: Training,
+    seed: int,
+    run: Mapping[str, Any],
+    *,
+    keeps_last: bool = False,
+    observe: Callable[[Floats], dict[str, Any]] | None = None,
+) -> Outcome:
+    """Train in epochs, and keep the one that is best on validation queries, or on training queries without any.
+
+    Parameters
+    ----------
+    pupil, lesson, stages, training, seed
+        Who, what, in which order, how.
+    run : mapping
+        What makes this run no other, as JSON values: a checkpoint of another is refused.
+    keeps_last : bool
+        Whether the model is that of the last epoch all the same.
+    observe : callable, optional
+        More for the history, from the scores of the training documents.
+    """
+    walk, record = Walk(pupil, training.optimiser, training.rate, seed), _Record(pupil)
+    checkpoint = _checkpoint(lesson, training, {**run, "seed": seed})
+    record.load(checkpoint, walk)
+    total = sum(stage.n_epochs for stage in stages)
+    for at in range(record.stage, len(stages)):
+        stage = stages[at]
+        record.enter(at)
+        pupil.aim(lesson.settled(stage.objective))
+        walk.forget()
+        if stage.centers and record.done == 0:
+            record.center = pupil.array(pupil.w)
+        pupil.hold(record.center)
+        while record.done < stage.n_epochs and not (training.patience and record.since >= training.patience):
+            epoch = next(walk)
+            scores = {name: pupil.scores(part.X) for name, part in lesson.sets.items()}
+            row = {"round": epoch.number - 1, **stage.notes, "loss": epoch.loss, "objective": epoch.objective}
+            row |= observe(scores["train"]) if observe is not None else {}
+            record.add(row | lesson.judged(scores), pupil.array(pupil.w))
+            record.save(checkpoint, walk)
+            progress.report("epochs", min(epoch.number, total - 1), total)
+    progress.report("epochs", total, total)
+    if keeps_last:
+        for row in record.history:
+            row.pop("kept", None)
+    else:
+        pupil.w[...] = pupil.vector(record.kept)
+    return Outcome(pupil.scorer(lesson.standard), record.history)
+
+
+def _checkpoint(lesson: Lesson, training: Training, run: Mapping[str, Any]) -> Checkpoint:
+    if training.checkpoint is None:
+        return Checkpoint(None, {})
+    said = asdict(training)
+    data = " ".join(digest(part) for part in lesson.sets.values())
+    return Checkpoint(training.checkpoint, {**run, **{name: said[name] for name in _RUN}, "data": data})

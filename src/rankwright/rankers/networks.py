@@ -1,0 +1,87 @@
+"""Networks as scorers of rankers that minimise an objective."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rankwright._optional import require
+from rankwright.backends import Backend
+from rankwright.data import Floats, Queries
+from rankwright.errors import InputError
+from rankwright.measures import Measure
+from rankwright.objectives.names import Written
+from rankwright.randomness import generator
+from rankwright.rankers.base import Outcome
+from rankwright.rankers.lessons import Lesson, Stage, teach
+from rankwright.rankers.training import Training
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class Design(NamedTuple):
+    """A network to be trained."""
+
+    hidden: tuple[int, ...]
+    training: Training
+    alpha: float
+    scale: str | None
+    random_state: Any
+    make: Any = None  # a torch module, or a function of the number of features that returns one; None for ``hidden``
+
+    def fit(
+        self,
+        stages: Sequence[Stage],
+        train: Queries,
+        valid: Queries | None,
+        measure: Measure,
+        backend: Backend,
+        *,
+        keeps_last: bool = False,
+        observe: Callable[[Floats], dict[str, Any]] | None = None,
+    ) -> Outcome:
+        """Train it on these objectives, one after another."""
+        require("torch")
+        from rankwright.optimisers.neural import Trainer, single_threaded
+
+        seed = int(generator(self.random_state).integers(2**31))
+        lesson = Lesson(train, valid, measure, self.scale, backend)
+        with single_threaded(self.training.device):
+            trainer = Trainer(
+                self._module(train.n_features, seed),
+                lesson.train,
+                lesson.settled(stages[0].objective),
+                self.alpha,
+                batch_size=self.training.batch_size,
+                device=self.training.device,
+                backend=backend,
+            )
+            return teach(
+                trainer, lesson, stages, self.training, seed, self._run(stages), keeps_last=keeps_last, observe=observe
+            )
+
+    def _module(self, n_features: int, seed: int) -> nn.Module:
+        from torch import nn
+
+        from rankwright.optimisers.neural import feed_forward, seeded
+
+        if self.make is None:
+            return feed_forward(n_features, self.hidden, self.training.activation, seed)
+        with seeded(seed):
+            module = deepcopy(self.make) if isinstance(self.make, nn.Module) else self.make(n_features)
+        if not isinstance(module, nn.Module):
+            raise InputError(f"network made a {type(module).__name__}; expected a torch module")
+        return module
+
+    def _run(self, stages: Sequence[Stage]) -> dict[str, Any]:
+        """What makes this run no other."""
+        return {
+            "hidden": list(self.hidden),
+            "alpha": self.alpha,
+            "scale": self.scale,
+            "objective": [
+                "a function" if isinstance(stage.objective, Written) else str(stage.objective) for stage in stages
+            ],
+        }

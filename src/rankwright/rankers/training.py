@@ -1,0 +1,102 @@
+"""How networks are trained: the part of their rankers' parameters that all of them share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwright.errors import InputError, suggest
+from rankwright.optimisers.epochs import ADAM, ADAPTIVE
+from rankwright.rankers.parameters import check_among, check_number, check_whole
+from rankwright.scorers.network import ACTIVATIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How a network is trained.
+
+    Parameters
+    ----------
+    optimiser : "adam" or "adaptive"
+        Adam on batches of queries; or batch descent, an epoch a step on all queries, with a rate that grows while the
+        loss falls and is halved where it does not.
+    rate : float
+        The rate of Adam; the first rate of batch descent.
+    n_epochs : int
+        The most epochs.
+    batch_size : int
+        How many queries a step of Adam is on; they are of about one length.
+    patience : int or None
+        Training ends after so many epochs without a better measure on validation queries; None for never.
+    activation : "relu", "tanh", "sigmoid", "silu" or "gelu"
+        What is between layers.
+    device : str
+        "cpu", or "cuda" for a GPU.
+    checkpoint : path or None
+        A file that has the state of training after each epoch. A fit that finds it there goes on from it.
+    """
+
+    optimiser: str = ADAM
+    rate: float = 1e-3
+    n_epochs: int = 100
+    batch_size: int = 16
+    patience: int | None = None
+    activation: str = "relu"
+    device: str = "cpu"
+    checkpoint: str | os.PathLike[str] | None = None
+
+    @classmethod
+    def of(cls, value: Any, usual: Training | None = None) -> Training:
+        """What a ranker's ``training`` says: None, a Training, or a mapping of what differs from the usual.
+
+        >>> Training.of({"rate": 0.01}).rate
+        0.01
+        """
+        usual = usual or cls()
+        if value is None:
+            return usual.checked()
+        if isinstance(value, cls):
+            return value.checked()
+        if not isinstance(value, Mapping):
+            raise InputError(f"training={value!r}; expected a Training or a mapping of its parameters")
+        known = [field.name for field in fields(cls)]
+        for name in value:
+            if name not in known:
+                raise InputError(f"training has no {name!r}; {suggest(str(name), known)}")
+        return replace(usual, **value).checked()
+
+    def checked(self) -> Training:
+        """The same, if it makes sense."""
+        check_among("training.optimiser", self.optimiser, (ADAM, ADAPTIVE))
+        check_among("training.activation", self.activation, tuple(ACTIVATIONS))
+        if check_number("training.rate", self.rate, least=0.0) == 0.0:
+            raise InputError("training.rate=0; expected a number above 0")
+        check_whole("training.n_epochs", self.n_epochs, least=1)
+        check_whole("training.batch_size", self.batch_size, least=1)
+        if self.patience is not None:
+            check_whole("training.patience", self.patience, least=1)
+        if not isinstance(self.device, str):
+            raise InputError(f"training.device={self.device!r}; expected 'cpu' or 'cuda'")
+        if self.checkpoint is not None:
+            folder = Path(self.checkpoint).parent
+            if not folder.is_dir():
+                raise InputError(f"training.checkpoint: there is no folder {folder}")
+        return self
+
+
+def check_hidden(hidden: Any) -> tuple[int, ...]:
+    """The widths of hidden layers; none for a linear scorer.
+
+    >>> check_hidden(None), check_hidden([8, 4])
+    ((), (8, 4))
+    """
+    if hidden is None:
+        return ()
+    if isinstance(hidden, (str, Mapping)) or not isinstance(hidden, (Sequence, np.ndarray)):
+        raise InputError(f"hidden={hidden!r}; expected the widths of hidden layers, as (64, 32)")
+    return tuple(check_whole("hidden", width, least=1) for width in hidden)

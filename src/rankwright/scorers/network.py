@@ -1,0 +1,121 @@
+"""Feed-forward networks: layers of weighted sums with a bend between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankwright.data import Floats, Ints
+from rankwright.errors import InputError, shown
+from rankwright.kernels import network as loops
+from rankwright.scorers.base import number
+
+ACTIVATIONS = {
+    "relu": loops.RELU,
+    "tanh": loops.TANH,
+    "sigmoid": loops.SIGMOID,
+    "silu": loops.SILU,
+    "gelu": loops.GELU,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """A feed-forward network of scaled features, computed in double precision and without torch.
+
+    Parameters
+    ----------
+    mean, factor : array of shape (n_features,)
+        How raw features are scaled first: (x - mean) factor.
+    weights : sequence of arrays of shape (inputs, outputs)
+        Of each layer, in single precision; the last has one output.
+    biases : sequence of arrays of shape (outputs,)
+        Of each layer.
+    activation : str
+        What is between layers: "relu", "tanh", "sigmoid", "silu" or "gelu".
+
+    Examples
+    --------
+    >>> one = Network(np.zeros(2), np.ones(2), [np.array([[1.0], [2.0]]), np.array([[3.0]])], [np.zeros(1), np.ones(1)])
+    >>> one(np.array([[1, 1], [1, -1]], np.float32)).tolist()
+    [10.0, 1.0]
+    """
+
+    kind: ClassVar[str] = "network"
+    allow_nan: ClassVar[bool] = False
+    mean: Floats
+    factor: Floats
+    weights: Sequence[Floats]
+    biases: Sequence[Floats]
+    activation: str = "relu"
+    _flat: Floats = field(init=False, repr=False)
+    _widths: Ints = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        weights, biases = ([np.asarray(x, dtype=np.float32) for x in part] for part in (self.weights, self.biases))
+        flat = [x.ravel() for pair in zip(weights, biases, strict=True) for x in pair]
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "biases", biases)
+        object.__setattr__(self, "_flat", np.concatenate(flat).astype(np.float64))
+        object.__setattr__(self, "_widths", np.array([len(weights[0]), *map(len, biases)]))
+
+    def __call__(self, X: Floats) -> Floats:
+        """The outputs."""
+        if not self.takes(X.shape[1]):
+            raise InputError(f"{X.shape[1]} features; the network has {len(self.mean)} inputs")
+        return loops.network_scores(X, self.mean, self.factor, self._widths, self._flat, ACTIVATIONS[self.activation])
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def takes(self, n_features: int) -> bool:
+        """Whether it has as many inputs."""
+        return len(self.mean) == n_features
+
+    def to_json(self) -> dict[str, Any]:
+        """The scaling, and by layer the weights, a list per input, and the biases."""
+        return {
+            "activation": self.activation,
+            "mean": self.mean.tolist(),
+            "factor": self.factor.tolist(),
+            "layers": [
+                {"weights": [_short(row) for row in weight], "bias": _short(bias)}
+                for weight, bias in zip(self.weights, self.biases, strict=True)
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Network:
+        """Read what ``to_json`` wrote."""
+        activation = values["activation"]
+        if not isinstance(activation, str) or activation not in ACTIVATIONS:
+            raise InputError(f"activation {shown(activation)}; expected one of {', '.join(ACTIVATIONS)}")
+        mean, factor = (np.array([number(value) for value in values[name]]) for name in ("mean", "factor"))
+        weights, biases, inputs = [], [], len(mean)
+        for layer in values["layers"]:
+            bias = _singles(layer["bias"])
+            rows = [_singles(row) for row in layer["weights"]]
+            if len(rows) != inputs or not rows or any(len(row) != len(bias) for row in rows):
+                raise InputError("layers that do not fit each other")
+            weights.append(np.stack(rows))
+            biases.append(bias)
+            inputs = len(bias)
+        if len(factor) != len(mean) or not weights or inputs != 1:
+            raise InputError("a network without layers, or with other than one output")
+        return cls(mean, factor, weights, biases, activation)
+
+
+def _short(values: Floats) -> list[float]:
+    """Single precision in as few digits as tell it apart."""
+    return [float(str(value)) for value in values]
+
+
+def _singles(values: Any) -> Floats:
+    with np.errstate(over="ignore"):
+        found = np.array([number(value) for value in values], dtype=np.float32)
+    if not np.isfinite(found).all():
+        raise InputError("a weight too large for single precision")
+    return found

@@ -1,0 +1,282 @@
+"""What every torch loss is: values of lists of scores with their gradients, all lists of a batch at once."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rankwright.data import Floats, Ints, Queries
+from rankwright.errors import InputError
+from rankwright.objectives.base import Objective
+
+REDUCTIONS = ("mean", "sum", "none")
+_ROOM = 1 << 26  # numbers: batches whose tables need more are computed in parts
+
+
+class Labels(NamedTuple):
+    """All that a loss takes from the labels of some queries."""
+
+    documents: Mapping[str, Any]  # an array each, by row; whole numbers are places within the query
+    queries: Mapping[str, Floats]
+    widths: Ints | None = None  # by query: how many documents have rows of their own in a table of pairs
+    constants: Mapping[str, Any] = {}
+
+
+class Batch(NamedTuple):
+    """Some lists, padded to one length, with what a loss takes from their labels."""
+
+    mask: Tensor  # which documents there are: the first ones of each list
+    documents: Mapping[str, Tensor]  # (lists, length)
+    queries: Mapping[str, Tensor]  # (lists,)
+    width: int
+    constants: Mapping[str, Any]
+
+    def part(self, start: int, stop: int) -> Batch:
+        """The lists from ``start`` to ``stop``."""
+        return self._replace(
+            mask=self.mask[start:stop],
+            documents={name: values[start:stop] for name, values in self.documents.items()},
+            queries={name: values[start:stop] for name, values in self.queries.items()},
+        )
+
+
+class Rows:
+    """Where the documents of queries are, among all.
+
+    Parameters
+    ----------
+    indptr : array of shape (n_queries + 1,)
+        The offsets of the queries.
+    device
+        Where row numbers are wanted.
+    """
+
+    def __init__(self, indptr: Ints, device: Any) -> None:
+        self.sizes, self.n_docs, self.device = np.diff(indptr), int(indptr[-1]), device
+        self._starts = torch.as_tensor(indptr[:-1], device=device)
+        self._lengths = torch.as_tensor(self.sizes, device=device)
+
+    def padded(self, queries: Ints) -> tuple[Tensor, Tensor]:
+        """The rows of the documents of these queries, padded with others; and which are theirs."""
+        at = torch.as_tensor(queries, device=self.device)
+        place = torch.arange(int(self.sizes[queries].max()), device=self.device)
+        mask = place < self._lengths[at][:, None]
+        return (self._starts[at][:, None] + place).clamp_(max=self.n_docs - 1), mask
+
+
+class Lists:
+    """Labels on a device, from which batches are gathered.
+
+    Parameters
+    ----------
+    labels : Labels
+        Of some queries.
+    device, dtype
+        Where, and of what precision.
+    """
+
+    def __init__(self, labels: Labels, device: Any, dtype: torch.dtype) -> None:
+        def tensor(values: Any) -> Any:
+            if not isinstance(values, np.ndarray):
+                return values
+            kind = torch.int64 if values.dtype.kind in "iu" else dtype
+            return torch.as_tensor(np.ascontiguousarray(values), dtype=kind, device=device)
+
+        self.widths = labels.widths
+        self.documents, self.queries, self.constants = (
+            {name: tensor(values) for name, values in part.items()}
+            for part in (labels.documents, labels.queries, labels.constants)
+        )
+
+    def batch(self, queries: Ints, rows: Tensor, mask: Tensor) -> Batch:
+        """The labels of these queries, whose documents are in these rows."""
+        at = torch.as_tensor(queries, device=mask.device)
+        place = torch.arange(mask.shape[1], device=mask.device)
+        documents = {}
+        for name, values in self.documents.items():
+            missing = values.new_zeros(()) if values.is_floating_point() else place
+            documents[name] = torch.where(mask, values[rows], missing)
+        width = 0 if self.widths is None else int(self.widths[queries].max())
+        return Batch(
+            mask, documents, {name: values[at] for name, values in self.queries.items()}, width, self.constants
+        )
+
+
+class Loss(nn.Module):
+    """A loss of lists of scores: the torch form of an objective.
+
+    Called with scores, labels and a mask it is a loss like any other of torch; see ``forward``.
+
+    Parameters
+    ----------
+    objective : Objective
+        What it computes, of which it takes what depends on labels alone.
+    reduction : "mean", "sum" or "none"
+        Over the lists.
+    """
+
+    is_sampled = False  # whether values and gradients are estimates
+
+    def __init__(self, objective: Objective, reduction: str = "mean") -> None:
+        super().__init__()
+        if reduction not in REDUCTIONS:
+            raise InputError(f"reduction={reduction!r}; expected one of {', '.join(REDUCTIONS)}")
+        self.objective = objective
+        self.reduction = reduction
+
+    @abstractmethod
+    def labels(self, queries: Queries) -> Labels:
+        """What depends on the labels alone."""
+
+    @abstractmethod
+    def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        """The loss of each list, and the derivative by each score; those of padding are anything finite."""
+
+    def table(self, length: int, batch: Batch) -> int:
+        """How many numbers its largest table has for a list of this length."""
+        return length
+
+    def evaluated(
+        self, scores: Tensor, batch: Batch, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The same, without gradients of torch's and in as many parts as memory asks for; 0 for padding."""
+        n_lists, length = scores.shape
+        with torch.no_grad():
+            at_once = max(1, _ROOM // max(1, self.table(length, batch)))
+            starts = range(0, n_lists, at_once)
+            found = [
+                self.evaluate(
+                    scores[a : a + at_once], batch.part(a, a + at_once) if len(starts) > 1 else batch, generator
+                )
+                for a in starts
+            ]
+            values, slopes = found[0] if len(found) == 1 else (torch.cat(part) for part in zip(*found, strict=True))
+            return values, torch.where(batch.mask, slopes, slopes.new_zeros(()))
+
+    def prepare(
+        self, labels: Any, mask: Any = None, weight: Any = None, *, dtype: torch.dtype = torch.float32
+    ) -> Prepared:
+        """Compute once what depends on labels; ``forward`` takes it in place of them."""
+        return _prepare(self, labels, mask, weight, dtype)
+
+    def forward(
+        self,
+        scores: Tensor,
+        labels: Any,
+        mask: Tensor | None = None,
+        weight: Tensor | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """The loss of lists of scores.
+
+        Parameters
+        ----------
+        scores : tensor of shape (lists, length)
+            Larger is ranked earlier. What stands in the place of padding does not matter.
+        labels : tensor of shape (lists, length), or Prepared
+            Relevance grades from 0 up; or what ``prepare`` made of them.
+        mask : tensor, optional
+            Which documents there are: bools of shape (lists, length), or the number of documents of each list. Without
+            one, documents with labels below 0 are padding.
+        weight : tensor of shape (lists,), optional
+            What each list counts.
+        generator : torch.Generator, optional
+            Of the random numbers, where there are any.
+
+        Returns
+        -------
+        tensor
+            A number, or one for each list if nothing is reduced.
+        """
+        if scores.ndim != 2:
+            raise InputError(f"scores have shape {tuple(scores.shape)}; expected (lists, length)")
+        dtype = scores.dtype if scores.dtype == torch.float64 else torch.float32
+        prepared = labels if isinstance(labels, Prepared) else self.prepare(labels, mask, weight, dtype=dtype)
+        if prepared.shape != tuple(scores.shape):
+            raise InputError(f"scores have shape {tuple(scores.shape)}; the labels have {prepared.shape}")
+        values: Tensor = _Value.apply(scores, self, prepared.on(scores.device, dtype), generator)  # type: ignore[no-untyped-call]
+        return values if self.reduction == "none" else values.sum() if self.reduction == "sum" else values.mean()
+
+
+class Prepared(NamedTuple):
+    """The labels of some lists, as a loss takes them."""
+
+    shape: tuple[int, int]
+    lists: Ints  # those that have documents
+    at: Tensor | None  # the documents first, padding last; None where they are so
+    batch: Batch
+
+    def on(self, device: torch.device, dtype: torch.dtype) -> Prepared:
+        """The same there."""
+
+        def moved(values: Any) -> Any:
+            if not isinstance(values, Tensor):
+                return values
+            return values.to(device, dtype if values.is_floating_point() else values.dtype)
+
+        mask, documents, queries, width, constants = self.batch
+        parts = [{name: moved(values) for name, values in part.items()} for part in (documents, queries, constants)]
+        return self._replace(at=moved(self.at), batch=Batch(moved(mask), parts[0], parts[1], width, parts[2]))
+
+
+def _prepare(loss: Loss, labels: Any, mask: Any, weight: Any, dtype: torch.dtype) -> Prepared:
+    grades = np.asarray(_host(labels), dtype=np.float64)
+    if grades.ndim != 2:
+        raise InputError(f"labels have shape {grades.shape}; expected (lists, length)")
+    there = grades >= 0.0 if mask is None else np.asarray(_host(mask))
+    if there.ndim == 1 and there.dtype.kind in "iu":
+        there = np.arange(grades.shape[1]) < there[:, None]
+    if there.shape != grades.shape or there.dtype != bool:
+        raise InputError(f"mask has shape {there.shape} and dtype {there.dtype}; expected bools of {grades.shape}")
+    lists, sizes = np.flatnonzero(there.any(axis=1)), there.sum(axis=1)
+    if not len(lists):
+        raise InputError("the mask leaves no documents; expected at least one")
+    if not (np.isfinite(grades[there]).all() and (grades[there] >= 0.0).all()):
+        raise InputError("labels of documents are negative or not finite; expected grades from 0 up")
+    first = np.argsort(~there, axis=1, kind="stable")
+    queries = Queries(
+        np.zeros((int(sizes.sum()), 1), dtype=np.float32),
+        grades[there],
+        np.concatenate([[0], np.cumsum(sizes[lists])]),
+        lists,
+        weight=None if weight is None else np.asarray(_host(weight), dtype=np.float64)[lists],
+    )
+    every = np.arange(len(lists))
+    rows, own = Rows(queries.indptr, "cpu").padded(every)
+    batch = Lists(loss.labels(queries), "cpu", dtype).batch(every, rows, own)
+    in_front = bool((first == np.arange(grades.shape[1])).all()) and len(lists) == len(grades)
+    at = None if in_front and sizes.max() == grades.shape[1] else torch.from_numpy(first[lists][:, : sizes.max()])
+    return Prepared((len(grades), grades.shape[1]), lists, at, batch)
+
+
+def _host(values: Any) -> Any:
+    return values.detach().cpu().numpy() if isinstance(values, Tensor) else values
+
+
+class _Value(torch.autograd.Function):
+    """The values of lists, whose derivatives are known by the time they are."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, loss: Loss, prepared: Prepared, generator: torch.Generator | None) -> Tensor:
+        own = scores.detach().to(torch.promote_types(scores.dtype, torch.float32))
+        if prepared.at is None:
+            values, slopes = loss.evaluated(own, prepared.batch, generator)
+        else:
+            lists = torch.as_tensor(prepared.lists, device=own.device)
+            found = loss.evaluated(own[lists].gather(1, prepared.at), prepared.batch, generator)
+            values, slopes = own.new_zeros(len(own)), torch.zeros_like(own)
+            values[lists] = found[0]
+            slopes[lists] = torch.zeros_like(own[lists]).scatter(1, prepared.at, found[1])
+        ctx.save_for_backward(slopes.to(scores.dtype))
+        return values
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *by_value: Tensor) -> tuple[Tensor | None, ...]:
+        (slopes,) = ctx.saved_tensors
+        return by_value[0][:, None] * slopes, None, None, None

@@ -1,0 +1,92 @@
+"""Losses of whole lists, as torch modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rankwright import objectives
+from rankwright.data import Ints, Queries
+from rankwright.torch.base import Batch, Labels, Loss
+from rankwright.torch.pairwise import places
+
+
+class TopOne(Loss):
+    """ListNet's loss: cross entropy of softmax(grades) and softmax(scores); see ``rankwright.objectives.TopOne``."""
+
+    def __init__(self, *, reduction: str = "mean") -> None:
+        super().__init__(objectives.TopOne(), reduction)
+
+    def labels(self, queries: Queries) -> Labels:
+        """The wanted probabilities."""
+        bound: Any = self.objective.bind(queries)
+        return Labels({"target": bound.target}, {"weight": bound.weight})
+
+    def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        """The loss of each list, and its derivatives."""
+        target, weight = batch.documents["target"], batch.queries["weight"]
+        log_q = torch.where(batch.mask, scores, -torch.inf).log_softmax(dim=1)
+        loss = -(target * torch.where(batch.mask, log_q, scores.new_zeros(()))).sum(dim=1)
+        return weight * loss, weight[:, None] * (log_q.exp() - target)
+
+
+class Likelihood(Loss):
+    """ListMLE's loss: -log P(order of the grades) under Plackett-Luce; see ``rankwright.objectives.Likelihood``."""
+
+    def __init__(self, *, reduction: str = "mean") -> None:
+        super().__init__(objectives.Likelihood(), reduction)
+
+    def labels(self, queries: Queries) -> Labels:
+        """The documents by descending grade; where each grade begins, and ends."""
+        bound: Any = self.objective.bind(queries)
+        lower = places(bound.lower, queries)
+        documents = {"order": places(bound.rows, queries), "first": _firsts(bound.lower, queries), "last": lower - 1}
+        return Labels(documents, {"weight": bound.weight})
+
+    def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        """The loss of each list, and its derivatives; sums of exponentials from either end, in logarithms."""
+        order, weight = batch.documents["order"], batch.queries["weight"]
+        s = scores.gather(1, order)
+        there = torch.where(batch.mask, s, -torch.inf)
+        log_z = there.flip(1).logcumsumexp(dim=1).flip(1).gather(1, batch.documents["first"])
+        above = torch.where(batch.mask, -log_z, -torch.inf).logcumsumexp(dim=1).gather(1, batch.documents["last"])
+        loss = torch.where(batch.mask, log_z - s, s.new_zeros(())).sum(dim=1)
+        slopes = torch.exp(torch.where(batch.mask, s + above, s.new_zeros(()))) - 1.0
+        return weight * loss, weight[:, None] * torch.zeros_like(s).scatter(1, order, slopes)
+
+
+def _firsts(lower: Ints, queries: Queries) -> Ints:
+    """The place of the first document of each one's grade, the documents by descending grade."""
+    new = np.ones(len(lower), dtype=bool)
+    new[1:] = lower[1:] != lower[:-1]
+    new[queries.indptr[:-1]] = True
+    return places(np.maximum.accumulate(np.where(new, np.arange(len(lower)), 0)), queries)
+
+
+class Cosine(Loss):
+    """RankCosine's loss: (1 - t . s / |s|) / 2, s the scores less their mean; see ``rankwright.objectives.Cosine``."""
+
+    def __init__(self, target: str = "gains", *, reduction: str = "mean") -> None:
+        super().__init__(objectives.Cosine(target), reduction)
+
+    def labels(self, queries: Queries) -> Labels:
+        """The targets, which sum to 0."""
+        bound: Any = self.objective.bind(queries)
+        return Labels({"target": bound.target}, {"weight": bound.weight})
+
+    def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        """The loss of each list, and its derivatives; where all scores are equal it is 1/2 and has no slope."""
+        target, weight = batch.documents["target"], batch.queries["weight"]
+        zero = scores.new_zeros(())
+        mean = torch.where(batch.mask, scores, zero).sum(dim=1) / batch.mask.sum(dim=1)
+        s = torch.where(batch.mask, scores - mean[:, None], zero)
+        dot, size = (target * s).sum(dim=1), (s * s).sum(dim=1).sqrt()
+        flat = size <= 10.0 * torch.finfo(s.dtype).eps * mean.abs()
+        size = torch.where(flat, torch.ones_like(size), size)
+        counts = torch.where((target != 0.0).any(dim=1), weight, zero)
+        slopes = -0.5 / size[:, None] * (target - (dot / size**2)[:, None] * s)
+        alive = torch.where(flat, zero, counts)
+        return 0.5 * counts - 0.5 * alive * dot / size, alive[:, None] * slopes

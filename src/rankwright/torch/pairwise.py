@@ -1,0 +1,130 @@
+"""Losses of pairs of documents with different grades, as torch modules."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from rankwright import objectives
+from rankwright.data import Ints, Queries
+from rankwright.objectives.pairwise import by_grade
+from rankwright.torch.base import Batch, Labels, Loss
+
+
+def places(rows: Ints, queries: Queries) -> Ints:
+    """Rows as places within their query."""
+    return rows - np.repeat(queries.indptr[:-1], queries.sizes)
+
+
+class Pairs(Loss):
+    """The sum over pairs l_i > l_j of a function of o = s_i - s_j.
+
+    A table has a row for each document above the lowest grade of its list, and a column for every document.
+    """
+
+    objective: Any
+
+    def labels(self, queries: Queries) -> Labels:
+        """The documents by descending grade, and where lower grades begin."""
+        rows, graded = by_grade(queries, self.objective.per)
+        lower = places(graded.lower, queries)
+        above = np.add.reduceat(lower < np.repeat(queries.sizes, queries.sizes), queries.indptr[:-1])
+        return Labels({"order": places(rows, queries), "lower": lower}, {"weight": graded.weight}, above)
+
+    @abstractmethod
+    def pair(self, o: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss of pairs, and its derivative."""
+
+    def table(self, length: int, batch: Batch) -> int:
+        """Above by all."""
+        return length * max(batch.width, 1)
+
+    def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        """The loss of each list, and its derivatives."""
+        order, weight, width = batch.documents["order"], batch.queries["weight"], batch.width
+        s = scores.gather(1, order)
+        column = torch.arange(s.shape[1], device=s.device)
+        pairs = (column >= batch.documents["lower"][:, :width, None]) & batch.mask[:, None, :]
+        # what is no pair is far from being one: its scores may be anything
+        o = torch.where(pairs, s[:, :width, None] - s[:, None, :], s.new_zeros(()))
+        loss, slope = self.pair(o)
+        pairs = pairs & batch.mask[:, :width, None]
+        worth = torch.where(pairs, weight[:, None, None], s.new_zeros(()))
+        slope = slope * worth
+        by_place = -slope.sum(dim=1)
+        by_place[:, :width] += slope.sum(dim=2)
+        return (loss * worth).sum(dim=(1, 2)), torch.zeros_like(s).scatter(1, order, by_place)
+
+
+class Hinge(Pairs):
+    """The sum over pairs l_i > l_j of max(1 - (s_i - s_j), 0); see ``rankwright.objectives.Hinge``."""
+
+    def __init__(self, per: str = "pair", *, reduction: str = "mean") -> None:
+        super().__init__(objectives.Hinge(per), reduction)
+
+    def pair(self, o: Tensor) -> tuple[Tensor, Tensor]:
+        """max(1 - o, 0)."""
+        short = 1.0 - o
+        return short.clamp(min=0.0), -(short > 0.0).to(o.dtype)
+
+
+class SquaredHinge(Pairs):
+    """The sum over pairs l_i > l_j of max(1 - (s_i - s_j), 0)^2; see ``rankwright.objectives.SquaredHinge``."""
+
+    def __init__(self, per: str = "pair", *, reduction: str = "mean") -> None:
+        super().__init__(objectives.SquaredHinge(per), reduction)
+
+    def pair(self, o: Tensor) -> tuple[Tensor, Tensor]:
+        """max(1 - o, 0)^2."""
+        short = (1.0 - o).clamp(min=0.0)
+        return short * short, -2.0 * short
+
+
+class Exponential(Pairs):
+    """RankBoost's loss: the sum over pairs l_i > l_j of exp(s_j - s_i); see ``rankwright.objectives.Exponential``."""
+
+    def __init__(self, per: str = "pair", *, reduction: str = "mean") -> None:
+        super().__init__(objectives.Exponential(per), reduction)
+
+    def pair(self, o: Tensor) -> tuple[Tensor, Tensor]:
+        """exp(-o)."""
+        wrong = torch.exp(-o)
+        return wrong, -wrong
+
+
+class Logistic(Pairs):
+    """RankNet's loss: the sum over pairs of -P* o + log(1 + exp(o)); see ``rankwright.objectives.Logistic``."""
+
+    def __init__(self, per: str = "pair", target: float = 1.0, *, reduction: str = "mean") -> None:
+        super().__init__(objectives.Logistic(per, target), reduction)
+
+    def pair(self, o: Tensor) -> tuple[Tensor, Tensor]:
+        """With 1 - P* = r, log(1 + exp(-o)) + r o."""
+        rest = 1.0 - self.objective.target
+        loss, slope = softplus(-o), -torch.sigmoid(-o)
+        return (loss, slope) if rest == 0.0 else (loss + rest * o, slope + rest)
+
+
+class Fidelity(Pairs):
+    """FRank's loss: the sum over pairs of 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)).
+
+    P = 1 / (1 + exp(-o)). See ``rankwright.objectives.Fidelity``.
+    """
+
+    def __init__(self, per: str = "query", target: float = 1.0, *, reduction: str = "mean") -> None:
+        super().__init__(objectives.Fidelity(per, target), reduction)
+
+    def pair(self, o: Tensor) -> tuple[Tensor, Tensor]:
+        """With its derivative -1/2 sqrt(P* P) (1 - P) + 1/2 sqrt((1 - P*) (1 - P)) P."""
+        right, wrong = torch.sigmoid(o), torch.sigmoid(-o)
+        wanted = (self.objective.target * right).sqrt()
+        loss, slope = 1.0 - wanted, -0.5 * wanted * wrong
+        if self.objective.target < 1.0:
+            unwanted = ((1.0 - self.objective.target) * wrong).sqrt()
+            loss, slope = loss - unwanted, slope + 0.5 * unwanted * right
+        return loss, slope

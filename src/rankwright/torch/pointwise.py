@@ -1,0 +1,30 @@
+"""Losses of single documents, as torch modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rankwright import objectives
+from rankwright.data import Queries
+from rankwright.torch.base import Batch, Labels, Loss
+
+
+class Squares(Loss):
+    """The mean over the documents of a list of (s_i - l_i)^2, l the grades; see ``rankwright.objectives.Squares``."""
+
+    def __init__(self, *, reduction: str = "mean") -> None:
+        super().__init__(objectives.Squares(), reduction)
+
+    def labels(self, queries: Queries) -> Labels:
+        """Grades, and what each document counts."""
+        bound: Any = self.objective.bind(queries)
+        return Labels({"target": bound.target, "weight": bound.weight}, {})
+
+    def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        """The loss of each list, and its derivatives."""
+        rest, weight = scores - batch.documents["target"], batch.documents["weight"]
+        slopes = weight * rest  # padding weighs nothing
+        return (slopes * rest).sum(dim=1), 2.0 * slopes

@@ -1,0 +1,170 @@
+"""Measures made smooth, as torch modules."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rankwright import objectives
+from rankwright.data import Floats, Queries
+from rankwright.kernels.discounts import GEOMETRIC, LOGARITHMIC, Law
+from rankwright.kernels.smooth import Gained
+from rankwright.measures import Measure, parse
+from rankwright.objectives.smooth import gained
+from rankwright.torch.base import Batch, Labels, Loss
+from rankwright.torch.pairwise import places
+
+_BEYOND = 200.0  # exp(-200) is 0 in single precision
+
+
+def gain_labels(data: Gained, lost: Floats) -> Labels:
+    """Gains of documents, worths of queries, the discount, and the numbers of the recurrence."""
+    constants = {"discount": data.discount, "u": data.u, "v": data.v}
+    return Labels({"gain": data.gain}, {"worth": data.worth, "lost": lost}, None, constants)
+
+
+class SoftPositions(Loss):
+    """1 - measure, the gain at a position a mean over documents near it; see ``rankwright.objectives.SoftPositions``.
+
+    Parameters
+    ----------
+    measure : Measure or str
+        Any but a user's own.
+    sigma : float
+        The smoothing, in squares of scores. It may be set anew between steps.
+    """
+
+    def __init__(self, measure: Measure | str, sigma: float = 1.0, *, reduction: str = "mean") -> None:
+        super().__init__(objectives.SoftPositions(measure, sigma), reduction)
+        self.measure, self.sigma = parse(measure), sigma
+
+    def labels(self, queries: Queries) -> Labels:
+        """Gains and worths."""
+        return gain_labels(*gained(self.measure, queries))
+
+    def table(self, length: int, batch: Batch) -> int:
+        """Positions by documents."""
+        return length * min(length, len(batch.constants["discount"]))
+
+    def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        """The loss of each list, and its derivatives: eq. (7), (8), (10) and appendix 2 of Chapelle & Wu (2010).
+
+        The tables are e and e x, x = s_i - s_(j); all sums over them are products with vectors.
+        """
+        discount, u, v = (batch.constants[name] for name in ("discount", "u", "v"))
+        s, order = torch.where(batch.mask, scores, -torch.inf).sort(dim=1, descending=True)
+        lowest = torch.where(batch.mask, scores, torch.inf).amin(dim=1, keepdim=True)
+        s = torch.where(batch.mask, s, lowest - math.sqrt(_BEYOND * self.sigma))  # padding is out of everyone's reach
+        g = batch.documents["gain"].gather(1, order)
+        depth = min(s.shape[1], len(discount))
+        x = s[:, None, :] - s[:, :depth, None]
+        e = (x * x).mul_(-1.0 / self.sigma).exp_()
+        sums = e @ torch.stack([torch.ones_like(g), g], dim=2)  # (lists, positions, 2)
+        there = batch.mask[:, :depth]
+        total = torch.where(there, sums[:, :, 0], 1.0)
+        soft = torch.where(there, sums[:, :, 1], 0.0) / total
+        value, slope = _value(soft, discount[:depth], u, v)
+        slope = torch.where(there, slope, 0.0) * (-2.0 / self.sigma) / total
+        e.mul_(x)
+        own = e @ torch.stack([torch.ones_like(g), g], dim=2)
+        at_position = slope * (own[:, :, 1] - soft * own[:, :, 0])
+        by = torch.stack([slope, slope * soft], dim=1) @ e  # (lists, 2, documents)
+        pull = g * by[:, 0] - by[:, 1]
+        pull[:, :depth] -= at_position
+        worth = batch.queries["worth"]
+        gradient = torch.zeros_like(s).scatter(1, order, pull)
+        return batch.queries["lost"] - worth * value, -worth[:, None] * gradient
+
+
+def _value(soft: Tensor, discount: Tensor, u: float, v: float) -> tuple[Tensor, Tensor]:
+    """The measure of gains by position, and its derivative by each; see ``kernels/smooth.py``."""
+    if v != 0.0:
+        stay = 1.0 - soft
+        reach = torch.cat([torch.ones_like(stay[:, :1]), stay[:, :-1].cumprod(dim=1)], dim=1)
+        after, found = torch.zeros_like(soft[:, 0]), []
+        for j in range(soft.shape[1] - 1, -1, -1):
+            found.append(reach[:, j] * (discount[j] - after))
+            after = discount[j] * soft[:, j] + stay[:, j] * after
+        return (discount * soft * reach).sum(dim=1), torch.stack(found[::-1], dim=1)
+    if u != 0.0:
+        so_far, worth = soft.cumsum(dim=1), discount * soft
+        after = worth.sum(dim=1, keepdim=True) - worth.cumsum(dim=1)
+        return (worth * so_far).sum(dim=1), discount * (so_far + soft) + after
+    return soft @ discount, discount.expand_as(soft)
+
+
+class SoftRanks(Loss):
+    """1 - measure at soft ranks 1 + sum over j of 1 / (1 + exp((s_i - s_j) / sigma)).
+
+    See ``rankwright.objectives.SoftRanks``. A table has a row for each document of any gain.
+
+    Parameters
+    ----------
+    measure : Measure or str
+        NDCG, DCG, P, recall, RBP, WTA, or average precision.
+    sigma : float
+        The smoothing, in units of scores. It may be set anew between steps.
+    """
+
+    def __init__(self, measure: Measure | str, sigma: float = 1.0, *, reduction: str = "mean") -> None:
+        super().__init__(objectives.SoftRanks(measure, sigma), reduction)
+        self.measure, self.sigma = parse(measure), sigma
+
+    def labels(self, queries: Queries) -> Labels:
+        """Gains and worths, and the documents by descending gain."""
+        bound: Any = self.objective.bind(queries)  # which refuses measures without this form
+        data, lost = gained(self.measure, queries)
+        found = gain_labels(data, lost)
+        starts = queries.indptr[:-1]
+        order = np.lexsort((-data.gain, np.repeat(np.arange(len(queries)), queries.sizes)))
+        documents = {**found.documents, "order": places(order, queries)}
+        constants = {**found.constants, "law": bound.law}
+        return Labels(documents, found.queries, np.add.reduceat((data.gain != 0.0).astype(np.int64), starts), constants)
+
+    def table(self, length: int, batch: Batch) -> int:
+        """Gains by documents."""
+        return length * max(batch.width, 1)
+
+    def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        """The loss of each list, and its derivatives: eq. (5), and (9) for average precision."""
+        u, order = batch.constants["u"], batch.documents["order"][:, : batch.width]
+        gain, per_sigma = batch.documents["gain"], 1.0 / self.sigma
+        g, s = gain.gather(1, order), torch.where(batch.mask, scores, 0.0)
+        p = (s[:, None, :] - s.gather(1, order)[:, :, None]).mul_(per_sigma).sigmoid_()
+        p.mul_(batch.mask[:, None, :])
+        sums = p @ torch.stack([torch.ones_like(gain), gain], dim=2)
+        lead = 1.0 + u * (sums[:, :, 1] - 0.5 * g)
+        d, slope = _discount(batch.constants["law"], 0.5 + sums[:, :, 0])
+        value = (g * lead * d).sum(dim=1)
+        by_rank, by_lead = g * per_sigma * lead * slope, g * per_sigma * u * d
+        p.addcmul_(p, p, value=-1.0)  # p (1 - p)
+        p.scatter_(2, order[:, :, None], 0.0)  # it is not above itself
+        push = torch.stack([by_rank, by_lead], dim=1) @ p
+        total = push[:, 0] + gain * push[:, 1]
+        sums = p @ torch.stack([torch.ones_like(gain), gain], dim=2)
+        total.scatter_add_(1, order, -(by_rank * sums[:, :, 0] + by_lead * sums[:, :, 1]))
+        worth = batch.queries["worth"]
+        return batch.queries["lost"] - worth * value, -worth[:, None] * total
+
+
+def _discount(law: Law, r: Tensor) -> tuple[Tensor, Tensor]:
+    """The discount at real ranks, and its derivative; see ``kernels/discounts.py``."""
+    kind, a, b, cut_off = law
+    if kind == LOGARITHMIC:
+        late = (r - a).clamp(min=1.0)
+        value = 1.0 / torch.log2(1.0 + late)
+        slope = torch.where(r - a >= 1.0, -value * value / ((1.0 + late) * math.log(2.0)), 0.0)
+    elif kind == GEOMETRIC:
+        value = b * a ** (r - 1.0)
+        slope = value * math.log(a)
+    else:
+        value, slope = 1.0 / r, -1.0 / (r * r)
+    if math.isinf(cut_off):
+        return value, slope
+    left = (cut_off + 1.0 - r).clamp(0.0, 1.0)
+    part, steep = left * left * (3.0 - 2.0 * left), -6.0 * left * (1.0 - left)
+    return value * part, slope * part + value * steep
