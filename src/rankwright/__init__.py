@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from rankwright.models import save as save
     from rankwright.rankers import SVMNDCG as SVMNDCG
     from rankwright.rankers import AdaRank as AdaRank
+    from rankwright.rankers import BayesRank as BayesRank
     from rankwright.rankers import CoordinateAscent as CoordinateAscent
     from rankwright.rankers import DirectRank as DirectRank
     from rankwright.rankers import FRank as FRank
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from rankwright.rankers import LinearRanker as LinearRanker
     from rankwright.rankers import ListMLE as ListMLE
     from rankwright.rankers import ListNet as ListNet
+    from rankwright.rankers import NeuralRanker as NeuralRanker
     from rankwright.rankers import PermuRank as PermuRank
     from rankwright.rankers import RankBoost as RankBoost
     from rankwright.rankers import RankCosine as RankCosine
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from rankwright.rankers import SingleFeature as SingleFeature
     from rankwright.rankers import SmoothRank as SmoothRank
     from rankwright.rankers import SVMMap as SVMMap
+    from rankwright.rankers import Training as Training
     from rankwright.report import write_report as write_report
     from rankwright.results import Results as Results
     from rankwright.scaling import scale as scale
@@ -124,6 +127,7 @@ _HOME = {
     "models": ("Model", "load", "save"),
     "rankers": (
         "AdaRank",
+        "BayesRank",
         "CoordinateAscent",
         "DirectRank",
         "FRank",
@@ -131,6 +135,7 @@ _HOME = {
         "LinearRanker",
         "ListMLE",
         "ListNet",
+        "NeuralRanker",
         "PermuRank",
         "RankBoost",
         "RankCosine",
@@ -142,6 +147,7 @@ _HOME = {
         "SVMNDCG",
         "SingleFeature",
         "SmoothRank",
+        "Training",
     ),
     "report": ("write_report",),
     "results": ("Results",),

@@ -24,6 +24,7 @@ from rankwright.rankers import RANKERS, find_ranker
 
 EXPECTED = {
     "AdaRank",
+    "BayesRank",
     "CoordinateAscent",
     "DirectRank",
     "FRank",
@@ -31,6 +32,7 @@ EXPECTED = {
     "LinearRanker",
     "ListMLE",
     "ListNet",
+    "NeuralRanker",
     "PermuRank",
     "RankBoost",
     "RankCosine",

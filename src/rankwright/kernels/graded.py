@@ -132,3 +132,36 @@ def pair_loss_sums(
             gradient[i] += slope
             curvature[i] += curve
     return loss
+
+
+@kernel
+def misordered_shares(scores: Floats, place: Ints, indptr: Ints) -> Floats:
+    """By query, the share of pairs of different grades that the scores order wrongly; equal scores are half wrong.
+
+    ``place`` is each document's place among the grades of its query. NaN where there are no pairs.
+    """
+    shares = np.empty(len(indptr) - 1)
+    for q in range(len(shares)):
+        a, n = indptr[q], indptr[q + 1] - indptr[q]
+        order = np.argsort(-scores[a : a + n])
+        above, tied, wrong, pairs, i = np.zeros(n, np.int64), np.zeros(n, np.int64), 0.0, 0.0, 0
+        while i < n:
+            end = i
+            while end < n and scores[a + order[end]] == scores[a + order[i]]:
+                tied[place[a + order[end]]] += 1
+                end += 1
+            for j in range(i, end):
+                own = place[a + order[j]]
+                for grade in range(own):
+                    wrong += above[grade] + 0.5 * tied[grade]
+            for j in range(i, end):
+                own = place[a + order[j]]
+                above[own] += 1
+                tied[own] = 0
+            i = end
+        seen = 0
+        for grade in range(n):
+            pairs += above[grade] * seen
+            seen += above[grade]
+        shares[q] = wrong / pairs if pairs > 0.0 else np.nan
+    return shares

@@ -71,7 +71,7 @@ class Walk:
 
     def __init__(self, trainee: Trainee, method: str, rate: float, seed: int) -> None:
         self.trainee, self.seed, self.number = trainee, seed, 0
-        self.adam = Adam(rate) if method == ADAM else None
+        self.adam = Adam(rate, trainee.w) if method == ADAM else None
         self.adaptive = AdaptiveRate(rate)
         self.here: Place | None = None
 
@@ -110,10 +110,7 @@ class Walk:
         found = {"w": self.trainee.array(self.trainee.w), "number": np.array(self.number)}
         if self.adam is None:
             return found | {"rate": np.array(self.adaptive.rate)}
-        if self.adam.mean is None:
-            return found
-        mean, square = (self.trainee.array(values) for values in (self.adam.mean, self.adam.square))
-        return found | {"mean": mean, "square": square, "t": np.array(self.adam.t)}
+        return found | {f"adam{i}": self.trainee.array(values) for i, values in enumerate(self.adam.state)}
 
     def resume(self, state: dict[str, Floats]) -> None:
         """Go on from there."""
@@ -121,6 +118,6 @@ class Walk:
         self.number = int(state["number"])
         if self.adam is None:
             self.adaptive.rate = float(state["rate"])
-        elif "t" in state:
-            self.adam.t = int(state["t"])
-            self.adam.mean, self.adam.square = (self.trainee.vector(state[name]) for name in ("mean", "square"))
+        else:
+            for i, values in enumerate(self.adam.state):
+                values[...] = self.trainee.vector(state[f"adam{i}"])

@@ -112,7 +112,7 @@ class LinearRisk:
         """Whether losses and gradients are estimates."""
         return bool(self.backend.sum(_is_sampled, self.parts))
 
-    def seeded(self, seed: int) -> Self:
+    def seeded(self, seed: tuple[int, ...]) -> Self:
         """The same with random numbers of this seed wherever it is evaluated."""
         numbered = Shards(tuple(enumerate(self.parts.parts)))
         return self._with(self.backend.apply(_seed, numbered, seed))
@@ -151,15 +151,15 @@ class _Seeded(NamedTuple):
     """An objective with its random numbers."""
 
     objective: BoundObjective
-    seed: tuple[int, int]
+    seed: tuple[int, ...]
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         return self.objective(scores, np.random.default_rng(self.seed))
 
 
-def _seed(numbered: tuple[int, _Part], seed: int) -> _Part:
+def _seed(numbered: tuple[int, _Part], seed: tuple[int, ...]) -> _Part:
     number, part = numbered
-    return _Part(part.X, _Seeded(part.objective, (seed, number)))
+    return _Part(part.X, _Seeded(part.objective, (*seed, number)))
 
 
 def _smooth(part: Any, sigma: float) -> _Part:

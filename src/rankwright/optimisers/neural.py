@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -80,11 +80,23 @@ class Criterion(Protocol):
 
     is_sampled: bool
 
-    def __call__(
-        self, scores: Tensor, queries: Ints, rows: Tensor, mask: Tensor, seed: tuple[int, ...]
-    ) -> tuple[Tensor, Tensor]:
-        """The sum over these queries, and its derivatives by their padded scores."""
+    def widest(self, queries: Ints) -> int:
+        """How many rows its tables of pairs need for these queries."""
         ...
+
+    def __call__(self, scores: Tensor, part: _Part, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        """The sum over the queries of a part, and its derivatives by their padded scores."""
+        ...
+
+
+class _Part(NamedTuple):
+    """Some queries, padded."""
+
+    queries: Ints  # on the host
+    at: Tensor  # the same on the device
+    rows: Tensor
+    mask: Tensor
+    width: int
 
 
 class _Native:
@@ -93,14 +105,12 @@ class _Native:
     def __init__(self, loss: Loss, lists: Lists) -> None:
         self.loss, self.lists, self.is_sampled = loss, lists, loss.is_sampled
 
-    def __call__(
-        self, scores: Tensor, queries: Ints, rows: Tensor, mask: Tensor, seed: tuple[int, ...]
-    ) -> tuple[Tensor, Tensor]:
-        generator = None
-        if self.loss.is_sampled:
-            number = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> np.uint64(1))
-            generator = torch.Generator(scores.device).manual_seed(number)
-        values, slopes = self.loss.evaluated(scores, self.lists.batch(queries, rows, mask), generator)
+    def widest(self, queries: Ints) -> int:
+        return self.lists.widest(queries)
+
+    def __call__(self, scores: Tensor, part: _Part, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        batch = self.lists.batch(part.at, part.rows, part.mask, part.width)
+        values, slopes = self.loss.evaluated(scores, batch, generator)
         return values.sum(), slopes
 
 
@@ -111,13 +121,14 @@ class _Bridged:
         self.objective, self.queries = objective, queries
         self.is_sampled = bool(getattr(objective.bind(queries.slice(0, 1)), "is_sampled", False))
 
-    def __call__(
-        self, scores: Tensor, queries: Ints, rows: Tensor, mask: Tensor, seed: tuple[int, ...]
-    ) -> tuple[Tensor, Tensor]:
-        there = mask.cpu().numpy()
-        found = self.objective.bind(self.queries.take(queries))(
-            scores.detach().cpu().numpy()[there].astype(np.float64), np.random.default_rng(seed)
-        )
+    def widest(self, queries: Ints) -> int:
+        return 0
+
+    def __call__(self, scores: Tensor, part: _Part, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        there = part.mask.cpu().numpy()
+        rng = None if generator is None else np.random.default_rng(generator.initial_seed())
+        own = scores.cpu().numpy()[there].astype(np.float64)
+        found = self.objective.bind(self.queries.take(part.queries))(own, rng)
         slopes = np.zeros(there.shape)
         slopes[there] = found.gradient
         return scores.new_tensor(found.loss), torch.as_tensor(slopes, dtype=scores.dtype, device=scores.device)
@@ -200,36 +211,11 @@ class Trainer:
             self.criterion = _Bridged(objective, self.train)
         else:
             self.criterion = _Native(loss, Lists(loss.labels(self.train), self.device, torch.float32))
-
-    def look(self, queries: Ints, seed: tuple[int, ...], share: float) -> tuple[Tensor, Tensor]:
-        """The loss summed over these queries, and the derivative of ``share`` times it by the weights."""
-        parts = [queries]
-        if self.device.type == "cpu":
-            docs = len(queries) * int(self.rows.sizes[queries].max())
-            parts = np.array_split(queries, min(max(docs // _PART_DOCS, 1), _MOST_PARTS, len(queries)))
-        found = self.backend.each(lambda at: self._part(parts[at], (*seed, at), share), range(len(parts)))
-        loss, gradient = found[0]
-        for its_loss, its_gradient in found[1:]:
-            loss, gradient = loss + its_loss, gradient.add_(its_gradient)
-        return loss, gradient
-
-    def _part(self, queries: Ints, seed: tuple[int, ...], share: float) -> tuple[Tensor, Tensor]:
-        if self.device.type == "cpu" and torch.get_num_threads() != 1:
-            torch.set_num_threads(1)
-        rows, mask = self.rows.padded(queries)
-        with torch.enable_grad():
-            scores = self.module(self.X[rows.flatten()]).reshape(rows.shape)
-            loss, slopes = self.criterion(scores.detach(), queries, rows, mask, seed)
-            found = torch.autograd.grad(scores, self.parameters, share * slopes, allow_unused=True)
-        gradient = torch.zeros_like(self.w)
-        for place, g in zip(self.places, found, strict=True):
-            if g is not None:
-                gradient[place] = g.flatten()
-        return loss, gradient
+        self.graphs: Graphs | None = None
 
     def hold(self, center: Floats) -> None:
         """Hold weights to these."""
-        self.center = self.vector(center)
+        self.center.copy_(self.vector(center))
 
     def scorer(self, standard: Standard) -> Scorer:
         """What the module has become: arrays if it is a plain network, or else the module itself."""
@@ -237,6 +223,46 @@ class Trainer:
         if plain is None:
             return TorchScorer(deepcopy(self.module).cpu().eval(), standard)
         return Network(standard.mean, standard.factor, *plain)
+
+    def look(self, queries: Ints, seed: tuple[int, ...], share: float) -> tuple[Tensor, Tensor]:
+        """The loss summed over these queries, and the derivative of ``share`` times it by the weights."""
+        parts = [queries]
+        if self.device.type == "cpu":
+            docs = len(queries) * self.rows.longest(queries)
+            parts = np.array_split(queries, min(max(docs // _PART_DOCS, 1), _MOST_PARTS, len(queries)))
+
+        def one(number: int) -> tuple[Tensor, Tensor]:
+            if self.device.type == "cpu" and torch.get_num_threads() != 1:
+                torch.set_num_threads(1)
+            part = parts[number]
+            at = torch.as_tensor(part, device=self.device)
+            generator = self.generator((*seed, number)) if self.is_sampled else None
+            return self.slopes(part, at, self.rows.longest(part), self.criterion.widest(part), share, generator)
+
+        (loss, gradient), *rest = self.backend.each(one, range(len(parts)))
+        for its_loss, its_gradient in rest:
+            loss, gradient = loss + its_loss, gradient.add_(its_gradient)
+        return loss, gradient
+
+    def slopes(
+        self, queries: Ints, at: Tensor, length: int, width: int, share: float, generator: torch.Generator | None
+    ) -> tuple[Tensor, Tensor]:
+        """The same of one part, padded to this length."""
+        rows, mask = self.rows.padded(at, length)
+        with torch.enable_grad():
+            scores = self.module(self.X[rows.flatten()]).reshape(rows.shape)
+            loss, slopes = self.criterion(scores.detach(), _Part(queries, at, rows, mask, width), generator)
+            found = torch.autograd.grad(scores, self.parameters, share * slopes, allow_unused=True)
+        gradient = torch.zeros_like(self.w)
+        for place, g in zip(self.places, found, strict=True):
+            if g is not None:
+                gradient[place] = g.flatten()
+        return loss, gradient
+
+    def generator(self, seed: tuple[int, ...]) -> torch.Generator:
+        """Random numbers of the device, from this seed."""
+        number = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> np.uint64(1))
+        return torch.Generator(self.device).manual_seed(number)
 
     def penalty(self) -> float:
         """Its value."""
@@ -250,13 +276,17 @@ class Trainer:
     def epoch(self, adam: Adam, seed: tuple[int, ...]) -> float:
         """A step on each batch; the sum of the losses as they were met."""
         batches = batches_of(self.rows.sizes, self.batch_size, np.random.default_rng(seed))
-        total = torch.zeros((), device=self.device, dtype=torch.float64)
         self.module.train()
+        if self.device.type == "cuda" and isinstance(self.criterion, _Native) and plain_layers(self.module) is not None:
+            if self.graphs is None or self.graphs.adam is not adam:
+                self.graphs = Graphs(self, adam)
+            return self.graphs.epoch(batches, seed)
+        total = torch.zeros((), device=self.device, dtype=torch.float64)
         for number, queries in enumerate(batches):
             loss, gradient = self.look(queries, (*seed, number), 1.0 / len(queries))
             if self.alpha:
                 gradient += self.pull()
-            self.w.copy_(adam.step(self.w, gradient))
+            adam.step(self.w, gradient)
             total += loss
         return float(total)
 
@@ -285,6 +315,79 @@ class Trainer:
             return scores
 
         return np.concatenate(list(self.backend.map(some, range(0, len(X), _ROWS))))
+
+
+class Graphs:
+    """Steps of Adam as CUDA graphs: a step is a hundred small kernels, which take longer to launch than to run.
+
+    A graph is of batches of one shape, so that lengths are rounded up; what differs from batch to batch, the numbers
+    of its queries, is written to where the graph reads it.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Of a plain network, on a GPU.
+    adam : Adam
+        Its state is part of the graphs.
+    """
+
+    def __init__(self, trainer: Trainer, adam: Adam) -> None:
+        self.trainer, self.adam = trainer, adam
+        self.total = torch.zeros((), device=trainer.device, dtype=torch.float64)
+        self.noise = torch.Generator(trainer.device)
+        self.known: dict[tuple[int, int, int], tuple[torch.cuda.CUDAGraph, Tensor]] = {}
+        self.pool = torch.cuda.graph_pool_handle()
+
+    def epoch(self, batches: list[Ints], seed: tuple[int, ...]) -> float:
+        """A step on each batch; the sum of the losses as they were met."""
+        self.noise.manual_seed(self.trainer.generator(seed).initial_seed())
+        self.total.zero_()
+        for queries in batches:
+            length, width = self.trainer.rows.longest(queries), self.trainer.criterion.widest(queries)
+            longest = int(self.trainer.rows.sizes.max())
+            shape = len(queries), min(rounded_up(length), longest), min(rounded_up(width), longest)
+            if shape not in self.known:
+                self.known[shape] = self._captured(queries, *shape)
+            graph, at = self.known[shape]
+            at.copy_(torch.from_numpy(queries), non_blocking=True)
+            graph.replay()
+        return float(self.total)
+
+    def _captured(self, queries: Ints, n: int, length: int, width: int) -> tuple[torch.cuda.CUDAGraph, Tensor]:
+        trainer, at = self.trainer, torch.as_tensor(queries, device=self.trainer.device)
+
+        def step() -> None:
+            loss, gradient = trainer.slopes(queries, at, length, min(width, length), 1.0 / n, self.noise)
+            if trainer.alpha:
+                gradient += trainer.pull()
+            self.adam.step(trainer.w, gradient)
+            self.total.add_(loss)
+
+        changed = (trainer.w, self.total, *self.adam.state)
+        before, seed = [values.clone() for values in changed], self.noise.get_state()
+        stream: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):  # once, for what is made on first use; then undone
+            step()
+        torch.cuda.current_stream().wait_stream(stream)
+        for values, was in zip(changed, before, strict=True):
+            values.copy_(was)
+        self.noise.set_state(seed)
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(self.noise)
+        with torch.cuda.graph(graph, pool=self.pool):
+            step()
+        return graph, at
+
+
+def rounded_up(length: int) -> int:
+    """To three binary digits, or to a multiple of eight: few lengths for all.
+
+    >>> [rounded_up(length) for length in (0, 5, 8, 120, 129, 1000)]
+    [0, 8, 8, 128, 160, 1024]
+    """
+    unit = max(8, 1 << max(length.bit_length() - 3, 0))
+    return -(-length // unit) * unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -322,7 +425,7 @@ def batches_of(sizes: Ints, batch_size: int, rng: np.random.Generator) -> list[I
     """Queries in batches of about one length, in random order.
 
     >>> [batch.tolist() for batch in batches_of(np.array([9, 100, 10, 90]), 2, np.random.default_rng(0))]
-    [[1, 3], [2, 0]]
+    [[2, 0], [3, 1]]
     """
     order = np.argsort(sizes * rng.uniform(1.0, _APART, len(sizes)), kind="stable")
     found: list[Ints] = []

@@ -19,31 +19,40 @@ class Adam:
     ----------
     rate : float
         About how far a weight goes in a step.
+    w : vector
+        Weights, of whose kind and length those are that it will change.
 
     Examples
     --------
     >>> import numpy as np
-    >>> Adam(0.1).step(np.ones(2), np.array([3.0, -0.01])).round(3).tolist()
+    >>> w = np.ones(2)
+    >>> Adam(0.1, w).step(w, np.array([3.0, -0.01]))
+    >>> w.round(3).tolist()
     [0.9, 1.1]
     """
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, w: Any) -> None:
         self.rate = rate
-        self.t = 0
-        self.mean: Any = None
-        self.square: Any = None
+        # all in arrays that are changed in place, so that a graph of a GPU's work can hold a step
+        self.mean, self.square = 0.0 * w, 0.0 * w
+        self.faded = 0.0 * w[:1] + 1.0, 0.0 * w[:1] + 1.0  # what is left of the beginning in both
 
-    def step(self, w: Any, gradient: Any, part: float = 1.0) -> Any:
-        """The weights after a step with this part of the rate."""
-        if self.mean is None:
-            self.mean, self.square = 0.0 * gradient, 0.0 * gradient
-        self.t += 1
+    @property
+    def state(self) -> tuple[Any, ...]:
+        """The arrays that change from step to step."""
+        return (self.mean, self.square, *self.faded)
+
+    def step(self, w: Any, gradient: Any) -> None:
+        """Change the weights."""
+        first, second = self.faded
+        first *= _BETA1
+        second *= _BETA2
         self.mean *= _BETA1
         self.mean += (1.0 - _BETA1) * gradient
         self.square *= _BETA2
         self.square += (1.0 - _BETA2) * (gradient * gradient)
-        root = (self.square / (1.0 - _BETA2**self.t)) ** 0.5
-        return w - (part * self.rate / (1.0 - _BETA1**self.t)) * self.mean / (root + _EPSILON)
+        root = (self.square / (1.0 - second)) ** 0.5
+        w -= (self.rate / (1.0 - first)) * self.mean / (root + _EPSILON)
 
 
 class Place(NamedTuple):

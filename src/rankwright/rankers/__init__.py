@@ -7,6 +7,7 @@ the documentation find it here.
 from rankwright.errors import InputError, suggest
 from rankwright.rankers.adarank import AdaRank
 from rankwright.rankers.base import Ranker
+from rankwright.rankers.bayesrank import BayesRank
 from rankwright.rankers.coordinate_ascent import CoordinateAscent
 from rankwright.rankers.directrank import DirectRank
 from rankwright.rankers.frank import FRank
@@ -14,6 +15,7 @@ from rankwright.rankers.lambdarank import LambdaRank
 from rankwright.rankers.linear_ranker import LinearRanker
 from rankwright.rankers.listmle import ListMLE
 from rankwright.rankers.listnet import ListNet
+from rankwright.rankers.neural_ranker import NeuralRanker
 from rankwright.rankers.path import PathRanker
 from rankwright.rankers.permurank import PermuRank
 from rankwright.rankers.rankboost import RankBoost
@@ -25,9 +27,11 @@ from rankwright.rankers.single_feature import SingleFeature
 from rankwright.rankers.smoothrank import SmoothRank
 from rankwright.rankers.svm_map import SVMMap
 from rankwright.rankers.svm_ndcg import SVMNDCG
+from rankwright.rankers.training import Training
 
 RANKERS: tuple[type[Ranker], ...] = (
     AdaRank,
+    BayesRank,
     CoordinateAscent,
     DirectRank,
     FRank,
@@ -35,6 +39,7 @@ RANKERS: tuple[type[Ranker], ...] = (
     LinearRanker,
     ListMLE,
     ListNet,
+    NeuralRanker,
     PermuRank,
     RankBoost,
     RankCosine,
@@ -51,6 +56,7 @@ __all__ = [
     "RANKERS",
     "SVMNDCG",
     "AdaRank",
+    "BayesRank",
     "CoordinateAscent",
     "DirectRank",
     "FRank",
@@ -58,6 +64,7 @@ __all__ = [
     "LinearRanker",
     "ListMLE",
     "ListNet",
+    "NeuralRanker",
     "PathRanker",
     "PermuRank",
     "RankBoost",
@@ -69,6 +76,7 @@ __all__ = [
     "SVMMap",
     "SingleFeature",
     "SmoothRank",
+    "Training",
     "find_ranker",
 ]
 

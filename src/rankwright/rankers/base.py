@@ -229,19 +229,22 @@ class Ranker(BaseEstimator, ABC):
 
 
 class LinearScoring(Ranker):
-    """A ranker with a linear scorer."""
-
-    scorer_: Linear
+    """A ranker with a linear scorer, unless it is told to have another."""
 
     @property
     def coef_(self) -> Floats:
         """Weights in raw units."""
-        return self.scorer_.coef
+        return self._linear("coef_").coef
 
     @property
     def intercept_(self) -> float:
         """The intercept."""
-        return self.scorer_.intercept
+        return self._linear("intercept_").intercept
+
+    def _linear(self, name: str) -> Linear:
+        if not isinstance(self.scorer_, Linear):
+            raise AttributeError(f"a {self.scorer_.kind} model has no {name}: it is not linear in the features")
+        return self.scorer_
 
 
 def _grades(y: Any) -> Floats:

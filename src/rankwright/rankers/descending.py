@@ -18,7 +18,7 @@ from rankwright.optimisers.descent import LBFGS, Penalty, Point, descend, reweig
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
-from rankwright.rankers.lessons import Stage
+from rankwright.rankers.lessons import Chapter
 from rankwright.rankers.networks import Design
 from rankwright.rankers.parameters import check_number, check_whole
 from rankwright.rankers.path import PathRanker
@@ -139,11 +139,11 @@ class Descending(PathRanker, LinearScoring):
     ) -> list[Outcome]:
         """Networks with these hidden layers, one for each strength."""
         training = Training.of(self.training)
-        stages = [Stage(self._objective(measure), training.n_epochs)]
+        chapters = [Chapter(self._objective(measure), training.n_epochs)]
 
         def run(alpha: float) -> Outcome:
             design = Design(hidden, training, alpha, self.scale, self.random_state)
-            return design.fit(stages, train, valid, measure, backend)
+            return design.fit(chapters, train, valid, measure, backend)
 
         return list(side_by_side(backend, run, strengths, train.n_docs))
 

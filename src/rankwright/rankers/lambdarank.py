@@ -22,7 +22,7 @@ from rankwright.rankers.training import Training
 
 @final
 class LambdaRank(Descending):
-    """LambdaRank, linear: the cross entropy of pairs, each weighted by what its exchange would change the measure.
+    """LambdaRank, linear or with hidden layers: pairs weighted by what their exchange would change the measure.
 
     A round ranks the training documents and minimises, over weights w of the scaled features,
 

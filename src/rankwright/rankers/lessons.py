@@ -25,7 +25,7 @@ from rankwright.scorers import Scorer
 _RUN = ("optimiser", "rate", "batch_size", "activation")  # of the training: what a checkpoint must agree in
 
 
-class Stage(NamedTuple):
+class Chapter(NamedTuple):
     """A part of training."""
 
     objective: Objective
@@ -94,15 +94,15 @@ class _Record:
     """How training went so far; with the walk's state it is all that going on needs."""
 
     def __init__(self, pupil: Pupil) -> None:
-        self.stage, self.done, self.since = 0, 0, 0  # epochs of the stage; epochs since the best one
+        self.chapter, self.done, self.since = 0, 0, 0  # epochs of the chapter; epochs since the best one
         self.best: float | None = None
         self.kept, self.center = pupil.array(pupil.w), np.zeros_like(pupil.array(pupil.w))
         self.history: list[dict[str, Any]] = []
 
-    def enter(self, stage: int) -> None:
-        """The next stage."""
-        if stage != self.stage:
-            self.stage, self.done, self.since = stage, 0, 0
+    def enter(self, chapter: int) -> None:
+        """The next chapter."""
+        if chapter != self.chapter:
+            self.chapter, self.done, self.since = chapter, 0, 0
 
     def add(self, row: dict[str, Any], w: Floats) -> None:
         """An epoch, and the weights it ends with; the first of equals is the best."""
@@ -117,7 +117,7 @@ class _Record:
 
     def save(self, checkpoint: Checkpoint, walk: Walk) -> None:
         """Together with the walk's state."""
-        notes = {"stage": self.stage, "done": self.done, "since": self.since, "best": self.best}
+        notes = {"chapter": self.chapter, "done": self.done, "since": self.since, "best": self.best}
         arrays = {**walk.state(), "kept": self.kept, "center": self.center}
         checkpoint.save(arrays, {**notes, "history": self.history})
 
@@ -127,8 +127,8 @@ class _Record:
         if found is None:
             return
         arrays, notes = found
-        self.stage, self.done, self.since, self.best, self.history = (
-            notes[name] for name in ("stage", "done", "since", "best", "history")
+        self.chapter, self.done, self.since, self.best, self.history = (
+            notes[name] for name in ("chapter", "done", "since", "best", "history")
         )
         self.kept, self.center = arrays.pop("kept"), arrays.pop("center")
         walk.resume(arrays)
@@ -137,7 +137,7 @@ class _Record:
 def teach(
     pupil: Pupil,
     lesson: Lesson,
-    stages: Sequence[Stage],
+    chapters: Sequence[Chapter],
     training: Training,
     seed: int,
     run: Mapping[str, Any],
@@ -149,7 +149,7 @@ def teach(
 
     Parameters
     ----------
-    pupil, lesson, stages, training, seed
+    pupil, lesson, chapters, training, seed
         Who, what, in which order, how.
     run : mapping
         What makes this run no other, as JSON values: a checkpoint of another is refused.
@@ -161,19 +161,19 @@ def teach(
     walk, record = Walk(pupil, training.optimiser, training.rate, seed), _Record(pupil)
     checkpoint = _checkpoint(lesson, training, {**run, "seed": seed})
     record.load(checkpoint, walk)
-    total = sum(stage.n_epochs for stage in stages)
-    for at in range(record.stage, len(stages)):
-        stage = stages[at]
+    total = sum(chapter.n_epochs for chapter in chapters)
+    for at in range(record.chapter, len(chapters)):
+        chapter = chapters[at]
         record.enter(at)
-        pupil.aim(lesson.settled(stage.objective))
+        pupil.aim(lesson.settled(chapter.objective))
         walk.forget()
-        if stage.centers and record.done == 0:
+        if chapter.centers and record.done == 0:
             record.center = pupil.array(pupil.w)
         pupil.hold(record.center)
-        while record.done < stage.n_epochs and not (training.patience and record.since >= training.patience):
+        while record.done < chapter.n_epochs and not (training.patience and record.since >= training.patience):
             epoch = next(walk)
             scores = {name: pupil.scores(part.X) for name, part in lesson.sets.items()}
-            row = {"round": epoch.number - 1, **stage.notes, "loss": epoch.loss, "objective": epoch.objective}
+            row = {"round": epoch.number - 1, **chapter.notes, "loss": epoch.loss, "objective": epoch.objective}
             row |= observe(scores["train"]) if observe is not None else {}
             record.add(row | lesson.judged(scores), pupil.array(pupil.w))
             record.save(checkpoint, walk)

@@ -17,7 +17,7 @@ from rankwright.rankers.training import Training
 
 @final
 class ListNet(Descending):
-    """ListNet, linear: softmax(scores) as near to softmax(grades) as cross entropy can bring it.
+    """ListNet, linear or with hidden layers: softmax(scores) as near to softmax(grades) as cross entropy can bring it.
 
     Minimises, over weights w of the scaled features,
 

@@ -14,7 +14,7 @@ from rankwright.measures import Measure
 from rankwright.objectives.names import Written
 from rankwright.randomness import generator
 from rankwright.rankers.base import Outcome
-from rankwright.rankers.lessons import Lesson, Stage, teach
+from rankwright.rankers.lessons import Chapter, Lesson, teach
 from rankwright.rankers.training import Training
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Design(NamedTuple):
 
     def fit(
         self,
-        stages: Sequence[Stage],
+        chapters: Sequence[Chapter],
         train: Queries,
         valid: Queries | None,
         measure: Measure,
@@ -52,14 +52,21 @@ class Design(NamedTuple):
             trainer = Trainer(
                 self._module(train.n_features, seed),
                 lesson.train,
-                lesson.settled(stages[0].objective),
+                lesson.settled(chapters[0].objective),
                 self.alpha,
                 batch_size=self.training.batch_size,
                 device=self.training.device,
                 backend=backend,
             )
             return teach(
-                trainer, lesson, stages, self.training, seed, self._run(stages), keeps_last=keeps_last, observe=observe
+                trainer,
+                lesson,
+                chapters,
+                self.training,
+                seed,
+                self._run(chapters),
+                keeps_last=keeps_last,
+                observe=observe,
             )
 
     def _module(self, n_features: int, seed: int) -> nn.Module:
@@ -75,13 +82,14 @@ class Design(NamedTuple):
             raise InputError(f"network made a {type(module).__name__}; expected a torch module")
         return module
 
-    def _run(self, stages: Sequence[Stage]) -> dict[str, Any]:
+    def _run(self, chapters: Sequence[Chapter]) -> dict[str, Any]:
         """What makes this run no other."""
         return {
             "hidden": list(self.hidden),
             "alpha": self.alpha,
             "scale": self.scale,
             "objective": [
-                "a function" if isinstance(stage.objective, Written) else str(stage.objective) for stage in stages
+                "a function" if isinstance(chapter.objective, Written) else str(chapter.objective)
+                for chapter in chapters
             ],
         }

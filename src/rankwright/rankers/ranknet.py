@@ -10,7 +10,7 @@ import numpy as np
 from rankwright.backends import Backend
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
-from rankwright.objectives.pairwise import Logistic
+from rankwright.objectives.pairwise import Fidelity, Logistic
 from rankwright.rankers.descending import Descending
 from rankwright.rankers.parameters import check_among
 from rankwright.rankers.training import Training
@@ -18,7 +18,7 @@ from rankwright.rankers.training import Training
 
 @final
 class RankNet(Descending):
-    """RankNet, linear: the cross entropy of pairs of documents with different grades.
+    """RankNet, linear or with hidden layers: the cross entropy of pairs of documents with different grades.
 
     Minimises, over weights w of the scaled features,
 
@@ -32,6 +32,8 @@ class RankNet(Descending):
         Reports, and selects.
     alpha : float
         L2 strength, against the sum over the queries; the useful range is 1e-6 to 1e3.
+    loss : "logistic" or "fidelity"
+        The cross entropy, or FRank's loss, which a pair cannot raise above 1, and which is not convex.
     per : "pair" or "query"
         Whether all pairs count alike, or all queries that have any, whatever their number of pairs.
     tol : float
@@ -76,6 +78,7 @@ class RankNet(Descending):
         *,
         measure: str | Measure = "ndcg@10",
         alpha: float = 1.0,
+        loss: str = "logistic",
         per: str = "query",
         tol: float = 1e-7,
         max_iter: int = 500,
@@ -87,6 +90,7 @@ class RankNet(Descending):
     ) -> None:
         self.measure = measure
         self.alpha = alpha
+        self.loss = loss
         self.per = per
         self.tol = tol
         self.max_iter = max_iter
@@ -98,4 +102,5 @@ class RankNet(Descending):
 
     def _objective(self, measure: Measure) -> Objective:
         check_among("per", self.per, ("pair", "query"))
-        return Logistic(self.per)
+        check_among("loss", self.loss, ("logistic", "fidelity"))
+        return Logistic(self.per) if self.loss == "logistic" else Fidelity(self.per)

@@ -14,16 +14,19 @@ from rankwright.backends import Backend, side_by_side
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError, shown
 from rankwright.measures import Measure
+from rankwright.objectives.pointwise import Squares
 from rankwright.objectives.smooth import FORMS, Smooth, check_sigma, smooth
 from rankwright.optimisers.descent import METHODS, Penalty, Stage, anneal
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.descending import Problem
+from rankwright.rankers.lessons import Chapter
+from rankwright.rankers.networks import Design
 from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.rankers.path import PathRanker
 from rankwright.rankers.regression import ALPHAS
 from rankwright.rankers.spaces import Space, space_of
+from rankwright.rankers.training import Training, check_hidden
 from rankwright.scaling import scaled_weights
-from rankwright.scorers import Linear
 
 
 @final
@@ -72,8 +75,16 @@ class SmoothRank(PathRanker, LinearScoring):
         stand for at most 100 components of the RBF kernel with gamma = 1 / n_features. Kernels rbf, laplacian, poly,
         sigmoid and linear are known. A map is learned from a sample of at most 2,000 documents. A seed that is not
         given is 0. There is no ``coef_`` then, and ``start`` is the regression.
+    hidden : sequence of int or None
+        The widths of hidden layers: a network, trained by torch, in place of the linear scorer. It begins as a
+        regression on grades, and then has as many epochs for each sigma. ``start``, ``optimiser``, ``tol``,
+        ``max_iter`` and ``kernel_map`` are of linear scorers.
+    training : Training, mapping or None
+        How a network is trained; the epochs are those of all sigmas together.
     scale : "standard", "query" or None
         Scaling of the features.
+    random_state : int, Generator or None
+        Of a network: its first weights, and the order of batches.
     backend : Serial, Threads or None
         Where the work runs; None means all cores.
 
@@ -121,7 +132,10 @@ class SmoothRank(PathRanker, LinearScoring):
         tol: float = 1e-5,
         max_iter: int = 50,
         kernel_map: Any = None,
+        hidden: Sequence[int] | None = None,
+        training: Training | Mapping[str, Any] | None = None,
         scale: str | None = "standard",
+        random_state: int | np.random.Generator | None = 0,
         backend: Backend | None = None,
     ) -> None:
         self.measure = measure
@@ -137,17 +151,11 @@ class SmoothRank(PathRanker, LinearScoring):
         self.tol = tol
         self.max_iter = max_iter
         self.kernel_map = kernel_map
+        self.hidden = hidden
+        self.training = training
         self.scale = scale
+        self.random_state = random_state
         self.backend = backend
-
-    @property
-    def coef_(self) -> Floats:
-        """Weights in raw units."""
-        if not isinstance(self.scorer_, Linear):
-            raise AttributeError(
-                "a model of a kernel map has no coef_: scorer_ has weights of landmarks, not of features"
-            )
-        return self.scorer_.coef
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
@@ -156,9 +164,12 @@ class SmoothRank(PathRanker, LinearScoring):
         check_among("prior", self.prior, ("start", "zero"))
         check_among("stop", self.stop, ("end", "valid"))
         check_among("optimiser", self.optimiser, tuple(METHODS))
+        hidden = check_hidden(self.hidden)
+        if hidden:
+            return self._fit_networks(hidden, strengths, train, valid, measure, backend)
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
         sigmas = self._sigmas()
-        objective = self._objective(measure)
+        objective = self._objective(measure, self.first_sigma)
         space = self._space(train, backend)
         train, valid = space(train), None if valid is None else space(valid)
         problem = Problem.of(objective, train, valid, measure, space.scale, backend)
@@ -183,6 +194,31 @@ class SmoothRank(PathRanker, LinearScoring):
         found = side_by_side(backend, run, range(len(strengths)), train.n_docs)
         return list(progress.track(found, "values of alpha", len(strengths)) if len(strengths) > 1 else found)
 
+    def _fit_networks(
+        self,
+        hidden: tuple[int, ...],
+        strengths: Sequence[float],
+        train: Queries,
+        valid: Queries | None,
+        measure: Measure,
+        backend: Backend,
+    ) -> list[Outcome]:
+        """Section 6: a regression, and from its weights on the smooth measure with less and less smoothing."""
+        if self.kernel_map is not None:
+            raise InputError("hidden layers and a kernel map; expected one of the two")
+        training, sigmas = Training.of(self.training), self._sigmas()
+        each = -(-training.n_epochs // (len(sigmas) + 1))
+        chapters = [Chapter(Squares(), each, {"sigma": None})]
+        for sigma in sigmas:
+            begins = sigma == sigmas[0] and self.prior == "start"
+            chapters.append(Chapter(self._objective(measure, sigma), each, {"sigma": sigma}, begins))
+
+        def run(alpha: float) -> Outcome:
+            design = Design(hidden, training, alpha, self.scale, self.random_state)
+            return design.fit(chapters, train, valid, measure, backend, keeps_last=self.stop == "end")
+
+        return list(side_by_side(backend, run, strengths, train.n_docs))
+
     def _followed(self, stages: Iterable[Stage], problem: Problem, space: Space) -> Outcome:
         """The scorer and the history of an annealing."""
         history: list[dict[str, Any]] = []
@@ -196,14 +232,14 @@ class SmoothRank(PathRanker, LinearScoring):
             last = max(range(len(history)), key=lambda t: history[t]["valid"])
         return Outcome(space.scorer(problem.scorer(minima[last])), history[: last + 1])
 
-    def _objective(self, measure: Measure) -> Smooth:
+    def _objective(self, measure: Measure, sigma: float) -> Smooth:
         """Of the measure with a discount that tells all ranks apart."""
         if self.form is not None:
             check_among("form", self.form, tuple(FORMS))
         if measure.family == "custom":
             raise InputError(f"{measure} is a function of ranked grades; expected a measure that can be made smooth")
         k = None if self.k is None else check_whole("k", self.k, least=1)
-        return smooth(measure, self.first_sigma, k, self.form)
+        return smooth(measure, sigma, k, self.form)
 
     def _sigmas(self) -> list[float]:
         """From the first, halved as long as they are not below the last."""

@@ -61,10 +61,13 @@ class Rows:
         self._starts = torch.as_tensor(indptr[:-1], device=device)
         self._lengths = torch.as_tensor(self.sizes, device=device)
 
-    def padded(self, queries: Ints) -> tuple[Tensor, Tensor]:
-        """The rows of the documents of these queries, padded with others; and which are theirs."""
-        at = torch.as_tensor(queries, device=self.device)
-        place = torch.arange(int(self.sizes[queries].max()), device=self.device)
+    def longest(self, queries: Ints) -> int:
+        """The length of the longest of these queries."""
+        return int(self.sizes[queries].max())
+
+    def padded(self, at: Tensor, length: int) -> tuple[Tensor, Tensor]:
+        """The rows of the documents of the queries at these places, padded with others; and which are theirs."""
+        place = torch.arange(length, device=self.device)
         mask = place < self._lengths[at][:, None]
         return (self._starts[at][:, None] + place).clamp_(max=self.n_docs - 1), mask
 
@@ -93,15 +96,17 @@ class Lists:
             for part in (labels.documents, labels.queries, labels.constants)
         )
 
-    def batch(self, queries: Ints, rows: Tensor, mask: Tensor) -> Batch:
-        """The labels of these queries, whose documents are in these rows."""
-        at = torch.as_tensor(queries, device=mask.device)
+    def widest(self, queries: Ints) -> int:
+        """How many rows a table of pairs needs for these queries."""
+        return 0 if self.widths is None else int(self.widths[queries].max())
+
+    def batch(self, at: Tensor, rows: Tensor, mask: Tensor, width: int) -> Batch:
+        """The labels of the queries at these places, whose documents are in these rows."""
         place = torch.arange(mask.shape[1], device=mask.device)
         documents = {}
         for name, values in self.documents.items():
             missing = values.new_zeros(()) if values.is_floating_point() else place
             documents[name] = torch.where(mask, values[rows], missing)
-        width = 0 if self.widths is None else int(self.widths[queries].max())
         return Batch(
             mask, documents, {name: values[at] for name, values in self.queries.items()}, width, self.constants
         )
@@ -247,11 +252,14 @@ def _prepare(loss: Loss, labels: Any, mask: Any, weight: Any, dtype: torch.dtype
         weight=None if weight is None else np.asarray(_host(weight), dtype=np.float64)[lists],
     )
     every = np.arange(len(lists))
-    rows, own = Rows(queries.indptr, "cpu").padded(every)
-    batch = Lists(loss.labels(queries), "cpu", dtype).batch(every, rows, own)
+    at = torch.from_numpy(every)
+    rows, own = Rows(queries.indptr, "cpu").padded(at, int(sizes.max()))
+    found = Lists(loss.labels(queries), "cpu", dtype)
+    batch = found.batch(at, rows, own, found.widest(every))
     in_front = bool((first == np.arange(grades.shape[1])).all()) and len(lists) == len(grades)
-    at = None if in_front and sizes.max() == grades.shape[1] else torch.from_numpy(first[lists][:, : sizes.max()])
-    return Prepared((len(grades), grades.shape[1]), lists, at, batch)
+    whole = in_front and sizes.max() == grades.shape[1]
+    places = None if whole else torch.from_numpy(first[lists][:, : sizes.max()])
+    return Prepared((len(grades), grades.shape[1]), lists, places, batch)
 
 
 def _host(values: Any) -> Any:

@@ -1,0 +1,81 @@
+"""A linear scorer trained in epochs, where line searches have nothing to go by: on losses that are estimates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.backends import Backend
+from rankwright.data import Floats, Queries
+from rankwright.kernels.linear import linear_scores
+from rankwright.objectives.base import Objective
+from rankwright.optimisers.linear_risk import LinearRisk
+from rankwright.optimisers.steps import Adam, Place
+from rankwright.scaling import Standard
+from rankwright.scorers import Linear
+
+
+class LinearTrainer:
+    """Weights of scaled features and what they are trained on. An epoch is one step on all queries.
+
+    Parameters
+    ----------
+    train : Queries
+        Training queries, scaled.
+    objective : Objective
+        What is minimised: its mean over the queries, with the penalty.
+    alpha : float
+        Of the penalty alpha |w - center|^2 against the sum over the queries.
+    backend : Backend
+        Where the work runs.
+    """
+
+    def __init__(self, train: Queries, objective: Objective, alpha: float, backend: Backend) -> None:
+        self.train, self.alpha, self.backend, self.n_queries = train, alpha, backend, len(train)
+        self.shards = backend.scatter(train)
+        self.w: Floats = np.zeros(train.n_features)
+        self.center: Floats = np.zeros(train.n_features)
+        self.aim(objective)
+
+    def aim(self, objective: Objective) -> None:
+        """Minimise this from now on."""
+        self.risk = LinearRisk(objective, self.shards, np.ones(self.train.n_features), 1.0, self.backend)
+        self.is_sampled = self.risk.is_sampled
+
+    def hold(self, center: Floats) -> None:
+        """Hold weights to these."""
+        self.center = center.copy()
+
+    def vector(self, values: Floats) -> Floats:
+        """Itself."""
+        return values
+
+    def array(self, values: Floats) -> Floats:
+        """A copy."""
+        return values.copy()
+
+    def penalty(self) -> float:
+        """Its value."""
+        away = self.w - self.center
+        return float(self.alpha * (away @ away))
+
+    def place(self, w: Floats, seed: tuple[int, ...]) -> Place:
+        """Loss, penalty and gradient over all queries."""
+        self.w[:] = w
+        risk = self.risk.seeded(seed) if self.is_sampled else self.risk
+        here = risk.at(w)
+        loss, gradient = risk.loss(here), risk.gradient(here) + 2.0 * self.alpha * (w - self.center)
+        return Place(w, loss, loss + self.penalty(), gradient / self.n_queries)
+
+    def epoch(self, adam: Adam, seed: tuple[int, ...]) -> float:
+        """A step; the sum of the losses before it."""
+        here = self.place(self.w, seed)
+        adam.step(self.w, here.gradient)
+        return here.loss
+
+    def scores(self, X: Floats) -> Floats:
+        """The scores of documents, scaled as the training queries are."""
+        return linear_scores(X, self.w, 0.0)
+
+    def scorer(self, standard: Standard) -> Linear:
+        """The scorer on raw features."""
+        return standard.fold(self.w)

@@ -1,0 +1,158 @@
+"""BayesRank: the measure in the mean over the rankings that scores make probable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from rankwright._optional import require
+from rankwright.backends import Backend
+from rankwright.data import Floats, Queries
+from rankwright.errors import InputError
+from rankwright.kernels.graded import misordered_shares
+from rankwright.kernels.pairs import grade_places
+from rankwright.measures import Measure, TableMeasure
+from rankwright.measures.base import weighted_mean
+from rankwright.objectives.listwise import ExpectedMeasure
+from rankwright.optimisers.epochs import ADAPTIVE
+from rankwright.optimisers.linear_epochs import LinearTrainer
+from rankwright.randomness import generator
+from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.lessons import Chapter, Lesson, teach
+from rankwright.rankers.networks import Design
+from rankwright.rankers.parameters import check_among, check_number, check_whole
+from rankwright.rankers.training import Training, check_hidden
+
+USUAL = Training(optimiser=ADAPTIVE, rate=1.0, n_epochs=200, activation="tanh")
+GAINS = (None, "exp", "linear", "pow2")
+
+
+@final
+class BayesRank(LinearScoring):
+    """BayesRank: descent on the expected Bayes risk, 1 - the measure in the mean over Plackett-Luce's rankings.
+
+    Minimises, over the weights of a network (or of a linear scorer),
+
+        sum over queries of E[1 - measure(ranking)]  +  alpha ||w||^2,
+
+    where a ranking has the probability that documents are drawn one after another in its order, each with a chance in
+    proportion to exp(score) among those that are left.
+
+    Parameters
+    ----------
+    measure : str or Measure
+        What is expected, reports, and selects.
+    k : int or None
+        How many ranks count in training, whatever the measure's cut-off; None for the measure's own. One and two, the
+        paper's, are exact; more are sampled.
+    gain : None, "exp", "linear" or "pow2"
+        What a grade l is worth in training: what it is to the measure (None), 2^l - 1, l, or 2^l as in eq. (7), with
+        which irrelevant documents gain something too.
+    hidden : sequence of int or None
+        The widths of hidden layers. Networks need torch; None or () is a linear scorer, which does not.
+    n_samples : int
+        How many rankings are drawn of each query at each step, for more than two ranks.
+    alpha : float
+        L2 strength, against the sum over the queries.
+    training : Training, mapping or None
+        How it is trained; by default as in algorithm 1, by batch descent with an adaptive rate. A mapping says what
+        differs from that. A linear scorer takes one step an epoch with Adam, too.
+    scale : "standard", "query" or None
+        Scaling of the features.
+    random_state : int, Generator or None
+        Of the first weights, the order of batches, and the samples.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Attributes
+    ----------
+    history_ : list of dict
+        By epoch: ``loss`` (the risk, summed over the queries), ``objective`` (with the penalty), ``expected`` (the mean
+        of the expected measure), ``misordered`` (the mean share of pairs in the wrong order), ``train``, ``valid``,
+        and ``kept`` in the epoch that is the model: the best one on validation queries.
+
+    Notes
+    -----
+    Kuo et al. (2009), eq. (10) to (15) with the loss 1 - E of section 3.2; algorithm 1 with the sign of eq. (15), which
+    it prints without the minus of eq. (13). ``expected`` and ``misordered`` are figure 8.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> queries = make_queries(20, random_state=0)
+    >>> bool(BayesRank(hidden=None).fit(queries).score(queries) > 0.6)
+    True
+    """
+
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hidden": ((5,), (10,), (20,))}
+
+    def __init__(
+        self,
+        *,
+        measure: str | Measure = "ndcg@10",
+        k: int | None = 2,
+        gain: str | None = None,
+        hidden: Sequence[int] | None = (10,),
+        n_samples: int = 8,
+        alpha: float = 0.0,
+        training: Training | Mapping[str, Any] | None = None,
+        scale: str | None = "standard",
+        random_state: int | np.random.Generator | None = 0,
+        backend: Backend | None = None,
+    ) -> None:
+        self.measure = measure
+        self.k = k
+        self.gain = gain
+        self.hidden = hidden
+        self.n_samples = n_samples
+        self.alpha = alpha
+        self.training = training
+        self.scale = scale
+        self.random_state = random_state
+        self.backend = backend
+
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+        alpha, hidden = check_number("alpha", self.alpha, least=0.0), check_hidden(self.hidden)
+        training = Training.of(self.training, USUAL)
+        chapters = [Chapter(self._objective(measure), training.n_epochs)]
+
+        places = grade_places(train.y, train.indptr)
+
+        def observe(scores: Floats) -> dict[str, Any]:
+            return {"misordered": weighted_mean(misordered_shares(scores, places, train.indptr), train.query_weight)}
+
+        if hidden:
+            _require_torch()
+            design = Design(hidden, training, alpha, self.scale, self.random_state)
+            outcome = design.fit(chapters, train, valid, measure, backend, observe=observe)
+        else:
+            lesson = Lesson(train, valid, measure, self.scale, backend)
+            seed = int(generator(self.random_state).integers(2**31))
+            trainer = LinearTrainer(lesson.train, lesson.settled(chapters[0].objective), alpha, backend)
+            run = {"hidden": [], "alpha": alpha, "scale": self.scale, "objective": [str(chapters[0].objective)]}
+            outcome = teach(trainer, lesson, chapters, training, seed, run, observe=observe)
+        total = float(train.query_weight[measure.bind(train).counted].sum())
+        history = [{**row, "expected": 1.0 - row["loss"] / total} for row in outcome.history]
+        return Outcome(outcome.scorer, history)
+
+    def _objective(self, measure: Measure) -> ExpectedMeasure:
+        """Of the measure with a discount that tells all ranks apart."""
+        check_among("gain", self.gain, GAINS)
+        k = None if self.k is None else check_whole("k", self.k, least=1)
+        target = measure.for_bounds()
+        target = target.cut_at(k or target.cut_off)
+        if self.gain is not None:
+            if not isinstance(target, TableMeasure) or target.name not in ("ndcg", "dcg"):
+                raise InputError(f"gain={self.gain!r} with {measure}; only NDCG and DCG have gains to choose")
+            target = replace(target, gain=self.gain)
+        return ExpectedMeasure(target, check_whole("n_samples", self.n_samples, least=1))
+
+
+def _require_torch() -> None:
+    try:
+        require("torch")
+    except ImportError as error:
+        raise ImportError(f"{error}, or train a linear scorer: BayesRank(hidden=None)") from error
