@@ -314,7 +314,7 @@ class Trainer:
             scores: Floats = found.reshape(-1).cpu().numpy().astype(np.float64)
             return scores
 
-        return np.concatenate(list(self.backend.map(some, range(0, len(X), _ROWS))))
+        return np.concatenate(self.backend.each(some, range(0, len(X), _ROWS)))
 
 
 class Graphs:
