@@ -18,10 +18,8 @@ from rankwright.measures import Measure, TableMeasure
 from rankwright.measures.base import weighted_mean
 from rankwright.objectives.listwise import ExpectedMeasure
 from rankwright.optimisers.epochs import ADAPTIVE
-from rankwright.optimisers.linear_epochs import LinearTrainer
-from rankwright.randomness import generator
 from rankwright.rankers.base import LinearScoring, Outcome
-from rankwright.rankers.lessons import Chapter, Lesson, teach
+from rankwright.rankers.lessons import Chapter, Lesson, fit_linear
 from rankwright.rankers.networks import Design
 from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.rankers.training import Training, check_hidden
@@ -117,7 +115,7 @@ class BayesRank(LinearScoring):
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         alpha, hidden = check_number("alpha", self.alpha, least=0.0), check_hidden(self.hidden)
         training = Training.of(self.training, USUAL)
-        chapters = [Chapter(self._objective(measure), training.n_epochs)]
+        objective = self._objective(measure)
 
         places = grade_places(train.y, train.indptr)
 
@@ -127,13 +125,11 @@ class BayesRank(LinearScoring):
         if hidden:
             _require_torch()
             design = Design(hidden, training, alpha, self.scale, self.random_state)
+            chapters = [Chapter(objective, training.n_epochs)]
             outcome = design.fit(chapters, train, valid, measure, backend, observe=observe)
         else:
             lesson = Lesson(train, valid, measure, self.scale, backend)
-            seed = int(generator(self.random_state).integers(2**31))
-            trainer = LinearTrainer(lesson.train, lesson.settled(chapters[0].objective), alpha, backend)
-            run = {"hidden": [], "alpha": alpha, "scale": self.scale, "objective": [str(chapters[0].objective)]}
-            outcome = teach(trainer, lesson, chapters, training, seed, run, observe=observe)
+            outcome = fit_linear(objective, training, alpha, self.random_state, lesson, observe)
         total = float(train.query_weight[measure.bind(train).counted].sum())
         history = [{**row, "expected": 1.0 - row["loss"] / total} for row in outcome.history]
         return Outcome(outcome.scorer, history)

@@ -18,7 +18,7 @@ from rankwright.optimisers.descent import LBFGS, Penalty, Point, descend, reweig
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
-from rankwright.rankers.lessons import Chapter
+from rankwright.rankers.lessons import Chapter, Lesson, fit_linear
 from rankwright.rankers.networks import Design
 from rankwright.rankers.parameters import check_number, check_whole
 from rankwright.rankers.path import PathRanker
@@ -28,6 +28,7 @@ from rankwright.scaling import Standard, scaled_weights
 from rankwright.scorers import Linear
 
 _ROUNDS = 20  # of an objective that depends on the ranking
+_ESTIMATED = Training(rate=0.03, n_epochs=200)  # where the objective is sampled
 _HIGHEST = 4.0  # grade: the smoothing means the same on all data only if scores are of one size
 
 
@@ -120,6 +121,9 @@ class Descending(PathRanker, LinearScoring):
         check_number("tol", self.tol, least=0.0)
         check_whole("max_iter", self.max_iter, least=0)
         problem = Problem.of(self._objective(measure), train, valid, measure, self.scale, backend)
+        if problem.risk.is_sampled:
+            lesson = Lesson(train, valid, measure, self.scale, backend)
+            return [fit_linear(self._objective(measure), _ESTIMATED, alpha, 0, lesson) for alpha in strengths]
         w = self._begin(problem, train, backend)
         center = self._center(w)
         outcomes: dict[int, Outcome] = {}

@@ -17,6 +17,8 @@ from rankwright.objectives.base import Objective
 from rankwright.objectives.names import settled
 from rankwright.optimisers.checkpoints import Checkpoint, digest
 from rankwright.optimisers.epochs import Trainee, Walk
+from rankwright.optimisers.linear_epochs import LinearTrainer
+from rankwright.randomness import generator
 from rankwright.rankers.base import Outcome
 from rankwright.rankers.training import Training
 from rankwright.scaling import Standard
@@ -185,6 +187,21 @@ def teach(
     else:
         pupil.w[...] = pupil.vector(record.kept)
     return Outcome(pupil.scorer(lesson.standard), record.history)
+
+
+def fit_linear(
+    objective: Objective,
+    training: Training,
+    alpha: float,
+    random_state: Any,
+    lesson: Lesson,
+    observe: Callable[[Floats], dict[str, Any]] | None = None,
+) -> Outcome:
+    """A linear scorer trained in epochs, where the loss is an estimate and line searches have nothing to go by."""
+    seed = int(generator(random_state).integers(2**31))
+    trainer = LinearTrainer(lesson.train, lesson.settled(objective), alpha, lesson.backend)
+    run = {"hidden": [], "alpha": alpha, "objective": [str(objective)]}
+    return teach(trainer, lesson, [Chapter(objective, training.n_epochs)], training, seed, run, observe=observe)
 
 
 def _checkpoint(lesson: Lesson, training: Training, run: Mapping[str, Any]) -> Checkpoint:
