@@ -161,7 +161,7 @@ class Loss(nn.Module):
                 for a in starts
             ]
             values, slopes = found[0] if len(found) == 1 else (torch.cat(part) for part in zip(*found, strict=True))
-            return values, torch.where(batch.mask, slopes, slopes.new_zeros(()))
+            return values, slopes.masked_fill(~batch.mask, 0.0)
 
     def prepare(
         self, labels: Any, mask: Any = None, weight: Any = None, *, dtype: torch.dtype = torch.float32

@@ -57,7 +57,7 @@ class ExpectedMeasure(Loss):
 def _top_two(scores: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     """The expectation of the first two ranks; see ``expected_top_two`` in ``kernels/plackett_luce.py``."""
     discount, u, v = (batch.constants[name] for name in ("discount", "u", "v"))
-    g, s = batch.documents["gain"], torch.where(batch.mask, scores, -torch.inf)
+    g, s = batch.documents["gain"], scores.masked_fill(~batch.mask, -torch.inf)
     p = s.softmax(dim=1)
     mean = (p * g).sum(dim=1, keepdim=True)
     value, gradient = discount[0] * mean[:, 0], discount[0] * p * (g - mean)
@@ -85,62 +85,66 @@ def _top_two(scores: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
 def sampled(scores: Tensor, batch: Batch, noise: Tensor) -> tuple[Tensor, Tensor]:
     """Estimates from the rankings by scores + noise; see ``expected_sampled`` in ``kernels/plackett_luce.py``.
 
-    ``noise`` has the shape (lists, samples, length).
+    ``noise`` has the shape (lists, samples, length). Rankings are held from their last rank up, as sums run. A list
+    shorter than the cut-off has ranks with nothing left, which are infinitely improbable and drop out by themselves.
     """
     discount, u, v = (batch.constants[name] for name in ("discount", "u", "v"))
     n_samples, length = noise.shape[1:]
-    depth = min(length, len(discount))
-    d, gain = discount[:depth], batch.documents["gain"]
-    s = torch.where(batch.mask, scores, -torch.inf)[:, None, :].expand(-1, n_samples, -1)
-    chosen = (s + noise).topk(depth, dim=2).indices  # padding last, where a list is shorter than the cut-off
+    depth, gain = min(length, len(discount)), batch.documents["gain"]
+    d = discount[:depth].flip(0)
+    s = scores.masked_fill(~batch.mask, -torch.inf)[:, None, :].expand(-1, n_samples, -1)
+    chosen = (s + noise).topk(depth, dim=2).indices.flip(2)
     ranked, g = s.gather(2, chosen), gain[:, None, :].expand(-1, n_samples, -1).gather(2, chosen)
-    there = ranked > -torch.inf
     rest = s.scatter(2, chosen, -torch.inf)
-    highest = rest.amax(dim=2, keepdim=True)
-    weight = (rest - torch.where(highest > -torch.inf, highest, 0.0)).exp_()  # 0 for what was chosen
+    highest = rest.amax(dim=2, keepdim=True).clamp_(min=torch.finfo(s.dtype).min)
+    weight = (rest - highest).exp_()
     sums = weight @ torch.stack([torch.ones_like(gain), gain], dim=2)
-    # log Z and the mean gain of what is left at each rank, from the last one up
-    level = torch.cat([ranked, highest + sums[:, :, :1].log()], dim=2).flip(2).logcumsumexp(dim=2).flip(2)
-    level = torch.where(level > -torch.inf, level, 0.0)
-    left = level[:, :, :depth]
-    gains = torch.cat([ranked + g.log(), highest + sums[:, :, 1:].log()], dim=2).flip(2).logcumsumexp(dim=2).flip(2)
-    gain_left = torch.where(there, (gains[:, :, :depth] - left).exp(), 0.0)
-    lead, A, B = _futures(g, d, u, v)
-    value = (d * lead * gain_left).sum(dim=2).mean(dim=1)
-    others_A, others_B = ((x.sum(dim=1, keepdim=True) - x) / max(n_samples - 1, 1) for x in (A, B))
-    c = d * lead + (u + v * lead) * others_A
-    T = (lead + g * (u + v * lead)) * (A - others_A) + (B - others_B)
-    c, T = torch.where(there, c, 0.0), torch.where(there, T, 0.0)
+    # log Z and log of the gains by it, of what is left at each rank
+    levels = torch.stack([ranked, ranked + g.log()], dim=3)
+    levels = torch.cat([(highest + sums.log())[:, :, None, :], levels], dim=2).logcumsumexp(dim=2)[:, :, 1:]
+    left = levels[:, :, :, 0].masked_fill(levels[:, :, :, 0] == -torch.inf, torch.inf)
+    gain_left = (levels[:, :, :, 1] - left).exp_()
+    c, T, value = _terms(g, d, gain_left, u, v)
     both = torch.stack([c, c * gain_left + T], dim=3)  # what sums over ranks are of
-    # of documents that were not chosen: P_t in units of the last, which is the largest
-    last = torch.where(there, left, torch.inf).amin(dim=2, keepdim=True)
-    by = (torch.where(there, last - left, -torch.inf).exp_()[:, :, None, :] @ both)[:, :, 0]
-    unit = torch.where(highest > -torch.inf, (highest - last).exp_(), 0.0)
-    by = (by * unit).transpose(1, 2) @ weight  # (lists, 2, documents): summed over the samples
-    gradient = gain * by[:, 0] - by[:, 1]
+    # of documents that were not chosen: P_t in units of the last one, which is the largest
+    last = left.amin(dim=2, keepdim=True)
+    by = ((last - left).exp_()[:, :, None, :] @ both)[:, :, 0] * (highest - last).exp_()
+    by = by.transpose(1, 2) @ weight  # (lists, 2, documents): summed over the samples
     # of chosen ones: P_t of each at every rank up to its own
-    p = (ranked[:, :, :, None] - left[:, :, None, :]).clamp_(max=0.0).exp_().tril_()
-    p = torch.where(there[:, :, :, None], p, 0.0)
-    own = p @ both
-    slopes = torch.where(there, T + g * own[:, :, :, 0] - own[:, :, :, 1], 0.0)
-    gradient = gradient.scatter_add(1, chosen.flatten(1), slopes.flatten(1))
-    return value, gradient / n_samples
+    own = (ranked[:, :, :, None] - left[:, :, None, :]).exp_().triu_() @ both
+    slopes = T + g * own[:, :, :, 0] - own[:, :, :, 1]
+    gradient = (gain * by[:, 0] - by[:, 1]).scatter_add(1, chosen.flatten(1), slopes.flatten(1))
+    return value.mean(dim=1), gradient / n_samples
 
 
-def _futures(g: Tensor, d: Tensor, u: float, v: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Lead, A and B at each rank of rankings with these gains."""
-    worth, lead = g * d, torch.ones_like(g)
+def _terms(g: Tensor, d: Tensor, gain_left: Tensor, u: float, v: float) -> tuple[Tensor, Tensor, Tensor]:
+    """C and T at each rank of rankings with these gains, from the last one up; and the value of each ranking.
+
+    What the other samples say of A and B is their mean, and the difference from that is a part of the one from the
+    mean of all.
+    """
+    n_samples, worth = g.shape[1], g * d
+    share = n_samples / max(n_samples - 1, 1)
+    if u == 0.0 and v == 0.0:
+        A = worth.cumsum(dim=2) - worth
+        away = A if n_samples == 1 else share * (A - A.mean(dim=1, keepdim=True))
+        return d.expand_as(g), away, gain_left @ d
+    lead, A, B = _futures(g, worth, u, v)
+    away_A, away_B = (x if n_samples == 1 else share * (x - x.mean(dim=1, keepdim=True)) for x in (A, B))
+    c = d * lead + (u + v * lead) * (A - away_A)
+    return c, (lead + g * (u + v * lead)) * away_A + away_B, (d * lead * gain_left).sum(dim=2)
+
+
+def _futures(g: Tensor, worth: Tensor, u: float, v: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Lead, A and B at each rank, from the last one up."""
     if v == 0.0:
-        A = worth.sum(dim=2, keepdim=True) - worth.cumsum(dim=2)
-        if u == 0.0:
-            return lead, A, torch.zeros_like(A)
-        lead[:, :, 1:] += u * g[:, :, :-1].cumsum(dim=2)
+        A = worth.cumsum(dim=2) - worth
         later = u * g * A
-        return lead, A, later.sum(dim=2, keepdim=True) - later.cumsum(dim=2)
-    lead[:, :, 1:] = (1.0 + v * g[:, :, :-1]).cumprod(dim=2)
-    a, found = torch.zeros_like(g[:, :, 0]), []
-    for t in range(g.shape[2] - 1, -1, -1):
+        return 1.0 + u * (g.sum(dim=2, keepdim=True) - g.cumsum(dim=2)), A, later.cumsum(dim=2) - later
+    stay, a, found = 1.0 + v * g, torch.zeros_like(g[:, :, 0]), []
+    for t in range(g.shape[2]):
         found.append(a)
-        a = worth[:, :, t] + a * (1.0 + v * g[:, :, t])
-    A = torch.stack(found[::-1], dim=2)
-    return lead, A, torch.zeros_like(A)
+        a = worth[:, :, t] + a * stay[:, :, t]
+    A, reach = torch.stack(found, dim=2), torch.ones_like(g)
+    reach[:, :, :-1] = stay[:, :, 1:].flip(2).cumprod(dim=2).flip(2)
+    return reach, A, torch.zeros_like(A)

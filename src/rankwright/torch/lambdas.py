@@ -46,20 +46,20 @@ class Lambdas(Loss):
         """The loss of each list, and its derivatives with the ranking kept."""
         discount, u, v = (batch.constants[name] for name in ("discount", "u", "v"))
         ties = batch.documents["ties"]
-        there = torch.where(batch.mask, scores, -torch.inf)  # padding comes last, and stays there
+        missing = ~batch.mask
+        there = scores.masked_fill(missing, -torch.inf)  # padding comes last, and stays there
         s, order = there.gather(1, ties).sort(dim=1, descending=True, stable=True)
         order = ties.gather(1, order)
         n, depth = s.shape[1], min(s.shape[1], len(discount))
-        s, g = torch.where(batch.mask, s, 0.0), batch.documents["gain"].gather(1, order)
+        s, g = s.masked_fill(missing, 0.0), batch.documents["gain"].gather(1, order)
         d = torch.zeros_like(s[0])
         d[:depth] = discount[:depth]
         change = _changes(g, d, depth, u, v)
-        # a pair is counted at its upper rank; padding has no gain, but neither has it a pair
         column = torch.arange(n, device=s.device)
-        pairs = (column > column[:depth, None]) & batch.mask[:, None, :]
+        none = (column <= column[:depth, None]) | missing[:, None, :]  # a pair is counted at its upper rank
         sign = torch.sign(g[:, :depth, None] - g[:, None, :])
         o = sign * (s[:, :depth, None] - s[:, None, :])
-        change = torch.where(pairs, change, 0.0)
+        change.masked_fill_(none, 0.0)
         loss = (change * softplus(-o)).sum(dim=(1, 2))
         slope = change.mul_(sign).mul_(torch.sigmoid(-o))
         by_rank = slope.sum(dim=1)

@@ -28,9 +28,10 @@ class TopOne(Loss):
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         """The loss of each list, and its derivatives."""
         target, weight = batch.documents["target"], batch.queries["weight"]
-        log_q = torch.where(batch.mask, scores, -torch.inf).log_softmax(dim=1)
-        loss = -(target * torch.where(batch.mask, log_q, scores.new_zeros(()))).sum(dim=1)
-        return weight * loss, weight[:, None] * (log_q.exp() - target)
+        missing = ~batch.mask
+        log_q = scores.masked_fill(missing, -torch.inf).log_softmax(dim=1)
+        slopes = weight[:, None] * (log_q.exp() - target)
+        return -weight * (target * log_q.masked_fill_(missing, 0.0)).sum(dim=1), slopes
 
 
 class Likelihood(Loss):
@@ -49,12 +50,12 @@ class Likelihood(Loss):
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         """The loss of each list, and its derivatives; sums of exponentials from either end, in logarithms."""
         order, weight = batch.documents["order"], batch.queries["weight"]
-        s = scores.gather(1, order)
-        there = torch.where(batch.mask, s, -torch.inf)
+        s, missing = scores.gather(1, order), ~batch.mask
+        there = s.masked_fill(missing, -torch.inf)
         log_z = there.flip(1).logcumsumexp(dim=1).flip(1).gather(1, batch.documents["first"])
-        above = torch.where(batch.mask, -log_z, -torch.inf).logcumsumexp(dim=1).gather(1, batch.documents["last"])
-        loss = torch.where(batch.mask, log_z - s, s.new_zeros(())).sum(dim=1)
-        slopes = torch.exp(torch.where(batch.mask, s + above, s.new_zeros(()))) - 1.0
+        above = (-log_z).masked_fill_(missing, -torch.inf).logcumsumexp(dim=1).gather(1, batch.documents["last"])
+        loss = (log_z - s).masked_fill_(missing, 0.0).sum(dim=1)
+        slopes = (s + above).masked_fill_(missing, 0.0).exp_() - 1.0
         return weight * loss, weight[:, None] * torch.zeros_like(s).scatter(1, order, slopes)
 
 
@@ -80,13 +81,13 @@ class Cosine(Loss):
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         """The loss of each list, and its derivatives; where all scores are equal it is 1/2 and has no slope."""
         target, weight = batch.documents["target"], batch.queries["weight"]
-        zero = scores.new_zeros(())
-        mean = torch.where(batch.mask, scores, zero).sum(dim=1) / batch.mask.sum(dim=1)
-        s = torch.where(batch.mask, scores - mean[:, None], zero)
+        missing = ~batch.mask
+        mean = scores.masked_fill(missing, 0.0).sum(dim=1) / batch.mask.sum(dim=1)
+        s = (scores - mean[:, None]).masked_fill_(missing, 0.0)
         dot, size = (target * s).sum(dim=1), (s * s).sum(dim=1).sqrt()
         flat = size <= 10.0 * torch.finfo(s.dtype).eps * mean.abs()
         size = torch.where(flat, torch.ones_like(size), size)
-        counts = torch.where((target != 0.0).any(dim=1), weight, zero)
+        counts = weight * (target != 0.0).any(dim=1)
         slopes = -0.5 / size[:, None] * (target - (dot / size**2)[:, None] * s)
-        alive = torch.where(flat, zero, counts)
+        alive = counts.masked_fill(flat, 0.0)
         return 0.5 * counts - 0.5 * alive * dot / size, alive[:, None] * slopes

@@ -49,12 +49,10 @@ class Pairs(Loss):
         order, weight, width = batch.documents["order"], batch.queries["weight"], batch.width
         s = scores.gather(1, order)
         column = torch.arange(s.shape[1], device=s.device)
-        pairs = (column >= batch.documents["lower"][:, :width, None]) & batch.mask[:, None, :]
-        # what is no pair is far from being one: its scores may be anything
-        o = torch.where(pairs, s[:, :width, None] - s[:, None, :], s.new_zeros(()))
-        loss, slope = self.pair(o)
-        pairs = pairs & batch.mask[:, :width, None]
-        worth = torch.where(pairs, weight[:, None, None], s.new_zeros(()))
+        missing = ~batch.mask
+        none = (column < batch.documents["lower"][:, :width, None]) | missing[:, None, :] | missing[:, :width, None]
+        loss, slope = self.pair((s[:, :width, None] - s[:, None, :]).masked_fill_(none, 0.0))
+        worth = weight[:, None, None].expand_as(slope).masked_fill(none, 0.0)
         slope = slope * worth
         by_place = -slope.sum(dim=1)
         by_place[:, :width] += slope.sum(dim=2)

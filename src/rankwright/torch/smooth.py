@@ -56,21 +56,23 @@ class SoftPositions(Loss):
         The tables are e and e x, x = s_i - s_(j); all sums over them are products with vectors.
         """
         discount, u, v = (batch.constants[name] for name in ("discount", "u", "v"))
-        s, order = torch.where(batch.mask, scores, -torch.inf).sort(dim=1, descending=True)
-        lowest = torch.where(batch.mask, scores, torch.inf).amin(dim=1, keepdim=True)
-        s = torch.where(batch.mask, s, lowest - math.sqrt(_BEYOND * self.sigma))  # padding is out of everyone's reach
+        missing = ~batch.mask
+        lowest = scores.masked_fill(missing, torch.inf).amin(dim=1, keepdim=True)
+        # padding is out of everyone's reach
+        s = torch.where(batch.mask, scores, lowest - math.sqrt(_BEYOND * self.sigma))
+        s, order = s.sort(dim=1, descending=True)
         g = batch.documents["gain"].gather(1, order)
         depth = min(s.shape[1], len(discount))
         x = s[:, None, :] - s[:, :depth, None]
         e = (x * x).mul_(-1.0 / self.sigma).exp_()
-        sums = e @ torch.stack([torch.ones_like(g), g], dim=2)  # (lists, positions, 2)
-        there = batch.mask[:, :depth]
-        total = torch.where(there, sums[:, :, 0], 1.0)
-        soft = torch.where(there, sums[:, :, 1], 0.0) / total
+        ones_and_gains = torch.stack([torch.ones_like(g), g], dim=2)
+        sums = e @ ones_and_gains  # (lists, positions, 2)
+        total = sums[:, :, 0]
+        soft = sums[:, :, 1] / total
         value, slope = _value(soft, discount[:depth], u, v)
-        slope = torch.where(there, slope, 0.0) * (-2.0 / self.sigma) / total
+        slope = slope * (-2.0 / self.sigma) / total
         e.mul_(x)
-        own = e @ torch.stack([torch.ones_like(g), g], dim=2)
+        own = e @ ones_and_gains
         at_position = slope * (own[:, :, 1] - soft * own[:, :, 0])
         by = torch.stack([slope, slope * soft], dim=1) @ e  # (lists, 2, documents)
         pull = g * by[:, 0] - by[:, 1]
@@ -133,7 +135,7 @@ class SoftRanks(Loss):
         """The loss of each list, and its derivatives: eq. (5), and (9) for average precision."""
         u, order = batch.constants["u"], batch.documents["order"][:, : batch.width]
         gain, per_sigma = batch.documents["gain"], 1.0 / self.sigma
-        g, s = gain.gather(1, order), torch.where(batch.mask, scores, 0.0)
+        g, s = gain.gather(1, order), scores.masked_fill(~batch.mask, 0.0)
         p = (s[:, None, :] - s.gather(1, order)[:, :, None]).mul_(per_sigma).sigmoid_()
         p.mul_(batch.mask[:, None, :])
         sums = p @ torch.stack([torch.ones_like(gain), gain], dim=2)
