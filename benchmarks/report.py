@@ -14,6 +14,7 @@ _PACKAGES = (
     "rankwright",
     "numpy",
     "numba",
+    "torch",
     "scikit-learn",
     "lightgbm",
     "xgboost-cpu",

@@ -146,7 +146,8 @@ def misordered_shares(scores: Floats, place: Ints, indptr: Ints) -> Floats:
         order = np.argsort(-scores[a : a + n])
         above, tied, wrong, pairs, i = np.zeros(n, np.int64), np.zeros(n, np.int64), 0.0, 0.0, 0
         while i < n:
-            end = i
+            tied[place[a + order[i]]] += 1
+            end = i + 1  # a score that is not a number is equal to none, itself included
             while end < n and scores[a + order[end]] == scores[a + order[i]]:
                 tied[place[a + order[end]]] += 1
                 end += 1

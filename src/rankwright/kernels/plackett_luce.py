@@ -18,6 +18,8 @@ from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
 from rankwright.kernels.listwise import softmax
 from rankwright.kernels.smooth import Gained
 
+_FEW = 64  # ranks: so few are kept in order one by one, more are sorted
+
 
 @kernel
 def expected_top_two(data: Gained, scores: Floats, gradient: Floats) -> float:
@@ -104,6 +106,9 @@ def _second(p: Floats, rest: Floats, top: int, g: Floats, more: float, d: float,
 @kernel
 def _draw(keys: Floats, depth: int, chosen: Ints) -> None:
     """The places of the ``depth`` highest keys, descending; of equal ones the first comes first."""
+    if depth > _FEW:
+        chosen[:] = np.argsort(-keys, kind="mergesort")[:depth]
+        return
     held = 0
     for i in range(len(keys)):
         if held < depth:
@@ -211,7 +216,8 @@ def expected_sampled(data: Gained, scores: Floats, noise: Floats, gradient: Floa
             continue
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         depth = min(n, len(discount))
-        s, g, out = scores[a : a + n].copy(), gain[a : a + n], gradient[a : a + n]
+        # less the highest: noise and logarithms would be lost beside large numbers
+        s, g, out = scores[a : a + n] - _highest(scores[a : a + n]), gain[a : a + n], gradient[a : a + n]
         chosen = np.empty((n_samples, depth), np.int64)
         A, B, gains = np.empty((n_samples, depth)), np.empty((n_samples, depth)), np.empty((n_samples, depth))
         sum_A, sum_B = np.zeros(depth), np.zeros(depth)

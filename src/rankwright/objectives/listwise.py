@@ -250,6 +250,7 @@ class BoundDrawn:
         scores = check_scores(scores, int(indptr[-1]))
         if not np.isfinite(scores).all():
             return nowhere(len(scores))
+        scores = scores - np.repeat(np.maximum.reduceat(scores, indptr[:-1]), np.diff(indptr))  # noise is small
         keys = scores + gumbel(rng, n, len(scores))
         values = np.nan_to_num(np.array([self.bound.values(row) for row in keys]))  # by sample and query
         others = (values.sum(axis=0) - values) / (n - 1) if n > 1 else np.zeros_like(values)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwright.data import Floats, Ints, Queries
-from rankwright.objectives.base import Evaluation, check_scores
+from rankwright.objectives.base import Evaluation, check_scores, nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,4 +37,8 @@ class BoundSquares:
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """The loss at these scores, and its derivatives."""
         rest = check_scores(scores, len(self.target)) - self.target
-        return Evaluation(float((self.weight * rest * rest).sum()), 2.0 * self.weight * rest, 2.0 * self.weight)
+        with np.errstate(over="ignore"):
+            loss = float((self.weight * rest * rest).sum())
+        return (
+            Evaluation(loss, 2.0 * self.weight * rest, 2.0 * self.weight) if np.isfinite(loss) else nowhere(len(rest))
+        )

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -30,7 +31,7 @@ from rankwright.torch.base import Lists, Rows
 _ALIGNED = 16  # numbers: where parameters begin in memory
 _APART = 1.25  # how much longer than another a query may be and still be taken for its equal
 _MOST_DOCS = 1 << 17  # of a batch, with padding
-_PART_DOCS, _MOST_PARTS = 2048, 16
+_PART_DOCS, _MOST_PARTS = 2048, 64
 _ROWS = 8192  # scored at a time
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -365,7 +366,7 @@ class Graphs:
 
         changed = (trainer.w, self.total, *self.adam.state)
         before, seed = [values.clone() for values in changed], self.noise.get_state()
-        stream: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream = _stream(trainer.device)
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):  # once, for what is made on first use; then undone
             step()
@@ -375,9 +376,15 @@ class Graphs:
         self.noise.set_state(seed)
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self.noise)
-        with torch.cuda.graph(graph, pool=self.pool):
+        with torch.cuda.graph(graph, pool=self.pool, stream=stream):
             step()
         return graph, at
+
+
+@lru_cache
+def _stream(device: torch.device) -> Any:
+    """The one stream on which graphs are made: libraries keep memory for each that they have seen."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
 def rounded_up(length: int) -> int:
@@ -441,8 +448,12 @@ def check_device(device: str) -> torch.device:
         found = torch.device(device)
     except (RuntimeError, TypeError):
         raise InputError(f"device={device!r}; expected 'cpu' or 'cuda'") from None
-    if found.type == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"device={device!r}; torch sees no GPU here")
+    if found.type == "cuda":
+        if not torch.cuda.is_available():
+            raise InputError(f"device={device!r}; torch sees no GPU here")
+        # torch's thread of gradients meets the GPU here, and not in a library that warns of it
+        one = torch.ones(1, device=found, requires_grad=True)
+        torch.autograd.grad(2.0 * one, one)
     return found
 
 

@@ -163,11 +163,12 @@ class Loss(nn.Module):
             values, slopes = found[0] if len(found) == 1 else (torch.cat(part) for part in zip(*found, strict=True))
             return values, slopes.masked_fill(~batch.mask, 0.0)
 
-    def prepare(
-        self, labels: Any, mask: Any = None, weight: Any = None, *, dtype: torch.dtype = torch.float32
-    ) -> Prepared:
-        """Compute once what depends on labels; ``forward`` takes it in place of them."""
-        return _prepare(self, labels, mask, weight, dtype)
+    def prepare(self, labels: Any, mask: Any = None, weight: Any = None) -> Prepared:
+        """Compute once what depends on labels; ``forward`` takes it in place of them.
+
+        For use in many steps, put it where the scores will be: ``loss.prepare(labels).on("cuda", torch.float32)``.
+        """
+        return _prepare(self, labels, mask, weight)
 
     def forward(
         self,
@@ -201,7 +202,10 @@ class Loss(nn.Module):
         if scores.ndim != 2:
             raise InputError(f"scores have shape {tuple(scores.shape)}; expected (lists, length)")
         dtype = scores.dtype if scores.dtype == torch.float64 else torch.float32
-        prepared = labels if isinstance(labels, Prepared) else self.prepare(labels, mask, weight, dtype=dtype)
+        if isinstance(labels, Prepared):
+            prepared = labels.for_loss(self, mask, weight)
+        else:
+            prepared = self.prepare(labels, mask, weight)
         if prepared.shape != tuple(scores.shape):
             raise InputError(f"scores have shape {tuple(scores.shape)}; the labels have {prepared.shape}")
         values: Tensor = _Value.apply(scores, self, prepared.on(scores.device, dtype), generator)  # type: ignore[no-untyped-call]
@@ -211,13 +215,22 @@ class Loss(nn.Module):
 class Prepared(NamedTuple):
     """The labels of some lists, as a loss takes them."""
 
+    loss: str
     shape: tuple[int, int]
     lists: Ints  # those that have documents
     at: Tensor | None  # the documents first, padding last; None where they are so
     batch: Batch
 
-    def on(self, device: torch.device, dtype: torch.dtype) -> Prepared:
-        """The same there."""
+    def for_loss(self, loss: Loss, mask: Any, weight: Any) -> Prepared:
+        """Itself, if it was made by such a loss, and nothing is said beside."""
+        if self.loss != type(loss).__name__:
+            raise InputError(f"labels that {self.loss} prepared; expected those of {type(loss).__name__}")
+        if mask is not None or weight is not None:
+            raise InputError("mask and weight are part of prepared labels; expected them in prepare alone")
+        return self
+
+    def on(self, device: torch.device | str, dtype: torch.dtype) -> Prepared:
+        """The same there, in this precision."""
 
         def moved(values: Any) -> Any:
             if not isinstance(values, Tensor):
@@ -229,12 +242,14 @@ class Prepared(NamedTuple):
         return self._replace(at=moved(self.at), batch=Batch(moved(mask), parts[0], parts[1], width, parts[2]))
 
 
-def _prepare(loss: Loss, labels: Any, mask: Any, weight: Any, dtype: torch.dtype) -> Prepared:
+def _prepare(loss: Loss, labels: Any, mask: Any, weight: Any) -> Prepared:
     grades = np.asarray(_host(labels), dtype=np.float64)
     if grades.ndim != 2:
         raise InputError(f"labels have shape {grades.shape}; expected (lists, length)")
-    there = grades >= 0.0 if mask is None else np.asarray(_host(mask))
+    there = ~(grades < 0.0) if mask is None else np.asarray(_host(mask))
     if there.ndim == 1 and there.dtype.kind in "iu":
+        if there.shape != grades.shape[:1] or (there < 0).any() or (there > grades.shape[1]).any():
+            raise InputError(f"lengths of lists {there.tolist()}; expected {len(grades)} from 0 to {grades.shape[1]}")
         there = np.arange(grades.shape[1]) < there[:, None]
     if there.shape != grades.shape or there.dtype != bool:
         raise InputError(f"mask has shape {there.shape} and dtype {there.dtype}; expected bools of {grades.shape}")
@@ -249,17 +264,24 @@ def _prepare(loss: Loss, labels: Any, mask: Any, weight: Any, dtype: torch.dtype
         grades[there],
         np.concatenate([[0], np.cumsum(sizes[lists])]),
         lists,
-        weight=None if weight is None else np.asarray(_host(weight), dtype=np.float64)[lists],
+        weight=None if weight is None else _weights(weight, len(grades))[lists],
     )
     every = np.arange(len(lists))
     at = torch.from_numpy(every)
     rows, own = Rows(queries.indptr, "cpu").padded(at, int(sizes.max()))
-    found = Lists(loss.labels(queries), "cpu", dtype)
+    found = Lists(loss.labels(queries), "cpu", torch.float64)
     batch = found.batch(at, rows, own, found.widest(every))
     in_front = bool((first == np.arange(grades.shape[1])).all()) and len(lists) == len(grades)
     whole = in_front and sizes.max() == grades.shape[1]
     places = None if whole else torch.from_numpy(first[lists][:, : sizes.max()])
-    return Prepared((len(grades), grades.shape[1]), lists, places, batch)
+    return Prepared(type(loss).__name__, (len(grades), grades.shape[1]), lists, places, batch)
+
+
+def _weights(weight: Any, n_lists: int) -> Floats:
+    found: Floats = np.asarray(_host(weight), dtype=np.float64)
+    if found.shape != (n_lists,) or not np.isfinite(found).all() or (found < 0.0).any():
+        raise InputError(f"weights of shape {found.shape}; expected {n_lists} finite numbers from 0 up, one per list")
+    return found
 
 
 def _host(values: Any) -> Any:
@@ -272,19 +294,31 @@ class _Value(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, loss: Loss, prepared: Prepared, generator: torch.Generator | None) -> Tensor:
         own = scores.detach().to(torch.promote_types(scores.dtype, torch.float32))
-        if prepared.at is None:
-            values, slopes = loss.evaluated(own, prepared.batch, generator)
-        else:
-            lists = torch.as_tensor(prepared.lists, device=own.device)
-            found = loss.evaluated(own[lists].gather(1, prepared.at), prepared.batch, generator)
-            values, slopes = own.new_zeros(len(own)), torch.zeros_like(own)
-            values[lists] = found[0]
-            slopes[lists] = torch.zeros_like(own[lists]).scatter(1, prepared.at, found[1])
-        ctx.save_for_backward(slopes.to(scores.dtype))
+        with torch.autocast(own.device.type, enabled=False):
+            if prepared.at is None:
+                values, slopes = loss.evaluated(own, prepared.batch, generator)
+            else:
+                lists = torch.as_tensor(prepared.lists, device=own.device)
+                found = loss.evaluated(own[lists].gather(1, prepared.at), prepared.batch, generator)
+                values, slopes = own.new_zeros(len(own)), torch.zeros_like(own)
+                values[lists] = found[0]
+                slopes[lists] = torch.zeros_like(own[lists]).scatter(1, prepared.at, found[1])
+        ctx.save_for_backward(scores, slopes)
         return values
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *by_value: Tensor) -> tuple[Tensor | None, ...]:
-        (slopes,) = ctx.saved_tensors
-        return by_value[0][:, None] * slopes, None, None, None
+        scores, slopes = ctx.saved_tensors
+        return _Slope.apply(by_value[0], scores, slopes), None, None, None  # type: ignore[no-untyped-call]
+
+
+class _Slope(torch.autograd.Function):
+    """The derivatives by the scores. They depend on the scores, but how is not known."""
+
+    @staticmethod
+    def forward(ctx: Any, by_value: Tensor, scores: Tensor, slopes: Tensor) -> Tensor:
+        return (by_value[:, None] * slopes).to(scores.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *by_slope: Tensor) -> tuple[Tensor | None, ...]:
+        raise NotImplementedError("the losses have first derivatives only")

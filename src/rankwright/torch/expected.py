@@ -92,7 +92,8 @@ def sampled(scores: Tensor, batch: Batch, noise: Tensor) -> tuple[Tensor, Tensor
     n_samples, length = noise.shape[1:]
     depth, gain = min(length, len(discount)), batch.documents["gain"]
     d = discount[:depth].flip(0)
-    s = scores.masked_fill(~batch.mask, -torch.inf)[:, None, :].expand(-1, n_samples, -1)
+    s = scores.masked_fill(~batch.mask, -torch.inf)
+    s = (s - s.amax(dim=1, keepdim=True))[:, None, :].expand(-1, n_samples, -1)  # noise is lost beside large numbers
     chosen = (s + noise).topk(depth, dim=2).indices.flip(2)
     ranked, g = s.gather(2, chosen), gain[:, None, :].expand(-1, n_samples, -1).gather(2, chosen)
     rest = s.scatter(2, chosen, -torch.inf)

@@ -25,6 +25,6 @@ class Squares(Loss):
 
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         """The loss of each list, and its derivatives."""
-        rest, weight = scores - batch.documents["target"], batch.documents["weight"]
-        slopes = weight * rest  # padding weighs nothing
+        rest = (scores - batch.documents["target"]).masked_fill_(~batch.mask, 0.0)
+        slopes = batch.documents["weight"] * rest
         return (slopes * rest).sum(dim=1), 2.0 * slopes

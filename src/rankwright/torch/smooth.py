@@ -14,10 +14,11 @@ from rankwright.data import Floats, Queries
 from rankwright.kernels.discounts import GEOMETRIC, LOGARITHMIC, Law
 from rankwright.kernels.smooth import Gained
 from rankwright.measures import Measure, parse
-from rankwright.objectives.smooth import gained
+from rankwright.objectives.smooth import check_sigma, gained
 from rankwright.torch.base import Batch, Labels, Loss
 from rankwright.torch.pairwise import places
 
+_ROUNDING = 1e-3  # far more than that of any precision
 _BEYOND = 200.0  # exp(-200) is 0 in single precision
 
 
@@ -44,6 +45,7 @@ class SoftPositions(Loss):
 
     def labels(self, queries: Queries) -> Labels:
         """Gains and worths."""
+        check_sigma(self.sigma)
         return gain_labels(*gained(self.measure, queries))
 
     def table(self, length: int, batch: Batch) -> int:
@@ -58,8 +60,9 @@ class SoftPositions(Loss):
         discount, u, v = (batch.constants[name] for name in ("discount", "u", "v"))
         missing = ~batch.mask
         lowest = scores.masked_fill(missing, torch.inf).amin(dim=1, keepdim=True)
-        # padding is out of everyone's reach
-        s = torch.where(batch.mask, scores, lowest - math.sqrt(_BEYOND * self.sigma))
+        # padding is out of everyone's reach, also where that is little beside the scores
+        away = math.sqrt(_BEYOND * check_sigma(self.sigma))
+        s = torch.where(batch.mask, scores, lowest - (away + _ROUNDING * lowest.abs()))
         s, order = s.sort(dim=1, descending=True)
         g = batch.documents["gain"].gather(1, order)
         depth = min(s.shape[1], len(discount))
@@ -134,7 +137,7 @@ class SoftRanks(Loss):
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         """The loss of each list, and its derivatives: eq. (5), and (9) for average precision."""
         u, order = batch.constants["u"], batch.documents["order"][:, : batch.width]
-        gain, per_sigma = batch.documents["gain"], 1.0 / self.sigma
+        gain, per_sigma = batch.documents["gain"], 1.0 / check_sigma(self.sigma)
         g, s = gain.gather(1, order), scores.masked_fill(~batch.mask, 0.0)
         p = (s[:, None, :] - s.gather(1, order)[:, :, None]).mul_(per_sigma).sigmoid_()
         p.mul_(batch.mask[:, None, :])
