@@ -18,7 +18,7 @@ from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
 from rankwright.kernels.listwise import softmax
 from rankwright.kernels.smooth import Gained
 
-_FEW = 64  # ranks: so few are kept in order one by one, more are sorted
+_FEW = 256  # ranks: so few are kept in order one by one, more are sorted
 
 
 @kernel
