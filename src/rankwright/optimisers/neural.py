@@ -31,7 +31,7 @@ from rankwright.torch.base import Lists, Rows
 _ALIGNED = 16  # numbers: where parameters begin in memory
 _APART = 1.25  # how much longer than another a query may be and still be taken for its equal
 _MOST_DOCS = 1 << 17  # of a batch, with padding
-_PART_DOCS, _MOST_PARTS = 2048, 64
+_PART_DOCS, _MOST_PARTS = 2048, 16  # more would keep the threads waiting for each other's Python
 _ROWS = 8192  # scored at a time
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
