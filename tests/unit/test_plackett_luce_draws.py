@@ -1,8 +1,4 @@
-"""Expected measures under Plackett-Luce by draws of its own: their probabilities, no bias, less variance.
-
-Seeds are fixed. Where a test asks whether a mean may be what it should be, it would be wrong about a right one with
-the probability ``ALARM`` at another seed, whatever the number of means it looks at.
-"""
+"""Expected measures under Plackett-Luce by draws of its own: their probabilities, no bias, less variance."""
 
 from __future__ import annotations
 
@@ -11,13 +7,11 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import stats
+from tests.drawn import ALARM, BLOCKS, may_be
 from tests.reference import measures, plackett_luce
 
 import rankwright as rw
 from rankwright.objectives.listwise import ExpectedMeasure, gumbel
-
-ALARM = 1e-4
-BLOCKS = 40  # whose means are compared by Student's t
 
 
 def own(ranked):
@@ -35,13 +29,6 @@ MEASURES = {
     "p@4": partial(measures.precision, k=4),
     "own": own,
 }
-
-
-def may_be(means, expected):
-    """Whether the means of independent blocks, a row each, have these expectations."""
-    error = means.std(axis=0, ddof=1) / np.sqrt(len(means))
-    t = np.abs(means.mean(axis=0) - expected) / np.maximum(error, 1e-12)
-    return bool((t < stats.t.isf(ALARM / 2 / t.size, len(means) - 1)).all())
 
 
 def copies_of(y, many):
