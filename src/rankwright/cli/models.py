@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -153,10 +154,14 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
         key, equals, text = setting.partition("=")
         if not equals:
             raise InputError(f"--set {setting}: expected name=value")
-        if key not in defaults or key in ("measure", "backend"):
+        key, dot, part = key.partition(".")  # training.rate=0.01
+        if key not in defaults or key in ("measure", "backend") or (dot and key != "training"):
             known = ", ".join(name for name in defaults if name not in ("measure", "backend"))
             raise InputError(f"--set {setting}: {ranker_class.__name__} has no such parameter; there are {known}")
-        chosen[key] = _read_value(key, text, defaults[key])
+        if dot:
+            chosen[key] = {**(chosen.get(key) or {}), part: _read_value(part, text, None)}
+        else:
+            chosen[key] = _read_value(key, text, defaults[key])
     if chosen.get("warm_start") is True:
         raise InputError("--set warm_start=true: nothing was fitted before; expected the path of a saved model")
     return ranker_class(**chosen)
@@ -174,6 +179,8 @@ def _read_value(key: str, text: str, default: Any) -> Any:
         value = text
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
+    if key == "hidden":  # a width, or several
+        return [int(width) for width in text.split(",")] if re.fullmatch(r"\d+(,\d+)*", text) else value
     text_too = isinstance(default, bool) and isinstance(value, str)  # warm_start is a flag or a path
     if default is not None and type(value) is not type(default) and not text_too:
         raise InputError(f"--set {key}={text}: expected a value like {default!r}")

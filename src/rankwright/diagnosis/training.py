@@ -69,7 +69,8 @@ def training_of(fitted: Fitted, measure: Measure | None) -> Training:
         None if kind is None or own is None else _minimised(kind, model, own),
         None if objective is None or gap is None else Certificate(objective, gap),
         train,
-        _number(record.get("valid")) is not None and not (kind is not None and kind.keeps_last),
+        _number(record.get("valid")) is not None
+        and (record.get("kept") is True or not (kind is not None and kind.keeps_last)),
     )
 
 
@@ -101,7 +102,10 @@ def _minimised(kind: type[Ranker], model: Model, measure: Measure) -> Bound | No
 
 
 def _kept(history: list[dict[str, Any]], last: bool) -> dict[str, Any]:
-    """The record of the model: the last, or the first of the best."""
+    """The record of the model: the one that says so, the last, or the first of the best."""
+    for record in history:
+        if record.get("kept") is True:
+            return record
     if not history or last:
         return history[-1] if history else {}
     for name in ("valid", "train"):

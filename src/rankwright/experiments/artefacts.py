@@ -54,7 +54,7 @@ def history(trained: Trained) -> Table | None:
     columns: dict[str, Any] = {"round": [record.get("round", i) for i, record in enumerate(records, 1)]}
     for key in dict.fromkeys(key for record in records for key in record):
         found = [record.get(key) for record in records]
-        if all(value is None or isinstance(value, (int, float, np.number)) for value in found):
+        if key != "kept" and all(value is None or isinstance(value, (int, float, np.number)) for value in found):
             columns[key] = [np.nan if value is None else float(value) for value in found]
     columns["measure"] = [str(trained.ranker.measure_)] * len(records)
     return {key: np.array(values) for key, values in columns.items()}

@@ -42,7 +42,7 @@ class Training:
     """
 
     optimiser: str = ADAM
-    rate: float = 1e-3
+    rate: float = 3e-3
     n_epochs: int = 100
     batch_size: int = 16
     patience: int | None = None
@@ -92,11 +92,13 @@ class Training:
 def check_hidden(hidden: Any) -> tuple[int, ...]:
     """The widths of hidden layers; none for a linear scorer.
 
-    >>> check_hidden(None), check_hidden([8, 4])
-    ((), (8, 4))
+    >>> check_hidden(None), check_hidden([8, 4]), check_hidden(8)
+    ((), (8, 4), (8,))
     """
     if hidden is None:
         return ()
+    if isinstance(hidden, (int, np.integer)):
+        return (check_whole("hidden", hidden, least=1),)
     if isinstance(hidden, (str, Mapping)) or not isinstance(hidden, (Sequence, np.ndarray)):
         raise InputError(f"hidden={hidden!r}; expected the widths of hidden layers, as (64, 32)")
     return tuple(check_whole("hidden", width, least=1) for width in hidden)
