@@ -25,7 +25,9 @@ from benchmarks.timing import THREADS
 from rankwright.backends import n_cores
 from rankwright.files import write_atomic
 from rankwright.objectives import ExpectedMeasure, Lambdas, SoftPositions, Squares, TopOne
-from rankwright.optimisers.neural import Trainer, batches_of, feed_forward, single_threaded
+from rankwright.optimisers.devices import single_threaded
+from rankwright.optimisers.modules import feed_forward
+from rankwright.optimisers.neural import Trainer, batches_of
 from rankwright.optimisers.steps import Adam
 
 HIDDEN, FEATURES, DOCUMENTS = (256, 128), 136, 720_000

@@ -139,6 +139,8 @@ def save(fitted: Fitted, path: StrPath) -> None:
     model = as_model(fitted)
     try:
         text = to_text(model, indent=1)
+    except InputError as error:  # the scorer's own
+        raise InputError(f"{path}: not written: {error}") from None
     except ValueError:
         raise InputError(f"{path}: not written: the model has weights that are not finite") from None
     with write_atomic(path) as file:

@@ -8,7 +8,8 @@ import torch
 
 import rankwright as rw
 from rankwright import objectives as on
-from rankwright.optimisers.neural import Trainer, feed_forward
+from rankwright.optimisers.modules import feed_forward
+from rankwright.optimisers.neural import Trainer
 from rankwright.optimisers.steps import Adam
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,18 @@ from rankwright.errors import InputError
 from rankwright.files import StrPath, write_atomic_binary
 
 _NOTES = "notes"
+_DAMAGED = (
+    ValueError,
+    KeyError,
+    OSError,
+    EOFError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    zlib.error,
+    zipfile.BadZipFile,
+    NotImplementedError,
+)
 
 
 class Checkpoint:
@@ -49,9 +62,9 @@ class Checkpoint:
             with np.load(self.path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             notes = json.loads(str(arrays.pop(_NOTES)))
-            run = notes.pop("run")
-        except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, TypeError, AttributeError) as error:
-            raise InputError(f"{self.path}: not a checkpoint of training: {error}") from None
+            run = dict(notes.pop("run"))
+        except _DAMAGED:
+            raise InputError(f"{self.path}: not a checkpoint of training; remove it, or name another file") from None
         differ = [name for name in {**self.run, **run} if self.run.get(name) != run.get(name)]
         if differ:
             raise InputError(

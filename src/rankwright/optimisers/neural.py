@@ -6,22 +6,21 @@ each of which one thread computes, and their gradients are added up in order: th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rankwright.backends import Backend
+from rankwright.backends import Backend, Serial
 from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
 from rankwright.objectives.base import Objective
+from rankwright.optimisers.devices import check_device, seeded
+from rankwright.optimisers.graphs import Graphs
+from rankwright.optimisers.modules import ROWS, TorchScorer, plain_layers
 from rankwright.optimisers.steps import Adam, Place
 from rankwright.scaling import Standard
 from rankwright.scorers import Network, Scorer
@@ -32,48 +31,8 @@ _ALIGNED = 16  # numbers: where parameters begin in memory
 _APART = 1.25  # how much longer than another a query may be and still be taken for its equal
 _MOST_DOCS = 1 << 17  # of a batch, with padding
 _PART_DOCS, _MOST_PARTS = 2048, 16  # more would keep the threads waiting for each other's Python
-_ROWS = 8192  # scored at a time
-
-ACTIVATIONS: dict[str, type[nn.Module]] = {
-    "relu": nn.ReLU,
-    "tanh": nn.Tanh,
-    "sigmoid": nn.Sigmoid,
-    "silu": nn.SiLU,
-    "gelu": nn.GELU,
-}
-
-
-def feed_forward(n_features: int, hidden: tuple[int, ...], activation: str, seed: int) -> nn.Sequential:
-    """A network with these hidden layers; weights are normal, of the size that keeps outputs of one size."""
-    generator = torch.Generator().manual_seed(seed)
-    widths = (n_features, *hidden, 1)
-    layers: list[nn.Module] = []
-    for inputs, outputs in pairwise(widths):
-        layer = nn.Linear(inputs, outputs)
-        bend = 2.0 if activation == "relu" and layers else 1.0  # half of the inputs are 0
-        with torch.no_grad():
-            layer.weight.normal_(0.0, (bend / inputs) ** 0.5, generator=generator)
-            layer.bias.zero_()
-        layers += [layer, ACTIVATIONS[activation]()]
-    return nn.Sequential(*layers[:-1])
-
-
-def plain_layers(module: nn.Module) -> tuple[list[Floats], list[Floats], str] | None:
-    """Weights, biases and activation of a plain feed-forward network; None if the module is another."""
-    layers: list[Any] = list(module) if isinstance(module, nn.Sequential) else [module]
-    linear, bends = layers[::2], layers[1::2]
-    kinds = {type(bend) for bend in bends}
-    if len(layers) % 2 == 0 or len(kinds) > 1 or not all(type(layer) is nn.Linear for layer in linear):
-        return None
-    names = [name for name, kind in ACTIVATIONS.items() if {kind} == kinds or not kinds]
-    if not names or any(getattr(bend, "approximate", "none") != "none" for bend in bends):
-        return None
-    weights = [layer.weight.detach().cpu().numpy().T.astype(np.float32) for layer in linear]
-    biases = [
-        np.zeros(layer.out_features, np.float32) if layer.bias is None else layer.bias.detach().cpu().numpy().copy()
-        for layer in linear
-    ]
-    return (weights, biases, names[0]) if weights[-1].shape[1] == 1 else None
+_QUICK = 300_000_000  # documents times weights: so many are scored to the last bit
+_HALF = 1 << 6  # of the last of 16 bits that rounding keeps
 
 
 class Criterion(Protocol):
@@ -171,6 +130,7 @@ class Trainer:
         self.module, self.train, self.n_queries = module.to(self.device, torch.float32), train, len(train)
         self.X = torch.as_tensor(train.X, device=self.device)
         self.rows = Rows(train.indptr, self.device)
+        self.is_plain = plain_layers(self.module) is not None
         self._adopt([p for p in self.module.parameters() if p.requires_grad])
         self.center = torch.zeros_like(self.w)
         self.aim(objective)
@@ -240,7 +200,9 @@ class Trainer:
             generator = self.generator((*seed, number)) if self.is_sampled else None
             return self.slopes(part, at, self.rows.longest(part), self.criterion.widest(part), share, generator)
 
-        (loss, gradient), *rest = self.backend.each(one, range(len(parts)))
+        # other modules may draw random numbers, whose order is to be one
+        backend = self.backend if self.is_plain else Serial()
+        (loss, gradient), *rest = backend.each(one, range(len(parts)))
         for its_loss, its_gradient in rest:
             loss, gradient = loss + its_loss, gradient.add_(its_gradient)
         return loss, gradient
@@ -278,18 +240,23 @@ class Trainer:
         """A step on each batch; the sum of the losses as they were met."""
         batches = batches_of(self.rows.sizes, self.batch_size, np.random.default_rng(seed))
         self.module.train()
-        if self.device.type == "cuda" and isinstance(self.criterion, _Native) and plain_layers(self.module) is not None:
+        if self.device.type == "cuda" and isinstance(self.criterion, _Native) and self.is_plain:
             if self.graphs is None or self.graphs.adam is not adam:
                 self.graphs = Graphs(self, adam)
             return self.graphs.epoch(batches, seed)
         total = torch.zeros((), device=self.device, dtype=torch.float64)
-        for number, queries in enumerate(batches):
-            loss, gradient = self.look(queries, (*seed, number), 1.0 / len(queries))
-            if self.alpha:
-                gradient += self.pull()
-            adam.step(self.w, gradient)
-            total += loss
+        with self.drawing(seed):
+            for number, queries in enumerate(batches):
+                loss, gradient = self.look(queries, (*seed, number), 1.0 / len(queries))
+                if self.alpha:
+                    gradient += self.pull()
+                adam.step(self.w, gradient)
+                total += loss
         return float(total)
+
+    def drawing(self, seed: tuple[int, ...]) -> AbstractContextManager[None]:
+        """Where a module that is not plain may draw random numbers: those of this seed."""
+        return nullcontext() if self.is_plain else seeded(self.generator(seed).initial_seed(), self.device)
 
     def place(self, w: Tensor, seed: tuple[int, ...]) -> Place:
         """Loss, penalty and gradient over all queries, for batch descent."""
@@ -297,135 +264,39 @@ class Trainer:
         self.w.copy_(w)
         self.module.train()
         total, gradient = 0.0, self.pull() if self.alpha else torch.zeros_like(self.w)
-        for number, queries in enumerate(batches):
-            loss, its = self.look(queries, (*seed, number), 1.0 / self.n_queries)
-            gradient += its
-            total += float(loss)
+        with self.drawing(seed):
+            for number, queries in enumerate(batches):
+                loss, its = self.look(queries, (*seed, number), 1.0 / self.n_queries)
+                gradient += its
+                total += float(loss)
         return Place(w, total, total + self.penalty(), gradient)
 
     def scores(self, X: Floats) -> Floats:
-        """The scores of documents, scaled as the training queries are."""
+        """The scores of documents, scaled as the training queries are.
+
+        They are for judging: documents with equal features must have equal scores, or ties would be broken by luck,
+        and torch's products treat some rows otherwise than others. A plain network scores as its model will, unless
+        that takes too long; then scores are rounded.
+        """
+        plain = plain_layers(self.module)
+        if plain is not None and len(X) * self.w.numel() <= _QUICK:
+            return self._exact(X, Network(np.zeros(X.shape[1]), np.ones(X.shape[1]), *plain))
         self.module.eval()
 
         def some(start: int) -> Floats:
             if self.device.type == "cpu" and torch.get_num_threads() != 1:
                 torch.set_num_threads(1)
             with torch.no_grad():
-                found = self.module(torch.as_tensor(X[start : start + _ROWS], device=self.device))
-            scores: Floats = found.reshape(-1).cpu().numpy().astype(np.float64)
+                found = self.module(torch.as_tensor(X[start : start + ROWS], device=self.device))
+            bits = found.reshape(-1).cpu().numpy().view(np.int32)
+            scores: Floats = ((bits + _HALF) & ~(2 * _HALF - 1)).view(np.float32).astype(np.float64)
             return scores
 
-        return np.concatenate(self.backend.each(some, range(0, len(X), _ROWS)))
+        return np.concatenate(self.backend.each(some, range(0, len(X), ROWS)))
 
-
-class Graphs:
-    """Steps of Adam as CUDA graphs: a step is a hundred small kernels, which take longer to launch than to run.
-
-    A graph is of batches of one shape, so that lengths are rounded up; what differs from batch to batch, the numbers
-    of its queries, is written to where the graph reads it.
-
-    Parameters
-    ----------
-    trainer : Trainer
-        Of a plain network, on a GPU.
-    adam : Adam
-        Its state is part of the graphs.
-    """
-
-    def __init__(self, trainer: Trainer, adam: Adam) -> None:
-        self.trainer, self.adam = trainer, adam
-        self.total = torch.zeros((), device=trainer.device, dtype=torch.float64)
-        self.noise = torch.Generator(trainer.device)
-        self.known: dict[tuple[int, int, int], tuple[torch.cuda.CUDAGraph, Tensor]] = {}
-        self.pool = torch.cuda.graph_pool_handle()
-
-    def epoch(self, batches: list[Ints], seed: tuple[int, ...]) -> float:
-        """A step on each batch; the sum of the losses as they were met."""
-        self.noise.manual_seed(self.trainer.generator(seed).initial_seed())
-        self.total.zero_()
-        for queries in batches:
-            length, width = self.trainer.rows.longest(queries), self.trainer.criterion.widest(queries)
-            longest = int(self.trainer.rows.sizes.max())
-            shape = len(queries), min(rounded_up(length), longest), min(rounded_up(width), longest)
-            if shape not in self.known:
-                self.known[shape] = self._captured(queries, *shape)
-            graph, at = self.known[shape]
-            at.copy_(torch.from_numpy(queries), non_blocking=True)
-            graph.replay()
-        return float(self.total)
-
-    def _captured(self, queries: Ints, n: int, length: int, width: int) -> tuple[torch.cuda.CUDAGraph, Tensor]:
-        trainer, at = self.trainer, torch.as_tensor(queries, device=self.trainer.device)
-
-        def step() -> None:
-            loss, gradient = trainer.slopes(queries, at, length, min(width, length), 1.0 / n, self.noise)
-            if trainer.alpha:
-                gradient += trainer.pull()
-            self.adam.step(trainer.w, gradient)
-            self.total.add_(loss)
-
-        changed = (trainer.w, self.total, *self.adam.state)
-        before, seed = [values.clone() for values in changed], self.noise.get_state()
-        stream = _stream(trainer.device)
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):  # once, for what is made on first use; then undone
-            step()
-        torch.cuda.current_stream().wait_stream(stream)
-        for values, was in zip(changed, before, strict=True):
-            values.copy_(was)
-        self.noise.set_state(seed)
-        graph = torch.cuda.CUDAGraph()
-        graph.register_generator_state(self.noise)
-        with torch.cuda.graph(graph, pool=self.pool, stream=stream):
-            step()
-        return graph, at
-
-
-@lru_cache
-def _stream(device: torch.device) -> Any:
-    """The one stream on which graphs are made: libraries keep memory for each that they have seen."""
-    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-
-
-def rounded_up(length: int) -> int:
-    """To three binary digits, or to a multiple of eight: few lengths for all.
-
-    >>> [rounded_up(length) for length in (0, 5, 8, 120, 129, 1000)]
-    [0, 8, 8, 128, 160, 1024]
-    """
-    unit = max(8, 1 << max(length.bit_length() - 3, 0))
-    return -(-length // unit) * unit
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TorchScorer:
-    """A torch module of scaled features, where that is no plain feed-forward network; it cannot be saved as arrays."""
-
-    kind: ClassVar[str] = "torch"
-    allow_nan: ClassVar[bool] = False
-    module: nn.Module
-    standard: Standard
-
-    def __call__(self, X: Floats) -> Floats:
-        """Its outputs."""
-        found = np.empty(len(X))
-        with torch.no_grad():
-            for start in range(0, len(X), _ROWS):
-                scaled = (X[start : start + _ROWS] - self.standard.mean) * self.standard.factor
-                inputs = torch.as_tensor(scaled, dtype=torch.float32)
-                found[start : start + _ROWS] = self.module(inputs).reshape(-1).numpy()
-        return found
-
-    def takes(self, n_features: int) -> bool:
-        """Whether it was trained on as many."""
-        return len(self.standard.mean) == n_features
-
-    def to_json(self) -> dict[str, Any]:
-        """There is none."""
-        raise InputError(
-            "only plain feed-forward networks (linear layers with one kind of activation between them) are saved as "
-            "models; save scorer_.module.state_dict() of this one with torch"
-        )
+    def _exact(self, X: Floats, network: Network) -> Floats:
+        starts = range(0, len(X), ROWS)
+        return np.concatenate(self.backend.each(lambda start: network(X[start : start + ROWS]), starts))
 
 
 def batches_of(sizes: Ints, batch_size: int, rng: np.random.Generator) -> list[Ints]:
@@ -440,38 +311,3 @@ def batches_of(sizes: Ints, batch_size: int, rng: np.random.Generator) -> list[I
         docs = len(batch) * int(sizes[batch].max())
         found += np.array_split(batch, min(-(-docs // _MOST_DOCS), len(batch)))
     return [found[i] for i in rng.permutation(len(found))]
-
-
-def check_device(device: str) -> torch.device:
-    """A device that there is."""
-    try:
-        found = torch.device(device)
-    except (RuntimeError, TypeError):
-        raise InputError(f"device={device!r}; expected 'cpu' or 'cuda'") from None
-    if found.type == "cuda":
-        if not torch.cuda.is_available():
-            raise InputError(f"device={device!r}; torch sees no GPU here")
-        # torch's thread of gradients meets the GPU here, and not in a library that warns of it
-        one = torch.ones(1, device=found, requires_grad=True)
-        torch.autograd.grad(2.0 * one, one)
-    return found
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Torch's own random numbers from a seed, and as they were afterwards."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield
-
-
-@contextmanager
-def single_threaded(device: str) -> Iterator[None]:
-    """Torch's own threads off, on a CPU: parts of batches run side by side instead."""
-    before = torch.get_num_threads()
-    if device == "cpu":
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -115,9 +115,10 @@ class Descending(PathRanker, LinearScoring):
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
     ) -> list[Outcome]:
         strengths = [check_number("alpha", value, least=0.0) for value in values]
-        hidden = check_hidden(getattr(self, "hidden", None))
+        hidden, training = check_hidden(getattr(self, "hidden", None)), Training.of(getattr(self, "training", None))
         if hidden:
-            return self._fit_networks(hidden, strengths, train, valid, measure, backend)
+            design = Design(hidden, training.of_one(strengths), 0.0, self.scale, self.random_state)
+            return self._fit_networks(design, strengths, train, valid, measure, backend)
         check_number("tol", self.tol, least=0.0)
         check_whole("max_iter", self.max_iter, least=0)
         problem = Problem.of(self._objective(measure), train, valid, measure, self.scale, backend)
@@ -134,20 +135,18 @@ class Descending(PathRanker, LinearScoring):
 
     def _fit_networks(
         self,
-        hidden: tuple[int, ...],
+        design: Design,
         strengths: Sequence[float],
         train: Queries,
         valid: Queries | None,
         measure: Measure,
         backend: Backend,
     ) -> list[Outcome]:
-        """Networks with these hidden layers, one for each strength."""
-        training = Training.of(self.training)
-        chapters = [Chapter(self._objective(measure), training.n_epochs)]
+        """Networks, one for each strength."""
+        chapters = [Chapter(self._objective(measure), design.training.n_epochs)]
 
         def run(alpha: float) -> Outcome:
-            design = Design(hidden, training, alpha, self.scale, self.random_state)
-            return design.fit(chapters, train, valid, measure, backend)
+            return design._replace(alpha=alpha).fit(chapters, train, valid, measure, backend)
 
         return list(side_by_side(backend, run, strengths, train.n_docs))
 

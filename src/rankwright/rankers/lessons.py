@@ -11,6 +11,7 @@ import numpy as np
 from rankwright import progress
 from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
+from rankwright.errors import InputError
 from rankwright.measures import Measure
 from rankwright.measures.base import weighted_mean
 from rankwright.objectives.base import Objective
@@ -24,6 +25,7 @@ from rankwright.rankers.training import Training
 from rankwright.scaling import Standard
 from rankwright.scorers import Scorer
 
+_NOTES = ("chapter", "done", "since", "best", "history")
 _RUN = ("optimiser", "rate", "batch_size", "activation")  # of the training: what a checkpoint must agree in
 
 
@@ -75,6 +77,7 @@ class Lesson:
         self, train: Queries, valid: Queries | None, measure: Measure, scale: str | None, backend: Backend
     ) -> None:
         self.standard, self.backend = Standard.of(train, backend).under(scale), backend
+        self.measure = measure
         self.train = self.standard(train)
         self.sets = {"train": self.train} if valid is None else {"train": self.train, "valid": self.standard(valid)}
         rules = {"train": measure.for_training(), "valid": measure}
@@ -113,15 +116,14 @@ class _Record:
         if self.best is None or value > self.best:
             for earlier in self.history:
                 earlier.pop("kept", None)
-            self.best, self.kept, self.since = value, w, 0
+            self.best, self.kept, self.since = float(value), w, 0
             row = {**row, "kept": True}
         self.history.append(row)
 
     def save(self, checkpoint: Checkpoint, walk: Walk) -> None:
         """Together with the walk's state."""
-        notes = {"chapter": self.chapter, "done": self.done, "since": self.since, "best": self.best}
         arrays = {**walk.state(), "kept": self.kept, "center": self.center}
-        checkpoint.save(arrays, {**notes, "history": self.history})
+        checkpoint.save(arrays, {name: getattr(self, name) for name in _NOTES})
 
     def load(self, checkpoint: Checkpoint, walk: Walk) -> None:
         """Both, if anything was saved."""
@@ -129,11 +131,19 @@ class _Record:
         if found is None:
             return
         arrays, notes = found
-        self.chapter, self.done, self.since, self.best, self.history = (
-            notes[name] for name in ("chapter", "done", "since", "best", "history")
-        )
+        expected = {**walk.state(), "kept": self.kept, "center": self.center}
+        shapes = {name: np.shape(values) for name, values in arrays.items()}
+        if shapes != {name: np.shape(values) for name, values in expected.items()} or not _whole(notes):
+            raise InputError(f"{checkpoint.path}: not a whole checkpoint of training; remove it, or name another file")
+        self.chapter, self.done, self.since, self.best, self.history = (notes[name] for name in _NOTES)
         self.kept, self.center = arrays.pop("kept"), arrays.pop("center")
         walk.resume(arrays)
+
+
+def _whole(notes: Mapping[str, Any]) -> bool:
+    """Whether notes are what a record keeps."""
+    kinds = {"chapter": int, "done": int, "since": int, "best": float, "history": list}
+    return all(type(notes.get(name)) is kind for name, kind in kinds.items())
 
 
 def teach(
@@ -209,4 +219,5 @@ def _checkpoint(lesson: Lesson, training: Training, run: Mapping[str, Any]) -> C
         return Checkpoint(None, {})
     said = asdict(training)
     data = " ".join(digest(part) for part in lesson.sets.values())
-    return Checkpoint(training.checkpoint, {**run, **{name: said[name] for name in _RUN}, "data": data})
+    own = {**{name: said[name] for name in _RUN}, "measure": str(lesson.measure), "data": data}
+    return Checkpoint(training.checkpoint, {**run, **own})

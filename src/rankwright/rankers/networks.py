@@ -44,13 +44,15 @@ class Design(NamedTuple):
     ) -> Outcome:
         """Train it on these objectives, one after another."""
         require("torch")
-        from rankwright.optimisers.neural import Trainer, single_threaded
+        from rankwright.optimisers.devices import single_threaded
+        from rankwright.optimisers.neural import Trainer
 
         seed = int(generator(self.random_state).integers(2**31))
         lesson = Lesson(train, valid, measure, self.scale, backend)
         with single_threaded(self.training.device):
+            module = self._module(train.n_features, seed)
             trainer = Trainer(
-                self._module(train.n_features, seed),
+                module,
                 lesson.train,
                 lesson.settled(chapters[0].objective),
                 self.alpha,
@@ -64,7 +66,7 @@ class Design(NamedTuple):
                 chapters,
                 self.training,
                 seed,
-                self._run(chapters),
+                self._run(chapters, module),
                 keeps_last=keeps_last,
                 observe=observe,
             )
@@ -72,22 +74,26 @@ class Design(NamedTuple):
     def _module(self, n_features: int, seed: int) -> nn.Module:
         from torch import nn
 
-        from rankwright.optimisers.neural import feed_forward, seeded
+        from rankwright.optimisers.devices import seeded
+        from rankwright.optimisers.modules import check_module, feed_forward
 
         if self.make is None:
             return feed_forward(n_features, self.hidden, self.training.activation, seed)
+        if not callable(self.make):
+            raise InputError(f"network={self.make!r}; expected a torch module, or a function that makes one")
         with seeded(seed):
             module = deepcopy(self.make) if isinstance(self.make, nn.Module) else self.make(n_features)
         if not isinstance(module, nn.Module):
             raise InputError(f"network made a {type(module).__name__}; expected a torch module")
-        return module
+        return check_module(module, n_features)
 
-    def _run(self, chapters: Sequence[Chapter]) -> dict[str, Any]:
+    def _run(self, chapters: Sequence[Chapter], module: nn.Module) -> dict[str, Any]:
         """What makes this run no other."""
         return {
-            "hidden": list(self.hidden),
+            "network": list(self.hidden) if self.make is None else str(module),
             "alpha": self.alpha,
             "scale": self.scale,
+            "centers": [each.centers for each in chapters],
             "objective": [
                 "a function" if isinstance(chapter.objective, Written) else str(chapter.objective)
                 for chapter in chapters

@@ -164,9 +164,10 @@ class SmoothRank(PathRanker, LinearScoring):
         check_among("prior", self.prior, ("start", "zero"))
         check_among("stop", self.stop, ("end", "valid"))
         check_among("optimiser", self.optimiser, tuple(METHODS))
-        hidden = check_hidden(self.hidden)
+        hidden, training = check_hidden(self.hidden), Training.of(self.training)
         if hidden:
-            return self._fit_networks(hidden, strengths, train, valid, measure, backend)
+            design = Design(hidden, training.of_one(strengths), 0.0, self.scale, self.random_state)
+            return self._fit_networks(design, strengths, train, valid, measure, backend)
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
         sigmas = self._sigmas()
         objective = self._objective(measure, self.first_sigma)
@@ -196,7 +197,7 @@ class SmoothRank(PathRanker, LinearScoring):
 
     def _fit_networks(
         self,
-        hidden: tuple[int, ...],
+        design: Design,
         strengths: Sequence[float],
         train: Queries,
         valid: Queries | None,
@@ -206,16 +207,19 @@ class SmoothRank(PathRanker, LinearScoring):
         """Section 6: a regression, and from its weights on the smooth measure with less and less smoothing."""
         if self.kernel_map is not None:
             raise InputError("hidden layers and a kernel map; expected one of the two")
-        training, sigmas = Training.of(self.training), self._sigmas()
-        each = -(-training.n_epochs // (len(sigmas) + 1))
-        chapters = [Chapter(Squares(), each, {"sigma": None})]
-        for sigma in sigmas:
+        sigmas, n_epochs = self._sigmas(), design.training.n_epochs
+        if n_epochs <= len(sigmas):
+            raise InputError(f"training.n_epochs={n_epochs}; expected at least {len(sigmas) + 1}, one for each sigma")
+        ends = np.linspace(0, n_epochs, len(sigmas) + 2).round().astype(int)
+        regression, *each = np.diff(ends).tolist()
+        chapters = [Chapter(Squares(), regression, {"sigma": None})]
+        for sigma, n in zip(sigmas, each, strict=True):
             begins = sigma == sigmas[0] and self.prior == "start"
-            chapters.append(Chapter(self._objective(measure, sigma), each, {"sigma": sigma}, begins))
+            chapters.append(Chapter(self._objective(measure, sigma), n, {"sigma": sigma}, begins))
 
         def run(alpha: float) -> Outcome:
-            design = Design(hidden, training, alpha, self.scale, self.random_state)
-            return design.fit(chapters, train, valid, measure, backend, keeps_last=self.stop == "end")
+            fitted = design._replace(alpha=alpha)
+            return fitted.fit(chapters, train, valid, measure, backend, keeps_last=self.stop == "end")
 
         return list(side_by_side(backend, run, strengths, train.n_docs))
 

@@ -74,18 +74,29 @@ class Training:
         """The same, if it makes sense."""
         check_among("training.optimiser", self.optimiser, (ADAM, ADAPTIVE))
         check_among("training.activation", self.activation, tuple(ACTIVATIONS))
-        if check_number("training.rate", self.rate, least=0.0) == 0.0:
+        rate = check_number("training.rate", self.rate, least=0.0)
+        if rate == 0.0:
             raise InputError("training.rate=0; expected a number above 0")
-        check_whole("training.n_epochs", self.n_epochs, least=1)
-        check_whole("training.batch_size", self.batch_size, least=1)
-        if self.patience is not None:
-            check_whole("training.patience", self.patience, least=1)
         if not isinstance(self.device, str):
             raise InputError(f"training.device={self.device!r}; expected 'cpu' or 'cuda'")
         if self.checkpoint is not None:
+            if not isinstance(self.checkpoint, (str, os.PathLike)):
+                raise InputError(f"training.checkpoint={self.checkpoint!r}; expected a path")
             folder = Path(self.checkpoint).parent
             if not folder.is_dir():
                 raise InputError(f"training.checkpoint: there is no folder {folder}")
+        return replace(
+            self,
+            rate=rate,
+            n_epochs=check_whole("training.n_epochs", self.n_epochs, least=1),
+            batch_size=check_whole("training.batch_size", self.batch_size, least=1),
+            patience=None if self.patience is None else check_whole("training.patience", self.patience, least=1),
+        )
+
+    def of_one(self, values: Sequence[Any]) -> Training:
+        """The same, for fits with these values of a parameter: a checkpoint is of one fit."""
+        if self.checkpoint is not None and len(values) > 1:
+            raise InputError(f"training.checkpoint with {len(values)} fits; expected one, or a file for each")
         return self
 
 
@@ -99,6 +110,6 @@ def check_hidden(hidden: Any) -> tuple[int, ...]:
         return ()
     if isinstance(hidden, (int, np.integer)):
         return (check_whole("hidden", hidden, least=1),)
-    if isinstance(hidden, (str, Mapping)) or not isinstance(hidden, (Sequence, np.ndarray)):
+    if isinstance(hidden, (str, Mapping)) or not isinstance(hidden, (Sequence, np.ndarray)) or np.ndim(hidden) != 1:
         raise InputError(f"hidden={hidden!r}; expected the widths of hidden layers, as (64, 32)")
     return tuple(check_whole("hidden", width, least=1) for width in hidden)
