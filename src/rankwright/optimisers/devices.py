@@ -37,7 +37,7 @@ def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
 
 
 class _Threads:
-    """How many threads torch had before, while any fit runs."""
+    """How many threads torch had before, while any fit runs: the number that new threads will have."""
 
     lock, fits, before = Lock(), 0, 0
 
@@ -48,9 +48,10 @@ def single_threaded(device: str) -> Iterator[None]:
     if device != "cpu":
         yield
         return
+    own = torch.get_num_threads()  # of the calling thread
     with _Threads.lock:
         if _Threads.fits == 0:
-            _Threads.before = torch.get_num_threads()
+            _Threads.before = own
         _Threads.fits += 1
         torch.set_num_threads(1)
     try:
@@ -58,5 +59,4 @@ def single_threaded(device: str) -> Iterator[None]:
     finally:
         with _Threads.lock:
             _Threads.fits -= 1
-            if _Threads.fits == 0:
-                torch.set_num_threads(_Threads.before)
+            torch.set_num_threads(_Threads.before if _Threads.fits == 0 else own)

@@ -60,7 +60,7 @@ class _Part(NamedTuple):
 
 
 class _Native:
-    """An objective with a torch form."""
+    """An objective in its torch form."""
 
     def __init__(self, loss: Loss, lists: Lists) -> None:
         self.loss, self.lists, self.is_sampled = loss, lists, loss.is_sampled
@@ -75,7 +75,7 @@ class _Native:
 
 
 class _Bridged:
-    """Any other objective: it sees the scores on the CPU, in double precision."""
+    """An objective as it is: it sees the scores on the CPU, in double precision."""
 
     def __init__(self, objective: Objective, queries: Queries) -> None:
         self.objective, self.queries = objective, queries
@@ -170,6 +170,8 @@ class Trainer:
         self.criterion: Criterion
         if loss is None:
             self.criterion = _Bridged(objective, self.train)
+        elif self.device.type == "cpu":  # where kernels are faster; ours do not look at features
+            self.criterion = _Bridged(objective, self.train.with_X(np.zeros((self.train.n_docs, 1), dtype=np.float32)))
         else:
             self.criterion = _Native(loss, Lists(loss.labels(self.train), self.device, torch.float32))
         self.graphs: Graphs | None = None

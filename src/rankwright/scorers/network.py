@@ -55,7 +55,9 @@ class Network:
     _widths: Ints = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        weights, biases = ([np.asarray(x, dtype=np.float32) for x in part] for part in (self.weights, self.biases))
+        weights, biases = ([np.array(x, dtype=np.float32) for x in part] for part in (self.weights, self.biases))
+        for x in (*weights, *biases):
+            x.flags.writeable = False  # predictions are by a copy
         flat = [x.ravel() for pair in zip(weights, biases, strict=True) for x in pair]
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "biases", biases)
