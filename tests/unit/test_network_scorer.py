@@ -243,8 +243,13 @@ def test_it_does_not_fit_the_number_of_features(model_text, tmp_path):
 
 PREDICT = """
 import sys
-from itertools import pairwise
-sys.modules["torch"] = None
+
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "torch":
+            raise ModuleNotFoundError("there is no torch")
+
+sys.meta_path.insert(0, NoTorch())
 import numpy as np
 import rankwright as rw
 model = rw.load(sys.argv[1])

@@ -31,7 +31,8 @@ def feed_forward(n_features: int, hidden: tuple[int, ...], activation: str, seed
     widths = (n_features, *hidden, 1)
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(widths):
-        layer = nn.utils.skip_init(nn.Linear, inputs, outputs)  # which would draw from torch's own random numbers
+        # nn.Linear alone would draw from torch's own random numbers
+        layer: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs)  # type: ignore[no-untyped-call]
         bend = 2.0 if activation == "relu" and layers else 1.0  # half of the inputs are 0
         with torch.no_grad():
             layer.weight.normal_(0.0, (bend / inputs) ** 0.5, generator=generator)
