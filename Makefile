@@ -42,7 +42,7 @@ lint: $(VENV)/dev        ## style, types, layers
 bench: $(VENV)/bench     ## ratios against peers, measured side by side
 	$(BIN)/python -m benchmarks
 
-reproduction: $(VENV)/core  ## published figures beside ours, into docs/REPRODUCTION.md (DATA names the folder of data sets)
+reproduction: $(VENV)/dev  ## published figures beside ours, into docs/REPRODUCTION.md (DATA names the folder of data sets)
 	$(BIN)/rankwright reproduce ohsumed ohsumed-2.0 mq2008 --data $(DATA) --write docs/REPRODUCTION.md
 
 clean-kernels:   ## forget compiled kernels

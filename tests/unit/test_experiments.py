@@ -667,5 +667,5 @@ class TestSpecs:
             rw.read_experiment(tmp_path / "spec.toml")
 
     def test_parameters_that_text_cannot_hold(self):
-        with pytest.raises(rw.InputError, match="expected numbers, texts and lists"):
+        with pytest.raises(rw.InputError, match="expected numbers, texts, lists and tables"):
             rw.Method.of(rw.Regression(alpha=object()))

@@ -20,7 +20,7 @@ from rankwright.experiments.sources import FoldFolder, LetorFiles, Source
 from rankwright.files import StrPath
 from rankwright.folds import Fold
 from rankwright.measures import Measure, TableMeasure, parse, split
-from rankwright.rankers import Ranker, find_ranker
+from rankwright.rankers import Ranker, Training, find_ranker
 
 _MOST_CANDIDATES = 10_000
 _NOT_SET = ("measure", "backend", "random_state")  # the experiment sets these
@@ -275,14 +275,18 @@ def _as_seeds(seeds: Any) -> tuple[int, ...]:
 
 
 def _plain(value: Any, method: str, key: str) -> Any:
-    """A parameter's value as JSON can hold it, NumPy's numbers among them; nothing else."""
+    """A parameter's value as JSON can hold it, NumPy's numbers and a Training among them; nothing else."""
+    if isinstance(value, Training):
+        value = asdict(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item, method, key) for name, item in value.items()}
     if isinstance(value, (np.ndarray, list, tuple)):
         return [_plain(item, method, key) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, str, int)) or is_number(value):
         return value
-    raise InputError(f"{method}: {key} is {shown(value)}; expected numbers, texts and lists")
+    raise InputError(f"{method}: {key} is {shown(value)}; expected numbers, texts, lists and tables")
 
 
 def usual_method(ranker: str) -> Method:

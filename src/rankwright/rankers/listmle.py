@@ -17,7 +17,7 @@ from rankwright.rankers.training import Training
 
 @final
 class ListMLE(Descending):
-    """ListMLE, linear: the order of the grades made as likely as possible under Plackett-Luce.
+    """ListMLE, linear or with hidden layers: the order of the grades made as likely as possible under Plackett-Luce.
 
     Minimises, over weights w of the scaled features,
 
