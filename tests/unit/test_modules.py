@@ -14,12 +14,14 @@ from rankwright.scorers import Network
 
 class TestNetworks:
     def test_first_weights(self):
+        state = torch.get_rng_state()
         wide = feed_forward(400, (300, 200), "relu", 3)
         assert [type(layer) for layer in wide] == [nn.Linear, nn.ReLU, nn.Linear, nn.ReLU, nn.Linear]
         assert [tuple(layer.weight.shape) for layer in wide[::2]] == [(300, 400), (200, 300), (1, 200)]
         assert all(not layer.bias.any() for layer in wide[::2])
         deviations = [float(layer.weight.detach().std()) for layer in wide[::2]]
         assert deviations == pytest.approx([(1 / 400) ** 0.5, (2 / 300) ** 0.5, (2 / 200) ** 0.5], rel=0.15)
+        assert torch.equal(torch.get_rng_state(), state)
         again, other = feed_forward(400, (300, 200), "relu", 3), feed_forward(400, (300, 200), "relu", 4)
         assert torch.equal(wide[0].weight, again[0].weight)
         assert not torch.equal(wide[0].weight, other[0].weight)

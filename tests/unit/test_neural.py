@@ -13,6 +13,7 @@ from rankwright.optimisers import neural
 from rankwright.optimisers.modules import feed_forward
 from rankwright.optimisers.neural import Trainer, batches_of
 from rankwright.optimisers.steps import Adam
+from rankwright.torch import loss_of
 from rankwright.torch.base import Labels, Lists, Rows
 
 
@@ -194,7 +195,8 @@ class TestParts:
         assert weights(0)[1] != weights(1)[1]
 
     def test_torch_is_left_as_it_was(self, queries):
-        threads = torch.get_num_threads()
+        torch.manual_seed(5)
+        state, threads = torch.get_rng_state(), torch.get_num_threads()
         for options in (
             {"objective": "expected"},
             {"network": lambda d: nn.Sequential(nn.Linear(d, 2), nn.ReLU(), nn.Linear(2, 1))},
@@ -202,6 +204,7 @@ class TestParts:
             rw.NeuralRanker(training={"n_epochs": 2}, **options).fit(queries)
         with pytest.raises(RuntimeError, match="boom"):
             rw.NeuralRanker(objective=boom, training={"n_epochs": 2}).fit(queries)
+        assert torch.equal(torch.get_rng_state(), state)
         assert torch.get_num_threads() == threads
 
 
@@ -219,12 +222,24 @@ def reciprocal(grades):
 
 
 class TestBridge:
+    @pytest.mark.parametrize("objective", [*OBJECTIVES[:-1], on.Lambdas("map")], ids=lambda each: type(each).__name__)
+    def test_the_torch_form_of_an_objective_leads_the_same_way(self, queries, objective):
+        """It is what a GPU takes; a CPU takes the kernels."""
+        trainer, loss = trainer_of(queries, objective, hidden=(8,)), loss_of(objective)
+        some = np.array([4, 1, 22, 7, 0])
+        trainer.criterion = neural._Bridged(objective, queries)
+        value, gradient = trainer.look(some, (0,), 0.5)
+        trainer.criterion = neural._Native(loss, Lists(loss.labels(queries), trainer.device, torch.float32))
+        its_value, its_gradient = trainer.look(some, (0,), 0.5)
+        assert float(its_value) == pytest.approx(float(value), rel=1e-5)
+        assert its_gradient.numpy() == pytest.approx(gradient.numpy(), abs=1e-5 * float(gradient.abs().max()))
+
     @pytest.mark.parametrize(
         ("own", "theirs"),
         [("top_one", top_one), (on.Lambdas("mrr"), on.Lambdas(rw.measure(reciprocal, name="own")))],
         ids=["function", "measure"],
     )
-    def test_it_trains_as_the_native_way_does(self, queries, own, theirs):
+    def test_a_users_own_trains_as_ours_does(self, queries, own, theirs):
         fits = [
             rw.NeuralRanker(objective=each, hidden=(5,), training={"n_epochs": 4, "batch_size": 5}).fit(queries)
             for each in (own, theirs)

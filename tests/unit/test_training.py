@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -31,6 +32,11 @@ class TestParameters:
         assert Training.of({"n_epochs": 7}, usual) == Training(rate=3.0, activation="tanh", n_epochs=7)
         assert Training.of(Training(n_epochs=7), usual) == Training(n_epochs=7)  # one that is whole
         assert rw.Training is Training
+
+    def test_numbers_of_numpy_are_numbers(self):
+        found = Training.of({"rate": np.float32(0.5), "n_epochs": np.int64(3), "patience": np.int32(2)})
+        assert found == Training(rate=0.5, n_epochs=3, patience=2)
+        assert {type(found.rate), type(found.n_epochs), type(found.patience)} == {float, int}
 
     @pytest.mark.parametrize(
         ("training", "message"),
@@ -201,6 +207,27 @@ class TestErrors:
             ranker.coef_  # noqa: B018
         assert rw.ListNet().fit(train).coef_.shape == (5,)
         assert rw.BayesRank(hidden=None, training={"n_epochs": 1}).fit(train).coef_.shape == (5,)
+
+    def test_torch_has_its_threads_back_in_every_thread(self):
+        data = rw.make_queries(150, n_docs=40, n_features=5, random_state=0)  # several parts
+        before, found, ready = torch.get_num_threads(), [], threading.Barrier(3)
+
+        def look(n_epochs):
+            found.append(torch.get_num_threads())
+            ready.wait()
+            rw.ListNet(hidden=(4,), training={"n_epochs": n_epochs, "batch_size": 150}, backend=rw.Threads(2)).fit(data)
+            found.append(torch.get_num_threads())
+
+        threads = [threading.Thread(target=look, args=(n,)) for n in (1, 20)]
+        for thread in threads:
+            thread.start()
+        look(1)
+        for thread in threads:
+            thread.join()
+        new = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+        new.start()
+        new.join()
+        assert [*found, torch.get_num_threads()] == [before] * 8
 
 
 WITHOUT_TORCH = """

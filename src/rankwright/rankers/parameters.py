@@ -22,7 +22,8 @@ def check_whole(name: str, value: Any, least: int) -> int:
 
 def check_number(name: str, value: Any, least: float) -> float:
     """A parameter that must be a finite number."""
-    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    value = value.item() if isinstance(value, np.generic) else value
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not abs(value) <= _LARGEST or value < least:
         huge = isinstance(value, int) and abs(value) > _LARGEST  # and too long to be told
         shown = "a number of hundreds of digits" if huge else repr(value)

@@ -58,8 +58,8 @@ class Rows:
 
     def __init__(self, indptr: Ints, device: Any) -> None:
         self.sizes, self.n_docs, self.device = np.diff(indptr), int(indptr[-1]), device
-        self._starts = torch.as_tensor(indptr[:-1], device=device)
-        self._lengths = torch.as_tensor(self.sizes, device=device)
+        self._starts = torch.tensor(indptr[:-1], device=device)
+        self._lengths = torch.tensor(self.sizes, device=device)
 
     def longest(self, queries: Ints) -> int:
         """The length of the longest of these queries."""
@@ -88,7 +88,7 @@ class Lists:
             if not isinstance(values, np.ndarray):
                 return values
             kind = torch.int64 if values.dtype.kind in "iu" else dtype
-            return torch.as_tensor(np.ascontiguousarray(values), dtype=kind, device=device)
+            return torch.tensor(values, dtype=kind, device=device)
 
         self.widths = labels.widths
         self.documents, self.queries, self.constants = (
