@@ -188,6 +188,11 @@ class _Inside(threading.local):
 _inside = _Inside()
 
 
+def inside_pool() -> bool:
+    """Whether this thread does a part of something larger."""
+    return _inside.pool
+
+
 def side_by_side(backend: Backend, fn: Callable[[T], R], items: Sequence[T], n_docs: int) -> Iterator[R]:
     """Yield ``fn(item)`` for whole fits on so many documents: several small ones at a time, else one after another."""
     return backend.map(fn, items) if len(items) > 1 and n_docs <= _SMALL else map(fn, items)

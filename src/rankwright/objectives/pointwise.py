@@ -12,7 +12,12 @@ from rankwright.objectives.base import Evaluation, check_scores, nowhere
 
 @dataclass(frozen=True, slots=True)
 class Squares:
-    """Regression: the sum over queries of the mean over documents of (s_i - l_i)^2, l the grades.
+    """Regression: the sum over queries of the mean over documents of (s_i - factor l_i)^2, l the grades.
+
+    Parameters
+    ----------
+    factor : float
+        What grades are multiplied by.
 
     Examples
     --------
@@ -21,9 +26,12 @@ class Squares:
     Evaluation(loss=0.5, gradient=array([-1.,  0.]), curvature=array([1., 1.]))
     """
 
+    factor: float = 1.0
+
     def bind(self, queries: Queries) -> BoundSquares:
         """Find what each document counts."""
-        return BoundSquares(queries.y, np.repeat(queries.query_weight / queries.sizes, queries.sizes), queries.indptr)
+        target = self.factor * queries.y
+        return BoundSquares(target, np.repeat(queries.query_weight / queries.sizes, queries.sizes), queries.indptr)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

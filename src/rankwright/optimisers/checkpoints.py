@@ -59,7 +59,7 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as file:
+            with self.path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             notes = json.loads(str(arrays.pop(_NOTES)))
             run = dict(notes.pop("run"))

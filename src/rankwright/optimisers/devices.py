@@ -8,6 +8,7 @@ from threading import Lock
 
 import torch
 
+from rankwright.backends import inside_pool
 from rankwright.errors import InputError
 
 
@@ -45,7 +46,7 @@ class _Threads:
 @contextmanager
 def single_threaded(device: str) -> Iterator[None]:
     """Torch's own threads off, on a CPU: parts of batches run side by side instead."""
-    if device != "cpu":
+    if device != "cpu" or inside_pool():  # a pool's threads stay as they are, and whoever fits in them has called this
         yield
         return
     own = torch.get_num_threads()  # of the calling thread

@@ -10,13 +10,16 @@ import numpy as np
 
 from rankwright.data import Floats
 from rankwright.errors import InputError
+from rankwright.objectives.base import Objective
 from rankwright.optimisers.steps import Adam, AdaptiveRate, Place
+from rankwright.scaling import Standard
+from rankwright.scorers import Scorer
 
 ADAM, ADAPTIVE = "adam", "adaptive"
 
 
 class Trainee(Protocol):
-    """What is trained: weights, and what it minimises at them."""
+    """What is trained: weights, what it minimises at them, and what it becomes."""
 
     w: Any  # a vector
 
@@ -35,6 +38,22 @@ class Trainee(Protocol):
 
     def penalty(self) -> float:
         """What is added to the loss at its weights."""
+        ...
+
+    def aim(self, objective: Objective) -> None:
+        """Minimise this from now on."""
+        ...
+
+    def hold(self, center: Floats) -> None:
+        """Hold weights to these."""
+        ...
+
+    def scores(self, X: Floats) -> Floats:
+        """Of scaled documents."""
+        ...
+
+    def scorer(self, standard: Standard) -> Scorer:
+        """Of raw ones."""
         ...
 
     def vector(self, values: Floats) -> Any:

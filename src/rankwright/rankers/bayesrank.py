@@ -124,9 +124,9 @@ class BayesRank(LinearScoring):
 
         if hidden:
             _require_torch()
-            design = Design(hidden, training, alpha, self.scale, self.random_state)
+            design = Design(hidden, training, self.scale, self.random_state)
             chapters = [Chapter(objective, training.n_epochs)]
-            outcome = design.fit(chapters, train, valid, measure, backend, observe=observe)
+            [outcome] = design.fit(chapters, [alpha], train, valid, measure, backend, observe=observe)
         else:
             lesson = Lesson(train, valid, measure, self.scale, backend)
             outcome = fit_linear(objective, training, alpha, self.random_state, lesson, observe)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from rankwright import progress
-from rankwright.backends import Backend, side_by_side
+from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
@@ -29,7 +29,7 @@ from rankwright.scorers import Linear
 
 _ROUNDS = 20  # of an objective that depends on the ranking
 _ESTIMATED = Training(rate=0.03, n_epochs=200)  # where the objective is sampled
-_HIGHEST = 4.0  # grade: the smoothing means the same on all data only if scores are of one size
+HIGHEST = 4.0  # grade: the smoothing means the same on all data only if scores are of one size
 
 
 def trained_measure(measure: Measure) -> Measure:
@@ -75,7 +75,7 @@ class Problem(NamedTuple):
         """The weights of a ridge regression, of the strength that is best on validation queries; of 1 without any."""
         has_valid = "valid" in self.judge.sets
         scorers = [
-            scorer for scorer, _ in ridges(lowered(train, _HIGHEST), ALPHAS if has_valid else (1.0,), scale, backend)
+            scorer for scorer, _ in ridges(lowered(train, HIGHEST), ALPHAS if has_valid else (1.0,), scale, backend)
         ]
         best = max(scorers, key=lambda scorer: self.judge(scorer.coef)["valid"]) if has_valid else scorers[0]
         return scaled_weights(best.coef, self.factor)
@@ -117,8 +117,9 @@ class Descending(PathRanker, LinearScoring):
         strengths = [check_number("alpha", value, least=0.0) for value in values]
         hidden, training = check_hidden(getattr(self, "hidden", None)), Training.of(getattr(self, "training", None))
         if hidden:
-            design = Design(hidden, training.of_one(strengths), 0.0, self.scale, self.random_state)
-            return self._fit_networks(design, strengths, train, valid, measure, backend)
+            design = Design(hidden, training, self.scale, self.random_state)
+            chapters = [Chapter(self._objective(measure), training.n_epochs)]
+            return design.fit(chapters, strengths, train, valid, measure, backend)
         check_number("tol", self.tol, least=0.0)
         check_whole("max_iter", self.max_iter, least=0)
         problem = Problem.of(self._objective(measure), train, valid, measure, self.scale, backend)
@@ -132,23 +133,6 @@ class Descending(PathRanker, LinearScoring):
         for at in progress.track(order, "values of alpha", len(order)):  # from a large one, whose solution is known
             outcomes[at], w = self._descend(problem, w, Penalty(strengths[at], center))
         return [outcomes[at] for at in range(len(strengths))]
-
-    def _fit_networks(
-        self,
-        design: Design,
-        strengths: Sequence[float],
-        train: Queries,
-        valid: Queries | None,
-        measure: Measure,
-        backend: Backend,
-    ) -> list[Outcome]:
-        """Networks, one for each strength."""
-        chapters = [Chapter(self._objective(measure), design.training.n_epochs)]
-
-        def run(alpha: float) -> Outcome:
-            return design._replace(alpha=alpha).fit(chapters, train, valid, measure, backend)
-
-        return list(side_by_side(backend, run, strengths, train.n_docs))
 
     def _descend(self, problem: Problem, start: Floats, penalty: Penalty) -> tuple[Outcome, Floats]:
         """The minimum for one strength, and its weights."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from rankwright.randomness import generator
 from rankwright.rankers.base import Outcome
 from rankwright.rankers.training import Training
 from rankwright.scaling import Standard
-from rankwright.scorers import Scorer
 
 _NOTES = ("chapter", "done", "since", "best", "history")
 _RUN = ("optimiser", "rate", "batch_size", "activation")  # of the training: what a checkpoint must agree in
@@ -36,26 +35,6 @@ class Chapter(NamedTuple):
     n_epochs: int
     notes: Mapping[str, Any] = {}  # for the history
     centers: bool = False  # whether weights are held to where it begins, from then on
-
-
-class Pupil(Trainee, Protocol):
-    """What is trained and becomes a scorer."""
-
-    def aim(self, objective: Objective) -> None:
-        """Minimise this from now on."""
-        ...
-
-    def hold(self, center: Floats) -> None:
-        """Hold weights to these."""
-        ...
-
-    def scores(self, X: Floats) -> Floats:
-        """Of scaled documents."""
-        ...
-
-    def scorer(self, standard: Standard) -> Scorer:
-        """Of raw ones."""
-        ...
 
 
 class Lesson:
@@ -98,10 +77,10 @@ class Lesson:
 class _Record:
     """How training went so far; with the walk's state it is all that going on needs."""
 
-    def __init__(self, pupil: Pupil) -> None:
+    def __init__(self, trainee: Trainee) -> None:
         self.chapter, self.done, self.since = 0, 0, 0  # epochs of the chapter; epochs since the best one
         self.best: float | None = None
-        self.kept, self.center = pupil.array(pupil.w), np.zeros_like(pupil.array(pupil.w))
+        self.kept, self.center = trainee.array(trainee.w), np.zeros_like(trainee.array(trainee.w))
         self.history: list[dict[str, Any]] = []
 
     def enter(self, chapter: int) -> None:
@@ -125,29 +104,35 @@ class _Record:
         arrays = {**walk.state(), "kept": self.kept, "center": self.center}
         checkpoint.save(arrays, {name: getattr(self, name) for name in _NOTES})
 
-    def load(self, checkpoint: Checkpoint, walk: Walk) -> None:
+    def load(self, checkpoint: Checkpoint, walk: Walk, n_chapters: int) -> None:
         """Both, if anything was saved."""
         found = checkpoint.load()
         if found is None:
             return
         arrays, notes = found
         expected = {**walk.state(), "kept": self.kept, "center": self.center}
-        shapes = {name: np.shape(values) for name, values in arrays.items()}
-        if shapes != {name: np.shape(values) for name, values in expected.items()} or not _whole(notes):
+        if _shapes(arrays) != _shapes(expected) or not _whole(notes, n_chapters):
             raise InputError(f"{checkpoint.path}: not a whole checkpoint of training; remove it, or name another file")
         self.chapter, self.done, self.since, self.best, self.history = (notes[name] for name in _NOTES)
         self.kept, self.center = arrays.pop("kept"), arrays.pop("center")
         walk.resume(arrays)
 
 
-def _whole(notes: Mapping[str, Any]) -> bool:
+def _shapes(arrays: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    return {name: (np.shape(values), np.asarray(values).dtype.kind) for name, values in arrays.items()}
+
+
+def _whole(notes: Mapping[str, Any], n_chapters: int) -> bool:
     """Whether notes are what a record keeps."""
     kinds = {"chapter": int, "done": int, "since": int, "best": float, "history": list}
-    return all(type(notes.get(name)) is kind for name, kind in kinds.items())
+    if any(type(notes.get(name)) is not kind for name, kind in kinds.items()):
+        return False
+    counts = 0 <= notes["chapter"] < n_chapters and min(notes["done"], notes["since"]) >= 0
+    return counts and all(isinstance(row, dict) for row in notes["history"])
 
 
 def teach(
-    pupil: Pupil,
+    trainee: Trainee,
     lesson: Lesson,
     chapters: Sequence[Chapter],
     training: Training,
@@ -161,7 +146,7 @@ def teach(
 
     Parameters
     ----------
-    pupil, lesson, chapters, training, seed
+    trainee, lesson, chapters, training, seed
         Who, what, in which order, how.
     run : mapping
         What makes this run no other, as JSON values: a checkpoint of another is refused.
@@ -170,24 +155,24 @@ def teach(
     observe : callable, optional
         More for the history, from the scores of the training documents.
     """
-    walk, record = Walk(pupil, training.optimiser, training.rate, seed), _Record(pupil)
+    walk, record = Walk(trainee, training.optimiser, training.rate, seed), _Record(trainee)
     checkpoint = _checkpoint(lesson, training, {**run, "seed": seed})
-    record.load(checkpoint, walk)
+    record.load(checkpoint, walk, len(chapters))
     total = sum(chapter.n_epochs for chapter in chapters)
     for at in range(record.chapter, len(chapters)):
         chapter = chapters[at]
         record.enter(at)
-        pupil.aim(lesson.settled(chapter.objective))
+        trainee.aim(lesson.settled(chapter.objective))
         walk.forget()
         if chapter.centers and record.done == 0:
-            record.center = pupil.array(pupil.w)
-        pupil.hold(record.center)
+            record.center = trainee.array(trainee.w)
+        trainee.hold(record.center)
         while record.done < chapter.n_epochs and not (training.patience and record.since >= training.patience):
             epoch = next(walk)
-            scores = {name: pupil.scores(part.X) for name, part in lesson.sets.items()}
+            scores = {name: trainee.scores(part.X) for name, part in lesson.sets.items()}
             row = {"round": epoch.number - 1, **chapter.notes, "loss": epoch.loss, "objective": epoch.objective}
             row |= observe(scores["train"]) if observe is not None else {}
-            record.add(row | lesson.judged(scores), pupil.array(pupil.w))
+            record.add(row | lesson.judged(scores), trainee.array(trainee.w))
             record.save(checkpoint, walk)
             progress.report("epochs", min(epoch.number, total - 1), total)
     progress.report("epochs", total, total)
@@ -195,8 +180,8 @@ def teach(
         for row in record.history:
             row.pop("kept", None)
     else:
-        pupil.w[...] = pupil.vector(record.kept)
-    return Outcome(pupil.scorer(lesson.standard), record.history)
+        trainee.w[...] = trainee.vector(record.kept)
+    return Outcome(trainee.scorer(lesson.standard), record.history)
 
 
 def fit_linear(

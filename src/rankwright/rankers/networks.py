@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rankwright._optional import require
-from rankwright.backends import Backend
+from rankwright.backends import Backend, side_by_side
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
 from rankwright.measures import Measure
@@ -26,7 +26,6 @@ class Design(NamedTuple):
 
     hidden: tuple[int, ...]
     training: Training
-    alpha: float
     scale: str | None
     random_state: Any
     make: Any = None  # a torch module, or a function of the number of features that returns one; None for ``hidden``
@@ -34,6 +33,7 @@ class Design(NamedTuple):
     def fit(
         self,
         chapters: Sequence[Chapter],
+        strengths: Sequence[float],
         train: Queries,
         valid: Queries | None,
         measure: Measure,
@@ -41,35 +41,34 @@ class Design(NamedTuple):
         *,
         keeps_last: bool = False,
         observe: Callable[[Floats], dict[str, Any]] | None = None,
-    ) -> Outcome:
-        """Train it on these objectives, one after another."""
+    ) -> list[Outcome]:
+        """Train it on these objectives, one after another; once for each strength of the penalty."""
         require("torch")
         from rankwright.optimisers.devices import single_threaded
         from rankwright.optimisers.neural import Trainer
 
+        training = self.training.of_one(strengths)
         seed = int(generator(self.random_state).integers(2**31))
         lesson = Lesson(train, valid, measure, self.scale, backend)
-        with single_threaded(self.training.device):
+
+        def run(alpha: float) -> Outcome:
             module = self._module(train.n_features, seed)
             trainer = Trainer(
                 module,
                 lesson.train,
                 lesson.settled(chapters[0].objective),
-                self.alpha,
-                batch_size=self.training.batch_size,
-                device=self.training.device,
+                alpha,
+                batch_size=training.batch_size,
+                device=training.device,
                 backend=backend,
             )
-            return teach(
-                trainer,
-                lesson,
-                chapters,
-                self.training,
-                seed,
-                self._run(chapters, module),
-                keeps_last=keeps_last,
-                observe=observe,
-            )
+            about = {**self._run(chapters, module), "alpha": alpha}
+            return teach(trainer, lesson, chapters, training, seed, about, keeps_last=keeps_last, observe=observe)
+
+        with single_threaded(training.device):
+            if training.device == "cpu":
+                return list(side_by_side(backend, run, strengths, train.n_docs))
+            return [run(alpha) for alpha in strengths]
 
     def _module(self, n_features: int, seed: int) -> nn.Module:
         from torch import nn
@@ -91,9 +90,9 @@ class Design(NamedTuple):
         """What makes this run no other."""
         return {
             "network": list(self.hidden) if self.make is None else str(module),
-            "alpha": self.alpha,
             "scale": self.scale,
             "centers": [each.centers for each in chapters],
+            "epochs": [each.n_epochs for each in chapters[:-1]],  # the last may go on for longer
             "objective": [
                 "a function" if isinstance(chapter.objective, Written) else str(chapter.objective)
                 for chapter in chapters

@@ -100,5 +100,6 @@ class NeuralRanker(Ranker):
             raise InputError(f"hidden={self.hidden!r}; expected hidden layers (LinearRanker is without)")
         training = Training.of(self.training)
         chapters = [Chapter(as_objective(self.objective, trained_measure(measure)), training.n_epochs)]
-        design = Design(hidden, training, alpha, self.scale, self.random_state, self.network)
-        return design.fit(chapters, train, valid, measure, backend)
+        design = Design(hidden, training, self.scale, self.random_state, self.network)
+        [outcome] = design.fit(chapters, [alpha], train, valid, measure, backend)
+        return outcome

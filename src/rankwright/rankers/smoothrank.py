@@ -18,7 +18,7 @@ from rankwright.objectives.pointwise import Squares
 from rankwright.objectives.smooth import FORMS, Smooth, check_sigma, smooth
 from rankwright.optimisers.descent import METHODS, Penalty, Stage, anneal
 from rankwright.rankers.base import LinearScoring, Outcome
-from rankwright.rankers.descending import Problem
+from rankwright.rankers.descending import HIGHEST, Problem
 from rankwright.rankers.lessons import Chapter
 from rankwright.rankers.networks import Design
 from rankwright.rankers.parameters import check_among, check_number, check_whole
@@ -166,8 +166,10 @@ class SmoothRank(PathRanker, LinearScoring):
         check_among("optimiser", self.optimiser, tuple(METHODS))
         hidden, training = check_hidden(self.hidden), Training.of(self.training)
         if hidden:
-            design = Design(hidden, training.of_one(strengths), 0.0, self.scale, self.random_state)
-            return self._fit_networks(design, strengths, train, valid, measure, backend)
+            design = Design(hidden, training, self.scale, self.random_state)
+            chapters = self._chapters(training.n_epochs, train, measure)
+            keeps_last = self.stop == "end"
+            return design.fit(chapters, strengths, train, valid, measure, backend, keeps_last=keeps_last)
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
         sigmas = self._sigmas()
         objective = self._objective(measure, self.first_sigma)
@@ -195,33 +197,21 @@ class SmoothRank(PathRanker, LinearScoring):
         found = side_by_side(backend, run, range(len(strengths)), train.n_docs)
         return list(progress.track(found, "values of alpha", len(strengths)) if len(strengths) > 1 else found)
 
-    def _fit_networks(
-        self,
-        design: Design,
-        strengths: Sequence[float],
-        train: Queries,
-        valid: Queries | None,
-        measure: Measure,
-        backend: Backend,
-    ) -> list[Outcome]:
+    def _chapters(self, n_epochs: int, train: Queries, measure: Measure) -> list[Chapter]:
         """Section 6: a regression, and from its weights on the smooth measure with less and less smoothing."""
         if self.kernel_map is not None:
             raise InputError("hidden layers and a kernel map; expected one of the two")
-        sigmas, n_epochs = self._sigmas(), design.training.n_epochs
+        sigmas = self._sigmas()
         if n_epochs <= len(sigmas):
             raise InputError(f"training.n_epochs={n_epochs}; expected at least {len(sigmas) + 1}, one for each sigma")
         ends = np.linspace(0, n_epochs, len(sigmas) + 2).round().astype(int)
         regression, *each = np.diff(ends).tolist()
-        chapters = [Chapter(Squares(), regression, {"sigma": None})]
+        factor = min(1.0, HIGHEST / max(float(train.y.max()), 1.0))  # sigma means the same on all data
+        chapters = [Chapter(Squares(factor), regression, {"sigma": None})]
         for sigma, n in zip(sigmas, each, strict=True):
             begins = sigma == sigmas[0] and self.prior == "start"
             chapters.append(Chapter(self._objective(measure, sigma), n, {"sigma": sigma}, begins))
-
-        def run(alpha: float) -> Outcome:
-            fitted = design._replace(alpha=alpha)
-            return fitted.fit(chapters, train, valid, measure, backend, keeps_last=self.stop == "end")
-
-        return list(side_by_side(backend, run, strengths, train.n_docs))
+        return chapters
 
     def _followed(self, stages: Iterable[Stage], problem: Problem, space: Space) -> Outcome:
         """The scorer and the history of an annealing."""

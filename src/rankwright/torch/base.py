@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from rankwright.errors import InputError
 from rankwright.objectives.base import Objective
 
 REDUCTIONS = ("mean", "sum", "none")
+_OF_SCORES = ("sigma", "n_samples")  # parameters that labels have nothing to do with
 _ROOM = 1 << 26  # numbers: batches whose tables need more are computed in parts
 
 
@@ -134,6 +136,13 @@ class Loss(nn.Module):
         self.objective = objective
         self.reduction = reduction
 
+    @property
+    def about_labels(self) -> str:
+        """The loss with those of its parameters that labels are prepared by."""
+        objective: Any = self.objective
+        said = [str(getattr(objective, each.name)) for each in fields(objective) if each.name not in _OF_SCORES]
+        return f"{type(self).__name__}({', '.join(said)})"
+
     @abstractmethod
     def labels(self, queries: Queries) -> Labels:
         """What depends on the labels alone."""
@@ -223,8 +232,8 @@ class Prepared(NamedTuple):
 
     def for_loss(self, loss: Loss, mask: Any, weight: Any) -> Prepared:
         """Itself, if it was made by such a loss, and nothing is said beside."""
-        if self.loss != type(loss).__name__:
-            raise InputError(f"labels that {self.loss} prepared; expected those of {type(loss).__name__}")
+        if self.loss != loss.about_labels:
+            raise InputError(f"labels that {self.loss} prepared; expected those of {loss.about_labels}")
         if mask is not None or weight is not None:
             raise InputError("mask and weight are part of prepared labels; expected them in prepare alone")
         return self
@@ -274,7 +283,7 @@ def _prepare(loss: Loss, labels: Any, mask: Any, weight: Any) -> Prepared:
     in_front = bool((first == np.arange(grades.shape[1])).all()) and len(lists) == len(grades)
     whole = in_front and sizes.max() == grades.shape[1]
     places = None if whole else torch.from_numpy(first[lists][:, : sizes.max()])
-    return Prepared(type(loss).__name__, (len(grades), grades.shape[1]), lists, places, batch)
+    return Prepared(loss.about_labels, (len(grades), grades.shape[1]), lists, places, batch)
 
 
 def _weights(weight: Any, n_lists: int) -> Floats:

@@ -13,10 +13,10 @@ from rankwright.torch.base import Batch, Labels, Loss
 
 
 class Squares(Loss):
-    """The mean over the documents of a list of (s_i - l_i)^2, l the grades; see ``rankwright.objectives.Squares``."""
+    """The mean over a list of (s_i - factor l_i)^2, l the grades; see ``rankwright.objectives.Squares``."""
 
-    def __init__(self, *, reduction: str = "mean") -> None:
-        super().__init__(objectives.Squares(), reduction)
+    def __init__(self, factor: float = 1.0, *, reduction: str = "mean") -> None:
+        super().__init__(objectives.Squares(factor), reduction)
 
     def labels(self, queries: Queries) -> Labels:
         """Grades, and what each document counts."""
