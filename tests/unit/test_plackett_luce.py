@@ -164,6 +164,19 @@ class TestEstimates:
         found = by_every_draw(ExpectedMeasure(rw.measure(judge, name="own"), n_samples), y, s, n_samples, weight=2.0)
         agree(found, *plackett_luce.loss(judge, queries_of(y, weight=[2.0]), s))
 
+    def test_what_comes_to_a_rank_is_not_drawn(self):
+        """A value is the sum over ranks of the mean gain of all that is left there; only what is left is drawn."""
+        rng = np.random.default_rng(3)
+        y, s, noise = rng.integers(0, 3, 7), rng.normal(size=7), rng.gumbel(size=(2, 7))
+        values = []
+        for keys in s + noise:
+            order = np.argsort(-keys)
+            left = [np.array(order[rank:]) for rank in range(4)]
+            means = [np.exp(s[rows]) @ (2.0 ** y[rows] - 1) / np.exp(s[rows]).sum() for rows in left]
+            values.append(sum(mean * measures.discount(r) for r, mean in enumerate(means, 1)))
+        found = ExpectedMeasure("dcg@4", 2).bind(queries_of(y)).estimated(s, noise)
+        assert 1 - found.loss == pytest.approx(np.mean(values), rel=1e-12)
+
     @of_more
     def test_lists_with_one_value(self, name):
         """Nothing relevant, or all alike: nothing to gain whatever is drawn, and samples that serve each other know it."""

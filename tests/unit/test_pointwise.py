@@ -17,17 +17,18 @@ from rankwright.objectives.pointwise import Squares
 
 
 class TestSquares:
-    def test_the_formula_and_finite_differences(self):
+    @pytest.mark.parametrize("factor", [1.0, 0.1])
+    def test_the_formula_and_finite_differences(self, factor):
         rng = np.random.default_rng(6)
         queries = rw.Queries.from_arrays(np.zeros((6, 1)), [1, 0, 2, 2, 0, 1.5], group=[3, 1, 2], weight=[1, 0.5, 2])
-        s, bound = rng.normal(size=6), Squares().bind(queries)
-        by_query = [np.mean((s[rows] - queries.y[rows]) ** 2) for rows in queries]
+        s, bound = rng.normal(size=6), Squares(factor).bind(queries)
+        by_query = [np.mean((s[rows] - factor * queries.y[rows]) ** 2) for rows in queries]
         found = bound(s)
         assert found.loss == pytest.approx(queries.query_weight @ by_query, rel=1e-14)
         assert found.gradient == pytest.approx(approx_fprime(s, lambda x: bound(x).loss, 1e-7), abs=1e-6)
         bends = [(bound(s + 1e-4 * e).gradient - bound(s).gradient) @ e / 1e-4 for e in np.eye(6)]
         assert found.curvature == pytest.approx(bends, rel=1e-8)
-        best = bound(queries.y)
+        best = bound(factor * queries.y)
         assert (best.loss, best.gradient.tolist()) == (0.0, [0.0] * 6)
         for far in (1e200, np.inf, np.nan):
             found = bound(np.array([far, 0, 0, 0, 0, 0]))

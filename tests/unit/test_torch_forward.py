@@ -109,13 +109,20 @@ class TestPrepared:
     def test_for_another_loss_or_with_other_masks(self):
         lists, loss = padded("prefix"), losses.TopOne()
         scores, prepared = torch.tensor(lists.scores), loss.prepare(lists.y)
-        with pytest.raises(rw.InputError, match="labels that TopOne prepared; expected those of Hinge"):
+        with pytest.raises(rw.InputError, match=r"labels that TopOne\(\) prepared; expected those of Hinge\(pair\)"):
             losses.Hinge()(scores, prepared)
         for more in ({"mask": lists.mask}, {"weight": lists.weight}):
             with pytest.raises(rw.InputError, match="part of prepared labels"):
                 loss(scores, prepared, **more)
         with pytest.raises(rw.InputError, match=r"scores have shape \(8, 5\); the labels have \(8, 12\)"):
             loss(scores[:, :5], prepared)
+        with pytest.raises(
+            rw.InputError, match=r"labels that Lambdas\(map\) prepared; expected those of Lambdas\(ndcg\)"
+        ):
+            losses.Lambdas("ndcg")(scores, losses.Lambdas("map").prepare(lists.y))
+        rough = losses.SoftRanks("map", 9.0).prepare(lists.y)  # sigma is of the scores alone
+        fine = losses.SoftRanks("map", 0.1)
+        same(evaluated(fine, scores, rough), evaluated(fine, scores, lists.y))
 
     @of_every_loss
     def test_losses_can_be_copied_and_sent(self, loss):

@@ -28,7 +28,7 @@ TOP_TWO = ("ndcg@1", "ndcg@2", "ap@2", "err@2", "rr@1", "rr@2", "p@2", "recall@2
 SIGMAS = (1e-2, 1.0, 1e2)
 PAIRS = (objectives.Hinge, objectives.SquaredHinge, objectives.Exponential, objectives.Logistic, objectives.Fidelity)
 
-CASES = [objectives.TopOne(), objectives.Likelihood(), objectives.Squares()]
+CASES = [objectives.TopOne(), objectives.Likelihood(), objectives.Squares(), objectives.Squares(0.1)]
 CASES += [objectives.Cosine(), objectives.Cosine("ndcg")]
 CASES += [pairs(per) for pairs in PAIRS for per in ("pair", "query")]
 CASES += [objectives.Logistic("query", 0.8), objectives.Logistic("pair", 0.5), objectives.Fidelity("pair", 0.7)]
