@@ -224,6 +224,7 @@ class TestErrors:
         look(1)
         for thread in threads:
             thread.join()
+        rw.ListNet(hidden=(4,), training={"n_epochs": 1}, backend=rw.Threads(2)).fit_path([1.0, 2.0], data)
         new = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
         new.start()
         new.join()
