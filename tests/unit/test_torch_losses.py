@@ -70,10 +70,6 @@ def agree(found, loss, slopes, exact=1e-9):
     assert found[1] == pytest.approx(slopes, rel=exact, abs=exact * (1e-3 + np.abs(slopes).max()))
 
 
-def precision(objective):
-    return 1e-7 if isinstance(objective, objectives.ExpectedMeasure) else 1e-9
-
-
 class TestTwins:
     @of_every_loss
     def test_value_and_gradient_are_those_of_the_objective(self, objective):
@@ -81,16 +77,14 @@ class TestTwins:
             lists = padded(kind)
             expected = objective.bind(lists.queries)(lists.scores[lists.mask])
             if np.isfinite(expected.loss) and np.isfinite(expected.gradient).all():
-                found = evaluated(losses.loss_of(objective), lists)
-                agree(found, expected.loss, lists.spread(expected.gradient), precision(objective))
+                agree(evaluated(losses.loss_of(objective), lists), expected.loss, lists.spread(expected.gradient))
 
     @of_a_few
     def test_many_shapes(self, objective):
         for seed in range(6):
             lists = padded("scattered", seed, n_lists=7 + seed, longest=3 + 3 * seed)
             expected = objective.bind(lists.queries)(lists.scores[lists.mask])
-            found = evaluated(losses.loss_of(objective), lists)
-            agree(found, expected.loss, lists.spread(expected.gradient), precision(objective))
+            agree(evaluated(losses.loss_of(objective), lists), expected.loss, lists.spread(expected.gradient))
 
     @of_a_few
     def test_every_list_by_itself(self, objective):
@@ -218,7 +212,8 @@ class TestSampled:
         drawn = [evaluated(loss, lists, generator=torch.Generator().manual_seed(seed))[0].item() for seed in (1, 1, 2)]
         assert drawn[0] == drawn[1] != drawn[2]
 
-    @pytest.mark.parametrize(("far", "dtype"), [(1e3, torch.float32), (1e4, torch.float64)])
+    @pytest.mark.parametrize("far", [1e4, 1e30])
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
     @pytest.mark.parametrize("name", ["ndcg@2", "ndcg@3", "ndcg", "map", "err", "p@3"])
     def test_far_scores(self, name, dtype, far):
         """One order, or all of the first three with equal chances; wherever the highest is."""
@@ -234,7 +229,7 @@ class TestSampled:
             if near is None:
                 queries = rw.Queries.from_arrays(np.zeros((5, 1)), y[0].numpy(), [0] * 5)
                 found.append((1 - rw.parse(name).mean(queries, np.array(steps, float)), np.zeros((1, 5))))
-            assert found[0][0] == pytest.approx(found[1][0], rel=1e-4)
+            assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)
             assert found[0][1] == pytest.approx(found[1][1], abs=1e-5)
 
 

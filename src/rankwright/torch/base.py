@@ -124,7 +124,7 @@ class Loss(nn.Module):
     objective : Objective
         What it computes, of which it takes what depends on labels alone.
     reduction : "mean", "sum" or "none"
-        Over the lists.
+        Over the lists: the mean is the sum divided by their number, whatever they weigh.
     """
 
     is_sampled = False  # whether values and gradients are estimates

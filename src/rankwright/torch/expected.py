@@ -78,8 +78,7 @@ def _top_two(scores: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     others_gain = (odds * after).sum(dim=1, keepdim=True) - odds * after
     slope = own * after - p * second + p * (g * others_odds - others_gain)
     slope += own.gather(1, top) * rest * (g - rest_mean)
-    alive = torch.where(single, 0.0, 1.0)
-    return value + discount[1] * (alive * second)[:, 0], gradient + discount[1] * alive * slope
+    return value + discount[1] * second[:, 0], gradient + discount[1] * slope
 
 
 def sampled(scores: Tensor, batch: Batch, noise: Tensor) -> tuple[Tensor, Tensor]:
@@ -100,19 +99,18 @@ def sampled(scores: Tensor, batch: Batch, noise: Tensor) -> tuple[Tensor, Tensor
     highest = rest.amax(dim=2, keepdim=True).clamp_(min=torch.finfo(s.dtype).min)
     weight = (rest - highest).exp_()
     sums = weight @ torch.stack([torch.ones_like(gain), gain], dim=2)
-    # log Z and log of the gains by it, of what is left at each rank
-    levels = torch.stack([ranked, ranked + g.log()], dim=3)
-    levels = torch.cat([(highest + sums.log())[:, :, None, :], levels], dim=2).logcumsumexp(dim=2)[:, :, 1:]
-    left = levels[:, :, :, 0].masked_fill(levels[:, :, :, 0] == -torch.inf, torch.inf)
-    gain_left = (levels[:, :, :, 1] - left).exp_()
+    # log Z of what is left at each rank; P_t of each that was chosen, at every rank up to its own; the mean gain
+    left = torch.cat([highest + sums[:, :, :1].log(), ranked], dim=2).logcumsumexp(dim=2)[:, :, 1:]
+    left = left.masked_fill(left == -torch.inf, torch.inf)
+    p = (ranked[:, :, :, None] - left[:, :, None, :]).exp_().triu_()
+    gain_left = (g[:, :, None, :] @ p)[:, :, 0] + (highest - left).exp_() * sums[:, :, 1:]
     c, T, value = _terms(g, d, gain_left, u, v)
     both = torch.stack([c, c * gain_left + T], dim=3)  # what sums over ranks are of
     # of documents that were not chosen: P_t in units of the last one, which is the largest
     last = left.amin(dim=2, keepdim=True)
     by = ((last - left).exp_()[:, :, None, :] @ both)[:, :, 0] * (highest - last).exp_()
     by = by.transpose(1, 2) @ weight  # (lists, 2, documents): summed over the samples
-    # of chosen ones: P_t of each at every rank up to its own
-    own = (ranked[:, :, :, None] - left[:, :, None, :]).exp_().triu_() @ both
+    own = p @ both
     slopes = T + g * own[:, :, :, 0] - own[:, :, :, 1]
     gradient = (gain * by[:, 0] - by[:, 1]).scatter_add(1, chosen.flatten(1), slopes.flatten(1))
     return value.mean(dim=1), gradient / n_samples

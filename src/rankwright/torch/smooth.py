@@ -146,8 +146,7 @@ class SoftRanks(Loss):
         d, slope = _discount(batch.constants["law"], 0.5 + sums[:, :, 0])
         value = (g * lead * d).sum(dim=1)
         by_rank, by_lead = g * per_sigma * lead * slope, g * per_sigma * u * d
-        p.addcmul_(p, p, value=-1.0)  # p (1 - p)
-        p.scatter_(2, order[:, :, None], 0.0)  # it is not above itself
+        p.addcmul_(p, p, value=-1.0)  # p (1 - p); what a document does to itself cancels
         push = torch.stack([by_rank, by_lead], dim=1) @ p
         total = push[:, 0] + gain * push[:, 1]
         sums = p @ torch.stack([torch.ones_like(gain), gain], dim=2)
