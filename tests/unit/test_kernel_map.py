@@ -131,9 +131,10 @@ class TestScorer:
             rw.load(path)
 
     def test_the_documented_examples_load(self, tmp_path):
-        model, scorer = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "models.md").read_text(), re.DOTALL)
+        model, *scorers = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "models.md").read_text(), re.DOTALL)
         content = json.loads(model)
-        for each in (content, content | {"scorer": json.loads(scorer)}):
+        assert len(scorers) == 2
+        for each in (content, *(content | {"scorer": json.loads(scorer)} for scorer in scorers)):
             (tmp_path / "m.json").write_text(json.dumps(each))
             assert np.isfinite(rw.load(tmp_path / "m.json").predict(np.ones((1, 2)))).all()
 
