@@ -44,8 +44,8 @@ class Standard:
         return self.factor if scale == "standard" else (self.deviation > 0).astype(np.float64)
 
     def under(self, scale: str | None) -> Standard:
-        """Where features are scaled so: the same; where they are not: subtract the mean only."""
-        return self if scale == "standard" else Standard(self.mean, self.factor_under(scale))
+        """Where features are scaled so: the same; where they are not: one that leaves them as they are."""
+        return self if scale == "standard" else Standard(np.zeros(len(self.mean)), np.ones(len(self.mean)))
 
     def fold(self, coef: Floats, intercept: float = 0.0) -> Linear:
         """The linear scorer on raw features that equals these weights on scaled ones."""

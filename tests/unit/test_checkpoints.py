@@ -249,7 +249,8 @@ class TestDamage:
             damaged(tmp_path, train)
         path.unlink()
         path.mkdir()
-        damaged(tmp_path, train)
+        with pytest.raises(IsADirectoryError, match="is a folder; expected a file name"):
+            listnet({"n_epochs": 3, "checkpoint": path}).fit(train)
 
     def test_any_byte(self, saved, train, tmp_path):
         """It is refused, or nothing that matters was changed; no other error."""

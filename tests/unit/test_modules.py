@@ -170,7 +170,7 @@ class TestUsersModules:
         [
             ("tanh", "network='tanh'; expected a torch module"),
             (lambda d: None, "network made a NoneType; expected a torch module"),
-            (nn.Linear(5, 2), r"returned \(2, 2\) for 2 documents; expected a score for each"),
+            (nn.Linear(5, 2), r"returned \(3, 2\) for 3 documents; expected a score for each"),
             (nn.Linear(7, 1), "does not take 5 features"),
             (nn.Identity(), "returned|no parameters to train"),
             (lambda d: nn.Sequential(nn.Linear(d, 1)).requires_grad_(False), "no parameters to train"),

@@ -159,6 +159,8 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
             known = ", ".join(name for name in defaults if name not in ("measure", "backend"))
             raise InputError(f"--set {setting}: {ranker_class.__name__} has no such parameter; there are {known}")
         if dot:
+            if not isinstance(chosen.get(key) or {}, dict):
+                raise InputError(f"--set {setting}: {key} is {chosen[key]!r} already; expected one or the other")
             chosen[key] = {**(chosen.get(key) or {}), part: _read_value(part, text, None)}
         else:
             chosen[key] = _read_value(key, text, defaults[key])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import Lock
+from threading import Lock, RLock
 
 import torch
 
-from rankwright.backends import inside_pool
 from rankwright.errors import InputError
+
+_random = RLock()  # torch's own random numbers are one for all threads
+_gpu = RLock()  # graphs can be captured by one thread at a time, while no other uses the GPU
 
 
 def check_device(device: str) -> torch.device:
@@ -20,39 +23,63 @@ def check_device(device: str) -> torch.device:
         raise InputError(f"device={device!r}; expected 'cpu' or 'cuda'") from None
     if found.type not in ("cpu", "cuda"):
         raise InputError(f"device={device!r}; expected 'cpu' or 'cuda'")
-    if found.type == "cuda":
-        if (found.index or 0) >= torch.cuda.device_count():
-            raise InputError(f"device={device!r}; torch sees {torch.cuda.device_count() or 'no'} GPU here")
-        # torch's thread of gradients meets the GPU here, and not in a library that warns of it
-        one = torch.ones(1, device=found, requires_grad=True)
-        torch.autograd.grad(2.0 * one, one)
+    if found.type == "cpu":
+        return torch.device("cpu")
+    if (found.index or 0) >= torch.cuda.device_count():
+        raise InputError(f"device={device!r}; torch sees {torch.cuda.device_count() or 'no'} GPU here")
+    found = torch.device("cuda", torch.cuda.current_device() if found.index is None else found.index)
+    # torch's thread of gradients meets the GPU here, and not in a library that warns of it
+    one = torch.ones(1, device=found, requires_grad=True)
+    torch.autograd.grad(2.0 * one, one)
     return found
+
+
+@contextmanager
+def at_work(device: torch.device) -> Iterator[None]:
+    """A fit: on a CPU with torch's own threads off, on a GPU with no other fit beside it."""
+    with torch.inference_mode(False), torch.enable_grad():
+        if device.type == "cpu":
+            with _single_threaded():
+                yield
+        else:
+            with _gpu, torch.cuda.device(device):
+                yield
 
 
 @contextmanager
 def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
     """Torch's own random numbers from a seed, and as they were afterwards."""
-    with torch.random.fork_rng(devices=[device] if device is not None and device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        yield
+    with _random:
+        generators = [torch.default_generator]
+        if device is not None and device.type == "cuda":
+            generators.append(torch.cuda.default_generators[device.index])
+        states = [generator.get_state() for generator in generators]
+        try:
+            for generator in generators:
+                generator.manual_seed(seed)
+            yield
+        finally:
+            for generator, state in zip(generators, states, strict=True):
+                generator.set_state(state)
 
 
 class _Threads:
-    """How many threads torch had before, while any fit runs: the number that new threads will have."""
+    """How many threads torch gives to new threads of Python, while any fit runs."""
 
-    lock, fits, before = Lock(), 0, 0
+    lock, fits, usual = Lock(), 0, 0
 
 
 @contextmanager
-def single_threaded(device: str) -> Iterator[None]:
-    """Torch's own threads off, on a CPU: parts of batches run side by side instead."""
-    if device != "cpu" or inside_pool():  # a pool's threads stay as they are, and whoever fits in them has called this
-        yield
-        return
-    own = torch.get_num_threads()  # of the calling thread
+def _single_threaded() -> Iterator[None]:
+    """Torch's own threads off: parts of batches run side by side instead.
+
+    Their number belongs to the calling thread, and setting it sets that of all new threads, too.
+    """
+    own = torch.get_num_threads()
     with _Threads.lock:
         if _Threads.fits == 0:
-            _Threads.before = own
+            with ThreadPoolExecutor(1) as new:
+                _Threads.usual = new.submit(torch.get_num_threads).result()
         _Threads.fits += 1
         torch.set_num_threads(1)
     try:
@@ -60,4 +87,4 @@ def single_threaded(device: str) -> Iterator[None]:
     finally:
         with _Threads.lock:
             _Threads.fits -= 1
-            torch.set_num_threads(_Threads.before if _Threads.fits == 0 else own)
+            torch.set_num_threads(_Threads.usual if _Threads.fits == 0 else own)

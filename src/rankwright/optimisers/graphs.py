@@ -43,7 +43,8 @@ class Graphs:
         for queries in batches:
             length, width = self.trainer.rows.longest(queries), self.trainer.criterion.widest(queries)
             longest = int(self.trainer.rows.sizes.max())
-            shape = len(queries), min(rounded_up(length), longest), min(rounded_up(width), longest)
+            wide = min(1 << (width - 1).bit_length(), longest) if width else 0
+            shape = len(queries), min(rounded_up(length), longest), wide
             if shape not in self.known:
                 self.known[shape] = self._captured(queries, *shape)
             graph, at = self.known[shape]

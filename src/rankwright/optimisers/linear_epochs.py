@@ -32,12 +32,16 @@ class LinearTrainer:
     def __init__(self, train: Queries, objective: Objective, alpha: float, backend: Backend) -> None:
         self.train, self.alpha, self.backend, self.n_queries = train, alpha, backend, len(train)
         self.shards = backend.scatter(train)
+        self.objective: Objective | None = None
         self.w: Floats = np.zeros(train.n_features)
         self.center: Floats = np.zeros(train.n_features)
         self.aim(objective)
 
     def aim(self, objective: Objective) -> None:
         """Minimise this from now on."""
+        if self.objective is not None and objective == self.objective:
+            return
+        self.objective = objective
         self.risk = LinearRisk(objective, self.shards, np.ones(self.train.n_features), 1.0, self.backend)
         self.is_sampled = self.risk.is_sampled
 

@@ -32,7 +32,9 @@ def feed_forward(n_features: int, hidden: tuple[int, ...], activation: str, seed
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(widths):
         # nn.Linear alone would draw from torch's own random numbers
-        layer: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs)  # type: ignore[no-untyped-call]
+        layer: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]
+            nn.Linear, inputs, outputs, device="cpu", dtype=torch.float32
+        )
         bend = 2.0 if activation == "relu" and layers else 1.0  # half of the inputs are 0
         with torch.no_grad():
             layer.weight.normal_(0.0, (bend / inputs) ** 0.5, generator=generator)
@@ -62,21 +64,25 @@ def plain_layers(module: nn.Module) -> tuple[list[Floats], list[Floats], str] | 
 
 
 def check_module(module: nn.Module, n_features: int) -> nn.Module:
-    """A module that scores documents, and has no state but its weights."""
+    """A module that scores every document by itself."""
     for name, part in module.named_modules():
-        if getattr(part, "running_mean", None) is not None:
+        if isinstance(part, nn.modules.batchnorm._NormBase):
             raise InputError(
-                f"layer {name!r} of the network ({type(part).__name__}) has running means, in which padding would "
-                "count; expected one without, as LayerNorm"
+                f"layer {name!r} of the network ({type(part).__name__}) looks from one document at others, padding "
+                "among them; expected one that does not, as LayerNorm"
             )
+    rows = torch.linspace(-1.0, 1.0, 3 * n_features).reshape(3, n_features)
     try:
         with torch.no_grad():
-            found = module.to("cpu", torch.float32).eval()(torch.zeros(2, n_features))
-    except RuntimeError as error:
-        raise InputError(f"the network does not take {n_features} features: {error}") from None
-    if not isinstance(found, Tensor) or found.shape not in ((2,), (2, 1)):
+            module.to("cpu", torch.float32).eval()
+            found, alone = module(rows), module(rows[1:2])
+    except Exception as error:
+        raise InputError(f"the network does not take {n_features} features: {error}") from error
+    if not isinstance(found, Tensor) or found.shape not in ((3,), (3, 1)):
         what = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
-        raise InputError(f"the network returned {what} for 2 documents; expected a score for each")
+        raise InputError(f"the network returned {what} for 3 documents; expected a score for each")
+    if not torch.allclose(found[1].flatten(), alone.flatten(), rtol=1e-3, atol=1e-5, equal_nan=True):
+        raise InputError("the network scores a document otherwise where others stand beside it; expected it not to")
     return module
 
 

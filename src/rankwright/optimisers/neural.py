@@ -71,7 +71,7 @@ class _Native:
     def __call__(self, scores: Tensor, part: _Part, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         batch = self.lists.batch(part.at, part.rows, part.mask, part.width)
         values, slopes = self.loss.evaluated(scores, batch, generator)
-        return values.sum(), slopes
+        return values.sum(dtype=torch.float64), slopes
 
 
 class _Bridged:
@@ -79,7 +79,8 @@ class _Bridged:
 
     def __init__(self, objective: Objective, queries: Queries) -> None:
         self.objective, self.queries = objective, queries
-        self.is_sampled = bool(getattr(objective.bind(queries.slice(0, 1)), "is_sampled", False))
+        longest = objective.bind(queries.take([int(np.argmax(queries.sizes))]))
+        self.is_sampled = bool(getattr(longest, "is_sampled", False))
 
     def widest(self, queries: Ints) -> int:
         return 0
@@ -91,7 +92,8 @@ class _Bridged:
         found = self.objective.bind(self.queries.take(part.queries))(own, rng)
         slopes = np.zeros(there.shape)
         slopes[there] = found.gradient
-        return scores.new_tensor(found.loss), torch.as_tensor(slopes, dtype=scores.dtype, device=scores.device)
+        loss = torch.tensor(found.loss, dtype=torch.float64, device=scores.device)
+        return loss, torch.as_tensor(slopes, dtype=scores.dtype, device=scores.device)
 
 
 class Trainer:
@@ -113,6 +115,8 @@ class Trainer:
         Where it runs.
     backend : Backend
         The threads of the CPU.
+    raw : Queries, optional
+        The training queries before scaling, for an objective of the user's that looks at features.
     """
 
     def __init__(
@@ -125,7 +129,11 @@ class Trainer:
         batch_size: int,
         device: str,
         backend: Backend,
+        raw: Queries | None = None,
     ) -> None:
+        self.raw = train if raw is None else raw
+        self.objective: Objective | None = None
+        self.held: dict[int, tuple[Floats, Tensor]] = {}  # documents that are scored again and again, on a GPU
         self.device, self.backend, self.alpha, self.batch_size = check_device(device), backend, alpha, batch_size
         self.module, self.train, self.n_queries = module.to(self.device, torch.float32), train, len(train)
         self.X = torch.as_tensor(train.X, device=self.device)
@@ -143,7 +151,7 @@ class Trainer:
         starts = np.cumsum([0, *sizes]).tolist()
         self.parameters = parameters
         self.places = [slice(start, start + p.numel()) for start, p in zip(starts, parameters, strict=False)]
-        self.w = torch.zeros(starts[-1], device=self.device)
+        self.w = torch.zeros(starts[-1], device=self.device, dtype=torch.float32)
         self.decays = torch.zeros_like(self.w)
         for place, p in zip(self.places, parameters, strict=True):
             self.w[place] = p.data.flatten()
@@ -152,8 +160,8 @@ class Trainer:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether losses are estimates."""
-        return self.criterion.is_sampled
+        """Whether losses are estimates; modules that are not plain may draw random numbers of their own."""
+        return self.criterion.is_sampled or not self.is_plain
 
     def vector(self, values: Floats) -> Tensor:
         """An array as a vector of the kind of ``w``."""
@@ -166,10 +174,12 @@ class Trainer:
 
     def aim(self, objective: Objective) -> None:
         """Minimise this from now on."""
-        loss = loss_of(objective)
+        if self.objective is not None and objective == self.objective:
+            return
+        self.objective, loss = objective, loss_of(objective)
         self.criterion: Criterion
         if loss is None:
-            self.criterion = _Bridged(objective, self.train)
+            self.criterion = _Bridged(objective, self.raw)
         elif self.device.type == "cpu":  # where kernels are faster; ours do not look at features
             self.criterion = _Bridged(objective, self.train.with_X(np.zeros((self.train.n_docs, 1), dtype=np.float32)))
         else:
@@ -199,7 +209,7 @@ class Trainer:
                 torch.set_num_threads(1)
             part = parts[number]
             at = torch.as_tensor(part, device=self.device)
-            generator = self.generator((*seed, number)) if self.is_sampled else None
+            generator = self.generator((*seed, number)) if self.criterion.is_sampled else None
             return self.slopes(part, at, self.rows.longest(part), self.criterion.widest(part), share, generator)
 
         # other modules may draw random numbers, whose order is to be one
@@ -281,20 +291,31 @@ class Trainer:
         that takes too long; then scores are rounded.
         """
         plain = plain_layers(self.module)
-        if plain is not None and len(X) * self.w.numel() <= _QUICK:
+        if plain is not None and len(X) * self.w.numel() <= (_QUICK if self.device.type == "cpu" else _QUICK // 10):
             return self._exact(X, Network(np.zeros(X.shape[1]), np.ones(X.shape[1]), *plain))
         self.module.eval()
+        documents, rows = self._held(X), ROWS if self.device.type == "cpu" else 16 * ROWS
 
         def some(start: int) -> Floats:
             if self.device.type == "cpu" and torch.get_num_threads() != 1:
                 torch.set_num_threads(1)
             with torch.no_grad():
-                found = self.module(torch.as_tensor(X[start : start + ROWS], device=self.device))
+                found = self.module(documents[start : start + rows])
             bits = found.reshape(-1).cpu().numpy().view(np.int32)
             scores: Floats = ((bits + _HALF) & ~(2 * _HALF - 1)).view(np.float32).astype(np.float64)
             return scores
 
-        return np.concatenate(self.backend.each(some, range(0, len(X), ROWS)))
+        return np.concatenate(self.backend.each(some, range(0, len(X), rows)))
+
+    def _held(self, X: Floats) -> Tensor:
+        """Documents on the device, where they stay."""
+        if X is self.train.X:
+            return self.X
+        if self.device.type == "cpu":
+            return torch.as_tensor(X)
+        if id(X) not in self.held:
+            self.held[id(X)] = X, torch.as_tensor(X, device=self.device)
+        return self.held[id(X)][1]
 
     def _exact(self, X: Floats, network: Network) -> Floats:
         starts = range(0, len(X), ROWS)

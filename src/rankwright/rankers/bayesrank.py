@@ -44,8 +44,8 @@ class BayesRank(LinearScoring):
     measure : str or Measure
         What is expected, reports, and selects.
     k : int or None
-        How many ranks count in training, whatever the measure's cut-off; None for the measure's own. One and two, the
-        paper's, are exact; more are sampled.
+        How many ranks count in training, whatever the measure's cut-off, which precision, recall and a user's measure
+        keep in any case; None for the measure's own. One and two, the paper's, are exact; more are sampled.
     gain : None, "exp", "linear" or "pow2"
         What a grade l is worth in training: what it is to the measure (None), 2^l - 1, l, or 2^l as in eq. (7), with
         which irrelevant documents gain something too.
@@ -56,8 +56,9 @@ class BayesRank(LinearScoring):
     alpha : float
         L2 strength, against the sum over the queries.
     training : Training, mapping or None
-        How it is trained; by default as in algorithm 1, by batch descent with an adaptive rate. A mapping says what
-        differs from that. A linear scorer takes one step an epoch with Adam, too.
+        How it is trained; by default as in algorithm 1, by batch descent with an adaptive rate. A mapping,
+        ``{"n_epochs": 50}``, says what differs from that; a Training says all of it anew. A linear scorer takes one
+        step an epoch with Adam, too.
     scale : "standard", "query" or None
         Scaling of the features.
     random_state : int, Generator or None
@@ -129,7 +130,7 @@ class BayesRank(LinearScoring):
             [outcome] = design.fit(chapters, [alpha], train, valid, measure, backend, observe=observe)
         else:
             lesson = Lesson(train, valid, measure, self.scale, backend)
-            outcome = fit_linear(objective, training, alpha, self.random_state, lesson, observe)
+            outcome = fit_linear(objective, training.for_linear(), alpha, self.random_state, lesson, observe)
         total = float(train.query_weight[measure.bind(train).counted].sum())
         history = [{**row, "expected": 1.0 - row["loss"] / total} for row in outcome.history]
         return Outcome(outcome.scorer, history)

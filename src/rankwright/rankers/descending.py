@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -120,12 +121,14 @@ class Descending(PathRanker, LinearScoring):
             design = Design(hidden, training, self.scale, self.random_state)
             chapters = [Chapter(self._objective(measure), training.n_epochs)]
             return design.fit(chapters, strengths, train, valid, measure, backend)
+        training.for_linear()
         check_number("tol", self.tol, least=0.0)
         check_whole("max_iter", self.max_iter, least=0)
         problem = Problem.of(self._objective(measure), train, valid, measure, self.scale, backend)
         if problem.risk.is_sampled:
             lesson = Lesson(train, valid, measure, self.scale, backend)
-            return [fit_linear(self._objective(measure), _ESTIMATED, alpha, 0, lesson) for alpha in strengths]
+            steps = replace(_ESTIMATED, n_epochs=max(min(self.max_iter, _ESTIMATED.n_epochs), 1))
+            return [fit_linear(self._objective(measure), steps, alpha, 0, lesson) for alpha in strengths]
         w = self._begin(problem, train, backend)
         center = self._center(w)
         outcomes: dict[int, Outcome] = {}

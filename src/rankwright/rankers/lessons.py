@@ -12,6 +12,7 @@ from rankwright import progress
 from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
+from rankwright.files import check_writable
 from rankwright.measures import Measure
 from rankwright.measures.base import weighted_mean
 from rankwright.objectives.base import Objective
@@ -104,15 +105,19 @@ class _Record:
         arrays = {**walk.state(), "kept": self.kept, "center": self.center}
         checkpoint.save(arrays, {name: getattr(self, name) for name in _NOTES})
 
-    def load(self, checkpoint: Checkpoint, walk: Walk, n_chapters: int) -> None:
+    def load(self, checkpoint: Checkpoint, walk: Walk, chapters: Sequence[Chapter]) -> None:
         """Both, if anything was saved."""
         found = checkpoint.load()
         if found is None:
             return
         arrays, notes = found
         expected = {**walk.state(), "kept": self.kept, "center": self.center}
-        if _shapes(arrays) != _shapes(expected) or not _whole(notes, n_chapters):
+        if _shapes(arrays) != _shapes(expected) or not _whole(notes, len(chapters)):
             raise InputError(f"{checkpoint.path}: not a whole checkpoint of training; remove it, or name another file")
+        if notes["done"] > chapters[notes["chapter"]].n_epochs:
+            raise InputError(
+                f"{checkpoint.path}: a checkpoint of {notes['done']} epochs; expected n_epochs to be as many, or more"
+            )
         self.chapter, self.done, self.since, self.best, self.history = (notes[name] for name in _NOTES)
         self.kept, self.center = arrays.pop("kept"), arrays.pop("center")
         walk.resume(arrays)
@@ -157,7 +162,7 @@ def teach(
     """
     walk, record = Walk(trainee, training.optimiser, training.rate, seed), _Record(trainee)
     checkpoint = _checkpoint(lesson, training, {**run, "seed": seed})
-    record.load(checkpoint, walk, len(chapters))
+    record.load(checkpoint, walk, chapters)
     total = sum(chapter.n_epochs for chapter in chapters)
     for at in range(record.chapter, len(chapters)):
         chapter = chapters[at]
@@ -202,6 +207,7 @@ def fit_linear(
 def _checkpoint(lesson: Lesson, training: Training, run: Mapping[str, Any]) -> Checkpoint:
     if training.checkpoint is None:
         return Checkpoint(None, {})
+    check_writable(training.checkpoint)
     said = asdict(training)
     data = " ".join(digest(part) for part in lesson.sets.values())
     own = {**{name: said[name] for name in _RUN}, "measure": str(lesson.measure), "data": data}

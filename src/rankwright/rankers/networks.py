@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rankwright._optional import require
@@ -44,10 +45,10 @@ class Design(NamedTuple):
     ) -> list[Outcome]:
         """Train it on these objectives, one after another; once for each strength of the penalty."""
         require("torch")
-        from rankwright.optimisers.devices import single_threaded
+        from rankwright.optimisers.devices import at_work, check_device
         from rankwright.optimisers.neural import Trainer
 
-        training = self.training.of_one(strengths)
+        training, device = self.training.of_one(strengths), check_device(self.training.device)
         seed = int(generator(self.random_state).integers(2**31))
         lesson = Lesson(train, valid, measure, self.scale, backend)
 
@@ -61,12 +62,16 @@ class Design(NamedTuple):
                 batch_size=training.batch_size,
                 device=training.device,
                 backend=backend,
+                raw=train,
             )
             about = {**self._run(chapters, module), "alpha": alpha}
-            return teach(trainer, lesson, chapters, training, seed, about, keeps_last=keeps_last, observe=observe)
+            try:
+                return teach(trainer, lesson, chapters, training, seed, about, keeps_last=keeps_last, observe=observe)
+            finally:
+                trainer.graphs = None  # which know the trainer, and hold memory of the GPU
 
-        with single_threaded(training.device):
-            if training.device == "cpu":
+        with at_work(device):
+            if device.type == "cpu":
                 return list(side_by_side(backend, run, strengths, train.n_docs))
             return [run(alpha) for alpha in strengths]
 
@@ -81,10 +86,17 @@ class Design(NamedTuple):
         if not callable(self.make):
             raise InputError(f"network={self.make!r}; expected a torch module, or a function that makes one")
         with seeded(seed):
-            module = deepcopy(self.make) if isinstance(self.make, nn.Module) else self.make(n_features)
+            made = self.make if isinstance(self.make, nn.Module) else self._made(n_features)
+            module = deepcopy(made)
         if not isinstance(module, nn.Module):
             raise InputError(f"network made a {type(module).__name__}; expected a torch module")
         return check_module(module, n_features)
+
+    def _made(self, n_features: int) -> Any:
+        try:
+            return self.make(n_features)
+        except Exception as error:
+            raise InputError(f"network({n_features}) failed: {error}") from error
 
     def _run(self, chapters: Sequence[Chapter], module: nn.Module) -> dict[str, Any]:
         """What makes this run no other."""
@@ -93,8 +105,16 @@ class Design(NamedTuple):
             "scale": self.scale,
             "centers": [each.centers for each in chapters],
             "epochs": [each.n_epochs for each in chapters[:-1]],  # the last may go on for longer
-            "objective": [
-                "a function" if isinstance(chapter.objective, Written) else str(chapter.objective)
-                for chapter in chapters
-            ],
+            "objective": [_told(each.objective) for each in chapters],
         }
+
+
+def _told(objective: Any) -> str:
+    """An objective as text that is the same in every process."""
+    if isinstance(objective, Written):
+        function: Any = objective.function
+        code = getattr(getattr(function, "__code__", None), "co_code", b"")
+        named = function if hasattr(function, "__qualname__") else type(function)
+        return f"{named.__module__}.{named.__qualname__} {blake2b(code, digest_size=8).hexdigest()}"
+    kind: Any = type(objective)
+    return f"{kind.__module__}.{kind.__qualname__}" if kind.__repr__ is object.__repr__ else str(objective)

@@ -170,6 +170,7 @@ class SmoothRank(PathRanker, LinearScoring):
             chapters = self._chapters(training.n_epochs, train, measure)
             keeps_last = self.stop == "end"
             return design.fit(chapters, strengths, train, valid, measure, backend, keeps_last=keeps_last)
+        training.for_linear()
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
         sigmas = self._sigmas()
         objective = self._objective(measure, self.first_sigma)

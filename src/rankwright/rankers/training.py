@@ -30,7 +30,8 @@ class Training:
     n_epochs : int
         The most epochs.
     batch_size : int
-        How many queries a step of Adam is on; they are of about one length.
+        How many queries a step of Adam is on; they are of about one length. On a CPU batches of less than 4,096
+        documents are the work of one thread.
     patience : int or None
         Training ends after so many epochs without a better measure on validation queries; None for never.
     activation : "relu", "tanh", "sigmoid", "silu" or "gelu"
@@ -92,6 +93,12 @@ class Training:
             batch_size=check_whole("training.batch_size", self.batch_size, least=1),
             patience=None if self.patience is None else check_whole("training.patience", self.patience, least=1),
         )
+
+    def for_linear(self) -> Training:
+        """The same, for a linear scorer."""
+        if self.device != "cpu":
+            raise InputError(f"training.device={self.device!r} without hidden layers; linear scorers are the CPU's")
+        return self
 
     def of_one(self, values: Sequence[Any]) -> Training:
         """The same, for fits with these values of a parameter: a checkpoint is of one fit."""

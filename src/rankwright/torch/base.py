@@ -143,6 +143,12 @@ class Loss(nn.Module):
         said = [str(getattr(objective, each.name)) for each in fields(objective) if each.name not in _OF_SCORES]
         return f"{type(self).__name__}({', '.join(said)})"
 
+    def extra_repr(self) -> str:
+        """The parameters, for print."""
+        objective: Any = self.objective
+        said = [f"{each.name}={getattr(objective, each.name)!r}" for each in fields(objective)]
+        return ", ".join([*said, f"reduction={self.reduction!r}"])
+
     @abstractmethod
     def labels(self, queries: Queries) -> Labels:
         """What depends on the labels alone."""
