@@ -162,6 +162,13 @@ class TestTheEpochThatIsKept:
         with pytest.raises(rw.InputError, match="hidden layers and a kernel map"):
             rw.SmoothRank(kernel_map="nystroem", **options).fit(train)
 
+    def test_smoothrank_holds_weights_to_those_of_the_regression(self, train):
+        sigmas = {"first_sigma": 4.0, "last_sigma": 0.5}
+        for prior, near in (("start", True), ("zero", False)):
+            ranker = rw.SmoothRank(hidden=(4,), alpha=3.0, prior=prior, **sigmas, training={"n_epochs": 10}).fit(train)
+            penalties = [row["objective"] - row["loss"] for row in ranker.history_]
+            assert (penalties[-1] < 0.1 * penalties[0]) == near
+
     def test_alpha_holds_weights(self, train):
         for name, ranker in (("ListNet", rw.ListNet), ("NeuralRanker", rw.NeuralRanker), ("BayesRank", rw.BayesRank)):
             fits = [
