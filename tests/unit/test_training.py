@@ -187,6 +187,15 @@ class TestTheEpochThatIsKept:
         assert len({ranker.predict(train).tobytes() for ranker in path}) == 3
 
 
+@pytest.fixture
+def three_threads():
+    """Torch's, whatever other tests have left."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
+
+
 class TestErrors:
     @pytest.mark.parametrize("make", [NETWORKS["ListNet"], NETWORKS["BayesRank with Adam"]])
     def test_divergence_is_told(self, train, make):
@@ -215,9 +224,10 @@ class TestErrors:
         assert rw.ListNet().fit(train).coef_.shape == (5,)
         assert rw.BayesRank(hidden=None, training={"n_epochs": 1}).fit(train).coef_.shape == (5,)
 
+    @pytest.mark.usefixtures("three_threads")
     def test_torch_has_its_threads_back_in_every_thread(self):
         data = rw.make_queries(150, n_docs=40, n_features=5, random_state=0)  # several parts
-        before, found, ready = torch.get_num_threads(), [], threading.Barrier(3)
+        found, ready = [], threading.Barrier(3)
 
         def look(n_epochs):
             found.append(torch.get_num_threads())
@@ -235,7 +245,7 @@ class TestErrors:
         new = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
         new.start()
         new.join()
-        assert [*found, torch.get_num_threads()] == [before] * 8
+        assert [*found, torch.get_num_threads()] == [3] * 8
 
 
 WITHOUT_TORCH = """
