@@ -29,11 +29,13 @@ from rankwright.optimisers.devices import at_work
 from rankwright.optimisers.modules import feed_forward
 from rankwright.optimisers.neural import Trainer, batches_of
 from rankwright.optimisers.steps import Adam
+from rankwright.torch import loss_of
 
 HIDDEN, FEATURES, DOCUMENTS = (256, 128), 136, 720_000
 LENGTHS = (24, 120, 1000)
 AT_ONCE = (120 * 512, 120 * 64)  # documents of a batch: large, and small
 EPOCHS = 9
+N_LISTS = 16  # whose memory is measured
 FLOOR = "floor: squared errors"
 OBJECTIVES: dict[str, Any] = {
     FLOOR: Squares(),
@@ -202,6 +204,41 @@ def measure_cpu(queries: rw.Queries, at_once: int, n_threads: int, gpu: Mapping[
     return Table(title, rows, [])
 
 
+def loss_memory(name: str, length: int, usual: bool) -> float:
+    """The most memory in MB that a loss and its gradient take for a batch, beyond scores and labels."""
+    queries = make(length, N_LISTS * length)
+    forget()
+    scores = torch.randn(N_LISTS, length, device="cuda", requires_grad=True)
+    if usual:
+        labels = torch.as_tensor(queries.y, dtype=torch.float32, device="cuda").view_as(scores)
+        mask = torch.ones_like(scores, dtype=torch.bool)
+        before = torch.cuda.memory_allocated()
+        torch.autograd.grad(PEERS[name](scores, labels, mask).sum(), scores)
+    else:
+        loss = loss_of(OBJECTIVES[name])
+        assert loss is not None
+        prepared = loss.prepare(queries.y.reshape(N_LISTS, length)).on("cuda", torch.float32)
+        before = torch.cuda.memory_allocated()
+        torch.autograd.grad(loss(scores, prepared), scores)
+    torch.cuda.synchronize()
+    return (torch.cuda.max_memory_allocated() - before) / 1e6
+
+
+def measure_memory() -> Table:
+    """How memory grows with the length of lists."""
+    rows = []
+    for name in PEERS:
+        for usual in (False, True):
+            found = [loss_memory(name, length, usual) for length in (120, 1000, 4000)]
+            what = f"the same, {USUAL[name]}" if usual else name
+            grown = f"{found[2] / found[1]:.1f}x from 1,000 to 4,000"
+            rows.append(Row(what, ", ".join(f"{mb:,.0f} MB" for mb in found), grown))
+    notes = [
+        f"Value and gradient of {N_LISTS} lists of 120, 1,000 and 4,000 documents: memory beyond scores and labels."
+    ]
+    return Table(f"{torch.cuda.get_device_name()}: memory of the losses alone", rows, notes)
+
+
 def measure() -> list[Table]:
     """All tables that this machine can have."""
     found, gpu = [], dict[str, float]()
@@ -213,6 +250,7 @@ def measure() -> list[Table]:
                 found.append(table)
                 if (length, at_once) == (120, AT_ONCE[0]):
                     gpu = ours
+        found.append(measure_memory())
     n_threads = n_cores() if gpu else THREADS
     return [*found, measure_cpu(make(120), AT_ONCE[0], n_threads, gpu)]
 
