@@ -44,8 +44,8 @@ class Trainee(Protocol):
         """Minimise this from now on."""
         ...
 
-    def hold(self, center: Floats) -> None:
-        """Hold weights to these."""
+    def hold(self, center: Floats | None) -> None:
+        """Hold weights to these; to nothing for None."""
         ...
 
     def scores(self, X: Floats) -> Floats:

@@ -31,6 +31,7 @@ class LinearTrainer:
 
     def __init__(self, train: Queries, objective: Objective, alpha: float, backend: Backend) -> None:
         self.train, self.alpha, self.backend, self.n_queries = train, alpha, backend, len(train)
+        self.strength = alpha
         self.shards = backend.scatter(train)
         self.objective: Objective | None = None
         self.w: Floats = np.zeros(train.n_features)
@@ -45,9 +46,10 @@ class LinearTrainer:
         self.risk = LinearRisk(objective, self.shards, np.ones(self.train.n_features), 1.0, self.backend)
         self.is_sampled = self.risk.is_sampled
 
-    def hold(self, center: Floats) -> None:
-        """Hold weights to these."""
-        self.center = center.copy()
+    def hold(self, center: Floats | None) -> None:
+        """Hold weights to these; to nothing for None."""
+        self.alpha = 0.0 if center is None else self.strength
+        self.center = np.zeros_like(self.w) if center is None else center.copy()
 
     def vector(self, values: Floats) -> Floats:
         """Itself."""

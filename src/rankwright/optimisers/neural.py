@@ -131,7 +131,7 @@ class Trainer:
         backend: Backend,
         raw: Queries | None = None,
     ) -> None:
-        self.raw = train if raw is None else raw
+        self.raw, self.strength = train if raw is None else raw, alpha
         self.objective: Objective | None = None
         self.held: dict[int, tuple[Floats, Tensor]] = {}  # documents that are scored again and again, on a GPU
         self.device, self.backend, self.alpha, self.batch_size = check_device(device), backend, alpha, batch_size
@@ -186,9 +186,13 @@ class Trainer:
             self.criterion = _Native(loss, Lists(loss.labels(self.train), self.device, torch.float32))
         self.graphs: Graphs | None = None
 
-    def hold(self, center: Floats) -> None:
-        """Hold weights to these."""
-        self.center.copy_(self.vector(center))
+    def hold(self, center: Floats | None) -> None:
+        """Hold weights to these; to nothing for None."""
+        alpha = 0.0 if center is None else self.strength
+        if alpha != self.alpha:
+            self.alpha, self.graphs = alpha, None
+        if center is not None:
+            self.center.copy_(self.vector(center))
 
     def scorer(self, standard: Standard) -> Scorer:
         """What the module has become: arrays if it is a plain network, or else the module itself."""

@@ -36,6 +36,7 @@ class Chapter(NamedTuple):
     n_epochs: int
     notes: Mapping[str, Any] = {}  # for the history
     centers: bool = False  # whether weights are held to where it begins, from then on
+    free: bool = False  # whether they are held to nothing meanwhile
 
 
 class Lesson:
@@ -171,7 +172,7 @@ def teach(
         walk.forget()
         if chapter.centers and record.done == 0:
             record.center = trainee.array(trainee.w)
-        trainee.hold(record.center)
+        trainee.hold(None if chapter.free else record.center)
         while record.done < chapter.n_epochs and not (training.patience and record.since >= training.patience):
             epoch = next(walk)
             scores = {name: trainee.scores(part.X) for name, part in lesson.sets.items()}

@@ -208,7 +208,7 @@ class SmoothRank(PathRanker, LinearScoring):
         ends = np.linspace(0, n_epochs, len(sigmas) + 2).round().astype(int)
         regression, *each = np.diff(ends).tolist()
         factor = min(1.0, HIGHEST / max(float(train.y.max()), 1.0))  # sigma means the same on all data
-        chapters = [Chapter(Squares(factor), regression, {"sigma": None})]
+        chapters = [Chapter(Squares(factor), regression, {"sigma": None}, free=True)]
         for sigma, n in zip(sigmas, each, strict=True):
             begins = sigma == sigmas[0] and self.prior == "start"
             chapters.append(Chapter(self._objective(measure, sigma), n, {"sigma": sigma}, begins))
