@@ -76,8 +76,8 @@ class SmoothRank(PathRanker, LinearScoring):
         sigmoid and linear are known. A map is learned from a sample of at most 2,000 documents. A seed that is not
         given is 0. There is no ``coef_`` then, and ``start`` is the regression.
     hidden : sequence of int or None
-        The widths of hidden layers: a network, trained by torch, in place of the linear scorer. It begins as a
-        regression on grades, and then has as many epochs for each sigma. ``start``, ``optimiser``, ``tol``,
+        The widths of hidden layers: a network, trained by torch, in place of the linear scorer. A quarter of its epochs
+        are a regression on grades, the others are divided among the sigmas. ``start``, ``optimiser``, ``tol``,
         ``max_iter`` and ``kernel_map`` are of linear scorers.
     training : Training, mapping or None
         How a network is trained; the epochs are those of all sigmas together.
@@ -205,8 +205,8 @@ class SmoothRank(PathRanker, LinearScoring):
         sigmas = self._sigmas()
         if n_epochs <= len(sigmas):
             raise InputError(f"training.n_epochs={n_epochs}; expected at least {len(sigmas) + 1}, one for each sigma")
-        ends = np.linspace(0, n_epochs, len(sigmas) + 2).round().astype(int)
-        regression, *each = np.diff(ends).tolist()
+        regression = max(1, min(n_epochs // 4, n_epochs - len(sigmas)))
+        each = np.diff(np.linspace(regression, n_epochs, len(sigmas) + 1).round().astype(int)).tolist()
         factor = min(1.0, HIGHEST / max(float(train.y.max()), 1.0))  # sigma means the same on all data
         chapters = [Chapter(Squares(factor), regression, {"sigma": None}, free=True)]
         for sigma, n in zip(sigmas, each, strict=True):
