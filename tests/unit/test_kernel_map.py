@@ -297,7 +297,7 @@ class TestSmoothRank:
     def test_there_is_no_coef(self, queries):
         ranker = rw.SmoothRank(kernel_map="nystroem", **FAST).fit(queries)
         assert not hasattr(ranker, "coef_")
-        with pytest.raises(AttributeError, match="a kernel map has no coef_"):
+        with pytest.raises(AttributeError, match="a kernel model has no coef_"):
             ranker.coef_  # noqa: B018
         assert not hasattr(rw.SmoothRank(), "coef_")
         assert rw.SmoothRank(**FAST).fit(queries).coef_.shape == (5,)
