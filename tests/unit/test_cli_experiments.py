@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 from tests.experiments import contents
 
 import rankwright as rw
+import rankwright.reproduction
 from rankwright import cli
 
 
@@ -253,6 +255,20 @@ class TestCompare:
 
 
 class TestReproduce:
+    @pytest.fixture(autouse=True)
+    def few_methods(self, monkeypatch):
+        """What a protocol holds is tested elsewhere: the quick methods of it will do."""
+        whole = rankwright.reproduction._protocol
+
+        def quick(*arguments):
+            protocol = whole(*arguments)
+            kept = [
+                method for method in protocol.methods if method.ranker in ("regression", "adarank", "singlefeature")
+            ]
+            return replace(protocol, methods=tuple(kept))
+
+        monkeypatch.setattr(rankwright.reproduction, "_protocol", quick)
+
     @pytest.fixture
     def data(self, tmp_path):
         queries = rw.make_queries(40, n_docs=12, n_features=6, random_state=1)
