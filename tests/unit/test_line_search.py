@@ -14,6 +14,7 @@ from tests.reference.line_search import crossings, inner_points, log_likelihood,
 import rankwright as rw
 from rankwright.measures import table
 from rankwright.optimisers import landscape as landscapes
+from rankwright.optimisers.columns import Dense
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import Likeliest, Middle, search_line
 from rankwright.optimisers.pull import Pull
@@ -179,7 +180,7 @@ def test_parts_and_threads_change_nothing(many, measure):
         landscape = Landscape.of(many, wanted, backend)
         assert len(landscape.parts.parts) > 3
         found.append(search_line(landscape, landscape.at(start), 2))
-    whole = Landscape.of_bound(many.X, wanted.bind(many), many.query_weight, rw.Serial())
+    whole = Landscape.of_bound(Dense(many.X), wanted.bind(many), many.query_weight, rw.Serial())
     found.append(search_line(whole, whole.at(start), 2))
     for other in found[1:]:
         assert (other.low, other.high, other.t) == (found[0].low, found[0].high, found[0].t)
@@ -270,7 +271,7 @@ def test_restricted_measures_keep_their_ideals():
     ):
         bound = rw.parse(name).bind(queries).restricted(keep)
         assert bound.values(np.array([3.0, 2.0]))[0] == pytest.approx(expected, abs=1e-12)
-        landscape = Landscape.of_bound(queries.X[keep], bound, queries.query_weight, rw.Serial())
+        landscape = Landscape.of_bound(Dense(queries.X[keep]), bound, queries.query_weight, rw.Serial())
         assert landscape.at(np.ones(1)).value == pytest.approx(expected, abs=1e-12)
     with pytest.raises(rw.InputError, match="without a document"):
         rw.parse("map").bind(queries).restricted(np.zeros(3, dtype=bool))

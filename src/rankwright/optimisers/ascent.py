@@ -11,7 +11,8 @@ import numpy as np
 from rankwright.backends import Backend
 from rankwright.data import Floats
 from rankwright.measures import BoundMeasure
-from rankwright.optimisers.landscape import Direction, Landscape, Point
+from rankwright.optimisers.columns import Dense, Direction
+from rankwright.optimisers.landscape import Landscape, Point
 from rankwright.optimisers.line_search import Choice, Found, Middle, search_line
 from rankwright.optimisers.pull import Pull
 
@@ -254,7 +255,7 @@ def best_weights(
 
     ``X`` has a row for each document of the bound measure; no weight goes below 0 if ``nonnegative``.
     """
-    landscape = Landscape.of_bound(X, bound, query_weight, backend)
+    landscape = Landscape.of_bound(Dense(X), bound, query_weight, backend)
     rules = Rules(least=0.0 if nonnegative else -np.inf)
     coef, value = starts[0], -np.inf
     for start in starts:

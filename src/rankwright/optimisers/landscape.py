@@ -5,7 +5,8 @@ It is constant but for jumps, and knows its value at a point, where it jumps alo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -16,10 +17,9 @@ from rankwright.backends import Backend, Shards, n_shards
 from rankwright.data import Floats, Ints, Queries, query_ranges
 from rankwright.kernels.jumps import pick_jumps
 from rankwright.kernels.likelihood import likelihood_slope
-from rankwright.kernels.linear import linear_scores, moved_scores, query_spread, query_spreads
+from rankwright.kernels.linear import moved_scores, query_spread, query_spreads
 from rankwright.measures import BoundMeasure, Jumps, Lines, Measure, Tally
-
-Direction = int | Floats  # a column, or a weight for every column
+from rankwright.optimisers.columns import Columns, Dense, Direction
 
 _FIXED_POINT = 2.0**60
 _EXACT = 1 << 22  # features up to here are scored anew after every step
@@ -28,7 +28,7 @@ _EXACT = 1 << 22  # features up to here are scored anew after every step
 class _Part(NamedTuple):
     """Some queries: their documents' columns, the measure bound to them, and what each query that counts weighs."""
 
-    X: Floats
+    columns: Columns
     bound: BoundMeasure
     weight: Floats
 
@@ -86,7 +86,7 @@ class Jumping:
 
 
 class Landscape:
-    """The mean measure of X w over queries, as a function of the weights w.
+    """The mean measure over queries of a weighted sum of columns, as a function of the weights.
 
     Make one with :meth:`of` or :meth:`of_bound`.
     """
@@ -103,13 +103,13 @@ class Landscape:
         return cls(backend.apply(_bind, backend.scatter(queries), measure), queries.n_features, backend)
 
     @classmethod
-    def of_bound(cls, X: Floats, bound: BoundMeasure, weight: Floats, backend: Backend) -> Landscape:
-        """The landscape of a bound measure: ``X`` has a row for each of its documents, ``weight`` is per query."""
+    def of_bound(cls, columns: Columns, bound: BoundMeasure, weight: Floats, backend: Backend) -> Landscape:
+        """The landscape of a bound measure: there is a row for each of its documents, ``weight`` is per query."""
         indptr, parts = bound.indptr, []
-        for start, stop in query_ranges(indptr, n_shards(len(X))):
-            rows = slice(int(indptr[start]), int(indptr[stop]))
-            parts.append(_part(X[rows], bound.part(start, stop), weight[start:stop]))
-        return cls(Shards(tuple(parts)), int(X.shape[1]), backend)
+        for start, stop in query_ranges(indptr, n_shards(columns.shape[0])):
+            own = columns.rows(int(indptr[start]), int(indptr[stop]))
+            parts.append(_part(own, bound.part(start, stop), weight[start:stop]))
+        return cls(Shards(tuple(parts)), columns.shape[1], backend)
 
     @cached_property
     def highest(self) -> float:
@@ -145,6 +145,19 @@ class Landscape:
         other = Landscape(self.parts, self.n_columns, self.backend)
         other.exact = True
         return other
+
+    def turned(self, point: Point, columns: Columns) -> tuple[Landscape, Point]:
+        """The same documents with other columns, and the same scores as the point where all their weights are 0."""
+        rows = np.concatenate([[0], np.cumsum([len(placed.scores) for placed in point.placed.parts])])
+        parts, placed = [], []
+        for at, old in enumerate(point.placed.parts):
+            parts.append(old.part._replace(columns=columns.rows(int(rows[at]), int(rows[at + 1]))))
+            placed.append(old._replace(part=parts[-1]))
+        other = copy(self)
+        other.__dict__.pop("_spreads", None)  # of the columns
+        other.parts, other.n_columns = Shards(tuple(parts)), columns.shape[1]
+        other.exact = False  # the scores are not the weighted sum of these columns
+        return other, replace(point, coef=np.zeros(columns.shape[1]), placed=Shards(tuple(placed)))
 
     def jumping(self, point: Point, direction: Direction, low: float = -np.inf, high: float = np.inf) -> Jumping | None:
         """The jumps along a line through a point; None if no query's ranking can change."""
@@ -213,28 +226,21 @@ def _mean_range(sums: Floats) -> Floats:
     return means
 
 
-def _part(X: Floats, bound: BoundMeasure, weight: Floats) -> _Part:
-    return _Part(X, bound, np.where(bound.counted, weight, 0.0))
+def _part(columns: Columns, bound: BoundMeasure, weight: Floats) -> _Part:
+    return _Part(columns, bound, np.where(bound.counted, weight, 0.0))
 
 
 def _bind(queries: Queries, measure: Measure) -> _Part:
-    return _part(queries.X, measure.bind(queries), queries.query_weight)
+    return _part(Dense(queries.X), measure.bind(queries), queries.query_weight)
 
 
 def _counts(part: _Part) -> Floats:
     """The weight of the queries, and the number of documents."""
-    return np.array([part.weight.sum(), len(part.X)])
+    return np.array([part.weight.sum(), part.columns.shape[0]])
 
 
 def _highest(part: _Part) -> Floats:
     return np.array([part.bound.highest])
-
-
-def _line(part: _Part, direction: Direction) -> tuple[Floats, int]:
-    """The slopes along a direction: a column of a matrix."""
-    if isinstance(direction, int):
-        return part.X, direction
-    return linear_scores(part.X, direction, 0.0)[:, None], 0
 
 
 def _place(part: _Part, scores: Floats, spread: Floats, order: Ints) -> _Placed:
@@ -243,22 +249,22 @@ def _place(part: _Part, scores: Floats, spread: Floats, order: Ints) -> _Placed:
 
 
 def _placed(part: _Part, coef: Floats) -> _Placed:
-    scores = linear_scores(part.X, coef, 0.0)
+    scores = part.columns.scores(coef)
     return _place(part, scores, query_spread(scores, part.bound.indptr), np.arange(len(scores)))
 
 
 def _moved(placed: _Placed, direction: Direction, t: float) -> _Placed:
     part = placed.part
-    scores, spread = moved_scores(placed.scores, *_line(part, direction), t, part.bound.indptr)
+    scores, spread = moved_scores(placed.scores, *part.columns.line(direction), t, part.bound.indptr)
     return _place(part, scores, spread, placed.order.copy())
 
 
 def _spreads(part: _Part) -> Floats:
-    return query_spreads(part.X, part.bound.indptr)
+    return part.columns.spreads(part.bound.indptr)
 
 
 def _spreads_along(part: _Part, direction: Floats) -> Floats:
-    return query_spreads(_line(part, direction)[0], part.bound.indptr)
+    return query_spreads(part.columns.line(direction)[0], part.bound.indptr)
 
 
 def _sweep(
@@ -266,7 +272,7 @@ def _sweep(
 ) -> Jumps:
     part, (worth, total_weight) = placed.part, shares
     per_query = part.weight / total_weight * worth
-    lines = Lines(placed.scores, placed.order, *_line(part, direction), per_query, low, high, unit)
+    lines = Lines(placed.scores, placed.order, *part.columns.line(direction), per_query, low, high, unit)
     return part.bound.jumps(lines)
 
 
@@ -286,7 +292,7 @@ class _Labelled(NamedTuple):
 def _labelled(placed: _Placed, direction: Direction) -> _Labelled:
     part = placed.part
     query = np.repeat(np.arange(len(part.weight)), np.diff(part.bound.indptr))
-    X, column = _line(part, direction)
+    X, column = part.columns.line(direction)
     slopes = X[:, column].astype(np.float64)
     return _Labelled(part, np.lexsort((part.bound.tie_keys, query)), placed.scores, slopes)
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.data import Floats, Ints
-from rankwright.optimisers.landscape import Direction, Jumping, Landscape, Point
+from rankwright.optimisers.columns import Direction
+from rankwright.optimisers.landscape import Jumping, Landscape, Point
 from rankwright.optimisers.pull import Along, Pull
 
 _NARROW = 1e-9  # intervals narrower than this, relative to t, may be nothing but rounding

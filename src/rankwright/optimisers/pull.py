@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwright.data import Floats
-from rankwright.optimisers.landscape import Direction
+from rankwright.optimisers.columns import Direction
 
 
 @dataclass(frozen=True, slots=True, eq=False)

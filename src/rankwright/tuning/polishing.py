@@ -15,6 +15,7 @@ from rankwright.errors import InputError
 from rankwright.kernels.linear import linear_scores
 from rankwright.measures import Measure, check_counted, parse
 from rankwright.optimisers.ascent import Kicks, Rules, cyclic, kicked
+from rankwright.optimisers.columns import Dense
 from rankwright.optimisers.landscape import Landscape, Point
 from rankwright.randomness import generator
 from rankwright.rankers.parameters import check_number, check_whole
@@ -173,7 +174,7 @@ def _record(column: int | None, weight: float, train: float, valid: Point | None
 
 def _landscape(matrix: Floats, queries: Queries, measure: Measure, what: str, backend: Backend) -> Landscape:
     check_counted(measure, queries, what)
-    return Landscape.of_bound(matrix, measure.for_training().bind(queries), queries.query_weight, backend)
+    return Landscape.of_bound(Dense(matrix), measure.for_training().bind(queries), queries.query_weight, backend)
 
 
 def _as_scores(scores: ArrayLike) -> Floats:

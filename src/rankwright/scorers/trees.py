@@ -1,0 +1,101 @@
+"""Sums of regression trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankwright._optional import require
+from rankwright.backends import Backend, resolve
+from rankwright.data import Floats, Ints
+from rankwright.errors import InputError
+from rankwright.kernels.trees import tree_leaves, tree_scores
+from rankwright.scorers.forest import Forest
+
+_ROWS = 16_384  # documents that a thread scores at a time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trees:
+    """A sum of regression trees, grown by LightGBM.
+
+    Scores are LightGBM's own to the last bit, and need no LightGBM.
+
+    Parameters
+    ----------
+    forest : Forest
+        The trees.
+
+    Examples
+    --------
+    >>> Trees(Forest.constant(3))(np.zeros((2, 3), np.float32)).tolist()
+    [0.0, 0.0]
+    """
+
+    kind: ClassVar[str] = "trees"
+    forest: Forest
+
+    @property
+    def allow_nan(self) -> bool:
+        """Every split says where a missing value goes."""
+        return True
+
+    def __call__(self, X: Floats) -> Floats:
+        """The sums of the trees' values, added up in the order of the trees."""
+        parts = [X[start : start + _ROWS] for start in range(0, len(X), _ROWS)]
+        found = resolve(None).each(lambda part: tree_scores(part, self.forest.nodes), parts)
+        return found[0] if len(found) == 1 else np.concatenate([np.empty(0), *found])
+
+    def __len__(self) -> int:
+        return len(self.forest)
+
+    def takes(self, n_features: int) -> bool:
+        """Whether there are as many features as in training."""
+        return self.forest.n_features == n_features
+
+    def leaves(self, X: Floats, backend: Backend | None = None) -> Ints:
+        """By tree (a row) and document (a column) the leaf that it falls into, counted from 0."""
+        nodes = self.forest.nodes
+        most = int(np.diff(nodes.first_leaf).max())
+        out = np.empty((len(self), len(X)), dtype=np.uint8 if most <= 256 else np.uint16)
+        starts = range(0, len(X), _ROWS)
+        found = resolve(backend)
+        found.each(lambda i: tree_leaves(X[i : i + _ROWS], nodes, out[:, i : i + _ROWS]), starts)
+        return out
+
+    def importance(self, kind: str = "gain") -> Floats:
+        """By feature, the summed gain of its splits, or their number (``kind="split"``)."""
+        if kind not in ("gain", "split"):
+            raise InputError(f"kind={kind!r}; expected 'gain' or 'split'")
+        total = np.zeros(self.forest.n_features)
+        for tree in self.forest.trees:
+            gain = tree.columns["split_gain"]
+            np.add.at(total, tree.columns["split_feature"], gain if kind == "gain" else np.ones(len(gain)))
+        return total
+
+    def booster(self) -> Any:
+        """The same trees as LightGBM's own Booster."""
+        return require("lightgbm").Booster(model_str=self.forest.text())
+
+    def contributions(self, X: Floats) -> Floats:
+        """By document and feature the SHAP value, and in one more column what a document scores in the mean.
+
+        A row adds up to the score. Computed by LightGBM.
+        """
+        found: Floats = self.booster().predict(X, pred_contrib=True)
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """LightGBM's text."""
+        return {"lightgbm": self.forest.text()}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Trees:
+        """Read what ``to_json`` wrote."""
+        text = values["lightgbm"]
+        if not isinstance(text, str):
+            raise InputError(f"a {type(text).__name__} in place of LightGBM's text")
+        return cls(Forest.read(text))
