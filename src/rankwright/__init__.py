@@ -53,12 +53,16 @@ if TYPE_CHECKING:
     from rankwright.models import Model as Model
     from rankwright.models import load as load
     from rankwright.models import save as save
+    from rankwright.rankers import MART as MART
     from rankwright.rankers import SVMNDCG as SVMNDCG
     from rankwright.rankers import AdaRank as AdaRank
     from rankwright.rankers import BayesRank as BayesRank
+    from rankwright.rankers import BoostedTrees as BoostedTrees
     from rankwright.rankers import CoordinateAscent as CoordinateAscent
     from rankwright.rankers import DirectRank as DirectRank
+    from rankwright.rankers import DirectRankTrees as DirectRankTrees
     from rankwright.rankers import FRank as FRank
+    from rankwright.rankers import LambdaMART as LambdaMART
     from rankwright.rankers import LambdaRank as LambdaRank
     from rankwright.rankers import LinearRanker as LinearRanker
     from rankwright.rankers import ListMLE as ListMLE
@@ -128,13 +132,17 @@ _HOME = {
     "rankers": (
         "AdaRank",
         "BayesRank",
+        "BoostedTrees",
         "CoordinateAscent",
         "DirectRank",
+        "DirectRankTrees",
         "FRank",
+        "LambdaMART",
         "LambdaRank",
         "LinearRanker",
         "ListMLE",
         "ListNet",
+        "MART",
         "NeuralRanker",
         "PermuRank",
         "RankBoost",

@@ -230,6 +230,11 @@ def n_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def n_threads(backend: Backend) -> int:
+    """How many threads a library may have that brings its own, inside of what already runs."""
+    return 1 if _inside.pool else getattr(backend, "n", 1)
+
+
 def n_shards(n_docs: int) -> int:
     """The number of parts a data set is cut into: a function of its size only."""
     return max(1, min(_MOST_SHARDS, n_docs // _DOCS_PER_SHARD))

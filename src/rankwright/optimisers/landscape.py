@@ -8,6 +8,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -148,16 +149,21 @@ class Landscape:
 
     def turned(self, point: Point, columns: Columns) -> tuple[Landscape, Point]:
         """The same documents with other columns, and the same scores as the point where all their weights are 0."""
-        rows = np.concatenate([[0], np.cumsum([len(placed.scores) for placed in point.placed.parts])])
         parts, placed = [], []
-        for at, old in enumerate(point.placed.parts):
-            parts.append(old.part._replace(columns=columns.rows(int(rows[at]), int(rows[at + 1]))))
+        for old, (start, stop) in zip(point.placed.parts, pairwise(_rows(point)), strict=True):
+            parts.append(old.part._replace(columns=columns.rows(start, stop)))
             placed.append(old._replace(part=parts[-1]))
         other = copy(self)
         other.__dict__.pop("_spreads", None)  # of the columns
         other.parts, other.n_columns = Shards(tuple(parts)), columns.shape[1]
         other.exact = False  # the scores are not the weighted sum of these columns
         return other, replace(point, coef=np.zeros(columns.shape[1]), placed=Shards(tuple(placed)))
+
+    def rescored(self, point: Point, scores: Floats) -> Point:
+        """The same documents with other scores, whose ranking is looked for from that of the point."""
+        rows = _rows(point)
+        moved = Shards(tuple(zip(point.placed.parts, (scores[a:b] for a, b in pairwise(rows)), strict=True)))
+        return self._point(point.coef, self.backend.apply(_rescored, moved))
 
     def jumping(self, point: Point, direction: Direction, low: float = -np.inf, high: float = np.inf) -> Jumping | None:
         """The jumps along a line through a point; None if no query's ranking can change."""
@@ -257,6 +263,16 @@ def _moved(placed: _Placed, direction: Direction, t: float) -> _Placed:
     part = placed.part
     scores, spread = moved_scores(placed.scores, *part.columns.line(direction), t, part.bound.indptr)
     return _place(part, scores, spread, placed.order.copy())
+
+
+def _rescored(moved: tuple[_Placed, Floats]) -> _Placed:
+    placed, scores = moved
+    return _place(placed.part, scores, query_spread(scores, placed.part.bound.indptr), placed.order.copy())
+
+
+def _rows(point: Point) -> list[int]:
+    """Where each part begins, and the end."""
+    return [0, *accumulate(len(placed.scores) for placed in point.placed.parts)]
 
 
 def _spreads(part: _Part) -> Floats:

@@ -29,7 +29,7 @@ class Boosted(NamedTuple):
     history: list[dict[str, Any]]
 
 
-def boost(stages: Stages[W], n_rounds: int, done: Sequence[W] = ()) -> Boosted:
+def boost(stages: Stages[W], n_rounds: int, done: Sequence[W] = (), patience: int | None = None) -> Boosted:
     """Add weak rankers one at a time.
 
     The best model is that of the round with the highest measure, on validation queries if there are any; the first of
@@ -43,6 +43,8 @@ def boost(stages: Stages[W], n_rounds: int, done: Sequence[W] = ()) -> Boosted:
         How many to add, unless there is nothing left to gain.
     done : sequence
         The first of them, where they are known from an earlier run: to resume is to add them again without the search.
+    patience : int, optional
+        Stop after so many rounds that were not the best on validation queries.
     """
     history: list[dict[str, Any]] = []
     n_best, best = 0, -float("inf")
@@ -55,4 +57,6 @@ def boost(stages: Stages[W], n_rounds: int, done: Sequence[W] = ()) -> Boosted:
         value = record.get("valid", record["train"])
         if value > best:
             n_best, best = t + 1, value
+        elif patience is not None and "valid" in record and t + 1 - n_best >= patience:
+            break
     return Boosted(n_best, history)

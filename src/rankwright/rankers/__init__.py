@@ -8,13 +8,17 @@ from rankwright.errors import InputError, suggest
 from rankwright.rankers.adarank import AdaRank
 from rankwright.rankers.base import Ranker
 from rankwright.rankers.bayesrank import BayesRank
+from rankwright.rankers.boosted_trees import BoostedTrees
 from rankwright.rankers.coordinate_ascent import CoordinateAscent
 from rankwright.rankers.directrank import DirectRank
+from rankwright.rankers.directrank_trees import DirectRankTrees
 from rankwright.rankers.frank import FRank
+from rankwright.rankers.lambdamart import LambdaMART
 from rankwright.rankers.lambdarank import LambdaRank
 from rankwright.rankers.linear_ranker import LinearRanker
 from rankwright.rankers.listmle import ListMLE
 from rankwright.rankers.listnet import ListNet
+from rankwright.rankers.mart import MART
 from rankwright.rankers.neural_ranker import NeuralRanker
 from rankwright.rankers.path import PathRanker
 from rankwright.rankers.permurank import PermuRank
@@ -32,13 +36,17 @@ from rankwright.rankers.training import Training
 RANKERS: tuple[type[Ranker], ...] = (
     AdaRank,
     BayesRank,
+    BoostedTrees,
     CoordinateAscent,
     DirectRank,
+    DirectRankTrees,
     FRank,
+    LambdaMART,
     LambdaRank,
     LinearRanker,
     ListMLE,
     ListNet,
+    MART,
     NeuralRanker,
     PermuRank,
     RankBoost,
@@ -53,13 +61,17 @@ RANKERS: tuple[type[Ranker], ...] = (
 )
 
 __all__ = [
+    "MART",
     "RANKERS",
     "SVMNDCG",
     "AdaRank",
     "BayesRank",
+    "BoostedTrees",
     "CoordinateAscent",
     "DirectRank",
+    "DirectRankTrees",
     "FRank",
+    "LambdaMART",
     "LambdaRank",
     "LinearRanker",
     "ListMLE",

@@ -21,9 +21,9 @@ from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.rankers.restarts import Restarting, Task
 
 _CLIMBS: Mapping[str, Climb] = {"cyclic": cyclic, "greedy": greedy, "powell": powell}
-_FEW = 50_000  # documents: on fewer, "auto" chooses by likelihood, as the paper does on small data
+FEW = 50_000  # documents: on fewer, "auto" chooses by likelihood, as the paper does on small data
 _KICK = 0.3
-_PLACES = 10  # of the label order that count for a measure without a cut-off
+PLACES = 10  # of the label order that count for a measure without a cut-off
 
 
 @final
@@ -178,8 +178,8 @@ class DirectRank(Restarting):
         return kicked(task.landscape, start, self._rules(task), rng, _CLIMBS[self.order], kicks)
 
     def _rules(self, task: Task) -> Rules:
-        likelihood = self.point == "likelihood" or (self.point == "auto" and task.n_docs <= _FEW)
-        choice: Choice = Likeliest(task.objective.cut_off or _PLACES) if likelihood else Middle()
+        likelihood = self.point == "likelihood" or (self.point == "auto" and task.n_docs <= FEW)
+        choice: Choice = Likeliest(task.objective.cut_off or PLACES) if likelihood else Middle()
         least = 0.0 if self.nonnegative else -np.inf
         return Rules(max(self.tol, 1e-12), self.max_iter, least, choice, self._pull(task), task.deadline)
 

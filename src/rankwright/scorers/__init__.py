@@ -12,6 +12,7 @@ from rankwright.scorers.kernel import Kernel, KernelSum
 from rankwright.scorers.linear import Feature, Linear
 from rankwright.scorers.network import Network
 from rankwright.scorers.stumps import Steps, Stumps
+from rankwright.scorers.trees import Trees
 
 __all__ = [
     "KINDS",
@@ -23,10 +24,11 @@ __all__ = [
     "Scorer",
     "Steps",
     "Stumps",
+    "Trees",
     "scorer_from_json",
 ]
 
-KINDS = {scorer.kind: scorer for scorer in (Linear, Feature, Stumps, KernelSum, Network)}
+KINDS = {scorer.kind: scorer for scorer in (Linear, Feature, Stumps, KernelSum, Network, Trees)}
 
 
 def scorer_from_json(values: Mapping[str, Any]) -> Scorer:

@@ -19,12 +19,21 @@ from rankwright.kernels.trees import Nodes
 
 _HEADER = ("max_feature_idx", "feature_names", "monotone_constraints", "feature_infos")
 _WHOLE = ("split_feature", "decision_type", "left_child", "right_child", "leaf_count", "internal_count")
-_REAL = ("split_gain", "threshold", "leaf_value", "leaf_weight", "internal_value", "internal_weight")
 _OF_LEAVES = ("leaf_value", "leaf_weight", "leaf_count")
 _ORDER = (
-    "split_feature split_gain threshold decision_type left_child right_child leaf_value leaf_weight leaf_count "
-    "internal_value internal_weight internal_count"
-).split()
+    "split_feature",
+    "split_gain",
+    "threshold",
+    "decision_type",
+    "left_child",
+    "right_child",
+    "leaf_value",
+    "leaf_weight",
+    "leaf_count",
+    "internal_value",
+    "internal_weight",
+    "internal_count",
+)
 _CATEGORICAL, _DEFAULT_LEFT, _MISSING_ZERO, _MISSING_NAN = 1, 2, 4, 8
 _NAME = re.compile(r'[^\s",:\[\]{}=]+')
 _INFO = re.compile(r"none|\[[^\s\[\]=]+:[^\s\[\]=]+\]")
@@ -155,6 +164,11 @@ class Forest:
             _starts([len(tree.values) for tree in self.trees]),
             joined["leaf_value"],
         )
+
+
+def nameable(names: Sequence[str]) -> bool:
+    """Whether LightGBM can call features so."""
+    return len(set(names)) == len(names) and all(_NAME.fullmatch(name) for name in names)
 
 
 def _starts(sizes: list[int]) -> Ints:

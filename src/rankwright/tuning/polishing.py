@@ -14,14 +14,16 @@ from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
 from rankwright.kernels.linear import linear_scores
 from rankwright.measures import Measure, check_counted, parse
-from rankwright.optimisers.ascent import Kicks, Rules, cyclic, kicked
+from rankwright.optimisers.ascent import Kicks, Rules
 from rankwright.optimisers.columns import Dense
-from rankwright.optimisers.landscape import Landscape, Point
+from rankwright.optimisers.landscape import Landscape
+from rankwright.optimisers.polishing import polish_weights
 from rankwright.randomness import generator
 from rankwright.rankers.parameters import check_number, check_whole
 from rankwright.scaling import moments
 
 _KICK = 0.3
+_TOLD = ("column", "weight", "train", "valid")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,38 +140,9 @@ def polish(
         deadline=monotonic() + seconds,
     )
     kicks = Kicks(n_kicks, _KICK, moments(matrix)[1] if n_kicks > 0 else np.zeros(matrix.shape[1]))
-    return _climbed(train, held_out, weights, rules, kicks, rng, str(wanted))
-
-
-def _climbed(
-    train: Landscape,
-    held_out: Landscape | None,
-    weights: Floats,
-    rules: Rules,
-    kicks: Kicks,
-    rng: np.random.Generator,
-    measure: str,
-) -> Polished:
-    start = train.at(weights)
-    valid = None if held_out is None else held_out.at(weights)
-    history = [_record(None, 0.0, start.value, valid)]
-    best, decisive = weights, start.value if valid is None else valid.value
-    for steps in kicked(train, start, rules, rng, cyclic, kicks):
-        for step in steps:
-            if held_out is not None and valid is not None:
-                valid = held_out.step(valid, step.direction, step.t)
-            column = step.direction if isinstance(step.direction, int) else None
-            history.append(_record(column, 0.0 if column is None else float(step.coef[column]), step.value, valid))
-            reached = step.value if valid is None else valid.value
-            if reached > decisive:
-                best, decisive = step.coef, reached
-    ends = [None if held_out is None else held_out.at(coef).value for coef in (weights, best)]
-    return Polished(best, measure, start.value, train.at(best).value, ends[0], ends[1], history)
-
-
-def _record(column: int | None, weight: float, train: float, valid: Point | None) -> dict[str, Any]:
-    record: dict[str, Any] = {} if column is None else {"column": column, "weight": weight}
-    return record | {"train": train} | ({} if valid is None else {"valid": valid.value})
+    weighed = polish_weights(train, held_out, weights, rules, rng, kicks)
+    history = [{name: row[name] for name in _TOLD if name in row} for row in weighed.history]
+    return Polished(weighed.weights, str(wanted), *weighed[1:5], history)
 
 
 def _landscape(matrix: Floats, queries: Queries, measure: Measure, what: str, backend: Backend) -> Landscape:

@@ -1,0 +1,48 @@
+"""An additive model on a set of queries: its scores so far, ranked and judged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.backends import Backend
+from rankwright.data import Floats, Queries
+from rankwright.measures import Measure
+from rankwright.optimisers.columns import Dense
+from rankwright.optimisers.landscape import Landscape
+from rankwright.optimisers.line_search import Choice, Found, search_line
+
+
+class Additive:
+    """Scores to which columns are added one at a time, and the mean measure of the ranking by them.
+
+    Each ranking is found from the last one, which costs little where a column changes little.
+    """
+
+    def __init__(self, queries: Queries, measure: Measure, backend: Backend) -> None:
+        nothing = np.zeros((queries.n_docs, 1))
+        self.landscape = Landscape.of_bound(Dense(nothing), measure.bind(queries), queries.query_weight, backend)
+        self.point = self.landscape.at(np.zeros(1))
+
+    @property
+    def value(self) -> float:
+        """The mean measure."""
+        return self.point.value
+
+    @property
+    def scores(self) -> Floats:
+        """The score of every document."""
+        return np.concatenate([placed.scores for placed in self.point.placed.parts])
+
+    def search(self, column: Floats, choice: Choice) -> Found | None:
+        """The weight of a column with which the measure would be highest."""
+        landscape, point = self.landscape.turned(self.point, Dense(column[:, None]))
+        return search_line(landscape, point, 0, choice=choice)
+
+    def add(self, column: Floats) -> None:
+        """Add a column to the scores."""
+        landscape, point = self.landscape.turned(self.point, Dense(column[:, None]))
+        self.point = landscape.step(point, 0, 1.0)
+
+    def become(self, scores: Floats) -> None:
+        """Have these scores."""
+        self.point = self.landscape.rescored(self.point, scores)

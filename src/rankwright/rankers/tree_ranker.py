@@ -1,0 +1,220 @@
+"""What all rankers of trees share: how trees are grown, the loop, going on from a model, and polishing."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwright.backends import Backend
+from rankwright.data import Floats, Queries
+from rankwright.errors import InputError
+from rankwright.files import open_binary
+from rankwright.measures import Measure
+from rankwright.models import Model, check_features, from_text
+from rankwright.optimisers.ascent import Rules
+from rankwright.optimisers.columns import Leaves
+from rankwright.optimisers.landscape import Landscape
+from rankwright.optimisers.polishing import polish_weights
+from rankwright.optimisers.stagewise import boost
+from rankwright.randomness import generator
+from rankwright.rankers.base import Outcome, Ranker
+from rankwright.rankers.parameters import check_number, check_whole
+from rankwright.rankers.tree_stages import Grown, TreeStages
+from rankwright.scorers import Trees
+from rankwright.scorers.forest import Forest
+from rankwright.weak.trees import RegressionTree, check_params
+
+_OF_A_ROUND = ("round", "train", "valid", "kept")
+
+
+class TreeRanker(Ranker):
+    """A ranker whose scorer is a sum of regression trees that LightGBM grows."""
+
+    allow_nan: ClassVar[bool] = True
+    grows_native: ClassVar[bool] = False
+
+    n_rounds: int
+    n_leaves: int
+    min_docs: int
+    patience: int | None
+    polish: int
+    params: Mapping[str, Any] | None
+    scale: str | None
+    warm_start: bool | str | os.PathLike[str]
+    random_state: int | np.random.Generator | None
+    scorer_: Trees
+
+    @abstractmethod
+    def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
+        """The sum in training: of (train, valid, measure, weak, backend)."""
+
+    def _rate(self) -> float:
+        """What LightGBM multiplies values by."""
+        rate = check_number("learning_rate", getattr(self, "learning_rate", 1.0), least=0.0)
+        if rate == 0.0:
+            raise InputError("learning_rate=0; expected a number above 0")
+        return rate
+
+    @property
+    def _native(self) -> bool:
+        """Whether trees are for an objective of LightGBM's own."""
+        return self.grows_native
+
+    def _weak(self, n_features: int) -> RegressionTree:
+        params = check_params(self.params, native=self._native)
+        signs = params.get("monotone_constraints")
+        if signs is not None and np.shape(signs) != (n_features,):
+            raise InputError(f"monotone_constraints of shape {np.shape(signs)}; expected -1, 0 or 1 by feature")
+        return RegressionTree(
+            check_whole("n_leaves", self.n_leaves, least=2),
+            check_whole("min_docs", self.min_docs, least=1),
+            self._rate(),
+            params,
+            int(generator(self.random_state).integers(2**31 - 1)),
+        )
+
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+        n_rounds, polish = check_whole("n_rounds", self.n_rounds, least=1), check_whole("polish", self.polish, least=0)
+        patience = None if self.patience is None else check_whole("patience", self.patience, least=1)
+        weak = self._weak(train.n_features)
+        stages = self._stages((train, valid, measure, weak, backend))
+        done = self._done(train)[:n_rounds]
+        n_best, history = boost(stages, n_rounds, done, patience)
+        n_trees = n_best if valid is not None else len(history)
+        if n_trees:
+            history[n_trees - 1]["kept"] = True
+        forest = stages.forest.first(n_trees)
+        if polish and n_trees:
+            forest, more = self._polished(forest, train, valid, measure, backend, polish, weak)
+            history = _continued(history, more)
+        self.lightgbm_params_ = weak.lightgbm(**stages.objective_of_lightgbm)
+        return Outcome(Trees(forest), history)
+
+    def _polished(
+        self,
+        forest: Forest,
+        train: Queries,
+        valid: Queries | None,
+        measure: Measure,
+        backend: Backend,
+        rounds: int,
+        weak: RegressionTree,
+    ) -> tuple[Forest, list[dict[str, Any]]]:
+        """The same trees with weights that climb the measure; of at least 0 where trees are held monotone."""
+        trees = Trees(forest)
+        own = tree_landscape(trees, train, measure.for_training(), backend)
+        other = None if valid is None else tree_landscape(trees, valid, measure, backend)
+        least = 0.0 if np.any(weak.params.get("monotone_constraints", 0)) else -np.inf
+        rules = Rules(max_rounds=rounds, least=least)
+        found = polish_weights(own, other, np.ones(len(trees)), rules, np.random.default_rng(weak.seed))
+        return forest.weighted(found.weights), found.history
+
+    def _done(self, train: Queries) -> list[Grown]:
+        """The trees to go on after, with what is known of their rounds."""
+        forest, history = self._earlier(train)
+        if forest is None:
+            return []
+        notes = [{name: row[name] for name in row if name not in _OF_A_ROUND} for row in history]
+        notes += [{} for _ in range(len(forest) - len(notes))]
+        return [Grown(Forest(forest.header, (tree,)), None, note) for tree, note in zip(forest.trees, notes)]
+
+    def _earlier(self, train: Queries) -> tuple[Forest | None, list[dict[str, Any]]]:
+        """The trees and the history of the model to go on from."""
+        if isinstance(self.warm_start, bool):
+            model: Model | Forest | None = getattr(self, "model_", None) if self.warm_start else None
+        elif isinstance(self.warm_start, (str, os.PathLike)):
+            model = _read(self.warm_start)
+        else:
+            raise InputError(f"warm_start={self.warm_start!r}; expected True, False or the path of a saved model")
+        if model is None:
+            return None, []
+        if isinstance(model, Forest):
+            if model.n_features != train.n_features:
+                raise InputError(
+                    f"warm_start: trees of {model.n_features} features; the documents have {train.n_features}"
+                )
+            return model, []
+        if not isinstance(model.scorer, Trees):
+            raise InputError(f"warm_start: a model of {model.ranker}; expected one of trees")
+        check_features(train, model.n_features, model.features, "the model of warm_start was trained on")
+        if model.params.get("scale") != self.scale:
+            raise InputError(
+                f"warm_start: a model with scale={model.params.get('scale')!r}; this ranker has {self.scale!r}"
+            )
+        return model.scorer.forest, model.history
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """By feature, the summed gain of its splits, as parts of the whole."""
+        gains = self._trees.importance()
+        shares: Floats = gains / (gains.sum() or 1.0)
+        return shares
+
+    @property
+    def booster_(self) -> Any:
+        """The trees as LightGBM's own Booster."""
+        return self._trees.booster()
+
+    def contributions(self, X: Any, *, qid: ArrayLike | None = None) -> Floats:
+        """By document and feature its SHAP value, and in one more column the mean score: a row adds up to the score.
+
+        ``qid`` is needed with arrays under ``scale="query"`` only.
+        """
+        model = self.to_model()
+        if isinstance(X, Queries):
+            check_features(X, model.n_features, model.features, "the model was trained on")
+            return self._trees.contributions((X if model.scaling is None else model.scaling(X)).X)
+        matrix = self._validated(X, reset=False)
+        if model.scaling is None:
+            return self._trees.contributions(matrix)
+        if qid is None:
+            raise InputError("this model scales features within each query: contributions needs qid")
+        queries = Queries.from_arrays(matrix, np.zeros(len(matrix)), qid)
+        found = self.contributions(queries)
+        return found if queries.source is None else found[np.argsort(queries.source)]
+
+    @property
+    def _trees(self) -> Trees:
+        scorer = self.to_model().scorer
+        assert isinstance(scorer, Trees)
+        return scorer
+
+
+def tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Backend) -> Landscape:
+    """The mean measure as a function of the weights of trees."""
+    nodes = trees.forest.nodes
+    columns = Leaves(trees.leaves(queries.X, backend), nodes.first_leaf, nodes.value)
+    return Landscape.of_bound(columns, measure.bind(queries), queries.query_weight, backend)
+
+
+def _read(path: str | os.PathLike[str]) -> Model | Forest:
+    """A saved model, or the text of a LightGBM model."""
+    with open_binary(path) as file:
+        data = file.read()
+    if not data.startswith(b"tree\n"):
+        return from_text(data, path)
+    try:
+        return Forest.read(data.decode())
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _continued(history: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rounds of growing, then the steps of polishing: the last of each round, and those that were best so far."""
+    start, *steps = more
+    if "kept" not in start:
+        history = [{name: value for name, value in row.items() if name != "kept"} for row in history]
+    best, rows = start.get("valid", start["train"]), list[dict[str, Any]]()
+    for i, step in enumerate(steps):
+        value = step.get("valid", step["train"])
+        is_last = i + 1 == len(steps) or steps[i + 1]["round"] != step["round"]
+        if is_last or (value > best and "valid" in step):
+            row = {"round": len(history) + len(rows) + 1, "polish": step["round"], "loss": 1.0 - step["train"]}
+            rows.append(row | {name: step[name] for name in ("train", "valid", "kept") if name in step})
+        best = max(best, value)
+    return history + rows

@@ -1,0 +1,236 @@
+"""Sums of regression trees in training: what LightGBM grows, and the scores, rankings and measures that follow."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankwright.backends import Backend, Shards, n_threads
+from rankwright.data import Floats, Queries
+from rankwright.kernels.trees import leaf_values
+from rankwright.measures import Measure
+from rankwright.objectives.base import BoundObjective, Evaluation, Objective
+from rankwright.objectives.names import settled
+from rankwright.optimisers.additive import Additive
+from rankwright.optimisers.line_search import Choice
+from rankwright.scorers import Trees
+from rankwright.scorers.forest import Forest
+from rankwright.weak.trees import GrowingTrees, RegressionTree
+
+
+class Grown(NamedTuple):
+    """A tree, its values on the training documents where they are known, and what to record of it."""
+
+    tree: Forest
+    values: Floats | None
+    notes: dict[str, Any]
+
+
+class TreeStages(ABC):
+    """A sum of trees in training.
+
+    Parameters
+    ----------
+    train, valid : Queries
+        What is trained on, and what rounds are chosen on.
+    measure : Measure
+        What they are chosen by.
+    weak : RegressionTree
+        How trees are grown.
+    backend : Backend
+        Where the work runs.
+    """
+
+    def __init__(
+        self, train: Queries, valid: Queries | None, measure: Measure, weak: RegressionTree, backend: Backend
+    ) -> None:
+        self.queries, self.valid_queries, self.weak, self.backend = train, valid, weak, backend
+        self.train = Additive(train, measure.for_training(), backend)
+        self.valid = None if valid is None else Additive(valid, measure, backend)
+        self.trees: list[Forest] = []
+
+    @abstractmethod
+    def choose(self) -> Grown | None:
+        """The next tree; None where nothing is left to gain."""
+
+    @property
+    def objective_of_lightgbm(self) -> dict[str, Any]:
+        """Its own objective, where trees are grown for that."""
+        return {}
+
+    @cached_property
+    def growing(self) -> GrowingTrees:
+        """LightGBM with the binned documents."""
+        return self.weak.bind(self.queries, n_threads(self.backend))
+
+    def add(self, grown: Grown) -> dict[str, Any]:
+        """Add a tree to the sum; returns the record of the round."""
+        self.trees.append(grown.tree)
+        self._score(grown)
+        record = {**grown.notes, "train": self.train.value}
+        if self.valid is not None and self.valid_queries is not None:
+            self.valid.add(self.values_of(grown.tree, self.valid_queries))
+            record["valid"] = self.valid.value
+        return record
+
+    def values_of(self, tree: Forest, queries: Queries) -> Floats:
+        """The value of one tree for each document."""
+        [leaves] = Trees(tree).leaves(queries.X, self.backend)
+        return leaf_values(leaves, tree.trees[0].values)
+
+    @property
+    def forest(self) -> Forest:
+        """The trees so far."""
+        forest = self.trees[0] if self.trees else Forest.constant(self.queries.n_features)
+        return replace(forest, trees=tuple(tree for each in self.trees for tree in each.trees) or forest.trees)
+
+    def _score(self, grown: Grown) -> None:
+        """Bring the training scores up to date."""
+        self.train.add(self.values_of(grown.tree, self.queries) if grown.values is None else grown.values)
+
+
+class NativeStages(TreeStages):
+    """Trees for an objective of LightGBM's own, with its own scores."""
+
+    def __init__(self, *setting: Any, objective: Mapping[str, Any]) -> None:
+        super().__init__(*setting)
+        self.objective = objective
+
+    @property
+    def objective_of_lightgbm(self) -> dict[str, Any]:
+        """With its parameters."""
+        return dict(self.objective)
+
+    @cached_property
+    def growing(self) -> GrowingTrees:
+        """LightGBM at work, from the scores of the trees that there are."""
+        start = self.train.scores if self.trees else None
+        return self.weak.bind(self.queries, n_threads(self.backend), start, **self.objective)
+
+    def choose(self) -> Grown | None:
+        """LightGBM's next tree."""
+        tree = self.growing.fit_native()
+        return None if tree is None else Grown(tree, None, {})
+
+    def add(self, grown: Grown) -> dict[str, Any]:
+        """The measure is all there is to know of the round."""
+        record = super().add(grown)
+        return {"loss": 1.0 - record["train"], **record}
+
+    def _score(self, grown: Grown) -> None:
+        if "growing" in self.__dict__:
+            self.train.become(self.growing.native_scores())
+        else:
+            super()._score(grown)
+
+
+class GradientStages(TreeStages):
+    """Trees that descend on an objective of ours, in the space of scores."""
+
+    def __init__(self, *setting: Any, objective: Objective) -> None:
+        super().__init__(*setting)
+        train, backend = _evenly_weighted(self.queries), self.backend
+        highest = float(train.y.max())
+        shards = backend.scatter(train)
+        self.parts = backend.apply(_bind, shards, settled(objective, highest))
+
+    def choose(self) -> Grown | None:
+        """The tree along the gradient; the least squares tree where that is 0, as of soft positions at equal scores."""
+        found = self._evaluated()
+        target = steepest(found) if found.gradient.any() else residuals(self.queries, self.train.scores)
+        tree = self.growing.fit(*target)
+        return None if tree is None else Grown(tree, None, {"loss": found.loss})
+
+    def _evaluated(self) -> Evaluation:
+        """The objective at the scores so far."""
+        seed, placed = (self.weak.seed, len(self.trees)), self.train.point.placed.parts
+        numbered = tuple(
+            (objective, part.scores, (*seed, i))
+            for i, (objective, part) in enumerate(zip(self.parts.parts, placed, strict=True))
+        )
+        found = self.backend.apply(_evaluate, Shards(numbered)).parts
+        curvatures = [part.curvature for part in found if part.curvature is not None]
+        return Evaluation(
+            sum(part.loss for part in found),
+            np.concatenate([part.gradient for part in found]),
+            np.concatenate(curvatures) if len(curvatures) == len(found) else None,
+        )
+
+
+class SearchedStages(TreeStages):
+    """Least squares trees whose weights are found by exact line searches on the measure.
+
+    Parameters
+    ----------
+    choice : Choice
+        Where inside the best interval.
+    limits : (float, float) or None
+        What weights are clipped to.
+    """
+
+    def __init__(self, *setting: Any, choice: Choice, limits: tuple[float, float] | None) -> None:
+        super().__init__(*setting)
+        self.choice, self.limits = choice, limits
+
+    def choose(self) -> Grown | None:
+        """The least squares tree of the residuals, and its weight."""
+        tree = self.growing.fit(*residuals(self.queries, self.train.scores))
+        if tree is None:
+            return None
+        values = self.values_of(tree, self.queries)
+        weight, searched = self._weight(values)
+        if weight == 0.0:
+            return None
+        notes = {"loss": 1.0 - self.train.value, "weight": weight, "searched": searched}
+        return Grown(self.growing.rescale(tree, weight), weight * values, notes)
+
+    def _weight(self, values: Floats) -> tuple[float, float]:
+        """The weight of a tree with these values, and what the search found: 0 where nothing is as good as now."""
+        found = self.train.search(values, self.choice)
+        best = 0.0 if found is None or found.value < self.train.value else found.t
+        return best if self.limits is None else float(np.clip(best, *self.limits)), best
+
+
+def residuals(queries: Queries, scores: Floats) -> tuple[Floats, Floats]:
+    """Least squares, as gradients and curvatures: how far the scores are above the grades, less the mean grade.
+
+    A constant changes no ranking, so the model has none. Queries count by their weights.
+    """
+    weight = np.repeat(queries.query_weight, queries.sizes)
+    weight /= weight.mean()
+    rest = scores - (queries.y - float(weight @ queries.y) / len(weight))
+    return weight * rest, weight
+
+
+def steepest(found: Evaluation) -> tuple[Floats, Floats]:
+    """What LightGBM takes: gradients and curvatures.
+
+    Without curvatures, the gradient is divided by its root mean square over the documents that have one, so that a tree
+    is a step of about the learning rate, whatever the number and length of the lists.
+    """
+    if found.curvature is not None:
+        return found.gradient, np.maximum(found.curvature, 0.0)
+    moving = found.gradient[found.gradient != 0.0]
+    size = float(np.sqrt(np.mean(moving**2))) if len(moving) else 1.0
+    return found.gradient / size, np.ones(len(found.gradient))
+
+
+def _evenly_weighted(queries: Queries) -> Queries:
+    """The same queries with weights of 1 in the mean: LightGBM has limits on sums of curvatures."""
+    if queries.weight is None:
+        return queries
+    return replace(queries, weight=queries.weight / queries.weight.mean())
+
+
+def _bind(queries: Queries, objective: Objective) -> BoundObjective:
+    return objective.bind(queries)
+
+
+def _evaluate(part: tuple[BoundObjective, Floats, tuple[int, ...]]) -> Evaluation:
+    objective, scores, seed = part
+    return objective(scores, np.random.default_rng(seed))

@@ -1,0 +1,226 @@
+"""Regression trees as weak rankers: LightGBM grows them, one at a time, on data that it bins once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rankwright._optional import require
+from rankwright.data import Floats, Queries
+from rankwright.errors import InputError, suggest
+from rankwright.scorers.forest import Forest, nameable
+
+_OWN = {
+    "num_leaves": "n_leaves",
+    "min_data_in_leaf": "min_docs",
+    "num_iterations": "n_rounds",
+    "early_stopping_round": "patience",
+    "num_threads": "backend",
+    "seed": "random_state",
+    "objective": "lambdas, or BoostedTrees(objective=)",
+    "metric": "measure",
+}
+_TAKEN = (
+    "max_depth",
+    "min_sum_hessian_in_leaf",
+    "bagging_fraction",
+    "bagging_freq",
+    "bagging_seed",
+    "bagging_by_query",
+    "feature_fraction",
+    "feature_fraction_bynode",
+    "feature_fraction_seed",
+    "extra_trees",
+    "extra_seed",
+    "max_delta_step",
+    "lambda_l1",
+    "lambda_l2",
+    "min_gain_to_split",
+    "monotone_constraints",
+    "monotone_constraints_method",
+    "monotone_penalty",
+    "interaction_constraints",
+    "path_smooth",
+    "max_bin",
+    "max_bin_by_feature",
+    "min_data_in_bin",
+    "bin_construct_sample_cnt",
+    "data_random_seed",
+    "use_missing",
+    "enable_bundle",
+    "is_enable_sparse",
+    "feature_contri",
+    "cegb_tradeoff",
+    "cegb_penalty_split",
+    "cegb_penalty_feature_lazy",
+    "cegb_penalty_feature_coupled",
+    "data_sample_strategy",
+    "top_rate",
+    "other_rate",
+    "histogram_pool_size",
+)
+_OF_NATIVE = ("sigmoid", "lambdarank_truncation_level", "lambdarank_norm")
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionTree:
+    """A regression tree as a weak ranker.
+
+    Parameters
+    ----------
+    n_leaves : int
+        The most leaves.
+    min_docs : int
+        The fewest documents in a leaf.
+    rate : float
+        What the values of leaves are multiplied by.
+    params : mapping
+        More of LightGBM's parameters, by its full names.
+    seed : int
+        Of what is random, where the parameters ask for that.
+    """
+
+    n_leaves: int = 31
+    min_docs: int = 20
+    rate: float = 1.0
+    params: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+    def lightgbm(self, n_threads: int = 0, **native: Any) -> dict[str, Any]:
+        """All that LightGBM is told.
+
+        Sums over documents are added up by one thread each, so that trees do not depend on how many there are.
+        """
+        return {
+            "objective": "none",
+            "metric": "none",
+            "num_leaves": self.n_leaves,
+            "min_data_in_leaf": self.min_docs,
+            "learning_rate": self.rate,
+            "num_threads": n_threads,
+            "seed": self.seed,
+            "deterministic": True,
+            "force_col_wise": True,
+            "verbosity": -1,
+            **native,
+            **self.params,
+        }
+
+    def bind(self, queries: Queries, n_threads: int = 0, start: Floats | None = None, **native: Any) -> GrowingTrees:
+        """Bin the features, once.
+
+        Parameters
+        ----------
+        queries : Queries
+            The documents.
+        n_threads : int
+            How many LightGBM may use; 0 for all.
+        start : array of shape (n_docs,), optional
+            The scores that LightGBM's own objective begins with.
+        **native
+            LightGBM's own objective and its parameters, where trees are to be grown for it.
+        """
+        lgb, params = require("lightgbm"), self.lightgbm(n_threads, **native)
+        weight = None if queries.weight is None else np.repeat(queries.weight, queries.sizes)
+        names = list(queries.features) if queries.features and nameable(queries.features) else "auto"
+        with _told():
+            data = lgb.Dataset(
+                queries.X,
+                queries.y,
+                group=queries.sizes,
+                weight=weight,
+                init_score=start,
+                feature_name=names,
+                params=params,
+            )
+            data.construct()
+            return GrowingTrees(data, lgb.Booster(params, data), queries.n_features)
+
+
+class GrowingTrees:
+    """Trees on one set of documents: what LightGBM has binned, and the trees that there are so far."""
+
+    def __init__(self, data: Any, booster: Any, n_features: int) -> None:
+        self.data, self.booster, self.n_features = data, booster, n_features
+        self.n_trees = 0
+
+    def fit(self, gradient: Floats, curvature: Floats) -> Forest | None:
+        """The tree along a gradient, each leaf with the step -sum of gradients / sum of curvatures, times the rate.
+
+        With the negative residuals as gradients and ones as curvatures it is the least squares tree of the residuals.
+        None where no split is worth it.
+        """
+        told = gradient.astype(np.float32), curvature.astype(np.float32)
+        with _told():
+            self.booster.update(fobj=lambda scores, data: told)
+        return self._last()
+
+    def fit_native(self) -> Forest | None:
+        """The next tree of LightGBM's own objective."""
+        with _told():
+            self.booster.update()
+        return self._last()
+
+    def native_scores(self) -> Floats:
+        """The scores that LightGBM's own objective sees: of all trees, as they were grown."""
+        found: list[Floats] = []
+
+        def keep(scores: Floats, data: Any) -> tuple[str, float, bool]:
+            found.append(scores.copy())
+            return "kept", 0.0, True
+
+        self.booster.eval_train(keep)
+        return found[0]
+
+    def rescale(self, tree: Forest, weight: float) -> Forest:
+        """Multiply the values of the last tree, which ``fit`` returned; LightGBM's own scores stay as they were."""
+        scaled = tree.weighted([weight])
+        for leaf, value in enumerate(scaled.trees[0].values.tolist()):
+            self.booster.set_leaf_output(self.n_trees - 1, leaf, value)
+        return scaled
+
+    def _last(self) -> Forest | None:
+        if self.booster.num_trees() == self.n_trees:
+            return None
+        forest = Forest.read(self.booster.model_to_string(num_iteration=1, start_iteration=self.n_trees))
+        if len(forest.trees[0].values) == 1:  # LightGBM has a first tree in any case
+            return None
+        self.n_trees += 1
+        return forest
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """LightGBM's errors as ours."""
+    errors = require("lightgbm").basic.LightGBMError
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=UserWarning, module="lightgbm")
+            yield
+    except errors as error:
+        raise InputError(f"LightGBM: {error}") from None
+
+
+def check_params(params: Any, *, native: bool) -> dict[str, Any]:
+    """LightGBM's parameters that a user may give.
+
+    >>> check_params({"lambda_l2": 1.0}, native=False)
+    {'lambda_l2': 1.0}
+    """
+    if params is None:
+        return {}
+    if not isinstance(params, Mapping):
+        raise InputError(f"params={params!r}; expected a mapping of LightGBM's parameters")
+    known = [*_TAKEN, *(_OF_NATIVE if native else ())]
+    for name in params:
+        if name in _OWN:
+            raise InputError(f"params has {name!r}; that is {_OWN[name]} here")
+        if name not in known:
+            hint = "that is for lambdas='native'" if name in _OF_NATIVE else suggest(str(name), known)
+            raise InputError(f"params has {name!r}; {hint} (LightGBM's full names, those that a sum of trees allows)")
+    return dict(params)
