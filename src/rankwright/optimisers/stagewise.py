@@ -18,7 +18,7 @@ class Stages(Protocol[W]):
         ...
 
     def add(self, weak: W) -> dict[str, Any]:
-        """Add it to the model and set new weights; what to record: at least ``train``, and ``valid`` if known."""
+        """Add it to the model and set new weights; what to record: ``train``, and ``valid`` if known."""
         ...
 
 
@@ -54,7 +54,7 @@ def boost(stages: Stages[W], n_rounds: int, done: Sequence[W] = (), patience: in
             break
         record = {"round": t + 1, **stages.add(weak)}
         history.append(record)
-        value = record.get("valid", record["train"])
+        value = record.get("valid", record.get("train", -float("inf")))
         if value > best:
             n_best, best = t + 1, value
         elif patience is not None and "valid" in record and t + 1 - n_best >= patience:

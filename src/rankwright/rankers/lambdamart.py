@@ -71,9 +71,9 @@ class LambdaMART(TreeRanker):
     lightgbm_params_ : dict
         What LightGBM was told.
     history_ : list of dict
-        By tree: ``loss`` (before the tree; 1 - train for native lambdas), ``train``, ``valid``, and ``kept`` in the
-        row of the model: the best one on validation queries, or else the last. With ``polish`` then its rounds,
-        numbered as ``polish``.
+        By tree: ``loss`` (before the tree; 1 - train for native lambdas), ``train`` (of native lambdas on more than
+        100,000 documents for the trees 1, 2, 4, 8, ... alone), ``valid``, and ``kept`` in the row of the model: the
+        best one on validation queries, or else the last. With ``polish`` then its rounds, numbered as ``polish``.
 
     Notes
     -----

@@ -87,7 +87,8 @@ class TreeRanker(Ranker):
         n_best, history = boost(stages, n_rounds, done, patience)
         n_trees = n_best if valid is not None else len(history)
         if n_trees:
-            history[n_trees - 1]["kept"] = True
+            kept = history[n_trees - 1]
+            history[n_trees - 1] = kept | ({} if "train" in kept else stages.judged(n_trees)) | {"kept": True}
         forest = stages.forest.first(n_trees)
         if polish and n_trees:
             forest, more = self._polished(forest, train, valid, measure, backend, polish, weak)

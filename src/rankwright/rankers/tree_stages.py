@@ -22,6 +22,8 @@ from rankwright.scorers import Trees
 from rankwright.scorers.forest import Forest
 from rankwright.weak.trees import GrowingTrees, RegressionTree
 
+_MANY = 100_000  # documents: on more, not every round of LightGBM's own is judged on them
+
 
 class Grown(NamedTuple):
     """A tree, its values on the training documents where they are known, and what to record of it."""
@@ -71,8 +73,7 @@ class TreeStages(ABC):
     def add(self, grown: Grown) -> dict[str, Any]:
         """Add a tree to the sum; returns the record of the round."""
         self.trees.append(grown.tree)
-        self._score(grown)
-        record = {**grown.notes, "train": self.train.value}
+        record = {**grown.notes, **self._scored(grown)}
         if self.valid is not None and self.valid_queries is not None:
             self.valid.add(self.values_of(grown.tree, self.valid_queries))
             record["valid"] = self.valid.value
@@ -89,13 +90,23 @@ class TreeStages(ABC):
         forest = self.trees[0] if self.trees else Forest.constant(self.queries.n_features)
         return replace(forest, trees=tuple(tree for each in self.trees for tree in each.trees) or forest.trees)
 
-    def _score(self, grown: Grown) -> None:
-        """Bring the training scores up to date."""
+    def judged(self, n: int) -> dict[str, Any]:
+        """What the first ``n`` trees are worth on the training queries."""
+        self.train.become(Trees(self.forest.first(n))(self.queries.X))
+        return {"loss": 1.0 - self.train.value, "train": self.train.value}
+
+    def _scored(self, grown: Grown) -> dict[str, Any]:
+        """Bring the training scores up to date; what follows from them."""
         self.train.add(self.values_of(grown.tree, self.queries) if grown.values is None else grown.values)
+        return {"train": self.train.value}
 
 
 class NativeStages(TreeStages):
-    """Trees for an objective of LightGBM's own, with its own scores."""
+    """Trees for an objective of LightGBM's own, with its own scores.
+
+    To ask for these scores and to judge them takes a good part of the time that a tree does, so on large data the
+    training measure is that of the rounds 1, 2, 4, 8, ... alone.
+    """
 
     def __init__(self, *setting: Any, objective: Mapping[str, Any]) -> None:
         super().__init__(*setting)
@@ -117,16 +128,19 @@ class NativeStages(TreeStages):
         tree = self.growing.fit_native()
         return None if tree is None else Grown(tree, None, {})
 
-    def add(self, grown: Grown) -> dict[str, Any]:
-        """The measure is all there is to know of the round."""
-        record = super().add(grown)
-        return {"loss": 1.0 - record["train"], **record}
+    def judged(self, n: int) -> dict[str, Any]:
+        """By LightGBM's own scores, if these are all the trees."""
+        if n < len(self.trees) or "growing" not in self.__dict__:
+            return super().judged(n)
+        self.train.become(self.growing.native_scores())
+        return {"loss": 1.0 - self.train.value, "train": self.train.value}
 
-    def _score(self, grown: Grown) -> None:
-        if "growing" in self.__dict__:
-            self.train.become(self.growing.native_scores())
-        else:
-            super()._score(grown)
+    def _scored(self, grown: Grown) -> dict[str, Any]:
+        n = len(self.trees)
+        if "growing" not in self.__dict__:
+            found = super()._scored(grown)
+            return {"loss": 1.0 - found["train"], **found}
+        return self.judged(n) if self.queries.n_docs <= _MANY or n & (n - 1) == 0 else {}
 
 
 class GradientStages(TreeStages):
