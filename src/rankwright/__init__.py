@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from rankwright.tuning import FusionResult as FusionResult
     from rankwright.tuning import Polished as Polished
     from rankwright.tuning import polish as polish
+    from rankwright.tuning import polish_model as polish_model
     from rankwright.tuning import tune_fusion as tune_fusion
 
 # Where each public name lives: nothing is imported before it is used, so `import rankwright` is free.
@@ -163,7 +164,7 @@ _HOME = {
     "selection": ("QueryKFold", "select"),
     "synthetic": ("make_queries",),
     "trec": ("read_qrels", "read_run", "read_trec", "write_run"),
-    "tuning": ("FusionResult", "Polished", "polish", "tune_fusion"),
+    "tuning": ("FusionResult", "Polished", "polish", "polish_model", "tune_fusion"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 

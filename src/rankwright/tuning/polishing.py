@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
@@ -15,12 +15,13 @@ from rankwright.errors import InputError
 from rankwright.kernels.linear import linear_scores
 from rankwright.measures import Measure, check_counted, parse
 from rankwright.optimisers.ascent import Kicks, Rules
-from rankwright.optimisers.columns import Dense
+from rankwright.optimisers.columns import Columns, Dense
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.polishing import polish_weights
 from rankwright.randomness import generator
 from rankwright.rankers.parameters import check_number, check_whole
 from rankwright.scaling import moments
+from rankwright.tuning.ensembles import ensemble_of
 
 _KICK = 0.3
 _TOLD = ("column", "weight", "train", "valid")
@@ -120,8 +121,7 @@ def polish(
     """
     wanted, found, rng = parse(measure), resolve(backend), generator(random_state)
     check_whole("n_kicks", n_kicks, least=0)
-    check_whole("max_iter", max_iter, least=1)
-    seconds = np.inf if max_seconds is None else check_number("max_seconds", max_seconds, least=0.0)
+    rules = _rules(max_iter, max_seconds, nonnegative)
     if valid is not None and not (isinstance(valid, tuple) and len(valid) == 2):
         raise InputError(f"valid is a {type(valid).__name__}; expected a pair of scores and Queries")
     matrix = _checked(scores, queries, "scores")
@@ -129,25 +129,95 @@ def polish(
     if other is not None and other.shape[1] != matrix.shape[1]:
         raise InputError(f"validation scores of {other.shape[1]} scorers; there are {matrix.shape[1]} in training")
     wanted = wanted.settled(max(float(each.y.max()) for each in (queries, *(valid or ())[1:])))
-    train = _landscape(matrix, queries, wanted, "training", found)
+    train = _landscape(Dense(matrix), queries, wanted, "training", found)
     weights = _start(start, matrix.shape[1], nonnegative)
     held_out = None
     if valid is not None and other is not None:
-        held_out = _landscape(other, valid[1], wanted, "validation", found)
-    rules = Rules(
-        max_rounds=max_iter,
-        least=0.0 if nonnegative else -np.inf,
-        deadline=monotonic() + seconds,
-    )
+        held_out = _landscape(Dense(other), valid[1], wanted, "validation", found)
     kicks = Kicks(n_kicks, _KICK, moments(matrix)[1] if n_kicks > 0 else np.zeros(matrix.shape[1]))
     weighed = polish_weights(train, held_out, weights, rules, rng, kicks)
     history = [{name: row[name] for name in _TOLD if name in row} for row in weighed.history]
     return Polished(weighed.weights, str(wanted), *weighed[1:5], history)
 
 
-def _landscape(matrix: Floats, queries: Queries, measure: Measure, what: str, backend: Backend) -> Landscape:
+def polish_model(
+    model: Any,
+    queries: Queries,
+    measure: str | Measure = "ndcg@10",
+    *,
+    valid: Queries | None = None,
+    nonnegative: bool = False,
+    max_iter: int = 100,
+    max_seconds: float | None = None,
+    random_state: int | np.random.Generator | None = 0,
+    backend: Backend | None = None,
+) -> Any:
+    """Find the best weights of the trees of a model that is already there, by exact line searches.
+
+    The trees stay as they are; their values are multiplied. The training measure never decreases; with ``valid``, the
+    weights are those of the step that is best on the validation queries, and where the polished model is not better
+    there, the model comes back as it was.
+
+    Parameters
+    ----------
+    model : lightgbm.Booster, LGBMModel, xgboost.Booster, XGBModel, fitted ranker or Model
+        A sum of trees. With early stopping, its trees are those that it predicts with.
+    queries : Queries
+        The judged documents; their features are those of the model, in its order.
+    measure : str or Measure
+        What is maximised.
+    valid : Queries, optional
+        Validation queries. Without them, weights fit the training queries better than others.
+    nonnegative : bool
+        Whether weights must not be negative; always so where the model is held monotone.
+    max_iter : int
+        The most rounds.
+    max_seconds : float, optional
+        Stop after this time.
+    random_state : int, Generator or None
+        Seeds the order of the trees.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Returns
+    -------
+    model
+        Of the same kind: a Booster for a Booster, an estimator for an estimator; a Model for a ranker of ours.
+
+    Examples
+    --------
+    >>> from rankwright import MART, make_queries
+    >>> queries = make_queries(40, random_state=0)
+    >>> ranker = MART(n_rounds=20, n_leaves=4).fit(queries)
+    >>> bool(polish_model(ranker, queries).score(queries) > ranker.score(queries))
+    True
+    """
+    wanted, found, rng = parse(measure), resolve(backend), generator(random_state)
+    sets = {"training": queries} | ({} if valid is None else {"validation": valid})
+    for what, each in sets.items():
+        if not isinstance(each, Queries):
+            raise InputError(f"the {what} queries are a {type(each).__name__}; expected a Queries")
+    wanted = wanted.settled(max(float(each.y.max()) for each in sets.values()))
+    ensemble, rules = ensemble_of(model), _rules(max_iter, max_seconds, nonnegative)
+    if ensemble.monotone:
+        rules = replace(rules, least=0.0)
+    train, *held_out = (_landscape(ensemble.columns(each), each, wanted, what, found) for what, each in sets.items())
+    start = np.ones(len(ensemble.values))
+    weights = polish_weights(train, held_out[0] if held_out else None, start, rules, rng).weights
+    polished, judged = ensemble.weighted(weights), [*sets.values()][-1]
+    before, after = (wanted.mean(judged, ensemble.predict(each, judged.X), found) for each in (model, polished))
+    return polished if after > before else model
+
+
+def _rules(max_iter: int, max_seconds: float | None, nonnegative: bool) -> Rules:
+    check_whole("max_iter", max_iter, least=1)
+    seconds = np.inf if max_seconds is None else check_number("max_seconds", max_seconds, least=0.0)
+    return Rules(max_rounds=max_iter, least=0.0 if nonnegative else -np.inf, deadline=monotonic() + seconds)
+
+
+def _landscape(columns: Columns, queries: Queries, measure: Measure, what: str, backend: Backend) -> Landscape:
     check_counted(measure, queries, what)
-    return Landscape.of_bound(Dense(matrix), measure.for_training().bind(queries), queries.query_weight, backend)
+    return Landscape.of_bound(columns, measure.for_training().bind(queries), queries.query_weight, backend)
 
 
 def _as_scores(scores: ArrayLike) -> Floats:
