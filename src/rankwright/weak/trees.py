@@ -139,14 +139,15 @@ class RegressionTree:
                 params=params,
             )
             data.construct()
-            return GrowingTrees(data, lgb.Booster(params, data), queries.n_features)
+            can_split = any(data.feature_num_bin(i) > 1 for i in range(queries.n_features))
+            return GrowingTrees(data, lgb.Booster(params, data), can_split)
 
 
 class GrowingTrees:
     """Trees on one set of documents: what LightGBM has binned, and the trees that there are so far."""
 
-    def __init__(self, data: Any, booster: Any, n_features: int) -> None:
-        self.data, self.booster, self.n_features = data, booster, n_features
+    def __init__(self, data: Any, booster: Any, can_split: bool) -> None:
+        self.data, self.booster, self.can_split = data, booster, can_split
         self.n_trees = 0
 
     def fit(self, gradient: Floats, curvature: Floats) -> Forest | None:
@@ -156,15 +157,11 @@ class GrowingTrees:
         None where no split is worth it.
         """
         told = gradient.astype(np.float32), curvature.astype(np.float32)
-        with _told():
-            self.booster.update(fobj=lambda scores, data: told)
-        return self._last()
+        return self._update(fobj=lambda scores, data: told)
 
     def fit_native(self) -> Forest | None:
         """The next tree of LightGBM's own objective."""
-        with _told():
-            self.booster.update()
-        return self._last()
+        return self._update()
 
     def native_scores(self) -> Floats:
         """The scores that LightGBM's own objective sees: of all trees, as they were grown."""
@@ -184,7 +181,11 @@ class GrowingTrees:
             self.booster.set_leaf_output(self.n_trees - 1, leaf, value)
         return scaled
 
-    def _last(self) -> Forest | None:
+    def _update(self, **how: Any) -> Forest | None:
+        if not self.can_split:
+            return None
+        with _told():
+            self.booster.update(**how)
         if self.booster.num_trees() == self.n_trees:
             return None
         forest = Forest.read(self.booster.model_to_string(num_iteration=1, start_iteration=self.n_trees))
