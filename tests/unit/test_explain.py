@@ -7,17 +7,20 @@ import math
 
 import numpy as np
 import pytest
+import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwright as rw
 from rankwright.diagnosis import StepFunction
-from rankwright.diagnosis.explaining import MOST_TOLD, trend
+from rankwright.diagnosis.explaining import MOST_TOLD
+from rankwright.diagnosis.parts import trend
 from rankwright.experiments import artefacts
 from rankwright.experiments.steps import MOST_FEATURES, MOST_STEPS, steps_table
 from rankwright.experiments.store import decode, encode
 from rankwright.models import Model
-from rankwright.scorers import Feature, Linear, Stumps
+from rankwright.scorers import Feature, Linear, Stumps, Trees
+from rankwright.scorers.forest import Forest, Tree
 
 
 def model(
@@ -174,11 +177,85 @@ def test_a_single_feature_has_its_sign():
     assert found.to_pandas().to_numpy().tolist() == [["2", 1, -1.0]]
 
 
+TREES = {
+    "mart": rw.MART(n_rounds=8, n_leaves=6),
+    "lambdas": rw.LambdaMART(n_rounds=8, n_leaves=6, polish=2, params={"monotone_constraints": [1, 0, -1, 0, 0, 0]}),
+    "searched": rw.DirectRankTrees(n_rounds=8, n_leaves=6),
+    "boosted": rw.BoostedTrees(n_rounds=8, n_leaves=6),
+}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_trees_have_the_figures_of_their_splits(name):
+    queries = rw.make_queries(40, n_docs=15, n_features=6, noise=1.5, random_state=1)
+    ranker = sklearn.clone(TREES[name]).fit(queries)
+    found = rw.explain(ranker)
+    nodes = ranker.booster_.trees_to_dataframe()  # LightGBM's own reading of the model
+    splits = nodes[nodes["split_feature"].notna()]
+    by_feature = {int(name.removeprefix("Column_")): own for name, own in splits.groupby("split_feature")}
+    assert {part.index for part in found.parts} == set(by_feature)
+    for part in found.parts:
+        own = by_feature[part.index]
+        assert part.name == str(part.index + 1)
+        assert (part.n_splits, part.n_trees) == (len(own), own["tree_index"].nunique())
+        assert (part.low, part.high) == pytest.approx((own["threshold"].min(), own["threshold"].max()))
+        assert part.gain == pytest.approx(own["split_gain"].sum() / splits["split_gain"].sum(), rel=1e-4)
+        assert part.gain == pytest.approx(ranker.feature_importances_[part.index], rel=1e-12)
+        assert part.monotone == ({0: 1, 2: -1}.get(part.index, 0) if name == "lambdas" else 0)
+    assert [part.gain for part in found.parts] == sorted((part.gain for part in found.parts), reverse=True)
+    assert f"{len(ranker.scorer_)} trees of {len(nodes) - len(splits)} leaves in all" in repr(found)
+
+
+def test_the_table_and_the_text_of_trees():
+    found = rw.explain(trees(("0 0 1", "0.5 -2 7", "6 1 2"), ("2", "3.5", "1"), monotone="0 1 -1"))
+    rows = found.to_pandas()
+    assert rows.columns.tolist() == ["feature", "index", "gain", "splits", "trees", "from", "to", "monotone"]
+    assert rows.to_numpy().tolist() == [
+        ["a", 0, 0.7, 2, 1, -2.0, 0.5, 0],
+        ["b", 1, 0.2, 1, 1, 7.0, 7.0, 1],
+        ["c", 2, 0.1, 1, 1, 3.5, 3.5, -1],
+    ]
+    text = str(found)
+    assert text.splitlines()[0] == "MART: 2 trees of 6 leaves in all, on 3 of 3 features."
+    assert "not of the measure" in " ".join(text.split())
+    assert [line.split() for line in text.splitlines()[-3:]] == [
+        ["a", "0.7000", "2", "1", "-2", "0.5", "free", "#" * 20],
+        ["b", "0.2000", "1", "1", "7", "7", "to", "rise", "#" * 6],
+        ["c", "0.1000", "1", "1", "3.5", "3.5", "to", "fall", "#" * 3],
+    ]
+
+
+def trees(*splits: tuple[str, str, str], monotone: str) -> Model:
+    """A model of chains of splits, each given by features, thresholds and gains."""
+    header = Forest.constant(3).header | {"monotone_constraints": monotone}
+    made = []
+    for features, thresholds, gains in splits:
+        n = len(features.split())
+        whole = np.arange(n)
+        columns = {
+            "split_feature": np.array(features.split(), dtype=np.int64),
+            "split_gain": np.array(gains.split(), dtype=float),
+            "threshold": np.array(thresholds.split(), dtype=float),
+            "decision_type": np.full(n, 2),
+            "left_child": ~whole,
+            "right_child": np.append(whole[1:], ~n),
+            "leaf_value": np.ones(n + 1),
+        }
+        made.append(Tree(columns))
+    return Model("MART", {}, "map", Trees(Forest(header, tuple(made))), 3, ("a", "b", "c"))
+
+
+def test_trees_without_a_split_are_explained():
+    found = rw.explain(Model("MART", {}, "map", Trees(Forest.constant(3)), 3))
+    assert (len(found), len(found.to_pandas())) == (0, 0)
+    assert "0 trees of 0 leaves in all, on 0 of 3 features" in str(found)
+
+
 def test_saved_models_are_explained_alike(tmp_path):
     queries = rw.make_queries(20, n_features=6, random_state=2)
-    ranker = rw.RankBoost(n_rounds=9).fit(queries)
-    rw.save(ranker, tmp_path / "model.json")
-    assert str(rw.explain(rw.load(tmp_path / "model.json"))) == str(rw.explain(ranker))
+    for ranker in (rw.RankBoost(n_rounds=9), rw.LambdaMART(n_rounds=5, n_leaves=4)):
+        rw.save(ranker.fit(queries), tmp_path / "model.json")
+        assert str(rw.explain(rw.load(tmp_path / "model.json"))) == str(rw.explain(ranker))
 
 
 def test_an_unknown_kind_of_scorer_is_refused():

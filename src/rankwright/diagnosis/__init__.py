@@ -2,7 +2,8 @@
 
 from rankwright.diagnosis.bounds import BoundAt, Least
 from rankwright.diagnosis.diagnosing import diagnose
-from rankwright.diagnosis.explaining import Explanation, Slope, Step, StepFunction, explain
+from rankwright.diagnosis.explaining import Explanation, explain
+from rankwright.diagnosis.parts import Slope, Splits, Step, StepFunction
 from rankwright.diagnosis.results import Diagnosis
 from rankwright.diagnosis.training import Certificate
 from rankwright.diagnosis.verdicts import Verdict
@@ -16,6 +17,7 @@ __all__ = [
     "Explanation",
     "Least",
     "Slope",
+    "Splits",
     "Step",
     "StepFunction",
     "Verdict",

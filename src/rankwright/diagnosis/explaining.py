@@ -6,128 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from textwrap import fill
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankwright._optional import require
-from rankwright.data import Floats
+from rankwright.diagnosis.parts import Slope, Splits, StepFunction
 from rankwright.errors import InputError
 from rankwright.models import Fitted, as_model
-from rankwright.scorers import Feature, Linear, Scorer, Stumps
+from rankwright.scorers import Feature, Linear, Scorer, Stumps, Trees
 
 MOST_TOLD = 12  # features in the text; the table has all
 _BAR, _WIDTH = 20, 100  # characters
-_LITTLE = 0.1  # of all its ups and downs: what a function that mostly rises may fall
 
-
-class Step(NamedTuple):
-    """A document whose feature is above ``low`` and at most ``high`` has the value."""
-
-    low: float
-    high: float
-    value: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StepFunction:
-    """What a feature adds to the score: a value between every two thresholds.
-
-    Parameters
-    ----------
-    name : str
-        The feature's name, or its number from 1.
-    index : int
-        Its column, from 0.
-    thresholds : array of shape (n,)
-        Where the value changes, ascending.
-    values : array of shape (n + 1,)
-        The values before, between and after them. The first is 0.
-    missing : float or None
-        The value of a document that lacks the feature; None if the model takes complete features only.
-    n_stumps : int
-        How many stumps it is the sum of.
-    """
-
-    columns: ClassVar[tuple[str, ...]] = ("feature", "index", "from", "to", "value", "missing")
-    header: ClassVar[tuple[str, ...]] = ("feature", "range", "stumps", "from", "to", "values", "")
-    meaning: ClassVar[str] = (
-        "A score is the sum of one value for each feature. Range: highest less lowest value. The value changes between "
-        "from and to. It is 0 below from: only differences of values matter."
-    )
-    name: str
-    index: int
-    thresholds: Floats
-    values: Floats
-    missing: float | None
-    n_stumps: int
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """Where the feature has which value, from minus to plus infinity."""
-        ends = [-np.inf, *self.thresholds.tolist(), np.inf]
-        return tuple(map(Step, ends[:-1], ends[1:], self.values.tolist()))
-
-    @property
-    def size(self) -> float:
-        """The range, highest less lowest value: how much the feature can matter."""
-        reached = self.values if self.missing is None else np.append(self.values, self.missing)
-        return float(np.ptp(reached))
-
-    @property
-    def trend(self) -> str:
-        """Whether the values rise, fall, mostly do so, or neither."""
-        return trend(self.values)
-
-    def rows(self) -> list[tuple[Any, ...]]:
-        """A row for each step, and one for missing values, which lie nowhere."""
-        known = [(self.name, self.index, *step, False) for step in self.steps]
-        nowhere = [] if self.missing is None else [(self.name, self.index, np.nan, np.nan, self.missing, True)]
-        return known + nowhere
-
-    def cells(self) -> tuple[str, ...]:
-        """A row of the text."""
-        ends = (f"{self.thresholds[0]:.4g}", f"{self.thresholds[-1]:.4g}")
-        missing = f", missing {self.missing:+.4f}" if self.missing else ""
-        return self.name, f"{self.size:.4f}", f"{self.n_stumps:,}", *ends, self.trend + missing
-
-
-@dataclass(frozen=True, slots=True)
-class Slope:
-    """What a feature adds to the score: its value times a weight.
-
-    Parameters
-    ----------
-    name : str
-        The feature's name, or its number from 1.
-    index : int
-        Its column, from 0.
-    weight : float
-        What it is multiplied by.
-    """
-
-    columns: ClassVar[tuple[str, ...]] = ("feature", "index", "weight")
-    header: ClassVar[tuple[str, ...]] = ("feature", "weight", "score", "")
-    meaning: ClassVar[str] = (
-        "A score is the sum of the features times their weights. A weight counts units of its feature: weights of "
-        "features of different spread cannot be compared."
-    )
-    name: str
-    index: int
-    weight: float
-
-    @property
-    def size(self) -> float:
-        """The size of the weight."""
-        return abs(self.weight)
-
-    def rows(self) -> list[tuple[Any, ...]]:
-        """One row."""
-        return [(self.name, self.index, self.weight)]
-
-    def cells(self) -> tuple[str, ...]:
-        """A row of the text."""
-        return self.name, f"{self.weight:.4g}", "rises" if self.weight > 0 else "falls"
+Part = StepFunction | Slope | Splits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,11 +32,11 @@ class Explanation:
         What trained the model.
     what : str
         What the model is, in a few words.
-    parts : tuple of StepFunction or of Slope
-        The features that the model uses, the one of the largest range, or weight, first. A score is ``intercept`` plus
-        the sum of what they add.
+    parts : tuple of StepFunction, of Slope or of Splits
+        The features that the model uses, the one of the largest range, weight or gain first. A score is ``intercept``
+        plus the sum of what they add; of splits it is not.
     kind : type
-        Which of the two.
+        Which of the three.
     intercept : float
         What every score has.
     scaled : bool
@@ -153,18 +45,18 @@ class Explanation:
 
     ranker: str
     what: str
-    parts: tuple[StepFunction, ...] | tuple[Slope, ...]
-    kind: type[StepFunction] | type[Slope]
+    parts: tuple[Part, ...]
+    kind: type[Part]
     intercept: float
     scaled: bool
 
     def __len__(self) -> int:
         return len(self.parts)
 
-    def __iter__(self) -> Iterator[StepFunction | Slope]:
+    def __iter__(self) -> Iterator[Part]:
         return iter(self.parts)
 
-    def __getitem__(self, name: str) -> StepFunction | Slope:
+    def __getitem__(self, name: str) -> Part:
         for part in self.parts:
             if part.name == name:
                 return part
@@ -172,10 +64,10 @@ class Explanation:
         raise KeyError(f"the model does not use {name!r}; it uses {used}")
 
     def to_pandas(self) -> Any:
-        """A data frame: feature, index, from, to, value, missing by step; or feature, index, weight.
+        """A data frame: feature, index, and from, to, value, missing by step; or weight; or figures of splits.
 
         A document with a feature above ``from`` and at most ``to`` has the value. Where ``missing`` is true, a row has
-        the value of documents that lack the feature.
+        the value of documents that lack the feature. Figures of splits are gain, splits, trees, from, to, monotone.
         """
         rows = [row for part in self.parts for row in part.rows()]
         columns = {name: [row[i] for row in rows] for i, name in enumerate(self.kind.columns)}
@@ -196,7 +88,7 @@ class Explanation:
 
 
 def explain(fitted: Fitted) -> Explanation:
-    """What a trained ranker makes of each feature: step functions of stumps, weights of linear scorers.
+    """What a trained ranker makes of each feature: step functions of stumps, weights, importance for trees.
 
     Parameters
     ----------
@@ -228,24 +120,9 @@ def explain(fitted: Fitted) -> Explanation:
     return Explanation(model.ranker, parts.what, tuple(ordered), parts.kind, parts.intercept, model.scaling is not None)
 
 
-def trend(values: Floats) -> str:
-    """Whether values rise or fall; a little of the other makes it "mostly".
-
-    >>> trend(np.array([0, 1, 3])), trend(np.array([0, -9, -8, -9])), trend(np.array([0, 1, 0])), trend(np.zeros(2))
-    ('rises', 'mostly falls', 'mixed', 'flat')
-    """
-    jumps = np.diff(values)
-    up, down = float(jumps[jumps > 0].sum()), float(-jumps[jumps < 0].sum())
-    if up + down == 0.0:
-        return "flat"
-    if min(up, down) > _LITTLE * (up + down):
-        return "mixed"
-    return f"{'mostly ' if min(up, down) > 0 else ''}{'rises' if up > down else 'falls'}"
-
-
 class _Parts(NamedTuple):
     parts: Sequence[Any]
-    kind: type[StepFunction] | type[Slope]
+    kind: type[Part]
     what: str
     intercept: float = 0.0
 
@@ -253,7 +130,9 @@ class _Parts(NamedTuple):
 @singledispatch
 def _explained(scorer: Scorer, names: Sequence[str]) -> _Parts:
     """The parts of a scorer: a function for each kind that can be explained."""
-    raise InputError(f"a scorer of kind {scorer.kind!r} has no function for each feature; expected stumps or weights")
+    raise InputError(
+        f"a scorer of kind {scorer.kind!r} has no function for each feature; expected stumps, weights or trees"
+    )
 
 
 @_explained.register
@@ -281,7 +160,25 @@ def _(scorer: Feature, names: Sequence[str]) -> _Parts:
     return _Parts([Slope(names[scorer.index], scorer.index, float(scorer.sign))], Slope, what)
 
 
-def _table(header: tuple[str, ...], parts: Sequence[StepFunction | Slope]) -> list[str]:
+@_explained.register
+def _(scorer: Trees, names: Sequence[str]) -> _Parts:
+    split = [tree.columns for tree in scorer.forest.trees if len(tree.columns["split_feature"])]
+    features = np.concatenate([np.empty(0, np.int64), *(tree["split_feature"] for tree in split)])
+    thresholds = np.concatenate([np.empty(0), *(tree["threshold"] for tree in split)])
+    n_trees = np.bincount(np.concatenate([np.empty(0, np.int64), *(np.unique(t["split_feature"]) for t in split)]))
+    gain, monotone = scorer.importance(), scorer.forest.header.get("monotone_constraints", "").split()
+    whole = float(gain.sum()) or 1.0
+    parts = []
+    for i in np.unique(features).tolist():
+        own = thresholds[features == i]
+        figures = float(gain[i]) / whole, len(own), int(n_trees[i]), float(own.min()), float(own.max())
+        parts.append(Splits(names[i], i, *figures, int(monotone[i]) if monotone else 0))
+    leaves = f"{len(features) + len(split):,} leaves"
+    trees = f"{len(split):,} tree{'s' * (len(split) != 1)} of {leaves} in all"
+    return _Parts(parts, Splits, f"{trees}, on {len(parts):,} of {len(names):,} features")
+
+
+def _table(header: tuple[str, ...], parts: Sequence[Part]) -> list[str]:
     """Aligned text: names to the left, numbers to the right, and at the end a bar of the size."""
     largest = parts[0].size or 1.0
     bars = ["#" * max(round(_BAR * part.size / largest), 1) for part in parts]

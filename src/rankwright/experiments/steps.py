@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.data import Floats, Ints
-from rankwright.diagnosis.explaining import StepFunction, explain
+from rankwright.diagnosis.explaining import explain
+from rankwright.diagnosis.parts import StepFunction
 from rankwright.models import Model
 from rankwright.results import Table
 from rankwright.scorers import Stumps

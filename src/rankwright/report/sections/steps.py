@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwright.data import Floats
-from rankwright.diagnosis.explaining import trend
+from rankwright.diagnosis.parts import trend
 from rankwright.report.blocks import Cell, Chart, Column, Grid, Row
 from rankwright.report.notation import DIGITS, count
 from rankwright.report.runs import by_method, rows, split
