@@ -231,8 +231,8 @@ def n_cores() -> int:
 
 
 def n_threads(backend: Backend) -> int:
-    """How many threads a library may have that brings its own, inside of what already runs."""
-    return 1 if _inside.pool else getattr(backend, "n", 1)
+    """How many threads a library may have that brings its own: one inside of what already runs, no more than cores."""
+    return 1 if _inside.pool else min(getattr(backend, "n", 1), n_cores())
 
 
 def n_shards(n_docs: int) -> int:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rankwright import results
 from rankwright.data import Floats, Queries
 from rankwright.experiments.bounds import bounds_table
+from rankwright.experiments.importance import importance_table
 from rankwright.experiments.profiles import profiles_table
 from rankwright.experiments.steps import steps_table
 from rankwright.folds import Fold
@@ -47,14 +48,17 @@ def curve(trained: Trained) -> Table:
 
 
 def history(trained: Trained) -> Table | None:
-    """What training recorded, a row per record, and the measure that train and valid are values of."""
+    """What training recorded in numbers, a row per record, and the measure that train and valid are values of.
+
+    ``kept`` is 1 in the row of the model, where a method marks it.
+    """
     records = trained.ranker.history_
     if not records:
         return None
     columns: dict[str, Any] = {"round": [record.get("round", i) for i, record in enumerate(records, 1)]}
     for key in dict.fromkeys(key for record in records for key in record):
         found = [record.get(key) for record in records]
-        if key != "kept" and all(value is None or isinstance(value, (int, float, np.number)) for value in found):
+        if all(value is None or isinstance(value, (int, float, np.number)) for value in found):
             columns[key] = [np.nan if value is None else float(value) for value in found]
     columns["measure"] = [str(trained.ranker.measure_)] * len(records)
     return {key: np.array(values) for key, values in columns.items()}
@@ -102,6 +106,11 @@ def steps(trained: Trained) -> Table | None:
     return steps_table(trained.ranker.to_model())
 
 
+def importance(trained: Trained) -> Table | None:
+    """The share of each feature in the gains of all splits, for methods with trees."""
+    return importance_table(trained.ranker.to_model())
+
+
 def pairs(trained: Trained) -> Table:
     """Pairs of test documents of one query with different grades: how many are in the right order, by grades."""
     return pairs_table(trained.fold.test, trained.scores)
@@ -121,6 +130,7 @@ ARTEFACTS: Mapping[str, Callable[[Trained], Table | None]] = {
     "profiles": profiles,
     "bounds": bounds,
     "steps": steps,
+    "importance": importance,
     "pairs": pairs,
     "scores": scores,
 }

@@ -135,3 +135,20 @@ def sort_rows(scores: Floats, tie: Floats, indptr: Ints, start: int, stop: int, 
                     run_keys[i] = -tie[run[i]]
                 merge_sort(run_keys, run, keys2, items2, high - low)
             low = high
+
+
+@kernel
+def even_ties(order: Ints, scores: Floats, tie: Floats, indptr: Ints, values: Floats) -> None:
+    """Give documents of a query with equal scores and ties the mean of their values; ``order`` is sorted by both."""
+    for q in range(len(indptr) - 1):
+        low, end = indptr[q], indptr[q + 1]
+        while low < end:
+            high, total = low + 1, values[order[low]]
+            score, key = scores[order[low]], tie[order[low]]
+            while high < end and scores[order[high]] == score and tie[order[high]] == key:
+                total += values[order[high]]
+                high += 1
+            if high - low > 1:
+                for i in range(low, high):
+                    values[order[i]] = total / (high - low)
+            low = high

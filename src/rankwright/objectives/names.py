@@ -87,6 +87,11 @@ def _numbers(value: Any, what: str, shape: tuple[int, ...]) -> Floats:
     return found
 
 
+def is_ours(objective: Objective) -> bool:
+    """Whether it looks at scores and grades alone, as all of ours do; a user's may look at anything."""
+    return type(objective).__module__.startswith("rankwright.") and not isinstance(objective, Written)
+
+
 def settled(objective: Objective, highest: float) -> Objective:
     """The same objective for data in parts: a measure that asks for the highest grade gets that of the whole."""
     measure = getattr(objective, "measure", None)

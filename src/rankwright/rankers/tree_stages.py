@@ -10,18 +10,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwright.backends import Backend, Shards, n_threads
+from rankwright.backends import Backend, n_threads
 from rankwright.data import Floats, Queries
 from rankwright.kernels.trees import leaf_values
 from rankwright.measures import Measure
-from rankwright.objectives.base import BoundObjective, Evaluation, Objective
-from rankwright.objectives.names import settled
+from rankwright.objectives.base import Objective
 from rankwright.optimisers.additive import Additive
+from rankwright.optimisers.functional import FunctionalGradient, residuals, steepest
 from rankwright.optimisers.line_search import Choice
 from rankwright.scorers import Trees
 from rankwright.scorers.forest import Forest
 from rankwright.weak.trees import GrowingTrees, RegressionTree
 
+_LARGE = 2_000_000  # values of features
 _MANY = 100_000  # documents: on more, not every round of LightGBM's own is judged on them
 
 
@@ -65,10 +66,15 @@ class TreeStages(ABC):
         """Its own objective, where trees are grown for that."""
         return {}
 
+    @property
+    def n_threads(self) -> int:
+        """How many threads LightGBM has. They wait for each other by spinning, which little work is not worth."""
+        return n_threads(self.backend) if self.queries.X.size > _LARGE else 1
+
     @cached_property
     def growing(self) -> GrowingTrees:
         """LightGBM with the binned documents."""
-        return self.weak.bind(self.queries, n_threads(self.backend))
+        return self.weak.bind(self.queries, self.n_threads)
 
     def add(self, grown: Grown) -> dict[str, Any]:
         """Add a tree to the sum; returns the record of the round."""
@@ -121,7 +127,7 @@ class NativeStages(TreeStages):
     def growing(self) -> GrowingTrees:
         """LightGBM at work, from the scores of the trees that there are."""
         start = self.train.scores if self.trees else None
-        return self.weak.bind(self.queries, n_threads(self.backend), start, **self.objective)
+        return self.weak.bind(self.queries, self.n_threads, start, **self.objective)
 
     def choose(self) -> Grown | None:
         """LightGBM's next tree."""
@@ -148,32 +154,14 @@ class GradientStages(TreeStages):
 
     def __init__(self, *setting: Any, objective: Objective) -> None:
         super().__init__(*setting)
-        train, backend = _evenly_weighted(self.queries), self.backend
-        highest = float(train.y.max())
-        shards = backend.scatter(train)
-        self.parts = backend.apply(_bind, shards, settled(objective, highest))
+        self.gradient = FunctionalGradient(self.queries, objective, self.backend)
 
     def choose(self) -> Grown | None:
         """The tree along the gradient; the least squares tree where that is 0, as of soft positions at equal scores."""
-        found = self._evaluated()
+        found = self.gradient(self.train.point, (self.weak.seed, len(self.trees)))
         target = steepest(found) if found.gradient.any() else residuals(self.queries, self.train.scores)
         tree = self.growing.fit(*target)
         return None if tree is None else Grown(tree, None, {"loss": found.loss})
-
-    def _evaluated(self) -> Evaluation:
-        """The objective at the scores so far."""
-        seed, placed = (self.weak.seed, len(self.trees)), self.train.point.placed.parts
-        numbered = tuple(
-            (objective, part.scores, (*seed, i))
-            for i, (objective, part) in enumerate(zip(self.parts.parts, placed, strict=True))
-        )
-        found = self.backend.apply(_evaluate, Shards(numbered)).parts
-        curvatures = [part.curvature for part in found if part.curvature is not None]
-        return Evaluation(
-            sum(part.loss for part in found),
-            np.concatenate([part.gradient for part in found]),
-            np.concatenate(curvatures) if len(curvatures) == len(found) else None,
-        )
 
 
 class SearchedStages(TreeStages):
@@ -208,43 +196,3 @@ class SearchedStages(TreeStages):
         found = self.train.search(values, self.choice)
         best = 0.0 if found is None or found.value < self.train.value else found.t
         return best if self.limits is None else float(np.clip(best, *self.limits)), best
-
-
-def residuals(queries: Queries, scores: Floats) -> tuple[Floats, Floats]:
-    """Least squares, as gradients and curvatures: how far the scores are above the grades, less the mean grade.
-
-    A constant changes no ranking, so the model has none. Queries count by their weights.
-    """
-    weight = np.repeat(queries.query_weight, queries.sizes)
-    weight /= weight.mean()
-    rest = scores - (queries.y - float(weight @ queries.y) / len(weight))
-    return weight * rest, weight
-
-
-def steepest(found: Evaluation) -> tuple[Floats, Floats]:
-    """What LightGBM takes: gradients and curvatures.
-
-    Without curvatures, the gradient is divided by its root mean square over the documents that have one, so that a tree
-    is a step of about the learning rate, whatever the number and length of the lists.
-    """
-    if found.curvature is not None:
-        return found.gradient, np.maximum(found.curvature, 0.0)
-    moving = found.gradient[found.gradient != 0.0]
-    size = float(np.sqrt(np.mean(moving**2))) if len(moving) else 1.0
-    return found.gradient / size, np.ones(len(found.gradient))
-
-
-def _evenly_weighted(queries: Queries) -> Queries:
-    """The same queries with weights of 1 in the mean: LightGBM has limits on sums of curvatures."""
-    if queries.weight is None:
-        return queries
-    return replace(queries, weight=queries.weight / queries.weight.mean())
-
-
-def _bind(queries: Queries, objective: Objective) -> BoundObjective:
-    return objective.bind(queries)
-
-
-def _evaluate(part: tuple[BoundObjective, Floats, tuple[int, ...]]) -> Evaluation:
-    objective, scores, seed = part
-    return objective(scores, np.random.default_rng(seed))

@@ -43,10 +43,15 @@ def has_restarts(table: Table) -> bool:
     return "restart" in table and bool(np.isfinite(table["restart"]).any())
 
 
+def grown(table: Table) -> Table:
+    """A history without its rounds of polishing, which are numbered as ``polish``."""
+    return rows(table, ~np.isfinite(table["polish"])) if "polish" in table else table
+
+
 def decisive(run: Table) -> Floats:
     """What the points of a history were chosen by: the measure on validation queries, or else on training queries."""
     names = [name for name in ("valid", "train") if name in run and np.isfinite(run[name]).any()]
-    value = np.asarray(run[names[0]], dtype=np.float64) if names else np.zeros(len(run["restart"]))
+    value = np.asarray(run[names[0]], dtype=np.float64) if names else np.zeros(len(run["round"]))
     return np.where(np.isfinite(value), value, -np.inf)
 
 

@@ -64,6 +64,7 @@ _TAKEN = (
     "other_rate",
     "histogram_pool_size",
 )
+_GRID = 23  # bits
 _OF_NATIVE = ("sigmoid", "lambdarank_truncation_level", "lambdarank_norm")
 
 
@@ -156,7 +157,7 @@ class GrowingTrees:
         With the negative residuals as gradients and ones as curvatures it is the least squares tree of the residuals.
         None where no split is worth it.
         """
-        told = gradient.astype(np.float32), curvature.astype(np.float32)
+        told = on_grid(gradient), on_grid(curvature)
         return self._update(fobj=lambda scores, data: told)
 
     def fit_native(self) -> Forest | None:
@@ -193,6 +194,22 @@ class GrowingTrees:
             return None
         self.n_trees += 1
         return forest
+
+
+def on_grid(values: Floats) -> Floats:
+    """Values in single precision as whole multiples of one power of two, at most 2^23 of it.
+
+    LightGBM adds them up in double precision, which is then exact: no tree depends on the order of the documents.
+
+    >>> on_grid(np.array([1.0, 1e-9, -0.3])).tolist()
+    [1.0, 0.0, -0.2999999523162842]
+    """
+    highest = float(np.abs(values).max(initial=0.0))
+    if highest == 0.0 or not np.isfinite(highest):
+        return values.astype(np.float32)
+    unit = 2.0 ** (np.ceil(np.log2(highest)) - _GRID)
+    rounded: Floats = (np.rint(values / unit) * unit).astype(np.float32)
+    return rounded
 
 
 @contextmanager

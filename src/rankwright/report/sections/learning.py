@@ -9,17 +9,18 @@ import numpy as np
 
 from rankwright.data import Floats, Ints
 from rankwright.report.blocks import Block, Chart
-from rankwright.report.runs import by_method, has_restarts, kept_climbs, rows, split
+from rankwright.report.runs import by_method, grown, has_restarts, kept_climbs, rows, split
 from rankwright.report.sections.base import Content, ReportSection, choice
 from rankwright.report.sections.judged import judged_by
 from rankwright.report.summary import Summary
 from rankwright.results import Table
 
 MOST_POINTS = 150  # of a line
+_SELDOM = 0.5  # the part of the rounds that have a value, below which they are marked
 _JUDGED = ("train", "valid")  # shown side by side; anything else that was recorded has a chart of its own
-_KEYS = ("method", "fold", "seed", "restart", "round", "measure")
-# which feature a round was about, and how: no quantity with a mean
-_OF_A_FEATURE = ("feature", "sign", "weight", "step", "threshold", "missing")
+_KEYS = ("method", "fold", "seed", "restart", "round", "measure", "polish", "kept")
+# which feature a round was about, and how: no quantity with a mean; weights of trees have a section of their own
+_OF_A_FEATURE = ("feature", "sign", "weight", "searched", "step", "threshold", "missing")
 _SIGNED = ("alpha", "r")  # the sign only tells whether the feature is to be high or low
 _MEAN = "mean over folds"
 _OWN = ("loss", "objective", "gap")  # every method has its own
@@ -73,7 +74,7 @@ _TITLES = {
 
 
 def _content(summary: Summary) -> Content | None:
-    histories = {m: kept_climbs(table) for m, table in by_method(summary.results, "history").items()}
+    histories = {m: grown(kept_climbs(table)) for m, table in by_method(summary.results, "history").items()}
     methods = {m: table for m, table in histories.items() if _n_rounds(table) > 1}
     found = [(name, _by_fold(summary, methods, columns)) for name, columns in _quantities(methods).items()]
     blocks = [(name, block) for name, block in found if block is not None]
@@ -121,8 +122,17 @@ def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, .
         for method, table in methods.items()
         if len((line := mean_line(table, column))[0]) > 0
     ]
+    seldom = {(m, i) for m, i, *_ in lines if _is_seldom(methods[m][columns[i]])}
     data = [
-        {"type": "scatter", "mode": "lines", "x": x, "y": y, "method": method, **_axes(i)} for method, i, x, y in lines
+        {
+            "type": "scatter",
+            "mode": "lines+markers" if (method, i) in seldom else "lines",
+            "x": x,
+            "y": y,
+            "method": method,
+            **_axes(i),
+        }
+        for method, i, x, y in lines
     ]
     shown = dict.fromkeys(method for method, *_ in lines)
     name, value, more = columns[0], _AXES.get(columns[0], columns[0]), ""
@@ -136,6 +146,8 @@ def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, .
     caption = f"{whose}{title.format(name)} by {by}, {where}.{more}"
     if any(has_restarts(methods[m]) for m in shown):
         caption += " Of several starts, the climb that was kept; its start is step 0."
+    if seldom:
+        caption += " Where it was recorded in some rounds only, these have markers."
     if where == _MEAN:
         caption += " A run that stopped early keeps its last value."
     return Chart(data, _layout(columns, value, unit), caption, height=400)
@@ -174,12 +186,24 @@ def mean_line(table: Table, column: str) -> tuple[Floats, Floats]:
 
 
 def _filled(rounds: Floats, run: Table, column: str) -> Floats:
-    """The column at each round: the value of the last round that the run has by then; NaN before its first."""
+    """The column at each round: the value of the last round that the run has by then; NaN before its first.
+
+    After its end a run has its last known value: not every round need have recorded one.
+    """
     order = np.argsort(run["round"], kind="stable")
     last = np.searchsorted(run["round"][order], rounds, side="right") - 1
-    recorded = np.asarray(run[column], dtype=np.float64)
-    values: Floats = (np.abs(recorded) if column in _SIGNED else recorded)[order][last]
-    return np.where(last >= 0, values, np.nan)
+    recorded = np.asarray(run[column], dtype=np.float64)[order]
+    values = np.append(np.abs(recorded) if column in _SIGNED else recorded, np.nan)
+    known = np.flatnonzero(np.isfinite(values))
+    if len(known):
+        last = np.where(rounds > run["round"].max(), known[-1], last)
+    filled: Floats = values[last]  # those before the first round are the NaN at the end
+    return filled
+
+
+def _is_seldom(recorded: Floats) -> bool:
+    """Whether most rounds have no value."""
+    return bool(np.isfinite(recorded).mean() < _SELDOM)
 
 
 def thinned(n: int) -> Ints:

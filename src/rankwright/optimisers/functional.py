@@ -1,0 +1,115 @@
+"""Functional gradients: an objective as a function of the scores themselves, which trees descend on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwright.backends import Backend, Shards
+from rankwright.data import Floats, Ints, Queries
+from rankwright.kernels.graded import grade_order
+from rankwright.kernels.order import even_ties
+from rankwright.objectives.base import BoundObjective, Evaluation, Objective
+from rankwright.objectives.names import is_ours, settled
+from rankwright.optimisers.landscape import Point
+
+
+class _Part(NamedTuple):
+    """An objective bound to some queries."""
+
+    objective: BoundObjective
+    y: Floats
+    indptr: Ints
+    rows: Ints | None  # the documents by falling grade, if that is how they are bound
+
+
+class FunctionalGradient:
+    """An objective at any scores of the training documents, with its derivatives by every score.
+
+    Trees give equal scores to many documents, whose places in the ranking are then a matter of the order of the rows.
+    So documents of one query with equal scores and grades share what they have of the gradient and the curvature
+    evenly, which is its mean over the orders of such documents, and ours are bound to documents in the order of
+    grades. A user's objective is bound to the documents as they are.
+    """
+
+    def __init__(self, queries: Queries, objective: Objective, backend: Backend) -> None:
+        objective = settled(objective, float(queries.y.max()))
+        self.backend = backend
+        self.parts = backend.apply(_bind, backend.scatter(_evenly_weighted(queries)), objective)
+
+    def __call__(self, point: Point, seed: tuple[int, ...]) -> Evaluation:
+        """The objective at the scores of a point, whose documents are ranked with the lower grade first."""
+        placed = point.placed.parts
+        numbered = tuple(
+            (part, own.scores, own.order, (*seed, i))
+            for i, (part, own) in enumerate(zip(self.parts.parts, placed, strict=True))
+        )
+        found = self.backend.apply(_evaluate, Shards(numbered)).parts
+        curvatures = [part.curvature for part in found if part.curvature is not None]
+        return Evaluation(
+            sum(part.loss for part in found),
+            np.concatenate([part.gradient for part in found]),
+            np.concatenate(curvatures) if len(curvatures) == len(found) else None,
+        )
+
+
+def steepest(found: Evaluation) -> tuple[Floats, Floats]:
+    """What a tree is fitted to: gradients and curvatures.
+
+    Without curvatures, the gradient is divided by its root mean square over the documents that have one, so that a tree
+    is a step of about the learning rate, whatever the number and length of the lists.
+    """
+    if found.curvature is not None:
+        return found.gradient, np.maximum(found.curvature, 0.0)
+    moving = found.gradient[found.gradient != 0.0]
+    size = float(np.sqrt(np.mean(moving**2))) if len(moving) else 1.0
+    return found.gradient / size, np.ones(len(found.gradient))
+
+
+def residuals(queries: Queries, scores: Floats) -> tuple[Floats, Floats]:
+    """Least squares, as gradients and curvatures: how far the scores are above the grades, less the mean grade.
+
+    A constant changes no ranking, so the model has none. Queries count by their weights.
+    """
+    weight = np.repeat(queries.query_weight, queries.sizes)
+    weight /= weight.mean()
+    rest = scores - (queries.y - float(weight @ queries.y) / len(weight))
+    return weight * rest, weight
+
+
+def _evenly_weighted(queries: Queries) -> Queries:
+    """The same queries with weights of 1 in the mean: LightGBM has limits on sums of curvatures."""
+    if queries.weight is None:
+        return queries
+    return replace(queries, weight=queries.weight / queries.weight.mean())
+
+
+def _bind(queries: Queries, objective: Objective) -> _Part:
+    if not is_ours(objective):
+        return _Part(objective.bind(queries), queries.y, queries.indptr, None)
+    rows, _ = grade_order(queries.y, queries.indptr)
+    graded = Queries(queries.X[:, :0], queries.y[rows], queries.indptr, queries.qid, weight=queries.weight)
+    return _Part(objective.bind(graded), queries.y, queries.indptr, rows)
+
+
+def _evaluate(numbered: tuple[_Part, Floats, Ints, tuple[int, ...]]) -> Evaluation:
+    part, scores, order, seed = numbered
+    rng = np.random.default_rng(seed)
+    if part.rows is None:
+        return part.objective(scores, rng)
+    found = part.objective(scores[part.rows], rng)
+    return Evaluation(
+        found.loss,
+        _shared(found.gradient, part, scores, order),
+        None if found.curvature is None else _shared(found.curvature, part, scores, order),
+    )
+
+
+def _shared(values: Floats, part: _Part, scores: Floats, order: Ints) -> Floats:
+    """In the order of the rows, equal documents alike."""
+    out = np.empty(len(values))
+    out[part.rows] = values
+    even_ties(order, scores, part.y, part.indptr, out)
+    return out
