@@ -12,7 +12,7 @@ from rankwright.scorers import Trees
 
 
 def importance_table(model: Model) -> Table | None:
-    """The features that trees use, a row each: the share of the gain, and splits a tree; None if there are none."""
+    """The features that trees use, a row each: the share of the gain, and the splits; None if there are none."""
     if not isinstance(model.scorer, Trees):
         return None
     found = [part for part in explain(model).parts if isinstance(part, Splits)]

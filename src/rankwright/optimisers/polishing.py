@@ -20,6 +20,12 @@ class Weighed(NamedTuple):
     valid_before: float | None
     valid_after: float | None
     history: list[dict[str, Any]]  # the start, and every accepted step: round, column, weight, train, valid
+    growth: float  # of the range of a query's scores
+
+    @property
+    def level(self) -> Floats:
+        """The weights divided by a power of two, so that scores are of about the size they had: no ranking changes."""
+        return self.weights * 2.0 ** -round(float(np.log2(self.growth)))
 
 
 def polish_weights(
@@ -52,7 +58,9 @@ def polish_weights(
     if _decisive(after) < _decisive(before):  # that it was better was rounding, which scores anew do not have
         best, kept, after = start, 0, before
     history[kept]["kept"] = True
-    return Weighed(best, before[0], after[0], before[1], after[1], history)
+    spread = train.at(best).spread
+    growth = spread / here.spread if spread > 0.0 and here.spread > 0.0 else 1.0
+    return Weighed(best, before[0], after[0], before[1], after[1], history, growth)
 
 
 def _judged(train: Landscape, held_out: Landscape | None, coef: Floats) -> tuple[float, float | None]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
-from rankwright.errors import InputError
+from rankwright.errors import InputError, shown
 from rankwright.files import open_binary
 from rankwright.measures import Measure
 from rankwright.models import Model, check_features, from_text
@@ -68,8 +68,10 @@ class TreeRanker(Ranker):
     def _weak(self, n_features: int) -> RegressionTree:
         params = check_params(self.params, native=self._native)
         signs = params.get("monotone_constraints")
-        if signs is not None and np.shape(signs) != (n_features,):
-            raise InputError(f"monotone_constraints of shape {np.shape(signs)}; expected -1, 0 or 1 by feature")
+        if signs is not None and (np.shape(signs) != (n_features,) or not np.isin(signs, (-1, 0, 1)).all()):
+            raise InputError(
+                f"monotone_constraints={shown(signs)}; expected -1, 0 or 1 for each of {n_features} features"
+            )
         return RegressionTree(
             check_whole("n_leaves", self.n_leaves, least=2),
             check_whole("min_docs", self.min_docs, least=1),
@@ -92,7 +94,7 @@ class TreeRanker(Ranker):
         forest = stages.forest.first(n_trees)
         if polish and n_trees:
             forest, more = self._polished(forest, train, valid, measure, backend, polish, weak)
-            history = _continued(history, more)
+            history = polished_history(history, more)
         self.lightgbm_params_ = weak.lightgbm(**stages.objective_of_lightgbm)
         return Outcome(Trees(forest), history)
 
@@ -113,7 +115,7 @@ class TreeRanker(Ranker):
         least = 0.0 if np.any(weak.params.get("monotone_constraints", 0)) else -np.inf
         rules = Rules(max_rounds=rounds, least=least)
         found = polish_weights(own, other, np.ones(len(trees)), rules, np.random.default_rng(weak.seed))
-        return forest.weighted(found.weights), found.history
+        return forest.weighted(found.level), found.history
 
     def _done(self, train: Queries) -> list[Grown]:
         """The trees to go on after, with what is known of their rounds."""
@@ -205,7 +207,7 @@ def _read(path: str | os.PathLike[str]) -> Model | Forest:
         raise InputError(f"{path}: {error}") from None
 
 
-def _continued(history: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def polished_history(history: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rounds of growing, then the steps of polishing: the last of each round, and those that were best so far."""
     start, *steps = more
     if "kept" not in start:

@@ -122,6 +122,9 @@ class Forest:
     def __len__(self) -> int:
         return len(self.trees)
 
+    def __repr__(self) -> str:
+        return f"Forest({len(self)} trees of {self.n_features} features)"
+
     @property
     def n_features(self) -> int:
         """How many features documents must have."""

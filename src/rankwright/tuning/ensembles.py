@@ -14,9 +14,11 @@ import numpy as np
 from rankwright._optional import require
 from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
-from rankwright.models import Model
+from rankwright.models import Model, check_features
 from rankwright.optimisers.columns import Leaves
+from rankwright.optimisers.polishing import Weighed
 from rankwright.rankers import Ranker
+from rankwright.rankers.tree_ranker import polished_history
 from rankwright.scorers import Trees
 
 _ROWS = 65_536  # documents at a time
@@ -31,19 +33,23 @@ class Ensemble(ABC):
         By tree, the value of each leaf.
     n_features : int
         How many features it takes.
+    names : tuple of str or None
+        What they are called, if it is known.
     monotone : bool
         Whether it is held to be monotone, which negative weights would break.
     """
 
     values: list[Floats]
     n_features: int
+    names: tuple[str, ...] | None
     monotone: bool
 
     def columns(self, queries: Queries) -> Leaves:
         """The values of the trees for these documents."""
-        if queries.n_features != self.n_features:
-            raise InputError(f"the documents have {queries.n_features} features; the model takes {self.n_features}")
+        check_features(queries, self.n_features, self.names, "the model was trained on")
         sizes = [len(values) for values in self.values]
+        if not sizes:
+            raise InputError("a model without trees")
         kind = np.uint8 if max(sizes) <= 1 << 8 else np.uint16 if max(sizes) <= 1 << 16 else np.uint32
         leaves = np.empty((len(sizes), queries.n_docs), dtype=kind)
         for start in range(0, queries.n_docs, _ROWS):
@@ -55,7 +61,7 @@ class Ensemble(ABC):
         """By tree and document the leaf, as a place among the values of the tree."""
 
     @abstractmethod
-    def weighted(self, weights: Floats) -> Any:
+    def weighted(self, weighed: Weighed) -> Any:
         """A copy of the model with the values of the trees multiplied."""
 
     @abstractmethod
@@ -67,7 +73,7 @@ class LightGBMEnsemble(Ensemble):
     """A LightGBM Booster, or an estimator of its scikit-learn interface."""
 
     def __init__(self, model: Any) -> None:
-        self.model, self.booster = model, getattr(model, "booster_", model)
+        self.model, self.booster = model, model if hasattr(model, "num_trees") else model.booster_
         if self.booster.num_model_per_iteration() != 1:
             raise InputError("a LightGBM model with several scores a document; expected one")
         self.n_trees = self.booster.best_iteration if self.booster.best_iteration > 0 else self.booster.num_trees()
@@ -77,6 +83,8 @@ class LightGBMEnsemble(Ensemble):
         found = re.findall(r"^leaf_value=(.*)$", self.text, re.MULTILINE)
         self.values = [np.array(line.split(), dtype=np.float64) for line in found]
         self.n_features = self.booster.num_feature()
+        names = self.booster.feature_name()
+        self.names = None if names == [f"Column_{i}" for i in range(self.n_features)] else tuple(names)
         self.monotone = re.search(r"^monotone_constraints=.*1", self.text, re.MULTILINE) is not None
 
     def leaves(self, X: Floats) -> Ints:
@@ -84,10 +92,10 @@ class LightGBMEnsemble(Ensemble):
         found: Ints = self.booster.predict(X, pred_leaf=True, num_iteration=self.n_trees, validate_features=False)
         return found.reshape(len(X), -1).T
 
-    def weighted(self, weights: Floats) -> Any:
+    def weighted(self, weighed: Weighed) -> Any:
         """With leaf values set one by one."""
         booster = require("lightgbm").Booster(model_str=self.text)
-        for tree, (values, weight) in enumerate(zip(self.values, weights, strict=True)):
+        for tree, (values, weight) in enumerate(zip(self.values, weighed.level, strict=True)):
             for leaf, value in enumerate((values * weight).tolist()):
                 booster.set_leaf_output(tree, leaf, value)
         booster.best_iteration, booster.best_score = self.booster.best_iteration, dict(self.booster.best_score)
@@ -113,7 +121,7 @@ class XGBoostEnsemble(Ensemble):
         is_estimator = hasattr(model, "get_booster")
         self.model, self.booster = model, model.get_booster() if is_estimator else model
         self.missing = getattr(model, "missing", np.nan)
-        self.content = json.loads(self.booster.save_raw("json"))
+        self.content = _saved(self.booster)
         learner = self.content["learner"]
         if learner["gradient_booster"]["name"] != "gbtree":
             raise InputError(f"an XGBoost model of {learner['gradient_booster']['name']}; expected gbtree")
@@ -127,6 +135,7 @@ class XGBoostEnsemble(Ensemble):
         self.trees = forest["trees"][:n_trees]
         self.values = [np.array(tree["split_conditions"], dtype=np.float32).astype(np.float64) for tree in self.trees]
         self.n_features = int(told["num_feature"])
+        self.names = tuple(self.booster.feature_names) if self.booster.feature_names else None
         config = json.loads(self.booster.save_config())["learner"]["gradient_booster"]
         self.monotone = "1" in config.get("tree_train_param", {}).get("monotone_constraints", "")
 
@@ -136,9 +145,9 @@ class XGBoostEnsemble(Ensemble):
         nodes: Ints = found.reshape(len(X), -1).T.astype(np.int64)
         return nodes
 
-    def weighted(self, weights: Floats) -> Any:
+    def weighted(self, weighed: Weighed) -> Any:
         """With the leaves' values changed in the saved form."""
-        for tree, values, weight in zip(self.trees, self.values, weights, strict=True):
+        for tree, values, weight in zip(self.trees, self.values, weighed.level, strict=True):
             scaled = (values * weight).astype(np.float32)
             for node in np.flatnonzero(np.array(tree["left_children"]) < 0).tolist():
                 tree["split_conditions"][node] = tree["base_weights"][node] = float(scaled[node])
@@ -161,6 +170,13 @@ class XGBoostEnsemble(Ensemble):
         return require("xgboost").DMatrix(X, missing=self.missing, feature_names=names, feature_types=types)
 
 
+def _saved(booster: Any) -> Any:
+    try:
+        return json.loads(booster.save_raw("json"))
+    except require("xgboost").core.XGBoostError:
+        raise InputError("an XGBoost model without trees") from None
+
+
 class OwnEnsemble(Ensemble):
     """A model of ours."""
 
@@ -172,16 +188,17 @@ class OwnEnsemble(Ensemble):
             raise InputError("a model that scales features within each query; expected one that does not")
         self.trees = self.model.scorer
         self.values = [tree.values for tree in self.trees.forest.trees]
-        self.n_features = self.model.n_features
+        self.n_features, self.names = self.model.n_features, self.model.features
         self.monotone = "1" in self.trees.forest.header.get("monotone_constraints", "")
 
     def leaves(self, X: Floats) -> Ints:
         """Of the scorer."""
         return self.trees.leaves(X)
 
-    def weighted(self, weights: Floats) -> Model:
-        """With another scorer."""
-        return replace(self.model, scorer=Trees(self.trees.forest.weighted(weights)))
+    def weighted(self, weighed: Weighed) -> Model:
+        """With another scorer, and what it is worth in the history."""
+        history = polished_history(self.model.history, weighed.history)
+        return replace(self.model, scorer=Trees(self.trees.forest.weighted(weighed.level)), history=history)
 
     def predict(self, model: Any, X: Floats) -> Floats:
         """The scorer's."""
@@ -194,8 +211,8 @@ def ensemble_of(model: Any) -> Ensemble:
     if isinstance(model, (Ranker, Model)):
         return OwnEnsemble(model)
     library = type(model).__module__.partition(".")[0]
-    if library == "lightgbm":
+    if library == "lightgbm" and isinstance(model, (require(library).Booster, require(library).LGBMModel)):
         return LightGBMEnsemble(model)
-    if library == "xgboost":
+    if library == "xgboost" and isinstance(model, (require(library).Booster, require(library).XGBModel)):
         return XGBoostEnsemble(model)
     raise InputError(f"a {type(model).__name__}; expected a model of LightGBM or XGBoost, or a ranker of trees")

@@ -169,7 +169,8 @@ def polish_model(
     valid : Queries, optional
         Validation queries. Without them, weights fit the training queries better than others.
     nonnegative : bool
-        Whether weights must not be negative; always so where the model is held monotone.
+        Whether weights must not be negative; always so where the model is held monotone. (XGBoost forgets that when it
+        saves a Booster: say ``nonnegative=True`` of one that was loaded.)
     max_iter : int
         The most rounds.
     max_seconds : float, optional
@@ -203,8 +204,8 @@ def polish_model(
         rules = replace(rules, least=0.0)
     train, *held_out = (_landscape(ensemble.columns(each), each, wanted, what, found) for what, each in sets.items())
     start = np.ones(len(ensemble.values))
-    weights = polish_weights(train, held_out[0] if held_out else None, start, rules, rng).weights
-    polished, judged = ensemble.weighted(weights), [*sets.values()][-1]
+    weighed = polish_weights(train, held_out[0] if held_out else None, start, rules, rng)
+    polished, judged = ensemble.weighted(weighed), [*sets.values()][-1]
     before, after = (wanted.mean(judged, ensemble.predict(each, judged.X), found) for each in (model, polished))
     return polished if after > before else model
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from rankwright.scorers.forest import Forest, nameable
 
 _OWN = {
     "num_leaves": "n_leaves",
+    "learning_rate": "learning_rate, or the weights of DirectRankTrees",
     "min_data_in_leaf": "min_docs",
     "num_iterations": "n_rounds",
     "early_stopping_round": "patience",
@@ -221,7 +223,8 @@ def _told() -> Iterator[None]:
             warnings.filterwarnings("ignore", category=UserWarning, module="lightgbm")
             yield
     except errors as error:
-        raise InputError(f"LightGBM: {error}") from None
+        said = re.sub(r"\s+at /\S+, line \d+ *\.?\s*$", "", str(error)).strip()
+        raise InputError(f"LightGBM: {said}") from None
 
 
 def check_params(params: Any, *, native: bool) -> dict[str, Any]:
