@@ -154,8 +154,8 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
         key, equals, text = setting.partition("=")
         if not equals:
             raise InputError(f"--set {setting}: expected name=value")
-        key, dot, part = key.partition(".")  # training.rate=0.01
-        if key not in defaults or key in ("measure", "backend") or (dot and key != "training"):
+        key, dot, part = key.partition(".")  # training.rate=0.01, params.lambda_l2=1
+        if key not in defaults or key in ("measure", "backend") or (dot and key not in ("training", "params")):
             known = ", ".join(name for name in defaults if name not in ("measure", "backend"))
             raise InputError(f"--set {setting}: {ranker_class.__name__} has no such parameter; there are {known}")
         if dot:
@@ -183,10 +183,20 @@ def _read_value(key: str, text: str, default: Any) -> Any:
         value = float(value)
     if key == "hidden":  # a width, or several
         return [int(width) for width in text.split(",")] if re.fullmatch(r"\d+(,\d+)*", text) else value
+    if isinstance(default, tuple) and (numbers := _numbers(text)) is not None:
+        return numbers
     text_too = isinstance(default, bool) and isinstance(value, str)  # warm_start is a flag or a path
     if default is not None and type(value) is not type(default) and not text_too:
         raise InputError(f"--set {key}={text}: expected a value like {default!r}")
     return value  # what else is wrong with it, the ranker says
+
+
+def _numbers(text: str) -> tuple[float, ...] | None:
+    """Several numbers, in brackets or not."""
+    try:
+        return tuple(float(word) for word in text.strip("()[] ").split(","))
+    except ValueError:
+        return None
 
 
 def _score_file(model: Model, data: Path) -> tuple[Queries, Floats]:

@@ -12,14 +12,14 @@ from rankwright.scorers import Trees
 
 
 def importance_table(model: Model) -> Table | None:
-    """The features that trees use, a row each: the share of the gain, and the splits; None if there are none."""
+    """By feature its share of the gain and its splits, 0 where there are none; None if the model has no splits."""
     if not isinstance(model.scorer, Trees):
         return None
     found = [part for part in explain(model).parts if isinstance(part, Splits)]
     if not found:
         return None
-    return {
-        "feature": np.array([part.name for part in found]),
-        "gain": np.array([part.gain for part in found]),
-        "splits": np.array([part.n_splits for part in found]),
-    }
+    gain, splits = np.zeros(model.n_features), np.zeros(model.n_features, dtype=np.int64)
+    for part in found:
+        gain[part.index], splits[part.index] = part.gain, part.n_splits
+    names = model.features or [str(i) for i in range(1, model.n_features + 1)]
+    return {"feature": np.array(names), "gain": gain, "splits": splits}

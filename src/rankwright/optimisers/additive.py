@@ -33,10 +33,10 @@ class Additive:
         """The score of every document."""
         return np.concatenate([placed.scores for placed in self.point.placed.parts])
 
-    def search(self, column: Floats, choice: Choice) -> Found | None:
-        """The weight of a column with which the measure would be highest."""
+    def search(self, column: Floats, choice: Choice, least: float = -np.inf) -> Found | None:
+        """The weight of a column, of at least ``least``, with which the measure would be highest."""
         landscape, point = self.landscape.turned(self.point, Dense(column[:, None]))
-        return search_line(landscape, point, 0, choice=choice)
+        return search_line(landscape, point, 0, low=least, choice=choice)
 
     def add(self, column: Floats) -> None:
         """Add a column to the scores."""

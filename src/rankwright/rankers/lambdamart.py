@@ -137,6 +137,7 @@ class LambdaMART(TreeRanker):
 
 
 _ABOVE = 3  # ranks beyond the cut-off that LightGBM is advised to look at
+_MOST_GRADES = 1_000  # a table has an entry for each
 _KNOWN_GRADES = 30  # whose gains LightGBM knows
 
 
@@ -145,12 +146,14 @@ def lambdarank(measure: Measure, queries: Queries) -> dict[str, Any]:
     wanted = measure.for_bounds()
     if not isinstance(wanted, TableMeasure) or wanted.name != "ndcg":
         raise InputError(f"lambdas='native' with {measure}; LightGBM has NDCG alone, lambdas='exact' any measure")
+    whole = bool((queries.y == np.floor(queries.y)).all()) and float(queries.y.min()) >= 0.0
+    if not whole or float(queries.y.max()) > _MOST_GRADES:
+        raise InputError(f"lambdas='native' takes whole grades from 0 to {_MOST_GRADES}; lambdas='exact' any grades")
     grades = np.arange(int(queries.y.max()) + 1, dtype=np.float64)
-    if not np.isin(queries.y, grades).all():
-        raise InputError("lambdas='native' with grades that are not whole; lambdas='exact' takes any grades")
     longest = int(queries.sizes.max())
     level = longest if wanted.cut_off is None else wanted.cut_off + _ABOVE
     told: dict[str, Any] = {"objective": "lambdarank", "lambdarank_truncation_level": level}
     if wanted.gains != "exp" or len(grades) > _KNOWN_GRADES + 1:
-        told["label_gain"] = grades.tolist() if wanted.gains == "linear" else np.exp2(grades).tolist()
+        powers = np.exp2(grades) - (1.0 if wanted.gains == "exp" else 0.0)
+        told["label_gain"] = (grades if wanted.gains == "linear" else powers).tolist()
     return told

@@ -29,6 +29,7 @@ from rankwright.scorers import Trees
 from rankwright.scorers.forest import Forest
 from rankwright.weak.trees import RegressionTree, check_params
 
+_HIGHEST = 1e15  # grade; LightGBM has single precision, and squares
 _OF_A_ROUND = ("round", "train", "valid", "kept")
 
 
@@ -84,6 +85,8 @@ class TreeRanker(Ranker):
         n_rounds, polish = check_whole("n_rounds", self.n_rounds, least=1), check_whole("polish", self.polish, least=0)
         patience = None if self.patience is None else check_whole("patience", self.patience, least=1)
         weak = self._weak(train.n_features)
+        if float(np.abs(train.y).max()) > _HIGHEST:
+            raise InputError(f"a grade of {np.abs(train.y).max():g}; LightGBM takes {_HIGHEST:g} at most")
         stages = self._stages((train, valid, measure, weak, backend))
         done = self._done(train)[:n_rounds]
         n_best, history = boost(stages, n_rounds, done, patience)
@@ -112,8 +115,7 @@ class TreeRanker(Ranker):
         trees = Trees(forest)
         own = tree_landscape(trees, train, measure.for_training(), backend)
         other = None if valid is None else tree_landscape(trees, valid, measure, backend)
-        least = 0.0 if np.any(weak.params.get("monotone_constraints", 0)) else -np.inf
-        rules = Rules(max_rounds=rounds, least=least)
+        rules = Rules(max_rounds=rounds, least=weak.least_weight)
         found = polish_weights(own, other, np.ones(len(trees)), rules, np.random.default_rng(weak.seed))
         return forest.weighted(found.level), found.history
 

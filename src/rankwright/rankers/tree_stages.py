@@ -22,6 +22,7 @@ from rankwright.scorers import Trees
 from rankwright.scorers.forest import Forest
 from rankwright.weak.trees import GrowingTrees, RegressionTree
 
+_STEP = 1e-6  # of a least squares tree
 _LARGE = 2_000_000  # values of features
 _MANY = 100_000  # documents: on more, not every round of LightGBM's own is judged on them
 
@@ -178,6 +179,7 @@ class SearchedStages(TreeStages):
     def __init__(self, *setting: Any, choice: Choice, limits: tuple[float, float] | None) -> None:
         super().__init__(*setting)
         self.choice, self.limits = choice, limits
+        self.least = self.weak.least_weight
 
     def choose(self) -> Grown | None:
         """The least squares tree of the residuals, and its weight."""
@@ -193,6 +195,8 @@ class SearchedStages(TreeStages):
 
     def _weight(self, values: Floats) -> tuple[float, float]:
         """The weight of a tree with these values, and what the search found: 0 where nothing is as good as now."""
-        found = self.train.search(values, self.choice)
+        found = self.train.search(values, self.choice, self.least)
         best = 0.0 if found is None or found.value < self.train.value else found.t
+        if found is not None and found.value <= self.train.value and abs(best) < _STEP:
+            best = 0.0  # the next tree would be the same
         return best if self.limits is None else float(np.clip(best, *self.limits)), best

@@ -61,6 +61,16 @@ class Tree:
         values: Floats = self.columns["leaf_value"]
         return values
 
+    @property
+    def depth(self) -> int:
+        """How many splits a document passes at most."""
+        below = np.ones(len(self.values) - 1, dtype=np.int64)  # of each node, from the root
+        for node, children in enumerate(zip(self.columns["left_child"].tolist(), self.columns["right_child"].tolist())):
+            for child in children:
+                if child >= 0:
+                    below[child] = below[node] + 1
+        return int(below.max(initial=0))
+
     def scaled(self, weight: float) -> Tree:
         """The same with its values multiplied."""
         changed = {name: self.columns[name] * weight for name in ("leaf_value", "internal_value")}
@@ -171,7 +181,8 @@ class Forest:
 
 def nameable(names: Sequence[str]) -> bool:
     """Whether LightGBM can call features so."""
-    return len(set(names)) == len(names) and all(_NAME.fullmatch(name) for name in names)
+    distinct = len(set(names)) == len(names)
+    return distinct and all(name.isprintable() and _NAME.fullmatch(name) for name in names)
 
 
 def _starts(sizes: list[int]) -> Ints:
@@ -185,12 +196,12 @@ def _assignments(block: str) -> dict[str, str]:
 
 def _checked_header(header: dict[str, str]) -> dict[str, str]:
     last = header.get("max_feature_idx", "")
-    if not (last.isdecimal() and len(last) < 8):
+    if not (last.isascii() and last.isdecimal() and len(last) < 8):
         raise InputError(f"max_feature_idx={shown(last)} in LightGBM's text; expected a whole number")
     n = int(last) + 1
     for name, pattern in (("feature_names", _NAME), ("feature_infos", _INFO)):
         words = header.get(name, "").split(" ")
-        if len(words) != n or not all(pattern.fullmatch(word) for word in words):
+        if len(words) != n or not all(word.isprintable() and pattern.fullmatch(word) for word in words):
             raise InputError(f"{name} in LightGBM's text; expected one for each of {n} features")
     signs = header.get("monotone_constraints")
     if signs is not None and not (len(signs.split(" ")) == n and set(signs.split(" ")) <= {"-1", "0", "1"}):
@@ -227,7 +238,8 @@ def _numbers(text: str, name: str) -> Any:
         found = np.array(text.split(), dtype=np.int64 if name in _WHOLE else np.float64)
     except (ValueError, OverflowError):
         raise InputError(f"{name}={shown(text)} in LightGBM's text; expected numbers") from None
-    if not np.isfinite(found).all():
+    known = ~np.isnan(found) & (found > -np.inf) if name == "threshold" else np.isfinite(found)
+    if not known.all():  # LightGBM splits what is missing from all else at infinity
         raise InputError(f"{name} in LightGBM's text has a number that is not finite")
     return found
 

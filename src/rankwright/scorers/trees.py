@@ -15,6 +15,7 @@ from rankwright.errors import InputError
 from rankwright.kernels.trees import tree_leaves, tree_scores
 from rankwright.scorers.forest import Forest
 
+_DEEPEST = 4_096  # LightGBM's SHAP values take room that is quadratic in the depth
 _ROWS = 16_384  # documents that a thread scores at a time
 
 
@@ -85,6 +86,11 @@ class Trees:
 
         A row adds up to the score. Computed by LightGBM.
         """
+        trees = self.forest.trees
+        if any(tree.depth > _DEEPEST for tree in trees):
+            raise InputError(f"a tree of more than {_DEEPEST} levels; SHAP values are of trees that are less deep")
+        if any((tree.columns[name] < 1).any() for tree in trees for name in ("leaf_count", "internal_count")):
+            raise InputError("trees that do not tell how many documents were in their leaves; SHAP values ask for that")
         found: Floats = self.booster().predict(X, pred_contrib=True)
         return found
 

@@ -180,8 +180,9 @@ def _saved(booster: Any) -> Any:
 class OwnEnsemble(Ensemble):
     """A model of ours."""
 
-    def __init__(self, fitted: Any) -> None:
+    def __init__(self, fitted: Any, measure: str) -> None:
         self.model: Model = fitted.to_model()
+        self.measure = measure
         if not isinstance(self.model.scorer, Trees):
             raise InputError(f"a model of {self.model.ranker}; expected one of trees (rw.polish takes any scores)")
         if self.model.scaling is not None:
@@ -196,9 +197,10 @@ class OwnEnsemble(Ensemble):
         return self.trees.leaves(X)
 
     def weighted(self, weighed: Weighed) -> Model:
-        """With another scorer, and what it is worth in the history."""
+        """With another scorer, the measure that it was polished for, and what it is worth by that in the history."""
+        scorer = Trees(self.trees.forest.weighted(weighed.level))
         history = polished_history(self.model.history, weighed.history)
-        return replace(self.model, scorer=Trees(self.trees.forest.weighted(weighed.level)), history=history)
+        return replace(self.model, measure=self.measure, scorer=scorer, history=history)
 
     def predict(self, model: Any, X: Floats) -> Floats:
         """The scorer's."""
@@ -206,10 +208,10 @@ class OwnEnsemble(Ensemble):
         return scores
 
 
-def ensemble_of(model: Any) -> Ensemble:
-    """The trees of a model, whatever library it is of."""
+def ensemble_of(model: Any, measure: str) -> Ensemble:
+    """The trees of a model, whatever library it is of, to be polished for a measure."""
     if isinstance(model, (Ranker, Model)):
-        return OwnEnsemble(model)
+        return OwnEnsemble(model, measure)
     library = type(model).__module__.partition(".")[0]
     if library == "lightgbm" and isinstance(model, (require(library).Booster, require(library).LGBMModel)):
         return LightGBMEnsemble(model)

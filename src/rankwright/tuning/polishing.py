@@ -199,7 +199,7 @@ def polish_model(
         if not isinstance(each, Queries):
             raise InputError(f"the {what} queries are a {type(each).__name__}; expected a Queries")
     wanted = wanted.settled(max(float(each.y.max()) for each in sets.values()))
-    ensemble, rules = ensemble_of(model), _rules(max_iter, max_seconds, nonnegative)
+    ensemble, rules = ensemble_of(model, str(wanted)), _rules(max_iter, max_seconds, nonnegative)
     if ensemble.monotone:
         rules = replace(rules, least=0.0)
     train, *held_out = (_landscape(ensemble.columns(each), each, wanted, what, found) for what, each in sets.items())

@@ -94,6 +94,11 @@ class RegressionTree:
     params: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
 
+    @property
+    def least_weight(self) -> float:
+        """What a tree may be multiplied by at least: trees that are held monotone may not be turned round."""
+        return 0.0 if np.any(self.params.get("monotone_constraints", 0)) else -np.inf
+
     def lightgbm(self, n_threads: int = 0, **native: Any) -> dict[str, Any]:
         """All that LightGBM is told.
 

@@ -8,12 +8,13 @@ import numpy as np
 
 from rankwright.report.blocks import Block, Cell, Column, Grid, Row
 from rankwright.report.notation import DIGITS
-from rankwright.report.runs import on_all_folds, rows, split
+from rankwright.report.runs import on_all_folds
 from rankwright.report.sections.base import Content, ReportSection, choice
 from rankwright.report.sections.features import Effects, effects_of, feature_bars, feature_map
 from rankwright.report.summary import Summary
 from rankwright.results import Table
 
+MOST_ROWS = 100  # features of a method in the table
 _COLOURS = {"cmin": 0, "colorscale": [[0, "var(--paper)"], [1, "var(--better)"]]}
 
 
@@ -53,12 +54,15 @@ def _grid(tables: Mapping[str, Table], methods: Mapping[str, Effects]) -> Grid:
 
 
 def _features(method: str, table: Table, effects: Effects) -> list[Row]:
-    """A row for each feature, that of the largest gain first."""
-    n_runs, made = len(split(table)), []
-    for i in np.argsort(-effects.mean, kind="stable").tolist():
-        own = rows(table, table["feature"] == effects.features[i])
-        used = Cell(len(own["splits"]), f"{len(own['splits'])} of {n_runs}")
-        figures = float(effects.mean[i]), float(effects.spread[i]), float(own["splits"].sum()) / n_runs
+    """A row for each feature that is used, that of the largest gain first."""
+    made = []
+    for i in np.argsort(-effects.mean, kind="stable")[:MOST_ROWS].tolist():
+        splits = table["splits"][table["feature"] == effects.features[i]]
+        n = int((splits > 0).sum())
+        if n == 0:
+            continue
+        used = Cell(n, f"{n} of {len(splits)}")
+        figures = float(effects.mean[i]), float(effects.spread[i]), float(splits.mean())
         made.append(Row([method, str(effects.features[i]), used, *figures], (method,)))
     return made
 
