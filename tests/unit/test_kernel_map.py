@@ -133,7 +133,7 @@ class TestScorer:
     def test_the_documented_examples_load(self, tmp_path):
         model, *scorers = re.findall(r"```json\n(.*?)```", (ROOT / "docs" / "models.md").read_text(), re.DOTALL)
         content = json.loads(model)
-        assert len(scorers) == 2
+        assert len(scorers) == 3
         for each in (content, *(content | {"scorer": json.loads(scorer)} for scorer in scorers)):
             (tmp_path / "m.json").write_text(json.dumps(each))
             assert np.isfinite(rw.load(tmp_path / "m.json").predict(np.ones((1, 2)))).all()
