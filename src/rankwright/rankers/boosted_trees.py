@@ -43,17 +43,17 @@ class BoostedTrees(TreeRanker):
         Stop after so many trees without a better measure on validation queries; None for never.
     polish : int
         The most rounds of exact line searches on the measure, over the weights of all trees, once these are grown; 0
-        for none. With validation queries the step that is best on them is kept.
+        for none. With validation queries the step that is best on them is kept, or the trees as they were grown.
     params : mapping or None
         More of LightGBM's parameters, by its full names: ``{"lambda_l2": 1.0, "monotone_constraints": [1, 0]}``.
     scale : "query", "standard" or None
         Scaling of the features. Only scaling per query makes a difference to trees.
     warm_start : bool or path
         Whether to go on after the trees of the last fit; or the saved model, or text of a LightGBM model, whose trees
-        to go on after. ``n_rounds`` counts them all.
+        to go on after. ``n_rounds`` counts them all. What is random in LightGBM begins anew.
     random_state : int, Generator or None
-        Seeds LightGBM, where the parameters ask for anything random, and samples,
-        where the objective has any.
+        Seeds LightGBM, where the parameters ask for anything random, samples, where the objective has any, and the
+        order of the trees in polishing.
     backend : Serial, Threads or None
         Where the work runs; None means all cores.
 
@@ -75,7 +75,9 @@ class BoostedTrees(TreeRanker):
     Functional gradient boosting (Friedman, 2001), as Chapelle & Wu suggest in section 6 for their smooth measures.
     Where an objective has no curvature, as these, the gradient is divided by its root mean square and the curvature is
     1: a tree is then a step of about the learning rate, in whatever direction lowers the loss. Where it has no gradient
-    either, as soft positions at the equal scores of the start, the tree is the least squares tree of the grades.
+    either, as soft positions at the equal scores of the start, the tree is the least squares tree of the grades. For
+    objectives of ours, documents of a query with equal scores and grades share their gradients evenly, so that the
+    order of the rows does not matter.
 
     Examples
     --------

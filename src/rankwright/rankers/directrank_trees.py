@@ -33,6 +33,7 @@ class DirectRankTrees(TreeRanker):
         What weights maximise, also a user's own; with validation queries it chooses how many trees are kept.
     weights : (float, float) or None
         What the weight of a tree is clipped to; with None it is not, and the training measure never decreases.
+        Unclipped weights may be negative, but for trees that are held monotone.
     point : "auto", "middle" or "likelihood"
         Where inside the best interval; "auto" is where the label order is likeliest on up to 50,000 documents and the
         middle on more.
@@ -46,16 +47,16 @@ class DirectRankTrees(TreeRanker):
         Stop after so many trees without a better measure on validation queries; None for never.
     polish : int
         The most rounds of exact line searches on the measure, over the weights of all trees, once these are grown; 0
-        for none. With validation queries the step that is best on them is kept.
+        for none. With validation queries the step that is best on them is kept, or the trees as they were grown.
     params : mapping or None
         More of LightGBM's parameters, by its full names: ``{"lambda_l2": 1.0, "monotone_constraints": [1, 0]}``.
     scale : "query", "standard" or None
         Scaling of the features. Only scaling per query makes a difference to trees.
     warm_start : bool or path
         Whether to go on after the trees of the last fit; or the saved model, or text of a LightGBM model, whose trees
-        to go on after. ``n_rounds`` counts them all.
+        to go on after. ``n_rounds`` counts them all. What is random in LightGBM begins anew.
     random_state : int, Generator or None
-        Seeds LightGBM, where the parameters ask for anything random.
+        Seeds LightGBM, where the parameters ask for anything random, and the order of the trees in polishing.
     backend : Serial, Threads or None
         Where the work runs; None means all cores.
 
@@ -77,8 +78,8 @@ class DirectRankTrees(TreeRanker):
     Tan et al., *Direct optimization of ranking measures for learning to rank models*, section 2.4. Deviations:
 
     1. Trees are LightGBM's, on binned features and grown by best leaf first.
-    2. Unclipped, a round whose search finds nothing as good as the present measure ends training: its tree would be
-       grown again and again.
+    2. A weight that is worse for the measure than none counts as 0, which is clipped, too. Unclipped, that ends
+       training, and so does a weight of next to nothing that gains nothing: the tree would be grown again and again.
 
     Examples
     --------

@@ -49,16 +49,16 @@ class LambdaMART(TreeRanker):
         Stop after so many trees without a better measure on validation queries; None for never.
     polish : int
         The most rounds of exact line searches on the measure, over the weights of all trees, once these are grown; 0
-        for none. With validation queries the step that is best on them is kept.
+        for none. With validation queries the step that is best on them is kept, or the trees as they were grown.
     params : mapping or None
         More of LightGBM's parameters, by its full names: ``{"lambda_l2": 1.0, "monotone_constraints": [1, 0]}``.
     scale : "query", "standard" or None
         Scaling of the features. Only scaling per query makes a difference to trees.
     warm_start : bool or path
         Whether to go on after the trees of the last fit; or the saved model, or text of a LightGBM model, whose trees
-        to go on after. ``n_rounds`` counts them all.
+        to go on after. ``n_rounds`` counts them all. What is random in LightGBM begins anew.
     random_state : int, Generator or None
-        Seeds LightGBM, where the parameters ask for anything random.
+        Seeds LightGBM, where the parameters ask for anything random, and the order of the trees in polishing.
     backend : Serial, Threads or None
         Where the work runs; None means all cores.
 
@@ -72,17 +72,22 @@ class LambdaMART(TreeRanker):
         What LightGBM was told.
     history_ : list of dict
         By tree: ``loss`` (before the tree; 1 - train for native lambdas), ``train`` (of native lambdas on more than
-        100,000 documents for the trees 1, 2, 4, 8, ... alone), ``valid``, and ``kept`` in the row of the model: the
-        best one on validation queries, or else the last. With ``polish`` then its rounds, numbered as ``polish``.
+        100,000 documents for the trees 1, 2, 4, 8, ... and the model's last), ``valid``, and ``kept`` in the row of the
+        model: the best one on validation queries, or else the last. With ``polish`` then its rounds, numbered as
+        ``polish``.
 
     Notes
     -----
-    Burges (2010). Native predictions are those of LightGBM with ``lightgbm_params_``, to the last bit. LightGBM differs
-    from the exact lambdas: it discounts ranks beyond the truncation level as if they counted, breaks ties by the order
-    of the rows, divides changes by the distance of the scores and the sums of a query by their logarithm
-    (``lambdarank_norm``), and looks its sigmoid up in a table. Its truncation level is set to the cut-off of the
-    measure plus 3, as its documentation advises, or to the longest list. Without normalisation, without ties and with
-    no list longer than the level and the cut-off, both are the same up to the table and single precision.
+    Burges (2010). Documents of a query with equal scores and grades share their gradients evenly, so that the order of
+    the rows does not matter.
+
+    Native predictions are those of LightGBM with ``lightgbm_params_``, to the last bit, unless trees are polished.
+    LightGBM differs from the exact lambdas: it discounts ranks beyond the truncation level as if they counted, breaks
+    ties by the order of the rows, divides a change by the distance of the scores and scales the sums of a query to the
+    logarithm of their total (``lambdarank_norm``), and looks its sigmoid up in a table. Its truncation level is set to
+    the cut-off of the measure plus 3, as its documentation advises, or to the longest list. At given scores, without
+    normalisation, without ties and with no list longer than the level and the cut-off, both are the same up to the
+    table and single precision. In the first round all scores tie.
 
     Examples
     --------

@@ -37,16 +37,16 @@ class MART(TreeRanker):
         Stop after so many trees without a better measure on validation queries; None for never.
     polish : int
         The most rounds of exact line searches on the measure, over the weights of all trees, once these are grown; 0
-        for none. With validation queries the step that is best on them is kept.
+        for none. With validation queries the step that is best on them is kept, or the trees as they were grown.
     params : mapping or None
         More of LightGBM's parameters, by its full names: ``{"lambda_l2": 1.0, "monotone_constraints": [1, 0]}``.
     scale : "query", "standard" or None
         Scaling of the features. Only scaling per query makes a difference to trees.
     warm_start : bool or path
         Whether to go on after the trees of the last fit; or the saved model, or text of a LightGBM model, whose trees
-        to go on after. ``n_rounds`` counts them all.
+        to go on after. ``n_rounds`` counts them all. What is random in LightGBM begins anew.
     random_state : int, Generator or None
-        Seeds LightGBM, where the parameters ask for anything random.
+        Seeds LightGBM, where the parameters ask for anything random, and the order of the trees in polishing.
     backend : Serial, Threads or None
         Where the work runs; None means all cores.
 
@@ -59,13 +59,14 @@ class MART(TreeRanker):
     lightgbm_params_ : dict
         What LightGBM was told.
     history_ : list of dict
-        By tree: ``train`` (on more than 100,000 documents for the trees 1, 2, 4, 8, ... alone), ``loss`` (1 - train),
-        ``valid``, and ``kept`` in the row of the model: the best one on validation queries, or else the last. With
-        ``polish`` then its rounds, numbered as ``polish``.
+        By tree: ``train`` and ``loss``, which is 1 - train (on more than 100,000 documents for the trees 1, 2, 4, 8,
+        ... and the model's last), ``valid``, and ``kept`` in the row of the model: the best one on validation queries, or
+        else the last. With ``polish`` then its rounds, numbered as ``polish``.
 
     Notes
     -----
-    Friedman (2001). Predictions are those of LightGBM with ``lightgbm_params_``, to the last bit.
+    Friedman (2001). Predictions are those of LightGBM with ``lightgbm_params_`` and as many rounds as were kept, to the
+    last bit, unless trees are polished.
 
     Examples
     --------

@@ -183,7 +183,8 @@ def polish_model(
     Returns
     -------
     model
-        Of the same kind: a Booster for a Booster, an estimator for an estimator; a Model for a ranker of ours.
+        Of the same kind: a Booster for a Booster, an estimator for an estimator; for a ranker of ours a Model, whose
+        measure is the one that was maximised. What was given itself, where nothing is gained.
 
     Examples
     --------
