@@ -77,7 +77,7 @@ class BoostedTrees(TreeRanker):
     1: a tree is then a step of about the learning rate, in whatever direction lowers the loss. Where it has no gradient
     either, as soft positions at the equal scores of the start, the tree is the least squares tree of the grades. For
     objectives of ours, documents of a query with equal scores and grades share their gradients evenly, so that the
-    order of the rows does not matter.
+    order of the rows does not matter (but to what is sampled).
 
     Examples
     --------

@@ -59,9 +59,9 @@ class MART(TreeRanker):
     lightgbm_params_ : dict
         What LightGBM was told.
     history_ : list of dict
-        By tree: ``train`` and ``loss``, which is 1 - train (on more than 100,000 documents for the trees 1, 2, 4, 8,
-        ... and the model's last), ``valid``, and ``kept`` in the row of the model: the best one on validation queries, or
-        else the last. With ``polish`` then its rounds, numbered as ``polish``.
+        By tree: ``train`` and ``loss``, 1 - train (on more than 100,000 documents for the trees 1, 2, 4, 8, ... and the
+        model's last), ``valid``, and ``kept`` in the row of the model: the best one on validation queries, or else the
+        last. With ``polish`` then its rounds, numbered as ``polish``.
 
     Notes
     -----
