@@ -81,6 +81,53 @@ class TestTheWholeJob:
         assert status == 2
         assert "expected a saved model" in err
 
+    @pytest.mark.parametrize(
+        ("ranker", "settings", "params"),
+        [
+            (
+                "lambdamart",
+                ["lambdas=native", "n_leaves=8", "params.lambda_l2=1", "params.max_depth=3", "patience=2"],
+                {"lambdas": "native", "n_leaves": 8, "params": {"lambda_l2": 1, "max_depth": 3}, "patience": 2},
+            ),
+            ("lambda-mart", ['params={"lambda_l2": 2.5}'], {"params": {"lambda_l2": 2.5}}),
+            ("mart", ["polish=3", "learning_rate=1", "params.extra_trees=true"],
+             {"polish": 3, "learning_rate": 1.0, "params": {"extra_trees": True}}),
+            ("directrank-trees", ["weights=none"], {"weights": None}),
+            ("directrank-trees", ["weights=0.2,0.4"], {"weights": [0.2, 0.4]}),
+            ("DirectRankTrees", ["weights=[0.2, 0.4]", "point=middle"], {"weights": [0.2, 0.4], "point": "middle"}),
+            ("boosted-trees", ["objective=fidelity"], {"objective": "fidelity"}),
+        ],
+    )  # fmt: skip
+    def test_trees(self, folder, capsys, tmp_path, ranker, settings, params):
+        model = tmp_path / "m.json"
+        options = [x for setting in ("n_rounds=4", "min_docs=3", *settings) for x in ("--set", setting)]
+        files = ("--train", folder / "train.txt", "--valid", folder / "valid.txt", "--model", model)
+        status, out, err = run(capsys, "fit", ranker, *files, *options, "--json")
+        assert (status, err) == (0, "")
+        loaded, train = rw.load(model), rw.read_letor(folder / "train.txt")
+        kept = json.loads(json.dumps(loaded.params))
+        assert {name: kept[name] for name in params} == params
+        assert json.loads(out)["train"] == loaded.score(train)
+        status, out, err = run(capsys, "explain", "--model", model)
+        assert (status, err, out) == (0, "", f"{rw.explain(loaded)}\n")
+        status, out, err = run(capsys, "evaluate", "--data", folder / "train.txt", "--model", model, "--json")
+        assert (status, err) == (0, "")
+        assert json.loads(out)["means"]["ndcg@10"] == pytest.approx(loaded.score(train), abs=1e-12)
+        assert run(capsys, "predict", "--model", model, "--data", folder / "mixed.txt", "--out", tmp_path / "s")[0] == 0
+        queries = rw.read_letor(folder / "mixed.txt")
+        assert np.loadtxt(tmp_path / "s").tolist() == queries.restore(loaded.predict(queries)).tolist()
+
+    @pytest.mark.parametrize("ranker", ["mart", "lambdamart", "directranktrees", "boostedtrees"])
+    def test_saved_trees_are_gone_on_from(self, folder, capsys, tmp_path, ranker):
+        fit = ("fit", ranker, "--train", folder / "train.txt", "--set", "min_docs=3", "--set")
+        assert run(capsys, *fit, "n_rounds=2", "--model", tmp_path / "a.json")[0] == 0
+        resumed = ("n_rounds=4", "--set", f"warm_start={tmp_path / 'a.json'}", "--model", tmp_path / "b.json")
+        assert run(capsys, *fit, *resumed)[0] == 0
+        assert run(capsys, *fit, "n_rounds=4", "--model", tmp_path / "c.json")[0] == 0
+        train = rw.read_letor(folder / "train.txt")
+        whole, parts = (rw.load(tmp_path / name).predict(train) for name in ("c.json", "b.json"))
+        assert whole.tobytes() == parts.tobytes()
+
     def test_several_training_files_are_one(self, folder, capsys, tmp_path):
         for files in (["train.txt", "valid.txt"], ["valid.txt", "train.txt"]):
             options = [x for name in files for x in ("--train", folder / name)]
@@ -149,6 +196,9 @@ class TestTheWholeJob:
         _, out, _ = run(capsys, "rankers")
         assert "adarank\n  Boosting" in out
         assert "n_rounds=500" in out
+        for name in ("mart", "lambdamart", "directranktrees", "boostedtrees"):
+            assert f"\n{name}\n  Boosted" in out
+        assert "weights=(0.1, 0.5)" in out
         _, out, _ = run(capsys, "rankers", "--json")
         names = {ranker.__name__.lower() for ranker in RANKERS}
         assert {row["name"] for row in json.loads(out)} == names
@@ -166,6 +216,38 @@ class TestTheWholeJob:
             status, out, _ = run(capsys, *command, "--help")
             assert status == 0
             assert "Usage: rankwright" in out
+
+
+TREES = [
+    ("lambdamart", "n_leaves=1", "n_leaves=1; expected a whole number of at least 2"),
+    ("lambdamart", "n_leaves=a", "--set n_leaves=a: expected a value like 31"),
+    ("lambdamart", "learning_rate=0", "learning_rate=0"),
+    ("lambdamart", "learning_rate=nan", "learning_rate=nan"),
+    ("lambdamart", "polish=-1", "polish=-1; expected a whole number of at least 0"),
+    ("lambdamart", "patience=0", "patience=0; expected a whole number of at least 1"),
+    ("lambdamart", "lambdas=x", "lambdas='x'; expected 'exact' or 'native'"),
+    ("lambdamart", "params=5", "params=5; expected a mapping"),
+    ("lambdamart", "params.num_leaves=3", "params has 'num_leaves'; that is n_leaves here"),
+    ("lambdamart", "params.lamda_l2=3", "params has 'lamda_l2'; did you mean lambda_l2?"),
+    ("lambdamart", "params.objective=binary", "params has 'objective'"),
+    ("lambdamart", "params.lambda_l2=-1", "(lambda_l2) >= (0.0)"),
+    ("lambdamart", "params.=4", "params"),
+    ("lambdamart", "n_leaves.x=4", "LambdaMART has no such parameter"),
+    ("lambdamart", "warm_start=nothere.json", "nothere.json: No such file or directory"),
+    ("lambdamart", "warm_start=true", "expected the path of a saved model"),
+    ("lambdamart", "warm_start={f}/model.json", "warm_start: a model of AdaRank; expected one of trees"),
+    ("lambdamart", "warm_start={f}/train.txt", "train.txt:1: not a whole JSON file"),
+    ("lambdamart", "objective=map", "LambdaMART has no such parameter"),
+    ("mart", "lambdas=native", "MART has no such parameter"),
+    ("directranktrees", "learning_rate=0.1", "DirectRankTrees has no such parameter"),
+    ("directranktrees", "weights=0.5,0.1", "expected two above 0, the lower one first"),
+    ("directranktrees", "weights=0.5", "weights"),
+    ("directranktrees", "weights=a,b", "weights"),
+    ("directranktrees", "weights=1,2,3", "weights"),
+    ("directranktrees", "weights=-1,2", "weight"),
+    ("directranktrees", "point=x", "point='x'; expected"),
+    ("boostedtrees", "objective=nothing", "objective='nothing'"),
+]
 
 
 class TestMistakes:
@@ -197,6 +279,10 @@ class TestMistakes:
             (["fit", "regression", "--train", "{f}/train.txt", "--set", "alpha=none", "--model", "{t}/m"], "alpha=None; expected"),
             (["fit", "singlefeature", "--train", "{f}/train.txt", "--set", "feature=[1]", "--model", "{t}/m"], "feature=[1]; expected"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--measure", "err(max=nan)", "--model", "{t}/m"], "whole number"),
+            *(
+                (["fit", ranker, "--train", "{f}/train.txt", "--set", setting, "--model", "{t}/m"], message)
+                for ranker, setting, message in TREES
+            ),
             (["nonsense"], "No such command"),
             (["fit", "--bogus"], "No such option"),
         ],

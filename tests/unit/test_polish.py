@@ -54,6 +54,25 @@ def test_trees_of_a_boosted_model(sets):
     assert polished.valid_after == max(record["valid"] for record in polished.history)
 
 
+def test_the_history_tells_of_every_step(sets):
+    train, valid, _ = sets
+    scores, other = train.X[:, [0, 2, 5]].astype(float), valid.X[:, [0, 2, 5]].astype(float)
+    for held_out in (None, (other, valid)):
+        polished = rw.polish(scores, train, valid=held_out)
+        told = {"train"} | (set() if held_out is None else {"valid"})
+        assert polished.history[0].keys() == told
+        assert all(row.keys() == told | {"column", "weight"} for row in polished.history[1:])
+        weights, found = np.ones(3), []
+        for row in polished.history:
+            if "column" in row:
+                weights[row["column"]] = row["weight"]
+            assert rw.parse("ndcg@10").for_training().mean(train, scores @ weights) == pytest.approx(
+                row["train"], abs=1e-12
+            )
+            found.append((row.get("valid", row["train"]), weights.tolist()))
+        assert polished.weights.tolist() == max(found, key=lambda each: each[0])[1]
+
+
 def test_what_cannot_be_improved_is_returned(sets):
     train = sets[0]
     perfect = train.y[:, None] + np.zeros((1, 2))

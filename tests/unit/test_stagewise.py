@@ -67,6 +67,41 @@ class TestTheLoop:
         assert stages.chosen == 1
         assert [row["weak"] for row in boost(Numbers([9]), 1, done=[1, 2]).history] == [1]
 
+    @pytest.mark.parametrize(("patience", "length"), [(1, 4), (2, 5), (5, 8), (7, 10), (8, 10), (None, 10)])
+    def test_patience_counts_rounds_that_were_not_the_best(self, patience, length):
+        found = boost(Numbers([1] * 10, valid=lambda total: -abs(total - 3)), 10, patience=patience)
+        assert (found.n_best, len(found.history)) == (3, length)
+
+    def test_patience_begins_anew_with_every_best_round(self):
+        values = dict(enumerate([0.5, 0.4, 0.6, 0.6, 0.5, 0.7, 0.1, 0.2, 0.9], 1))
+        found = boost(Numbers([1] * 9, valid=values.get), 9, patience=3)
+        assert (found.n_best, len(found.history)) == (9, 9)
+        found = boost(Numbers([1] * 9, valid=values.get), 9, patience=2)  # equals are not better
+        assert (found.n_best, len(found.history)) == (3, 5)
+
+    def test_patience_needs_validation_queries(self):
+        assert len(boost(Numbers([-1] * 6), 6, patience=1).history) == 6
+
+    def test_patience_counts_what_was_done_before(self):
+        stages = Numbers([5], valid=lambda total: -total)
+        found = boost(stages, 9, done=[1, 2, 3], patience=2)
+        assert (found.n_best, len(found.history), stages.chosen) == (1, 3, 0)
+
+    def test_rounds_that_were_not_judged_are_not_the_best(self):
+        class Silent(Numbers):
+            """Knows its measure in every other round."""
+
+            def add(self, weak):
+                record = super().add(weak)
+                return record if self.total % 2 == 0 else {"weak": weak}
+
+        found = boost(Silent([1] * 7), 7)
+        assert found.n_best == 6
+        assert ["train" in row for row in found.history] == [False, True, False, True, False, True, False]
+        assert boost(Silent([1]), 1).n_best == 0
+        found = boost(Silent([1] * 7, valid=lambda total: -total), 7, patience=3)
+        assert (found.n_best, len(found.history)) == (2, 6)  # rounds without a value are neither better nor worse
+
 
 @pytest.fixture(scope="module")
 def queries():
