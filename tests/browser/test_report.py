@@ -183,6 +183,43 @@ def test_stumps_have_a_section_of_their_own(browser_page, stumped, width, scheme
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    """The report of methods with trees."""
+    folder = tmp_path_factory.mktemp("grown")
+    made = rw.make_queries(40, n_docs=12, n_features=5, noise=1.5, random_state=4)
+    queries = dataclasses.replace(made, features=("bm25", "<b>bold</b>", "a_long_name_without_any_space", "x", "$y$"))
+    shape = {"n_rounds": 12, "n_leaves": 4, "min_docs": 5}
+    methods = [
+        rw.Method("directranktrees", params={**shape, "polish": 3}),
+        rw.Method("lambdamart", "LambdaMART, polished", params={**shape, "polish": 3}),
+        rw.Method("regression"),
+    ]
+    results = rw.run_experiment(rw.Experiment(queries, methods, name="Trees"), folder, rw.Serial())
+    return rw.write_report(results, folder)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_trees_have_sections_of_their_own(browser_page, grown, width, scheme):
+    page = browser_page(grown, width=width, scheme=scheme)
+    titles = page.locator("main h2").all_inner_texts()
+    start = titles.index("Learning curves")
+    assert titles[start : start + 3] == ["Learning curves", "Tree weights", "Polishing"]
+    assert titles[titles.index("Feature weights") + 1] == "Feature importance"
+    for title in ("Tree weights", "Polishing", "Feature importance"):
+        plot = section(page, title).locator(".plot:visible")
+        plot.scroll_into_view_if_needed()
+        plot.locator(".main-svg").first.wait_for()
+        if title != "Feature importance":  # whose names are slanted on a phone
+            assert overlaps(plot) == []
+    section(page, "Polishing").locator("select:visible").nth(1).select_option(label="fold 1")
+    plot = section(page, "Polishing").locator(".plot:visible")
+    plot.scroll_into_view_if_needed()
+    plot.locator(".main-svg").first.wait_for()
+    assert plot.locator(".scatterlayer .trace").count() == 8  # lines and marks of both measures, growing and polishing
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_a_large_report_is_small_and_quick(browser_page, tmp_path):
     path = rw.write_report(simulated(15, 800), tmp_path)
     assert path.stat().st_size < 8e6

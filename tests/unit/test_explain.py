@@ -296,6 +296,21 @@ def test_methods_without_stumps_leave_no_steps():
     assert steps_table(model()) is None
 
 
+def test_a_trial_of_trees_leaves_their_importance():
+    made = rw.make_queries(30, n_features=5, random_state=3)
+    for names in (None, ("a", "b", "c", "d", "e")):
+        fold = rw.cut_folds(dataclasses.replace(made, features=names), 3)[0]
+        ranker = rw.LambdaMART(n_rounds=3, n_leaves=3).fit(fold.train)
+        table = decode(encode(artefacts.importance(artefacts.Trained(ranker, fold, np.zeros(1), {}))))
+        assert table["feature"].tolist() == list(names or "12345")
+        np.testing.assert_allclose(table["gain"], ranker.feature_importances_, rtol=1e-12)
+        assert table["splits"].tolist() == ranker.scorer_.importance("split").tolist()
+        assert 0.0 in table["gain"]  # features without a split are there, too
+    none = rw.MART(n_rounds=2, min_docs=10**6).fit(fold.train)
+    for other in (none, rw.Regression().fit(fold.train)):
+        assert artefacts.importance(artefacts.Trained(other, fold, np.zeros(1), {})) is None
+
+
 def test_the_table_of_a_trial_is_small():
     many = [(f, t / 8, 2.0 ** (-f % 30)) for f in range(MOST_FEATURES + 5) for t in range(2)]
     table = steps_table(model(*many, *((0, t / 4, 1.0) for t in range(1000)), n=MOST_FEATURES + 5))

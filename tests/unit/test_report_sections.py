@@ -12,6 +12,8 @@ import plotly.graph_objects as go
 import pytest
 from tests.results import handmade, simulated
 
+import rankwright as rw
+from rankwright.experiments import artefacts
 from rankwright.report.blocks import Block, Chart, Choice, Duel, Grid, Section, Text
 from rankwright.report.published import fold_table, published_figures, published_table
 from rankwright.report.sections import SECTIONS, duels
@@ -19,9 +21,12 @@ from rankwright.report.sections.bounds import BOUNDS, bounded
 from rankwright.report.sections.costs import COSTS
 from rankwright.report.sections.curves import CURVES
 from rankwright.report.sections.duels import DUELS, first_scores, most_different, ranks
+from rankwright.report.sections.features import MOST_FEATURES
 from rankwright.report.sections.grades import GRADES
 from rankwright.report.sections.groups import GROUPS, Groups, group, group_means
+from rankwright.report.sections.importance import IMPORTANCE, MOST_ROWS
 from rankwright.report.sections.learning import LEARNING, MOST_POINTS, mean_line, thinned
+from rankwright.report.sections.polishing import POLISHING, places, polished_runs
 from rankwright.report.sections.profiles import MOST_CHARTS, PROFILES, heights, lines_of, turns
 from rankwright.report.sections.published import PUBLISHED
 from rankwright.report.sections.restarts import MOST_STARTS, RESTARTS, agreement, best_so_far, starts_of
@@ -29,7 +34,9 @@ from rankwright.report.sections.results import RESULTS
 from rankwright.report.sections.selection import MOST_FAILURES, SELECTION
 from rankwright.report.sections.significance import SIGNIFICANCE
 from rankwright.report.sections.steps import MOST_PANELS, STEPS, learned
-from rankwright.report.sections.weights import MOST_FEATURES, WEIGHTS
+from rankwright.report.sections.tree_weights import TREE_WEIGHTS, weighted_runs
+from rankwright.report.sections.tree_weights import heights as weight_heights
+from rankwright.report.sections.weights import WEIGHTS
 from rankwright.report.summary import Summary
 from rankwright.report.writing import make_page, write_report
 from rankwright.results import Results, Table
@@ -1023,3 +1030,208 @@ def test_the_page_says_what_was_run(full):
     facts = dict(page.facts)
     assert (facts["Methods"], facts["Folds"], facts["Seeds"], facts["Test queries"]) == ("4", "5", "2", "60")
     assert facts["Documents"] == f"{len(full.table('documents')['docid']):,}"
+
+
+# Trees
+
+NAN = float("nan")
+GROWN = "method fold seed round loss train valid weight searched polish kept"
+
+
+def forest(method: int, fold: int, n: int = 3, *, seed: int = 0, kept: int = 3) -> list[tuple]:
+    """Growing three trees and two rounds of polishing: the second tree is the best on validation queries."""
+    trees = [(1, 0.50, 0.40, 0.5, 0.9), (2, 0.55, 0.60, 0.3, 0.3), (3, 0.60, 0.45, 0.1, -0.2)][:n]
+    rows = [(method, fold, seed, i, 9.0 - i, t, v, w, s, NAN, 1.0 if i == kept else NAN) for i, t, v, w, s in trees]
+    steps = [(n + 1, 0.57, 0.61, 1), (n + 2, 0.58, 0.65, 1), (n + 3, 0.59, 0.62, 2)]
+    rows += [(method, fold, seed, i, 1 - t, t, v, NAN, NAN, r, 1.0 if i == kept else NAN) for i, t, v, r in steps]
+    return rows
+
+
+def test_learning_curves_end_with_the_last_tree():
+    section = LEARNING.build(with_tables(history=table(GROWN, *forest(0, 1, kept=5), *forest(0, 2, kept=2))))
+    options = dict(section.blocks[0].options)
+    assert list(options) == ["measure", "loss"]  # neither weights, nor rounds of polishing, nor what was kept
+    for chart in blocks_of(section, Chart):
+        assert all(list(trace["x"]) == [1, 2, 3] for trace in chart.data)
+        check_chart(chart)
+    assert list(dict(options["loss"].options)["fold 1"].data[0]["y"]) == [8.0, 7.0, 6.0]
+
+
+def test_learning_curves_of_measures_that_some_rounds_lack():
+    names = "method fold seed round train valid"
+    rows = [
+        (0, fold, 0, i, i / 10 if i in (1, 2, 4, 7 - fold) else NAN, i / 10) for fold in (1, 2) for i in range(1, 13)
+    ]
+    by_fold = dict(LEARNING.build(with_tables(history=table(names, *rows))).blocks[0].options)
+    train, valid = by_fold["mean over folds"].data
+    assert (list(train["x"]), list(train["y"])) == ([1, 2, 4], [0.1, 0.2, 0.4])  # where both folds have it
+    assert list(by_fold["fold 1"].data[0]["x"]) == [1, 2, 4, 6]
+    assert (train["mode"], valid["mode"]) == ("lines+markers", "lines")
+    assert "some rounds only" in by_fold["fold 1"].caption
+
+
+def test_a_run_that_ended_keeps_its_last_known_value():
+    rows = [(0, 1, 0, 1, 0.2), (0, 1, 0, 2, NAN), *((0, 2, 0, i, i / 10) for i in (1, 2, 3))]
+    rounds, values = mean_line(table("method fold seed round train", *rows), "train")
+    assert list(rounds) == [1, 3]
+    assert list(values) == pytest.approx([0.15, 0.25])
+
+
+def test_losses_far_apart_have_a_log_axis():
+    names = "method fold seed round loss"
+    near = [(m, fold, 0, i, (m + 1) / i) for m in (0, 1) for fold in (1, 2) for i in (1, 2, 3)]
+    far = [(*row[:4], row[4] * 1000) if row[0] else row for row in near]
+    below = [(*row[:4], -row[4]) if row[0] == 0 else row for row in far]
+    for rows, expected in ((near, None), (far, "log"), (below, None)):
+        for chart in blocks_of(LEARNING.build(with_tables(history=table(names, *rows))), Chart):
+            assert chart.layout["yaxis"].get("type") == expected
+
+
+def test_tree_weights_count_what_was_clipped():
+    rows = [*forest(0, 1), *forest(0, 2), *[(*row[:7], NAN, NAN, *row[9:]) for row in forest(1, 1)]]
+    section = TREE_WEIGHTS.build(with_tables(history=table(GROWN, *rows)))
+    [chart] = blocks_of(section, Chart)
+    check_chart(chart)
+    assert [trace["name"] for trace in chart.data] == ["searched", "given"] * 2
+    assert list(chart.data[0]["y"]) == [0.9, 0.3, -0.2]
+    assert list(chart.data[1]["y"]) == [0.5, 0.3, 0.1]
+    [grid] = blocks_of(section, Grid)
+    assert cells(grid, "method") == ["a"]  # the other one searched nothing
+    shares = [cells(grid, name)[0] for name in ("raised", "unclipped", "lowered", "not above 0")]
+    assert shares == pytest.approx([1 / 3] * 4)
+    assert (cells(grid, "trees"), cells(grid, "median searched")) == ([3.0], [0.3])
+
+
+def test_tree_weights_reach_as_far_as_is_usual():
+    far = [(0, 1, 0, i, 1e6 if i == 7 else 0.1, 0.1) for i in range(1, 101)]
+    names = "method fold seed round searched weight"
+    [run] = weighted_runs(table(names, *far))
+    low, high = weight_heights([run])
+    assert -0.1 < low < 0.0 < 0.1 < high < 0.2
+    [chart] = blocks_of(TREE_WEIGHTS.build(with_tables(history=table(names, *far))), Chart)
+    assert "1 searched weights lie outside" in chart.caption
+
+
+def test_no_section_where_no_weight_was_searched_and_nothing_polished():
+    summary = with_tables(history=table("method fold seed round train valid", (0, 1, 0, 1, 0.5, 0.5)))
+    assert TREE_WEIGHTS.build(summary) is None
+    assert POLISHING.build(summary) is None
+    nothing = table(GROWN, *[row for row in forest(0, 1, kept=2) if np.isnan(row[9])])
+    assert POLISHING.build(with_tables(history=nothing)) is None
+
+
+def test_polishing_begins_with_the_best_tree_and_says_what_was_kept():
+    rows = [*forest(0, 1, kept=5), *forest(0, 2, kept=2)]
+    [better, guarded] = polished_runs(table(GROWN, *rows))
+    assert (better.begun, better.kept, guarded.begun, guarded.kept) == (1, 2, 1, 0)
+    assert list(better.polishing["round"]) == [0, 0.5, 1, 2]
+    assert list(better.polishing["valid"]) == [0.60, 0.61, 0.65, 0.62]
+    section = POLISHING.build(with_tables(history=table(GROWN, *rows)))
+    [grid] = blocks_of(section, Grid)
+    assert [cells(grid, name) for name in ("polished", "kept", "rounds")] == [[2], [1], [2.0]]
+    for part, before, after in (("train", 0.55, (0.58 + 0.55) / 2), ("valid", 0.60, (0.65 + 0.60) / 2)):
+        found = [cells(grid, f"{part} {name}")[0] for name in ("before", "after", "change")]
+        assert found == pytest.approx([before, after, after - before])
+    charts = dict(section.blocks[1].options)
+    assert list(charts) == ["mean over folds", "fold 1", "fold 2"]
+    for chart in charts.values():
+        check_chart(chart)
+    marks = [trace for trace in charts["fold 1"].data if trace["mode"] == "markers"]
+    assert [(mark["name"], *mark["x"], *mark["y"]) for mark in marks] == [
+        ("start of polishing", 2, 0.55), ("start of polishing", 2, 0.60), ("kept", 1, 0.58), ("kept", 1, 0.65),
+    ]  # fmt: skip
+    mean = [trace for trace in charts["mean over folds"].data if trace.get("xaxis") == "x2"]
+    assert [(list(trace["x"]), list(trace["y"])) for trace in mean] == [
+        ([0, 1, 2], pytest.approx([0.55, 0.58, 0.59])),
+        ([0, 1, 2], pytest.approx([0.60, 0.65, 0.62])),
+    ]
+
+
+def test_polishing_without_validation_begins_with_the_last_tree():
+    rows = [(*row[:6], NAN, *row[7:]) for row in forest(0, 1, kept=6)]
+    [run] = polished_runs(table(GROWN, *rows))
+    assert (run.begun, run.kept) == (2, 3)
+    section = POLISHING.build(with_tables(history=table(GROWN, *rows)))
+    [grid] = blocks_of(section, Grid)
+    assert cells(grid, "train after") == [0.59]
+    assert np.isnan(cells(grid, "valid change")).all()
+
+
+def test_polishing_that_took_no_step_is_not_counted():
+    rows = [*forest(0, 1, kept=5), *[row for row in forest(0, 2, kept=2) if np.isnan(row[9])]]
+    [grid] = blocks_of(POLISHING.build(with_tables(history=table(GROWN, *rows))), Grid)
+    [row] = grid.rows
+    assert row.cells[1].text == "1 of 2"
+
+
+def test_places_of_steps():
+    assert list(places(np.array([1.0, 1, 1, 1, 2, 4, 4]))) == [0.25, 0.5, 0.75, 1, 2, 3.5, 4]
+
+
+def test_a_thousand_trees_make_a_small_page():
+    rng = np.random.default_rng(0)
+    n, runs = 1000, [(m, fold, seed) for m in (0, 1) for fold in (1, 2) for seed in (0, 1)]
+    rows = []
+    for run in runs:
+        rows += [(*run, i, 0.1, *rng.random(3), rng.normal(), NAN, NAN) for i in range(1, n + 1)]
+        rows += [(*run, n + i, 0.1, *rng.random(2), NAN, NAN, 1 + i // 50, NAN) for i in range(1, n)]
+    summary = with_tables(history=table(GROWN, *rows))
+    for section in (LEARNING, TREE_WEIGHTS, POLISHING):
+        built = section.build(summary)
+        charts = blocks_of(built, Chart)
+        assert max(len(trace["x"]) for chart in charts for trace in chart.data) == MOST_POINTS
+        assert sum(len(json.dumps(chart.to_json())) for chart in charts) < 400_000
+
+
+def test_a_trial_leaves_the_history_of_its_trees():
+    fold = rw.cut_folds(rw.make_queries(45, n_docs=12, n_features=5, noise=1.5, random_state=1), 3)[0]
+    ranker = rw.DirectRankTrees(n_rounds=6, n_leaves=4, min_docs=5, polish=2).fit(fold.train, valid=fold.valid)
+    made = artefacts.history(artefacts.Trained(ranker, fold, np.zeros(1), {}))
+    one = {"method": np.zeros(len(made["round"]), int), "fold": np.ones(len(made["round"]), int)}
+    found = {**one, "seed": one["method"], **made}
+    [run] = weighted_runs(found)
+    assert list(run.weight) == pytest.approx(np.clip(run.searched, 0.1, 0.5))
+    assert np.nansum(made["kept"]) == 1
+    [polished] = polished_runs(found)
+    for part, queries in (("train", fold.train), ("valid", fold.valid)):
+        assert polished.value(part, polished.kept) == pytest.approx(ranker.score(queries))
+    assert polished.value("valid", 0) == max(polished.growing["valid"])
+
+
+def importances(*rows: tuple[int, int, int, str, float, int]) -> Summary:
+    return with_tables(importance=table("method fold seed feature gain splits", *rows))
+
+
+def test_importance_is_a_mean_with_its_spread():
+    rows = [
+        (0, 1, 0, "1", 0.75, 3), (0, 1, 0, "2", 0.25, 2), (0, 1, 0, "3", 0.0, 0),
+        (0, 2, 0, "1", 0.25, 1), (0, 2, 0, "2", 0.75, 2), (0, 2, 0, "3", 0.0, 0),
+        (1, 1, 0, "1", 1.0, 9), (1, 2, 0, "1", 1.0, 9), (1, 1, 0, "2", 0.0, 0), (1, 2, 0, "2", 0.0, 0),
+    ]  # fmt: skip
+    section = IMPORTANCE.build(importances(*rows))
+    together, first, second = blocks_of(section, Chart)
+    for chart in (together, first, second):
+        check_chart(chart)
+    assert [trace["method"] for trace in together.data] == ["a", "b"]
+    assert together.data[0]["z"] == [[0.5], [0.5], [0.0]]
+    assert together.layout["coloraxis"]["cmax"] == 1.0
+    [bars] = first.data
+    assert (list(bars["y"]), list(bars["x"]), list(bars["error_x"]["array"])) == (["1", "2"], [0.5, 0.5], [0.25, 0.25])
+    [grid] = blocks_of(section, Grid)
+    assert [row.cells[:2] for row in grid.rows] == [["a", "1"], ["a", "2"], ["b", "1"]]  # what is used
+    assert (cells(grid, "splits"), cells(grid, "sd")) == ([2.0, 2.0, 9.0], [0.25, 0.25, 0.0])
+    assert cells(grid, "used") == [2, 2, 2]
+
+
+def test_importance_on_some_folds_is_not_shown():
+    assert IMPORTANCE.build(importances((0, 1, 0, "1", 1.0, 3))) is None
+
+
+def test_importance_of_many_features_is_cut():
+    names = [f"f{i}" for i in range(MOST_ROWS + 50)]
+    rows = [(0, fold, 0, name, 1 / (i + 1), 1) for fold in (1, 2) for i, name in enumerate(names)]
+    section = IMPORTANCE.build(importances(*rows))
+    [chart] = blocks_of(section, Chart)
+    [grid] = blocks_of(section, Grid)
+    assert len(chart.data[0]["y"]) == MOST_FEATURES
+    assert cells(grid, "feature") == names[:MOST_ROWS]

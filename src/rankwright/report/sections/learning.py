@@ -16,6 +16,7 @@ from rankwright.report.summary import Summary
 from rankwright.results import Table
 
 MOST_POINTS = 150  # of a line
+_UNEVEN = 20.0  # how many times the lowest line the highest is where an axis becomes logarithmic
 _SELDOM = 0.5  # the part of the rounds that have a value, below which they are marked
 _JUDGED = ("train", "valid")  # shown side by side; anything else that was recorded has a chart of its own
 _KEYS = ("method", "fold", "seed", "restart", "round", "measure", "polish", "kept")
@@ -150,7 +151,8 @@ def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, .
         caption += " Where it was recorded in some rounds only, these have markers."
     if where == _MEAN:
         caption += " A run that stopped early keeps its last value."
-    return Chart(data, _layout(columns, value, unit), caption, height=400)
+    steep = columns[0] in _STEEP or (columns[0] in _OWN and uneven([y for *_, y in lines]))
+    return Chart(data, _layout(columns, value, unit, steep), caption, height=400)
 
 
 def _units(climbs: Sequence[bool]) -> tuple[str, str]:
@@ -164,16 +166,26 @@ def _axes(number: int) -> dict[str, str]:
     return {} if number == 0 else {"xaxis": "x2", "yaxis": "y2"}
 
 
-def _layout(columns: tuple[str, ...], value: str, unit: str) -> dict[str, Any]:
+def _layout(columns: tuple[str, ...], value: str, unit: str, steep: bool) -> dict[str, Any]:
     if len(columns) == 1:
-        steep = {"type": "log", "exponentformat": "power"} if columns[0] in _STEEP else {}
-        return {"xaxis": {"title": {"text": unit}}, "yaxis": {"title": {"text": value}, **steep}}
+        powers = {"type": "log", "exponentformat": "power"} if steep else {}
+        return {"xaxis": {"title": {"text": unit}}, "yaxis": {"title": {"text": value}, **powers}}
     return {
         "xaxis": {"title": {"text": f"{unit} (training)"}, "domain": [0, 0.48]},
         "yaxis": {"title": {"text": value}},
         "xaxis2": {"title": {"text": f"{unit} (validation)"}, "domain": [0.52, 1], "anchor": "y2"},
         "yaxis2": {"matches": "y", "anchor": "x2", "showticklabels": False},
     }
+
+
+def uneven(lines: Sequence[Floats]) -> bool:
+    """Whether lines above 0 are so far apart that the lower ones would be flat: a loss may be a sum, or a mean.
+
+    >>> uneven([np.array([0.5, 0.4]), np.array([90.0, 60.0])]), uneven([np.array([0.5, 0.4]), np.array([2.0, 1.0])])
+    (True, False)
+    """
+    levels = [float(np.median(line)) for line in lines]
+    return min((float(np.min(line)) for line in lines), default=0.0) > 0 and max(levels) > _UNEVEN * min(levels)
 
 
 def mean_line(table: Table, column: str) -> tuple[Floats, Floats]:

@@ -19,6 +19,7 @@ from rankwright.results import Table
 
 _PARTS = {"train": ("training", "dot"), "valid": ("validation", "solid")}  # what they are called, and their dashes
 _MEAN = "mean over folds"
+_TICKED = 12  # rounds of polishing that have a tick each
 
 
 class Polished(NamedTuple):
@@ -98,11 +99,11 @@ def _grid(methods: Methods, n_runs: Mapping[str, int], judged: Judged) -> Grid:
         Column("rounds", 1, title=f"of polishing, each over all trees; {of_run}"),
         *(
             column
-            for name, _ in _PARTS.values()
+            for part, (name, _) in _PARTS.items()
             for column in (
-                Column(f"{name} before", DIGITS, title=f"of the trees as they were grown; {of_run}"),
-                Column("after", DIGITS, title=f"of the model that was kept; {of_run}"),
-                Column("change", DIGITS, title=of_run),
+                Column(f"{part} before", DIGITS, title=f"{name} queries, trees as they were grown; {of_run}"),
+                Column(f"{part} after", DIGITS, title=f"{name} queries, the model that was kept; {of_run}"),
+                Column(f"{part} change", DIGITS, title=f"{name} queries; {of_run}"),
             )
         ),
     ]
@@ -147,19 +148,23 @@ def _chart(method: str, runs: Sequence[Polished], measure: str, where: str) -> C
             x, y = _line(runs, stage, part)
             if len(x) == 0:
                 continue
-            data.append(_trace(method, panel, x, y, f"{name}", f"{stage}, {name}") | {"line": {"dash": dash}})
+            data.append(_trace(method, panel, x, y, name, f"{stage}, {name}") | {"line": {"dash": dash}})
     caption = (
         f"{method}: {measure} while trees were grown (left) and while their weights were polished (right), {where}."
     )
     if single is not None:
         data += _marks(method, single)
         caption += (
-            " Ringed: on the left the round whose trees were polished, on the right the model that was kept; at 0 it "
-            "is that of the left."
+            " Open: the trees that polishing began with. Filled: the model that was kept; at 0 it is as it was grown, "
+            "as no step was better on the validation queries."
         )
     else:
-        caption += " Polishing begins with the best round of each fold, not with the last; a run that ended keeps its last value."
-    return Chart(data, _layout(measure), caption, height=380)
+        caption += (
+            " Polishing begins with the best round of each fold, not with the last; a run that ended keeps its last "
+            "value."
+        )
+    last = max(float(run.polishing["round"][-1]) for run in runs)
+    return Chart(data, _layout(measure, last), caption, height=380)
 
 
 def _line(runs: Sequence[Polished], stage: str, part: str) -> tuple[Floats, Floats]:
@@ -178,12 +183,15 @@ def _line(runs: Sequence[Polished], stage: str, part: str) -> tuple[Floats, Floa
 
 
 def _marks(method: str, run: Polished) -> list[dict[str, Any]]:
-    ring = {"size": 11, "line": {"color": "var(--ink)", "width": 2}, "symbol": "circle"}
-    places = [(run.growing["round"][run.begun], 0), (run.polishing["round"][run.kept], run.kept)]
+    ring = {"size": 11, "line": {"color": "var(--ink)", "width": 2}}
+    marks = [
+        (run.growing["round"][run.begun], 0, "start of polishing", "circle-open"),
+        (run.polishing["round"][run.kept], run.kept, "kept", "circle"),
+    ]
     return [
-        _trace(method, panel, [x], [run.value(part, at)], "kept", f"{_PARTS[part][0]}, kept")
-        | {"mode": "markers", "marker": ring}
-        for panel, (x, at) in enumerate(places)
+        _trace(method, panel, [x], [run.value(part, at)], name, f"{name}, {_PARTS[part][0]}")
+        | {"mode": "markers", "marker": {**ring, "symbol": symbol}}
+        for panel, (x, at, name, symbol) in enumerate(marks)
         for part in _PARTS
         if np.isfinite(run.value(part, at))
     ]
@@ -194,11 +202,16 @@ def _trace(method: str, panel: int, x: Any, y: Any, name: str, meta: str) -> dic
     return {"type": "scatter", "mode": "lines", "x": x, "y": y, "name": name, "meta": meta, "method": method, **axes}
 
 
-def _layout(measure: str) -> dict[str, Any]:
+def _layout(measure: str, last: float) -> dict[str, Any]:
     return {
         "xaxis": {"title": {"text": "trees grown"}, "domain": [0, 0.56]},
         "yaxis": {"title": {"text": measure}},
-        "xaxis2": {"title": {"text": "rounds of polishing"}, "domain": [0.6, 1], "anchor": "y2"},
+        "xaxis2": {
+            "title": {"text": "rounds of polishing"},
+            "domain": [0.6, 1],
+            "anchor": "y2",
+            **({"dtick": 1} if last <= _TICKED else {}),
+        },
         "yaxis2": {"matches": "y", "anchor": "x2", "showticklabels": False},
     }
 

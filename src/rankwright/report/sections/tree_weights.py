@@ -46,9 +46,9 @@ def _content(summary: Summary) -> Content | None:
     if not methods:
         return None
     lead = (
-        "The weight with which each tree was added: found by an exact search on the measure, and then clipped. A "
-        "search far above the highest weight allowed says that the tree alone would be better weighted more; one at 0 "
-        "or below, that the training measure would be better off without the tree."
+        "The weight with which each tree was added: found by an exact search on the training measure, and clipped. "
+        "Above the highest weight allowed, the tree would have gained more there and then; at 0, nothing was as good "
+        "as to leave it out; below 0, it would have helped turned round."
     )
     return Content(lead, [choice("Method", [(m, _chart(m, runs)) for m, runs in methods.items()]), _grid(methods)])
 
@@ -118,7 +118,10 @@ def _grid(methods: Mapping[str, Sequence[Weighted]]) -> Grid:
         Column("median given", 3, title=f"weight; {of_run}"),
     ]
     body = [Row([method, *_figures(runs)], (method,)) for method, runs in methods.items()]
-    note = "Raised and lowered are the trees that were clipped. All trees that were grown count, also those after the round that was kept."
+    note = (
+        "Raised and lowered are the trees that were clipped. All trees that were grown count, also those after the "
+        "round that was kept."
+    )
     return Grid(columns, body, "Weights of trees, as searched and as clipped.", note)
 
 
