@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import rankwright as rw
 from rankwright.diagnosis import Alone, BoundAt, Certificate, Least
@@ -189,6 +190,37 @@ def test_other_queries_are_noticed(queries, ranker):
     assert rw.diagnose(ranker, other, "map").seen is False
     assert rw.diagnose(ranker, queries, "map").seen is True
     assert rw.diagnose(rw.Model("Other", {}, "map", Linear(np.ones(6)), 6), queries).seen is None
+
+
+SHAPE = {"n_rounds": 13, "n_leaves": 4, "min_docs": 5}
+
+
+@pytest.mark.parametrize("validated", [False, True])
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        rw.MART(**SHAPE),
+        rw.LambdaMART(**SHAPE, polish=3),
+        rw.LambdaMART(**SHAPE, lambdas="native", polish=2),
+        rw.DirectRankTrees(**SHAPE, polish=1),
+        rw.DirectRankTrees(**SHAPE, weights=None),
+        rw.BoostedTrees(**SHAPE, measure="map", objective="fidelity"),
+    ],
+)
+@pytest.mark.parametrize("many", [100_000, 1])  # documents: with more, some rounds do not know the training measure
+def test_trees_know_their_training_queries(queries, ranker, validated, many, monkeypatch, tmp_path):
+    monkeypatch.setattr("rankwright.rankers.tree_stages._MANY", many)
+    train, valid = queries.slice(0, 28), queries.slice(28, 40)
+    fitted = clone(ranker).fit(train, valid=valid if validated else None)
+    rw.save(fitted, tmp_path / "model.json")
+    for model in (fitted, rw.load(tmp_path / "model.json")):
+        found, elsewhere = rw.diagnose(model, train), rw.diagnose(model, valid)
+        assert (found.seen, elsewhere.seen) == (True, False)
+        assert found.mean == pytest.approx(fitted.score(train))
+        assert (found.own, found.certificate, found.alone) == (None, None, None)
+        # without weights to try, a bound of its own or a certificate there is nothing to blame
+        assert (found.verdict.problem, elsewhere.verdict.problem) == ("unknown", "unknown")
+        assert "One weight alone: not searched." in str(found)
 
 
 def test_the_certificate_is_of_the_kept_round(queries):
