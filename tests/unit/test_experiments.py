@@ -229,6 +229,104 @@ class TestWhereItRuns:
         np.testing.assert_array_equal(results.values("first_is_relevant"), results.values("p@1"))
 
 
+def spec_of_trees(file):
+    """Every ranker of trees: tables as parameters, and a grid of them."""
+    small = {"n_rounds": 4, "min_docs": 3}
+    methods = [
+        {"ranker": "lambdamart", "set": small, "grid": {"n_leaves": [2, 6], "params": [{}, {"lambda_l2": 5.0}]}},
+        {"ranker": "lambda-mart", "name": "Native", "set": {**small, "lambdas": "native", "params": {"max_depth": 2}}},
+        {"ranker": "mart", "set": {**small, "n_rounds": 9, "patience": 2, "polish": 1}},
+        {"ranker": "directrank-trees", "set": {**small, "weights": [0.2, 0.4]}, "grid": {"polish": [0, 2]}},
+        {"ranker": "boostedtrees", "set": {**small, "objective": "fidelity", "params": RANDOM_TREES}},
+    ]
+    return spec(file, methods=methods, measures=["ndcg@5", "map"], data={"file": str(file), "k": 3, "seed": 1})
+
+
+RANDOM_TREES = {"bagging_fraction": 0.6, "bagging_freq": 1, "feature_fraction": 0.7}
+
+
+class TestTrees:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def done(cls, file, tmp_path_factory):
+        folder = tmp_path_factory.mktemp("trees")
+        return folder, rw.run_experiment(spec_of_trees(file), folder, rw.Serial())
+
+    def test_equals_selecting_and_evaluating_by_hand(self, file, done):
+        small = {"n_rounds": 4, "min_docs": 3, "measure": "ndcg@5"}
+        leaves = {"n_leaves": [2, 6], "params": [{}, {"lambda_l2": 5.0}]}
+        for column, (train, valid, test) in enumerate(rw.cut_folds(rw.read_letor(file), 3, 1)):
+            for row, (ranker, grid) in enumerate(
+                [
+                    (rw.LambdaMART(**small), leaves),
+                    (rw.LambdaMART(**small, lambdas="native", params={"max_depth": 2}), {}),
+                    (rw.MART(**small | {"n_rounds": 9}, patience=2, polish=1), {}),
+                    (rw.DirectRankTrees(**small, weights=(0.2, 0.4)), {"polish": [0, 2]}),
+                    (rw.BoostedTrees(**small, objective="fidelity", params=RANDOM_TREES), {}),
+                ]
+            ):
+                found = rw.evaluate(rw.select(ranker, grid, train, valid), test, "map").per_query["map"]
+                inside = done[1].tables["queries"]["fold"] == column + 1
+                np.testing.assert_array_equal(done[1].values("map")[row, inside], found)
+                model = rw.read_model(done[0], done[1].methods[row], fold=column + 1)
+                np.testing.assert_array_equal(rw.evaluate(model, test, "map").per_query["map"], found)
+
+    @pytest.mark.parametrize("workers", [1, rw.Threads(3)])
+    def test_the_results_are_the_same_anywhere(self, file, done, tmp_path, workers):
+        """In another process, after OpenMP has run in this one; and in threads side by side."""
+        rw.run_experiment(spec_of_trees(file), tmp_path, workers)
+        assert contents(tmp_path) == contents(done[0])
+
+    def test_cut_off_and_gone_on_with(self, file, done, tmp_path, monkeypatch):
+        run, ran = running.run_trial, []
+
+        def stop(task):
+            if len(ran) == 11:
+                raise KeyboardInterrupt
+            ran.append(task.key)
+            return run(task)
+
+        monkeypatch.setattr(running, "run_trial", stop)
+        with pytest.raises(KeyboardInterrupt):
+            rw.run_experiment(spec_of_trees(file), tmp_path, rw.Serial())
+        monkeypatch.setattr(running, "run_trial", lambda task: ran.append(task.key) or run(task))
+        rw.run_experiment(spec_of_trees(file), tmp_path, rw.Serial())
+        assert len(ran) == len(set(ran)) == 3 * (4 + 1 + 1 + 2 + 1)
+        assert contents(tmp_path) == contents(done[0])
+
+    def test_the_report_builds(self, done, tmp_path):
+        rw.write_report(done[1], tmp_path)
+        page = (tmp_path / "report.html").read_text()
+        for method in ("LambdaMART", "Native", "MART", "DirectRankTrees", "BoostedTrees"):
+            assert method in page
+
+    @pytest.mark.parametrize(
+        ("method", "message"),
+        [
+            ({"ranker": "lambdamart", "set": {"params": {"num_leaves": 3}}}, "params has 'num_leaves'; that is n_leaves here"),
+            ({"ranker": "lambdamart", "set": {"params": 5}}, "params=5; expected a mapping"),
+            ({"ranker": "lambdamart", "set": {"n_leaves": 1}}, "n_leaves=1; expected a whole number of at least 2"),
+            ({"ranker": "directranktrees", "set": {"weights": [0.5, 0.1]}}, "the lower one first"),
+            ({"ranker": "lambdamart", "measure": "map", "set": {"lambdas": "native"}}, "LightGBM has NDCG alone"),
+        ],
+    )  # fmt: skip
+    def test_mistakes(self, file, tmp_path, method, message):
+        with pytest.raises(rw.InputError, match=message):
+            rw.run_experiment(spec(file, methods=[method]), tmp_path, rw.Serial())
+
+    @pytest.mark.parametrize(
+        ("method", "message"),
+        [
+            ({"ranker": "mart", "set": {"weights": [0.1, 0.2]}}, "'weights' is no parameter to set"),
+            ({"ranker": "mart", "grid": {"params": {"lambda_l2": [1.0, 2.0]}}}, "grid.params is .*; expected a list of values"),
+            ({"ranker": "mart", "grid": {"n_leaves": 4}}, "grid.n_leaves is 4; expected a list of values"),
+        ],
+    )  # fmt: skip
+    def test_specs_that_are_none(self, file, method, message):
+        with pytest.raises(rw.InputError, match=message):
+            spec(file, methods=[method])
+
+
 class TestSources:
     def test_python_objects(self, queries, tmp_path):
         methods = [rw.Method.of(rw.Regression(alpha=3.0, measure="map")), "singlefeature"]
