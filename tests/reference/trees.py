@@ -64,6 +64,16 @@ def lambdas(measure, queries, scores):
     return g, h
 
 
+def shared(values, queries, scores):
+    """Documents of one query with equal scores and grades have their mean: that over the orders of such documents."""
+    out = values.copy()
+    for rows in queries:
+        for i in range(rows.start, rows.stop):
+            alike = [j for j in range(rows.start, rows.stop) if scores[j] == scores[i] and queries.y[j] == queries.y[i]]
+            out[i] = values[alike].mean()
+    return out
+
+
 def steps(leaf, g, h, rate=1.0):
     """By leaf, Newton's step -(sum of g) / (sum of h), times the rate."""
     return np.array([-rate * g[leaf == k].sum() / h[leaf == k].sum() for k in range(leaf.max() + 1)])

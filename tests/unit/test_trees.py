@@ -17,7 +17,7 @@ from tests.reference import trees as twin
 
 import rankwright as rw
 from rankwright.kernels.trees import leaf_scores, leaf_values
-from rankwright.rankers.tree_stages import residuals
+from rankwright.optimisers.functional import residuals
 from rankwright.scorers import Trees
 from rankwright.scorers.forest import Forest, Tree, nameable
 from rankwright.weak.trees import RegressionTree, check_params
@@ -45,8 +45,8 @@ def columns(kind, n=300, seed=0):
     elif kind == "nothing":
         X[:, 2] = np.nan
     elif kind == "gaps":
-        X[:, 0] = np.where(X[:, 0] > 0, 5.0, np.nan)  # split at infinity: what is there from what is not
-        target += 3 * np.isnan(X[:, 0])
+        X[:, 0] = np.where(X[:, 0] > 0, X[:, 3], np.nan)  # split at infinity: what is there from what is not
+        target = 3.0 * np.isnan(X[:, 0]) + 0.1 * X[:, 1]
     return X, target
 
 
