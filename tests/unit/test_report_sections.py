@@ -1109,7 +1109,11 @@ def test_tree_weights_reach_as_far_as_is_usual():
     low, high = weight_heights([run])
     assert -0.1 < low < 0.0 < 0.1 < high < 0.2
     [chart] = blocks_of(TREE_WEIGHTS.build(with_tables(history=table(names, *far))), Chart)
-    assert "1 searched weights lie outside" in chart.caption
+    assert "A few lie outside" in chart.caption
+    wild = [(0, 1, 0, i, (-1) ** i * 50.0 if i > 60 else 0.3, 0.1 + 0.4 * (i % 2)) for i in range(1, 101)]
+    assert weight_heights(weighted_runs(table(names, *wild))) == pytest.approx([-1.5 - 0.21, 2.0 + 0.21])
+    [chart] = blocks_of(TREE_WEIGHTS.build(with_tables(history=table(names, *wild))), Chart)
+    assert "40% of the searched weights lie outside" in chart.caption
 
 
 def test_no_section_where_no_weight_was_searched_and_nothing_polished():
@@ -1128,9 +1132,9 @@ def test_polishing_begins_with_the_best_tree_and_says_what_was_kept():
     assert list(better.polishing["valid"]) == [0.60, 0.61, 0.65, 0.62]
     section = POLISHING.build(with_tables(history=table(GROWN, *rows)))
     [grid] = blocks_of(section, Grid)
-    assert [cells(grid, name) for name in ("polished", "kept", "rounds")] == [[2], [1], [2.0]]
+    assert [cells(grid, name) for name in ("runs", "kept", "rounds")] == [[2], [1], [2.0]]
     for part, before, after in (("train", 0.55, (0.58 + 0.55) / 2), ("valid", 0.60, (0.65 + 0.60) / 2)):
-        found = [cells(grid, f"{part} {name}")[0] for name in ("before", "after", "change")]
+        found = [cells(grid, f"{part} {name}")[0] for name in ("before", "after", "gain")]
         assert found == pytest.approx([before, after, after - before])
     charts = dict(section.blocks[1].options)
     assert list(charts) == ["mean over folds", "fold 1", "fold 2"]
@@ -1154,7 +1158,7 @@ def test_polishing_without_validation_begins_with_the_last_tree():
     section = POLISHING.build(with_tables(history=table(GROWN, *rows)))
     [grid] = blocks_of(section, Grid)
     assert cells(grid, "train after") == [0.59]
-    assert np.isnan(cells(grid, "valid change")).all()
+    assert np.isnan(cells(grid, "valid gain")).all()
 
 
 def test_polishing_that_took_no_step_is_not_counted():

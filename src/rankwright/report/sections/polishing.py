@@ -94,7 +94,7 @@ def _grid(methods: Methods, n_runs: Mapping[str, int], judged: Judged) -> Grid:
     of_run = "mean over the folds and seeds that were polished"
     columns = [
         Column("method"),
-        Column("polished", title="in how many folds and seeds polishing took any step"),
+        Column("runs", title="in how many folds and seeds polishing took any step"),
         Column("kept", title="in how many of these a step was better on validation queries, and kept"),
         Column("rounds", 1, title=f"of polishing, each over all trees; {of_run}"),
         *(
@@ -103,14 +103,14 @@ def _grid(methods: Methods, n_runs: Mapping[str, int], judged: Judged) -> Grid:
             for column in (
                 Column(f"{part} before", DIGITS, title=f"{name} queries, trees as they were grown; {of_run}"),
                 Column(f"{part} after", DIGITS, title=f"{name} queries, the model that was kept; {of_run}"),
-                Column(f"{part} change", DIGITS, title=f"{name} queries; {of_run}"),
+                Column(f"{part} gain", DIGITS, title=f"{name} queries; {of_run}"),
             )
         ),
     ]
     body = [Row([method, *_figures(runs, n_runs[method])], (method,)) for method, runs in methods.items()]
     note = (
         "Where no step was better on the validation queries, the trees are kept as they were grown, which counts as no "
-        f"change.{judged.more}"
+        f"gain.{judged.more}"
     )
     return Grid(columns, body, f"{judged.name} before and after polishing.", note)
 

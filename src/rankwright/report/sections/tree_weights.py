@@ -18,6 +18,7 @@ from rankwright.results import Table
 
 MOST_PANELS = 8  # folds of a method
 _USUAL = (2.0, 98.0)  # percentiles of the searched weights that a chart reaches to
+_REACH = 3.0  # but at most so many times the height of the weights beyond these, or nothing would be seen of them
 
 
 class Weighted(NamedTuple):
@@ -74,17 +75,20 @@ def _chart(method: str, runs: Sequence[Weighted]) -> Chart:
         caption += f" The first {len(shown)} folds."
     if max(len(run.tree) for run in shown) > MOST_POINTS:
         caption += f" {MOST_POINTS} trees of each, evenly spread."
-    outside = sum(int(((run.searched < heights(shown)[0]) | (run.searched > heights(shown)[1])).sum()) for run in shown)
-    if outside:
-        caption += f" {outside:,} searched weights lie outside."
+    low, high = heights(shown)
+    outside = np.mean(np.concatenate([(run.searched < low) | (run.searched > high) for run in shown]))
+    if outside > 0:
+        caption += f" {outside:.0%} of the searched weights lie outside." if outside > 0.01 else " A few lie outside."
     return Chart(data, layout, caption, panels.height(len(shown)))
 
 
 def heights(runs: Sequence[Weighted]) -> list[float]:
-    """From where to where the panels reach: all weights, and the usual ones of those that were searched."""
-    low, high = np.percentile(np.concatenate([run.searched for run in runs]), _USUAL).tolist()
+    """From where to where the panels reach: all weights, and the usual ones of those that were searched, if near."""
     given = np.concatenate([run.weight for run in runs])
-    low, high = min(low, float(given.min()), 0.0), max(high, float(given.max()))
+    least, most = min(float(given.min()), 0.0), max(float(given.max()), 0.0)
+    low, high = np.percentile(np.concatenate([run.searched for run in runs]), _USUAL).tolist()
+    low, high = np.clip((low, high), least - _REACH * (most - least), most + _REACH * (most - least)).tolist()
+    low, high = min(low, least), max(high, most)
     margin = 0.06 * (high - low) or 0.1
     return [low - margin, high + margin]
 
