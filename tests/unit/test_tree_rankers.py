@@ -15,6 +15,7 @@ from tests.reference.measures import BY_NAME
 import rankwright as rw
 from rankwright.objectives import Lambdas
 from rankwright.objectives.names import OBJECTIVES
+from rankwright.rankers import tree_stages
 from rankwright.rankers.lambdamart import lambdarank
 from rankwright.scorers import Trees
 from rankwright.scorers.forest import Forest
@@ -56,6 +57,13 @@ def theirs(ranker, queries, n_rounds):
 def kept(ranker):
     [row] = [row for row in ranker.history_ if row.get("kept")]
     return row
+
+
+def held_back():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = np.clip(np.round(X[:, 1] - X[:, 0] + 1), 0, 3)
+    return rw.Queries.from_arrays(X, y, np.repeat(np.arange(20), 20))
 
 
 class TestNativeIsLightGBM:
@@ -116,6 +124,16 @@ class TestNativeIsLightGBM:
         booster = theirs(ranker, queries, 8)
         np.testing.assert_array_equal(ranker.predict(queries), booster.predict(queries.X))
         assert ranker.lightgbm_params_.items() >= params.items()
+
+    @NATIVE
+    def test_a_round_without_a_split_is_not_the_end(self, make):
+        """Where features are drawn by chance: the first one may go up only, and is good where it goes down."""
+        queries = held_back()
+        params = {"feature_fraction": 0.5, "monotone_constraints": [1, 0]}
+        ranker = make(n_rounds=12, n_leaves=4, params=params).fit(queries)
+        booster = theirs(ranker, queries, 12)
+        assert 1 < booster.num_trees() < 12
+        np.testing.assert_array_equal(ranker.predict(queries), booster.predict(queries.X))
 
     @NATIVE
     def test_stopped_early_it_is_their_best_iteration(self, make):
@@ -473,6 +491,20 @@ class TestHistory:
             ranker.predict(valid), Trees(full.scorer_.forest.first(len(ranker.scorer_)))(valid.X)
         )
 
+    @NATIVE
+    @pytest.mark.parametrize("judges", [True, False])
+    def test_on_large_data_some_rounds_are_judged_and_the_kept_one_always(self, make, judges, monkeypatch):
+        queries, valid = judged(), judged(5) if judges else None
+        expected = make(n_rounds=11, n_leaves=5).fit(queries, valid=valid)
+        monkeypatch.setattr(tree_stages, "_MANY", 0)
+        ranker = make(n_rounds=11, n_leaves=5).fit(queries, valid=valid)
+        np.testing.assert_array_equal(ranker.predict(queries), expected.predict(queries))
+        rounds = {1, 2, 4, 8, len(ranker.scorer_)}
+        assert {row["round"] for row in ranker.history_ if "train" in row} == rounds
+        for row, full in zip(ranker.history_, expected.history_, strict=True):
+            assert row.items() <= full.items()
+        assert kept(ranker)["train"] == pytest.approx(ranker.score(queries), abs=1e-12)
+
     @every
     def test_patience(self, make):
         queries, valid = judged(), judged(5)
@@ -518,6 +550,15 @@ class TestPolish:
             np.testing.assert_array_equal(polished.predict(valid), plain.predict(valid))
         else:
             assert row["polish"] >= 1
+
+    def test_trees_of_many_leaves(self):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(1200, 4)), rng.integers(0, 3, 1200)
+        queries = rw.Queries.from_arrays(X, y, np.arange(1200) // 20)
+        plain, polished = (rw.MART(n_rounds=3, n_leaves=300, min_docs=1, polish=n).fit(queries) for n in (0, 2))
+        assert plain.scorer_.leaves(queries.X).max() > 256
+        assert polished.score(queries) >= plain.score(queries)
+        np.testing.assert_array_equal(polished.predict(queries), polished.booster_.predict(queries.X))
 
     def test_polishing_gains_something(self):
         queries, valid = judged(m=12), judged(10, m=12)
@@ -734,6 +775,15 @@ class TestWhatUsersOfLightGBMKeep:
             ranker.contributions(judged(d=6).X)
 
     @every
+    def test_a_draw_of_features_that_grows_no_tree_is_not_the_end(self, make):
+        queries = held_back()
+        params = {"feature_fraction": 0.5, "monotone_constraints": [1, 0]}
+        found = [
+            len(make(n_rounds=12, n_leaves=4, params=params, random_state=s).fit(queries).history_) for s in range(4)
+        ]
+        assert min(found) > 1
+
+    @every
     def test_the_booster_predicts_the_same_bits(self, make, tmp_path):
         queries, other = judged(missing=0.1), judged(1, missing=0.3)
         ranker = make(n_rounds=5, n_leaves=6, polish=1).fit(queries)
@@ -771,6 +821,18 @@ class TestTheSameBits:
         ]
         np.testing.assert_array_equal(found[0].predict(queries), found[1].predict(queries))
         assert found[0].history_ == found[1].history_
+
+    @every
+    def test_whatever_threads_lightgbm_has(self, make, monkeypatch):
+        monkeypatch.setattr(tree_stages, "_LARGE", 0)  # threads for little work, too
+        queries = judged(m=40)
+        params = {"bagging_fraction": 0.7, "bagging_freq": 1}
+        found = [
+            make(n_rounds=3, n_leaves=8, params=params, backend=backend).fit(queries).predict(queries)
+            for backend in (rw.Serial(), rw.Threads(2), rw.Threads(3))
+        ]
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(found[0], found[2])
 
     @every
     def test_by_the_seed(self, make):
