@@ -66,6 +66,29 @@ class TestExperiment:
         run(capsys, "experiment", tmp_path / "spec.toml", "--out", tmp_path / "b", "--workers", "threads:1")
         assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
+    def test_trees(self, file, capsys, tmp_path):
+        """Tables in a spec, as LightGBM's parameters; the page; and what is finished is not run again."""
+        (tmp_path / "spec.toml").write_text(
+            f'[data]\nfile = "{file}"\nk = 3\n'
+            '[[methods]]\nranker = "lambdamart"\ngrid = { n_leaves = [2, 6] }\n'
+            "[methods.set]\nn_rounds = 4\nmin_docs = 3\n[methods.set.params]\nlambda_l2 = 1.0\nmax_depth = 3\n"
+            '[[methods]]\nranker = "directrank-trees"\n'
+            "set = { n_rounds = 4, min_docs = 3, weights = [0.2, 0.4], polish = 1, params.lambda_l1 = 0.1 }\n"
+        )
+        arguments = ("experiment", tmp_path / "spec.toml", "--out", tmp_path / "out", "--workers", "threads:2")
+        status, told, err = run(capsys, *arguments)
+        assert (status, err) == (0, "")
+        assert "LambdaMART" in told
+        assert "DirectRankTrees" in told
+        model = rw.read_model(tmp_path / "out", "LambdaMART", fold=1)
+        assert model.params["params"] == {"lambda_l2": 1.0, "max_depth": 3}
+        assert len(model.scorer) <= 4
+        page = (tmp_path / "out" / "report.html").read_bytes()
+        before = contents(tmp_path / "out")
+        assert run(capsys, *arguments)[:2] == (0, told)
+        assert contents(tmp_path / "out") == before
+        assert (tmp_path / "out" / "report.html").read_bytes() == page
+
     def test_a_failed_trial_is_said(self, file, capsys, tmp_path):
         (tmp_path / "spec.toml").write_text(
             f'[data]\nfile = "{file}"\nk = 3\n[[methods]]\nranker = "regression"\n[[methods]]\nranker = "adarank"\n'

@@ -18,6 +18,7 @@ import rankwright as rw
 from rankwright.optimisers import polishing as climbing
 from rankwright.scorers import Trees
 from rankwright.tuning import polishing
+from rankwright.tuning.ensembles import ensemble_of
 
 try:
     import xgboost as xgb
@@ -420,6 +421,27 @@ class TestLightGBM:
         shares = polished.predict(sets[0].X, pred_contrib=True)
         np.testing.assert_allclose(shares.sum(axis=1), polished.predict(sets[0].X), atol=1e-10)
 
+    def test_objectives_of_ones_own(self, sets):
+        train = sets[0]
+
+        def squares(scores, data):
+            return scores - data.get_label(), np.ones(len(scores))
+
+        model = gbm(train, objective=squares)
+        assert judged(rw.polish_model(model, train), train) > judged(model, train)
+
+    def test_zeros_as_missing_values(self, sets):
+        train = with_codes(sets[0])
+        model = gbm(train, zero_as_missing=True)
+        assert judged(rw.polish_model(model, train), train) > judged(model, train)
+
+    def test_more_leaves_than_a_byte_counts(self):
+        train = rw.make_queries(60, n_docs=30, n_features=8, noise=2.0, random_state=0)
+        model = gbm(train, n=3, num_leaves=600, min_data_in_leaf=1, objective="regression")
+        assert max(len(values) for _, values in trees(model)) > 256
+        leaves = ensemble_of(model, "ndcg@10").columns(train)
+        np.testing.assert_allclose(leaves.scores(np.ones(3)), model.predict(train.X), atol=1e-12)
+
     def test_training_goes_on(self, sets, made):
         train = sets[0]
         polished = rw.polish_model(made("lgb"), train)
@@ -433,15 +455,29 @@ def flipped(queries, sign):
     return rw.Queries.from_arrays(sign * queries.X, queries.y, group=queries.sizes)
 
 
-def monotone_steps(predict, queries):
+class OwnRanker(lgb.LGBMRanker):
+    """As users write them."""
+
+
+def test_subclasses_of_estimators(sets):
+    train = sets[0]
+    estimators = [OwnRanker(n_estimators=6, num_leaves=5, min_child_samples=5, n_jobs=1, verbose=-1)]
+    if xgb is not None:
+        estimators.append(type("OwnRanker", (xgb.XGBRanker,), {})(n_estimators=6, max_depth=3, n_jobs=1))
+    for estimator in estimators:
+        estimator.fit(train.X, train.y, group=train.sizes)
+        polished = rw.polish_model(estimator, train)
+        assert type(polished) is type(estimator)
+        assert judged(polished, train) > judged(estimator, train)
+
+
+def monotone_steps(predict, queries, n=12):
     """What each step of one feature, upwards, changes the scores of some documents by."""
-    some = queries.X[:20]
-    changes = []
+    some, changes = queries.X[:15], []
     for feature in range(queries.n_features):
-        grid = np.quantile(queries.X[:, feature], np.linspace(0, 1, 12))
-        scores = [predict(np.c_[some[:, :feature], np.full(len(some), x), some[:, feature + 1 :]].astype(np.float32))
-                  for x in grid]  # fmt: skip
-        changes.append(np.diff(scores, axis=0))
+        documents = np.tile(some, (n, 1))
+        documents[:, feature] = np.repeat(np.quantile(queries.X[:, feature], np.linspace(0, 1, n)), len(some))
+        changes.append(np.diff(predict(documents).reshape(n, len(some)), axis=0))
     return np.concatenate(changes)
 
 
@@ -506,6 +542,25 @@ class TestXGBoost:
         assert (sign * steps >= -1e-6).all()
         assert steps.any()
 
+    @pytest.mark.parametrize("kind", ["XGBRFRegressor", "XGBRFClassifier", "XGBClassifier"])
+    def test_other_estimators(self, sets, kind):
+        train = sets[0]
+        model = getattr(xgb, kind)(n_estimators=8, max_depth=3, n_jobs=1).fit(train.X, np.minimum(train.y, 1))
+        predict = (lambda each: each.predict_proba(train.X)[:, 1]) if "Classifier" in kind else (
+            lambda each: each.predict(train.X))  # fmt: skip
+        polished = rw.polish_model(model, train)
+        assert type(polished) is type(model)
+        assert MEASURE.mean(train, predict(polished)) > MEASURE.mean(train, predict(model))
+
+    def test_loaded_and_cut(self, sets, made, tmp_path):
+        train, model = sets[0], made("xgb")
+        model.save_model(tmp_path / "m.json")
+        estimator = xgb.XGBRanker()
+        estimator.load_model(tmp_path / "m.json")
+        assert judged(rw.polish_model(estimator, train), train) > judged(estimator, train)
+        cut = model[2:6]
+        assert rw.polish_model(cut, train).num_boosted_rounds() == 4
+
     def test_contributions_add_up(self, sets, made):
         polished, data = rw.polish_model(made("xgb"), sets[0]), xgb.DMatrix(sets[0].X)
         shares = polished.predict(data, pred_contribs=True)
@@ -535,6 +590,14 @@ class TestOurs:
         assert kept["train"] == pytest.approx(polished.score(sets[0]), abs=1e-12)
         assert "These seem to be the training queries" in str(rw.diagnose(polished, sets[0]))
         assert "kept" in ranker.history_[-1]
+
+    def test_for_another_measure(self, sets, made):
+        """The model is of the measure that it was polished for."""
+        polished = rw.polish_model(made("LambdaMART"), sets[0], "map")
+        [kept] = [row for row in polished.history if row.get("kept")]
+        assert polished.measure == "map"
+        assert kept["train"] == pytest.approx(judged(polished, sets[0], rw.parse("map")), abs=1e-12)
+        assert made("LambdaMART").to_model().measure == "ndcg@10"
 
     def test_monotone_constraints_hold(self, sets):
         ranker = rw.LambdaMART(**SMALL, params={"monotone_constraints": [1] * 8}).fit(sets[0])
