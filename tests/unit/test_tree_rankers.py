@@ -405,7 +405,7 @@ class TestBoostedTrees:
         assert ranker.score(queries) > rw.parse("ndcg@10").mean(queries, np.zeros(queries.n_docs)) + 0.1
 
     def test_a_users_function(self):
-        """Squares, written by hand: without curvature a tree is a step along the gradient over its root mean square."""
+        """Squares, written by hand: without curvature the step of a leaf is how far its documents agree."""
 
         def squares(scores, part):
             return float(((scores - part.y) ** 2).sum() / 2), scores - part.y
@@ -416,10 +416,11 @@ class TestBoostedTrees:
         for tree, row in zip(ranker.scorer_.forest.trees, ranker.history_, strict=True):
             g = scores - queries.y
             assert row["loss"] == pytest.approx((g**2).sum() / 2)
-            g = g / np.sqrt(np.mean(g[g != 0] ** 2))
             alone = Trees(Forest(ranker.scorer_.forest.header, (tree,)))
             leaf = alone.leaves(queries.X)[0]
-            np.testing.assert_allclose(tree.values, twin.steps(leaf, g, np.ones(len(g)), 0.2), rtol=1e-4, atol=1e-6)
+            expected = twin.steps(leaf, *twin.agreement(g, np.ones(len(g))), 0.2)
+            np.testing.assert_allclose(tree.values, expected, rtol=1e-4, atol=1e-6)
+            assert np.abs(tree.values).max() <= 0.2
             scores += alone(queries.X)
 
     def test_without_curvature_the_size_of_the_loss_does_not_matter(self):
@@ -446,6 +447,22 @@ class TestBoostedTrees:
         alone = Trees(Forest(ranker.scorer_.forest.header, (tree,)))
         expected = twin.residual_means(alone.leaves(queries.X)[0], queries, np.zeros(queries.n_docs))
         np.testing.assert_allclose(tree.values, 0.1 * expected, rtol=1e-4, atol=1e-6)
+
+    @pytest.mark.parametrize("name", ["positions", "logistic"])
+    def test_a_start_by_least_squares(self, name):
+        queries = judged()
+        start = rw.BoostedTrees(objective=name, n_start=3, n_rounds=5, n_leaves=5, learning_rate=0.3).fit(queries)
+        forest, scores = start.scorer_.forest, np.zeros(queries.n_docs)
+        means = []
+        for tree in forest.trees:
+            alone = Trees(Forest(forest.header, (tree,)))
+            expected = 0.3 * twin.residual_means(alone.leaves(queries.X)[0], queries, scores)
+            means.append(np.allclose(tree.values, expected, rtol=1e-4, atol=1e-5))
+            scores += alone(queries.X)
+        assert means == [True] * 3 + [False] * 2
+        for wrong in (-1, 0.5, "a"):
+            with pytest.raises(rw.InputError, match="n_start"):
+                rw.BoostedTrees(n_start=wrong).fit(queries)
 
     @pytest.mark.parametrize("name", ["positions", "ranks", "expected"])
     def test_smooth_measures_get_started_from_equal_scores(self, name):
@@ -704,7 +721,7 @@ class TestWhatUsersOfLightGBMKeep:
         filled = rw.Queries.from_arrays(np.nan_to_num(queries.X), queries.y, queries.row_qid)
         assert (ranker.predict(filled) != ranker.predict(queries)).any()
 
-    @pytest.mark.parametrize("name", ["exact", "DirectRankTrees", "MART"])
+    @pytest.mark.parametrize("name", ["exact", "DirectRankTrees", "MART", "BoostedTrees"])
     def test_a_query_of_weight_two_is_the_query_twice(self, name):
         """For trees whose leaves stay large, so that no two splits part the documents alike."""
         sizes = np.full(12, 20)
