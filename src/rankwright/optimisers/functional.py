@@ -15,6 +15,8 @@ from rankwright.objectives.base import BoundObjective, Evaluation, Objective
 from rankwright.objectives.names import is_ours, settled
 from rankwright.optimisers.landscape import Point
 
+_FLAT = 0.1  # what a document without a gradient holds its leaf back by, as a part of the others
+
 
 class _Part(NamedTuple):
     """An objective bound to some queries."""
@@ -36,8 +38,9 @@ class FunctionalGradient:
 
     def __init__(self, queries: Queries, objective: Objective, backend: Backend) -> None:
         objective = settled(objective, float(queries.y.max()))
-        self.backend = backend
-        self.parts = backend.apply(_bind, backend.scatter(_evenly_weighted(queries)), objective)
+        self.backend, queries = backend, _evenly_weighted(queries)
+        self.weight = np.repeat(queries.query_weight, queries.sizes)
+        self.parts = backend.apply(_bind, backend.scatter(queries), objective)
 
     def __call__(self, point: Point, seed: tuple[int, ...]) -> Evaluation:
         """The objective at the scores of a point, whose documents are ranked with the lower grade first."""
@@ -55,17 +58,18 @@ class FunctionalGradient:
         )
 
 
-def steepest(found: Evaluation) -> tuple[Floats, Floats]:
-    """What a tree is fitted to: gradients and curvatures.
+def steepest(found: Evaluation, weight: Floats) -> tuple[Floats, Floats]:
+    """What a tree is fitted to: gradients and curvatures; ``weight`` is that of each document's query.
 
-    Without curvatures, the gradient is divided by its root mean square over the documents that have one, so that a tree
-    is a step of about the learning rate, whatever the number and length of the lists.
+    Without curvatures they are the sizes of the gradients, and a little more, in units of their mean over the documents
+    that have one: the step of a leaf is how far its documents agree, between -1 and 1, whatever the number and length
+    of the lists. (The curvature of a pair in LambdaRank is about the size of its gradient, too.)
     """
     if found.curvature is not None:
         return found.gradient, np.maximum(found.curvature, 0.0)
-    moving = found.gradient[found.gradient != 0.0]
-    size = float(np.sqrt(np.mean(moving**2))) if len(moving) else 1.0
-    return found.gradient / size, np.ones(len(found.gradient))
+    size = np.abs(found.gradient)
+    unit = float(size.sum() / (weight[size > 0.0].sum() or 1.0)) or 1.0
+    return found.gradient / unit, size / unit + _FLAT * weight
 
 
 def residuals(queries: Queries, scores: Floats) -> tuple[Floats, Floats]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
 
 from rankwright.backends import Backend
 from rankwright.measures import Measure
+from rankwright.objectives import SoftPositions, SoftRanks
 from rankwright.objectives.names import as_objective
 from rankwright.rankers.descending import trained_measure
+from rankwright.rankers.parameters import check_whole
 from rankwright.rankers.tree_ranker import TreeRanker
 from rankwright.rankers.tree_stages import GradientStages, TreeStages
 
@@ -26,11 +29,15 @@ class BoostedTrees(TreeRanker):
     Parameters
     ----------
     objective : str, Objective or callable
-        A name (see ``rankwright.objectives.names``), an objective such as ``SoftRanks(rw.AP())``, or a function
+        A name (see ``rankwright.objectives.names``; smooth measures by name have sigma = 0.1 here, since trees have
+        scores of about the size of grades), an objective such as ``SoftRanks(rw.AP(), 0.2)``, or a function
         (scores, queries) -> (loss, gradient), both sums over the queries that it is given, which are a part.
     measure : str or Measure
         Reports, and with validation queries chooses how many trees are kept; also what an objective by name is of,
         where it is one of a measure.
+    n_start : int or None
+        How many of the trees are of least squares, as MART's, before the objective is followed. None is 20 for smooth
+        measures, which have many local minima and need a good start, and 0 for others.
     n_rounds : int
         The most trees.
     n_leaves : int
@@ -73,9 +80,9 @@ class BoostedTrees(TreeRanker):
     Notes
     -----
     Functional gradient boosting (Friedman, 2001), as Chapelle & Wu suggest in section 6 for their smooth measures.
-    Where an objective has no curvature, as these, the gradient is divided by its root mean square and the curvature is
-    1: a tree is then a step of about the learning rate, in whatever direction lowers the loss. Where it has no gradient
-    either, as soft positions at the equal scores of the start, the tree is the least squares tree of the grades. For
+    Where an objective has no curvature, as these, that of a document is the size of its gradient, and a tenth of the
+    mean size: the step of a leaf is how far its documents agree on the direction, at most the learning rate. Where it
+    has no gradient either, as soft positions at the equal scores of the start, the tree is of least squares. For
     objectives of ours, documents of a query with equal scores and grades share their gradients evenly, so that the
     order of the rows does not matter (but to what is sampled).
 
@@ -93,6 +100,7 @@ class BoostedTrees(TreeRanker):
         *,
         objective: Any = "positions",
         measure: str | Measure = "ndcg@10",
+        n_start: int | None = None,
         n_rounds: int = 100,
         n_leaves: int = 31,
         learning_rate: float = 0.1,
@@ -107,6 +115,7 @@ class BoostedTrees(TreeRanker):
     ) -> None:
         self.objective = objective
         self.measure = measure
+        self.n_start = n_start
         self.n_rounds = n_rounds
         self.n_leaves = n_leaves
         self.learning_rate = learning_rate
@@ -121,4 +130,12 @@ class BoostedTrees(TreeRanker):
 
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         _, _, measure, *_ = setting
-        return GradientStages(*setting, objective=as_objective(self.objective, trained_measure(measure)))
+        objective = as_objective(self.objective, trained_measure(measure))
+        if isinstance(self.objective, str) and isinstance(objective, (SoftPositions, SoftRanks)):
+            objective = replace(objective, sigma=_SIGMA)
+        usual = _START if isinstance(objective, (SoftPositions, SoftRanks)) else 0
+        n_start = usual if self.n_start is None else check_whole("n_start", self.n_start, least=0)
+        return GradientStages(*setting, objective=objective, n_start=n_start)
+
+
+_SIGMA, _START = 0.1, 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -94,8 +93,10 @@ class TreeStages(ABC):
     @property
     def forest(self) -> Forest:
         """The trees so far."""
-        forest = self.trees[0] if self.trees else Forest.constant(self.queries.n_features)
-        return replace(forest, trees=tuple(tree for each in self.trees for tree in each.trees) or forest.trees)
+        if not self.trees:
+            return Forest.constant(self.queries.n_features)
+        first, *others = self.trees
+        return first.and_then(*others)
 
     def judged(self, n: int) -> dict[str, Any]:
         """What the first ``n`` trees are worth on the training queries."""
@@ -151,16 +152,26 @@ class NativeStages(TreeStages):
 
 
 class GradientStages(TreeStages):
-    """Trees that descend on an objective of ours, in the space of scores."""
+    """Trees that descend on an objective of ours, in the space of scores.
 
-    def __init__(self, *setting: Any, objective: Objective) -> None:
+    Parameters
+    ----------
+    objective : Objective
+        What they descend on.
+    n_start : int
+        How many trees of least squares come first.
+    """
+
+    def __init__(self, *setting: Any, objective: Objective, n_start: int = 0) -> None:
         super().__init__(*setting)
+        self.n_start = n_start
         self.gradient = FunctionalGradient(self.queries, objective, self.backend)
 
     def choose(self) -> Grown | None:
         """The tree along the gradient; the least squares tree where that is 0, as of soft positions at equal scores."""
         found = self.gradient(self.train.point, (self.weak.seed, len(self.trees)))
-        target = steepest(found) if found.gradient.any() else residuals(self.queries, self.train.scores)
+        is_start = len(self.trees) < self.n_start or not found.gradient.any()
+        target = residuals(self.queries, self.train.scores) if is_start else steepest(found, self.gradient.weight)
         tree = self.growing.fit(*target)
         return None if tree is None else Grown(tree, None, {"loss": found.loss})
 

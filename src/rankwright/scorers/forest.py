@@ -110,11 +110,11 @@ class Forest:
                 raise InputError(f"{name}={shown(header.get(name))} in LightGBM's text; expected one score a document")
         if "\naverage_output" in head:
             raise InputError("LightGBM's text is of a random forest, whose trees are averaged; expected a sum")
-        blocks = [block.partition("\nend of trees")[0] for block in blocks]
+        if not blocks or "\nend of trees" not in blocks[-1]:
+            raise InputError("LightGBM's text ends before its trees do")
+        blocks[-1] = blocks[-1].partition("\nend of trees")[0]
         kept = _checked_header({name: header[name] for name in _HEADER if name in header})
         n_features = int(kept["max_feature_idx"]) + 1
-        if not blocks:
-            raise InputError("LightGBM's text has no trees")
         return cls(kept, tuple(_tree(_assignments(block), n_features) for block in blocks))
 
     @classmethod
@@ -125,7 +125,7 @@ class Forest:
             "feature_names": " ".join(f"Column_{i}" for i in range(n_features)),
             "feature_infos": " ".join(["none"] * n_features),
         }
-        leaf = {name: np.zeros(1) for name in ("leaf_value", "leaf_weight")} | {"leaf_count": np.zeros(1, np.int64)}
+        leaf = {name: np.zeros(1) for name in ("leaf_value", "leaf_weight")} | {"leaf_count": np.ones(1, np.int64)}
         empty = {name: np.empty(0, np.int64 if name in _WHOLE else np.float64) for name in _ORDER if name not in leaf}
         return cls(header, (Tree(leaf | empty),))
 
@@ -144,9 +144,12 @@ class Forest:
         """Its first trees."""
         return replace(self, trees=self.trees[:n]) if n > 0 else Forest.constant(self.n_features)
 
-    def and_then(self, other: Forest) -> Forest:
-        """These trees, and then those."""
-        return replace(self, trees=self.trees + other.trees)
+    def and_then(self, *others: Forest) -> Forest:
+        """These trees, and then those; held monotone only if all are."""
+        held, header = "monotone_constraints", dict(self.header)
+        if any(other.header.get(held) != header.get(held) for other in others):
+            header.pop(held, None)
+        return Forest(header, self.trees + tuple(tree for other in others for tree in other.trees))
 
     def weighted(self, weights: Sequence[float] | Floats) -> Forest:
         """The same trees, their values multiplied."""

@@ -18,7 +18,8 @@ from rankwright.scorers.forest import Forest, nameable
 
 _OWN = {
     "num_leaves": "n_leaves",
-    "learning_rate": "learning_rate, or the weights of DirectRankTrees",
+    "learning_rate": "the ranker's own parameter (the weights, for DirectRankTrees)",
+    "boosting": "gbdt alone",
     "min_data_in_leaf": "min_docs",
     "num_iterations": "n_rounds",
     "early_stopping_round": "patience",
@@ -198,6 +199,7 @@ class GrowingTrees:
             return None
         forest = Forest.read(self.booster.model_to_string(num_iteration=1, start_iteration=self.n_trees))
         if len(forest.trees[0].values) == 1:  # LightGBM has a first tree in any case
+            self.booster.rollback_one_iter()
             return None
         self.n_trees += 1
         return forest
@@ -245,7 +247,7 @@ def check_params(params: Any, *, native: bool) -> dict[str, Any]:
     known = [*_TAKEN, *(_OF_NATIVE if native else ())]
     for name in params:
         if name in _OWN:
-            raise InputError(f"params has {name!r}; that is {_OWN[name]} here")
+            raise InputError(f"params has {name!r}; here that is {_OWN[name]}")
         if name not in known:
             hint = "that is for lambdas='native'" if name in _OF_NATIVE else suggest(str(name), known)
             raise InputError(f"params has {name!r}; {hint} (LightGBM's full names, those that a sum of trees allows)")
