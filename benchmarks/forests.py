@@ -52,7 +52,7 @@ class Task(NamedTuple):
         return f"{self.data}-{self.fold}-{self.leaves}-{self.method.split(',')[0]}.npz"
 
 
-def crossed(n_queries: int, random_state: int) -> rw.Queries:
+def crossed(n_queries: int, random_state: int = 0) -> rw.Queries:
     """Five grades, raw features of wild scales as in web search; what makes a page relevant is not linear.
 
     Of eight aspects two count as a product, two by the higher one, one by its distance from a middle that differs by
@@ -65,39 +65,18 @@ def crossed(n_queries: int, random_state: int) -> rw.Queries:
     relevance = 1.2 * a[0] * a[1] + np.maximum(a[2], a[3]) - np.abs(a[4] - middle) + np.where(a[5] > 0, a[6], 0.0)
     relevance += 0.5 * np.tanh(a[7]) + rng.normal(size=n) + rng.normal(0.0, 1.0, n_queries)[query]
     y = np.searchsorted([0.5, 2.0, 3.5, 5.0], relevance).astype(np.float64)
-    kinds = np.random.default_rng(1)  # of the features, the same in every part
     X = np.empty((n, FEATURES), dtype=np.float32)
     for j in range(FEATURES):
-        X[:, j] = _column(KINDS[j % len(KINDS)], a, query, X[:, :j], int(kinds.integers(2**31)), rng)
+        X[:, j] = feature(KINDS[j % len(KINDS)], a, query, X[:, :j], rng)
     return rw.Queries(X, y, np.arange(n_queries + 1) * DOCUMENTS, np.arange(n_queries))
-
-
-def _column(kind: str, aspects: Floats, query: Any, earlier: Floats, seed: int, rng: np.random.Generator) -> Floats:
-    """A feature that is the same function of the aspects in every part, with noise of its own."""
-    return feature(kind, aspects, query, earlier, _Twofold(seed, rng))
-
-
-class _Twofold:
-    """Random numbers: single ones from a seed, whole columns from elsewhere."""
-
-    def __init__(self, seed: int, noise: np.random.Generator) -> None:
-        self.choices, self.noise = np.random.default_rng(seed), noise
-
-    def uniform(self, *ends: float) -> float:
-        return self.choices.uniform(*ends)
-
-    def integers(self, most: int) -> int:
-        return int(self.choices.integers(most))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.noise, name)
 
 
 def parts(data: str, fold: int) -> tuple[rw.Queries, rw.Queries, rw.Queries]:
     """What is trained, chosen and tested on."""
     if data != "synthetic":
         return rw.read_folds(data_root() / data)[fold]
-    return crossed(QUERIES, 0), crossed(VALID, 1), crossed(TEST, 2)
+    whole = crossed(QUERIES + VALID + TEST)
+    return whole.slice(0, QUERIES), whole.slice(QUERIES, QUERIES + VALID), whole.slice(QUERIES + VALID, len(whole))
 
 
 def run(task: Task, out: Path) -> None:
@@ -110,15 +89,15 @@ def run(task: Task, out: Path) -> None:
     found["trees"] = len(ranker.scorer_)
     if task.method == "LambdaMART":
         measure = rw.parse(TRAINED)
-        landscapes = [tree_landscape(ranker.scorer_, each, measure, rw.Serial()) for each in (train, valid)]
+        own, other = (tree_landscape(ranker.scorer_, each, measure, rw.Serial()) for each in (train, valid))
         rules, start = Rules(max_rounds=ROUNDS[task.data]), np.ones(len(ranker.scorer_))
-        weighed = polish_weights(*landscapes, start, rules, np.random.default_rng(0))
+        weighed = polish_weights(own, other, start, rules, np.random.default_rng(0))
         ends = [weighed.history[0], weighed.history[-1]]
         found["climb"] = [row[part] for row in ends for part in ("train", "valid")]
         found["guarded"] = [weighed.before, weighed.valid_before, weighed.after, weighed.valid_after]
         polished = Trees(ranker.scorer_.forest.weighted(weighed.level))
         found[POLISHED] = rw.evaluate(polished(test.X), test, list(MEASURES)).values
-        climbed = _last(landscapes[0], start, rules)
+        climbed = _last(own, start, rules)
         unguarded = Trees(ranker.scorer_.forest.weighted(climbed))
         found["unguarded"] = rw.evaluate(unguarded(test.X), test, list(MEASURES)).values
     half = out / f"half-{task.name}"
