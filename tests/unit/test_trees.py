@@ -338,6 +338,11 @@ def hostile_texts():
         "a negative kind of split": line("decision_type", "-2 2 2 2"),
         "a cycle": line("left_child", "0 -2 -3 -4"),
         "a longer cycle": line("right_child", "1 2 1 -5"),
+        "an island": (
+            line("left_child", "-1 2 1 -2").replace(
+                re.search("right_child=.*", good_text())[0], "right_child=3 -4 -5 -3"
+            )
+        ),
         "a child far away": line("left_child", "99 -2 -3 -4"),
         "a leaf far away": line("left_child", "-99 -2 -3 -4"),
         "a leaf led to twice": line("left_child", "-1 -1 -3 -4"),
@@ -463,9 +468,11 @@ class TestHostileTexts:
     @given(st.data())
     def test_children_at_random_make_a_tree_or_are_refused(self, data):
         """A tree is accepted if and only if a walk from its root meets every node and every leaf once."""
-        n = data.draw(st.integers(2, 4))
-        child = st.integers(-n - 1, n)
-        left, right = (data.draw(st.lists(child, min_size=n - 1, max_size=n - 1)) for _ in range(2))
+        n = data.draw(st.integers(2, 5))
+        anything = st.lists(st.integers(-n - 1, n), min_size=2 * n - 2, max_size=2 * n - 2)
+        each_once = st.permutations([*range(-n, 0), *range(1, n - 1)])
+        children = data.draw(st.one_of(anything, each_once, each_once))
+        left, right = children[: n - 1], children[n - 1 :]
         met, stack, ordered = [], [0], True
         while stack and len(met) < 20:
             node = stack.pop()
