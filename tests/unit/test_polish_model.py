@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
+from threadpoolctl import threadpool_limits
 
 import rankwright as rw
 from rankwright.optimisers import polishing as climbing
@@ -32,6 +33,13 @@ GBM = {
 }  # fmt: skip
 XGB = {"objective": "rank:ndcg", "max_depth": 3, "eta": 0.3, "nthread": 1}
 BAGGED = {"bagging_freq": 1, "bagging_fraction": 0.6}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """For small models: threads of OpenMP that wait for each other take longer where cores are busy."""
+    with threadpool_limits(1, user_api="openmp"):
+        yield
 
 
 @pytest.fixture(scope="module")
