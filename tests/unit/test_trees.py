@@ -340,7 +340,7 @@ def hostile_texts():
         "a longer cycle": line("right_child", "1 2 1 -5"),
         "an island": (
             line("left_child", "-1 2 1 -2").replace(
-                re.search("right_child=.*", good_text())[0], "right_child=3 -4 -5 -3"
+                re.search("right_child=.*", good_text())[0], "right_child=3 -4 -5 -3", 1
             )
         ),
         "a child far away": line("left_child", "99 -2 -3 -4"),
