@@ -242,6 +242,17 @@ class TestOtherColumns:
         assert (landscape.n_columns, landscape.at(weights).value) == (4, start.value)
         assert landscape.profile(start, 3).times.size > 0
 
+    def test_turned_from_a_column_that_moves_nothing(self):
+        """What is known of the old columns is not taken for the new ones."""
+        rng = np.random.default_rng(9)
+        queries = random_queries(rng, m=12)
+        landscape = landscape_of(Dense(np.zeros((queries.n_docs, 1))), queries)
+        point = landscape.at(np.ones(1))
+        assert landscape.jumping(point, 0) is None
+        turned, point = landscape.turned(point, Dense(queries.y[:, None]))
+        assert search_line(turned, point, 0).value == rw.parse("ndcg@5").mean(queries, queries.y)
+        assert landscape.jumping(landscape.at(np.ones(1)), 0) is None
+
     @pytest.mark.parametrize("measure", MEASURES)
     def test_rescored(self, measure):
         rng = np.random.default_rng(6)
@@ -348,6 +359,21 @@ def grown():
     return [landscape_of(*side) for side in zip(sides, (train, valid), strict=True)]
 
 
+class Judge:
+    """In place of validation queries: a value for every number of steps, and one for what is scored anew."""
+
+    def __init__(self, after, anew, n=0):
+        self.after, self.anew, self.n, self.value = after, anew, n, after(n)
+
+    def at(self, coef):
+        found = Judge(self.after, self.anew)
+        found.value = self.after(0) if (coef == 1.0).all() else self.anew
+        return found
+
+    def step(self, point, direction, t):
+        return Judge(self.after, self.anew, point.n + 1)
+
+
 class TestPolishWeights:
     def polished(self, train, held_out, seed=0, **rules):
         start = np.ones(train.n_columns)
@@ -390,48 +416,20 @@ class TestPolishWeights:
 
     def test_the_guard(self, grown):
         """Where validation queries say that the beginning was best, so it stays."""
-        train, _ = grown
-
-        class Falling:
-            """A landscape that likes every step less."""
-
-            def __init__(self):
-                self.value = 1.0
-
-            def at(self, coef):
-                held = Falling()
-                held.value = 1.0 if (coef == 1.0).all() else 0.5
-                return held
-
-            def step(self, point, direction, t):
-                held = Falling()
-                held.value = point.value - 0.01
-                return held
-
-        found = self.polished(train, Falling())
+        found = self.polished(grown[0], Judge(lambda n: 1.0 - n / 100, anew=0.5))
         assert found.weights.tolist() == [1.0] * 10
         assert [i for i, row in enumerate(found.history) if "kept" in row] == [0]
         assert found.before == found.after
         assert len(found.history) > 1
 
+    def test_of_equals_the_first_is_kept(self, grown):
+        found = self.polished(grown[0], Judge(lambda n: 0.6 if n < 2 else 0.7, anew=0.7))
+        assert [i for i, row in enumerate(found.history) if "kept" in row] == [2]
+        assert len(found.history) > 3
+
     def test_what_scores_anew_do_not_confirm(self, grown):
         """A step that was better by rounding alone, as updated scores have it, is not kept."""
-        train, _ = grown
-
-        class Rounding:
-            value = 0.6
-
-            def at(self, coef):
-                held = Rounding()
-                held.value = 0.6 if (coef == 1.0).all() else 0.59
-                return held
-
-            def step(self, point, direction, t):
-                held = Rounding()
-                held.value = 0.7
-                return held
-
-        found = self.polished(train, Rounding())
+        found = self.polished(grown[0], Judge(lambda n: 0.7 if n else 0.6, anew=0.59))
         assert found.weights.tolist() == [1.0] * 10
         assert (found.valid_before, found.valid_after) == (0.6, 0.6)
         assert [i for i, row in enumerate(found.history) if "kept" in row] == [0]

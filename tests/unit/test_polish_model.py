@@ -285,6 +285,23 @@ class TestWhatIsJudged:
         valid = {"valid": sets[1]} if held_out else {}
         assert rw.polish_model(made(name), sets[0], **valid) is made(name)
 
+    def test_validation_queries_have_the_last_word(self, sets, made, monkeypatch):
+        """Though a climb that does not look at them was better on the training queries."""
+
+        def careless(train, held_out, start, rules, rng):
+            return climbing.polish_weights(train, None, start, rules, rng)
+
+        names = ["lgb", "lgb dart", "lgb goss", "lgb forest", "LGBMRegressor", "LambdaMART", "MART"]
+        names += [] if xgb is None else ["xgb", "XGBRanker"]
+        better = {
+            name: judged(rw.polish_model(made(name), sets[0]), sets[1]) > judged(made(name), sets[1]) for name in names
+        }
+        assert set(better.values()) == {True, False}
+        monkeypatch.setattr(polishing, "polish_weights", careless)
+        for name in names:
+            found = rw.polish_model(made(name), sets[0], valid=sets[1])
+            assert (found is not made(name)) == better[name]
+
     @needs_xgboost
     def test_single_precision(self, sets):
         """XGBoost adds a base score in single precision: with a huge one all documents tie, whatever the weights."""
@@ -447,7 +464,7 @@ class TestLightGBM:
         train = rw.make_queries(60, n_docs=30, n_features=8, noise=2.0, random_state=0)
         model = gbm(train, n=3, num_leaves=600, min_data_in_leaf=1, objective="regression")
         assert max(len(values) for _, values in trees(model)) > 256
-        leaves = ensemble_of(model, "ndcg@10").columns(train)
+        leaves = ensemble_of(model, "ndcg@10", 1).columns(train)
         np.testing.assert_allclose(leaves.scores(np.ones(3)), model.predict(train.X), atol=1e-12)
 
     def test_training_goes_on(self, sets, made):
