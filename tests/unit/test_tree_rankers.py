@@ -915,6 +915,9 @@ class TestDegenerateData:
                 assert np.isfinite(scores).all()
                 assert len(ranker.scorer_) >= 1
                 assert not ranker.history_ or kept(ranker)["train"] == pytest.approx(ranker.score(queries), abs=1e-12)
+                if valid is not None and ranker.history_ and not more.get("polish"):
+                    values = [row["valid"] for row in ranker.history_]
+                    assert kept(ranker)["round"] == values.index(max(values)) + 1  # the first of equals
                 assert ranker.feature_importances_.shape == (2,)
                 assert ranker.history_ or not ranker.feature_importances_.any()
         np.testing.assert_allclose(ranker.contributions(queries).sum(axis=1), scores, rtol=1e-9, atol=1e-9)
