@@ -137,7 +137,7 @@ def _limits(weights: Any) -> tuple[float, float] | None:
         return None
     if np.shape(weights) != (2,):
         raise InputError(f"weights={weights!r}; expected a lowest and a highest weight, or None")
-    low, high = (check_number("a weight", value, least=0.0) for value in weights)
+    low, high = (check_number("one of weights", value, least=-np.inf) for value in weights)
     if not 0.0 < low <= high:
         raise InputError(f"weights={weights!r}; expected two above 0, the lower one first")
     return low, high

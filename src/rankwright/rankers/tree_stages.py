@@ -197,6 +197,8 @@ class SearchedStages(TreeStages):
         tree = self.growing.fit(*residuals(self.queries, self.train.scores))
         if tree is None:
             return None
+        if tree.trees[0].splits == 0:
+            return Grown(tree, None, {"loss": 1.0 - self.train.value, "weight": 0.0, "searched": 0.0})
         values = self.values_of(tree, self.queries)
         weight, searched = self._weight(values)
         if weight == 0.0:

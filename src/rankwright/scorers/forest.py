@@ -62,9 +62,14 @@ class Tree:
         return values
 
     @property
+    def splits(self) -> int:
+        """How many there are; 0 for a leaf."""
+        return len(self.values) - 1
+
+    @property
     def depth(self) -> int:
         """How many splits a document passes at most."""
-        below = np.ones(len(self.values) - 1, dtype=np.int64)  # of each node, from the root
+        below = np.ones(self.splits, dtype=np.int64)  # of each node, from the root
         for node, children in enumerate(zip(self.columns["left_child"].tolist(), self.columns["right_child"].tolist())):
             for child in children:
                 if child >= 0:

@@ -72,7 +72,8 @@ class Ensemble(ABC):
 class LightGBMEnsemble(Ensemble):
     """A LightGBM Booster, or an estimator of its scikit-learn interface."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, threads: int) -> None:
+        self.how = {"num_threads": threads, "validate_features": False}
         self.model, self.booster = model, model if hasattr(model, "num_trees") else model.booster_
         if self.booster.num_model_per_iteration() != 1:
             raise InputError("a LightGBM model with several scores a document; expected one")
@@ -89,7 +90,7 @@ class LightGBMEnsemble(Ensemble):
 
     def leaves(self, X: Floats) -> Ints:
         """LightGBM's own."""
-        found: Ints = self.booster.predict(X, pred_leaf=True, num_iteration=self.n_trees, validate_features=False)
+        found: Ints = self.booster.predict(X, pred_leaf=True, num_iteration=self.n_trees, **self.how)
         return found.reshape(len(X), -1).T
 
     def weighted(self, weighed: Weighed) -> Any:
@@ -107,7 +108,7 @@ class LightGBMEnsemble(Ensemble):
 
     def predict(self, model: Any, X: Floats) -> Floats:
         """By the Booster."""
-        found: Floats = getattr(model, "booster_", model).predict(X, raw_score=True, validate_features=False)
+        found: Floats = getattr(model, "booster_", model).predict(X, raw_score=True, **self.how)
         return found
 
 
@@ -117,7 +118,8 @@ class XGBoostEnsemble(Ensemble):
     XGBoost adds values up in single precision, so its ranking may differ from ours where scores nearly tie.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, threads: int) -> None:
+        self.threads = threads
         is_estimator = hasattr(model, "get_booster")
         self.model, self.booster = model, model.get_booster() if is_estimator else model
         self.missing = getattr(model, "missing", np.nan)
@@ -167,7 +169,8 @@ class XGBoostEnsemble(Ensemble):
 
     def _data(self, X: Floats) -> Any:
         names, types = self.booster.feature_names, self.booster.feature_types
-        return require("xgboost").DMatrix(X, missing=self.missing, feature_names=names, feature_types=types)
+        how = {"missing": self.missing, "feature_names": names, "feature_types": types, "nthread": self.threads}
+        return require("xgboost").DMatrix(X, **how)
 
 
 def _saved(booster: Any) -> Any:
@@ -208,13 +211,13 @@ class OwnEnsemble(Ensemble):
         return scores
 
 
-def ensemble_of(model: Any, measure: str) -> Ensemble:
-    """The trees of a model, whatever library it is of, to be polished for a measure."""
+def ensemble_of(model: Any, measure: str, threads: int = 1) -> Ensemble:
+    """The trees of a model, whatever library it is of, to be polished for a measure with so many threads."""
     if isinstance(model, (Ranker, Model)):
         return OwnEnsemble(model, measure)
-    library = type(model).__module__.partition(".")[0]
-    if library == "lightgbm" and isinstance(model, (require(library).Booster, require(library).LGBMModel)):
-        return LightGBMEnsemble(model)
-    if library == "xgboost" and isinstance(model, (require(library).Booster, require(library).XGBModel)):
-        return XGBoostEnsemble(model)
+    libraries = {base.__module__.partition(".")[0] for base in type(model).__mro__}
+    if "lightgbm" in libraries and isinstance(model, (require("lightgbm").Booster, require("lightgbm").LGBMModel)):
+        return LightGBMEnsemble(model, threads)
+    if "xgboost" in libraries and isinstance(model, (require("xgboost").Booster, require("xgboost").XGBModel)):
+        return XGBoostEnsemble(model, threads)
     raise InputError(f"a {type(model).__name__}; expected a model of LightGBM or XGBoost, or a ranker of trees")

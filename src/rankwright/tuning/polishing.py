@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwright.backends import Backend, resolve
+from rankwright.backends import Backend, n_threads, resolve
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
 from rankwright.kernels.linear import linear_scores
@@ -200,7 +200,7 @@ def polish_model(
         if not isinstance(each, Queries):
             raise InputError(f"the {what} queries are a {type(each).__name__}; expected a Queries")
     wanted = wanted.settled(max(float(each.y.max()) for each in sets.values()))
-    ensemble, rules = ensemble_of(model, str(wanted)), _rules(max_iter, max_seconds, nonnegative)
+    ensemble, rules = ensemble_of(model, str(wanted), n_threads(found)), _rules(max_iter, max_seconds, nonnegative)
     if ensemble.monotone:
         rules = replace(rules, least=0.0)
     train, *held_out = (_landscape(ensemble.columns(each), each, wanted, what, found) for what, each in sets.items())

@@ -100,6 +100,13 @@ class RegressionTree:
         """What a tree may be multiplied by at least: trees that are held monotone may not be turned round."""
         return 0.0 if np.any(self.params.get("monotone_constraints", 0)) else -np.inf
 
+    @property
+    def is_random(self) -> bool:
+        """Whether one round may find a split where another found none."""
+        told = {"feature_fraction": 1.0, "feature_fraction_bynode": 1.0, "bagging_fraction": 1.0, **self.params}
+        parts = told["feature_fraction"], told["feature_fraction_bynode"], told["bagging_fraction"]
+        return min(parts) < 1.0 or bool(told.get("extra_trees")) or told.get("data_sample_strategy") == "goss"
+
     def lightgbm(self, n_threads: int = 0, **native: Any) -> dict[str, Any]:
         """All that LightGBM is told.
 
@@ -149,21 +156,21 @@ class RegressionTree:
             )
             data.construct()
             can_split = any(data.feature_num_bin(i) > 1 for i in range(queries.n_features))
-            return GrowingTrees(data, lgb.Booster(params, data), can_split)
+            return GrowingTrees(data, lgb.Booster(params, data), can_split, self.is_random)
 
 
 class GrowingTrees:
     """Trees on one set of documents: what LightGBM has binned, and the trees that there are so far."""
 
-    def __init__(self, data: Any, booster: Any, can_split: bool) -> None:
-        self.data, self.booster, self.can_split = data, booster, can_split
+    def __init__(self, data: Any, booster: Any, can_split: bool, is_random: bool) -> None:
+        self.data, self.booster, self.can_split, self.is_random = data, booster, can_split, is_random
         self.n_trees = 0
 
     def fit(self, gradient: Floats, curvature: Floats) -> Forest | None:
         """The tree along a gradient, each leaf with the step -sum of gradients / sum of curvatures, times the rate.
 
         With the negative residuals as gradients and ones as curvatures it is the least squares tree of the residuals.
-        None where no split is worth it.
+        Where no split is worth it None, or a tree that is a leaf if another round may find one.
         """
         told = on_grid(gradient), on_grid(curvature)
         return self._update(fobj=lambda scores, data: told)
@@ -195,14 +202,11 @@ class GrowingTrees:
             return None
         with _told():
             self.booster.update(**how)
-        if self.booster.num_trees() == self.n_trees:
-            return None
-        forest = Forest.read(self.booster.model_to_string(num_iteration=1, start_iteration=self.n_trees))
-        if len(forest.trees[0].values) == 1:  # LightGBM has a first tree in any case
-            self.booster.rollback_one_iter()
-            return None
-        self.n_trees += 1
-        return forest
+        tree = Forest.constant(self.data.num_feature())
+        if self.booster.num_trees() > self.n_trees:  # LightGBM has a first tree in any case
+            tree = Forest.read(self.booster.model_to_string(num_iteration=1, start_iteration=self.n_trees))
+            self.n_trees += 1
+        return tree if self.is_random or tree.trees[0].splits else None
 
 
 def on_grid(values: Floats) -> Floats:
