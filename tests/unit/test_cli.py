@@ -227,7 +227,7 @@ TREES = [
     ("lambdamart", "patience=0", "patience=0; expected a whole number of at least 1"),
     ("lambdamart", "lambdas=x", "lambdas='x'; expected 'exact' or 'native'"),
     ("lambdamart", "params=5", "params=5; expected a mapping"),
-    ("lambdamart", "params.num_leaves=3", "params has 'num_leaves'; that is n_leaves here"),
+    ("lambdamart", "params.num_leaves=3", "params has 'num_leaves'; here that is n_leaves"),
     ("lambdamart", "params.lamda_l2=3", "params has 'lamda_l2'; did you mean lambda_l2?"),
     ("lambdamart", "params.objective=binary", "params has 'objective'"),
     ("lambdamart", "params.lambda_l2=-1", "(lambda_l2) >= (0.0)"),
