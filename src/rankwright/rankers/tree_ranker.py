@@ -37,6 +37,7 @@ class TreeRanker(Ranker):
     """A ranker whose scorer is a sum of regression trees that LightGBM grows."""
 
     allow_nan: ClassVar[bool] = True
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"n_leaves": (5, 10, 31)}
     grows_native: ClassVar[bool] = False
 
     n_rounds: int
