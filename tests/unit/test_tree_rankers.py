@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import lightgbm as lgb
@@ -95,13 +97,11 @@ class TestNativeIsLightGBM:
         expected = make(n_rounds=5, n_leaves=7).fit(queries)
         rows = np.argsort(np.random.default_rng(0).random(queries.n_docs), kind="stable")
         rows = rows[np.argsort(queries.row_qid[rows] % 3, kind="stable")]  # queries apart, in pieces
-        back = np.argsort(queries.row_qid[rows], kind="stable")
         names = np.array([f"q{q:03d}" for q in queries.row_qid])
         shuffled = make(n_rounds=5, n_leaves=7).fit(queries.X[rows], queries.y[rows], qid=names[rows])
         grouped = rw.Queries.from_arrays(queries.X[rows], queries.y[rows], names[rows])
         booster = theirs(shuffled, grouped, 5)
         np.testing.assert_array_equal(shuffled.predict(queries.X[rows]), booster.predict(queries.X[rows]))
-        assert len(back) == queries.n_docs
         if isinstance(expected, rw.MART):  # lambdarank breaks ties by the order of the rows
             np.testing.assert_allclose(shuffled.predict(queries), expected.predict(queries), atol=1e-9)
 
@@ -388,10 +388,8 @@ class TestDirectRankTrees:
         queries = judged(m=8)
         own = rw.DirectRankTrees(measure=rw.measure(BY_NAME["ndcg@3"], "mine"), n_rounds=4, n_leaves=4).fit(queries)
         named = rw.DirectRankTrees(measure="ndcg@3", n_rounds=4, n_leaves=4, point="likelihood").fit(queries)
-        assert [row["train"] for row in own.history_] == pytest.approx(
-            [row["train"] for row in named.history_], abs=0.05
-        )
-        assert own.history_[-1]["train"] > own.history_[0]["loss"] * 0 + 1 - own.history_[0]["loss"]
+        assert own.history_[0]["train"] == pytest.approx(named.history_[0]["train"], abs=1e-12)  # the same first tree
+        assert own.history_[-1]["train"] > 1.0 - own.history_[0]["loss"]  # than without trees
 
 
 class TestBoostedTrees:
@@ -596,6 +594,7 @@ class TestPolish:
         for before, after in zip(plain.history_, grown, strict=True):
             assert {k: v for k, v in before.items() if k != "kept"} == {k: v for k, v in after.items() if k != "kept"}
         numbers = [row["polish"] for row in rows]
+        assert rows
         assert numbers == sorted(numbers)
         assert set(numbers) <= {1, 2, 3}
         for row in rows:
@@ -873,7 +872,60 @@ class TestTheSameBits:
         rows = np.random.default_rng(0).permutation(queries.n_docs)
         one = ALL[name](n_rounds=4, n_leaves=5).fit(queries)
         other = ALL[name](n_rounds=4, n_leaves=5).fit(queries.X[rows], queries.y[rows], qid=queries.row_qid[rows])
-        np.testing.assert_allclose(other.predict(queries), one.predict(queries), atol=1e-6)
+        found, expected = other.predict(queries), one.predict(queries)
+        if name in ("unclipped", "MART"):  # LightGBM's mean, and where in an interval
+            np.testing.assert_allclose(found, expected, atol=1e-9)
+        else:
+            np.testing.assert_array_equal(found, expected)
+
+    def test_going_on_and_patience(self, tmp_path):
+        queries, valid = judged(seed=1), judged(seed=2)
+        rw.save(rw.LambdaMART(n_rounds=20, n_leaves=4).fit(queries), tmp_path / "old.json")
+        path = tmp_path / "old.json"
+        ranker = rw.LambdaMART(n_rounds=40, n_leaves=4, patience=2, warm_start=path).fit(queries, valid=valid)
+        assert len(ranker.history_) > 20
+
+    def test_polishing_what_goes_on_from_a_monotone_model(self, tmp_path):
+        rng = np.random.default_rng(0)
+        X, qid = rng.normal(size=(400, 2)), np.repeat(np.arange(20), 20)
+        y = np.clip(np.round(X[:, 0] + X[:, 1] + rng.normal(size=400)), 0, 3)
+        queries = rw.Queries.from_arrays(X, y, qid)
+        held = rw.MART(n_rounds=6, n_leaves=6, params={"monotone_constraints": [1, 0]}).fit(queries)
+        rw.save(held, tmp_path / "held.json")
+        ranker = rw.MART(n_rounds=6, n_leaves=6, warm_start=tmp_path / "held.json", polish=5).fit(queries)
+        grid = np.column_stack([np.repeat(np.linspace(-3, 3, 60), 5), np.tile(np.linspace(-2, 2, 5), 60)])
+        steps = np.diff(ranker.predict(grid).reshape(60, 5), axis=0)
+        assert ranker.scorer_.forest.is_monotone
+        assert steps.min() >= -1e-12
+
+    def test_an_optimum_is_not_left(self):
+        """The hinge of scores has a loss of 0 and no slope once all margins are wide."""
+        queries = rw.Queries.from_arrays(np.arange(40.0)[:, None], np.arange(40) % 2, np.repeat([0, 1], 20))
+
+        def hinge(scores, part):
+            sign = np.where(part.y > 0, 1.0, -1.0)
+            rest = np.maximum(1.0 - sign * scores, 0.0)
+            return float(rest.sum()), -sign * (rest > 0)
+
+        params = {"min_data_in_bin": 1}
+        ranker = rw.BoostedTrees(objective=hinge, n_leaves=64, min_docs=1, learning_rate=2.0, params=params).fit(
+            queries
+        )
+        assert len(ranker.history_) == 1
+        assert hinge(ranker.predict(queries), queries)[0] == 0.0
+
+    def test_no_pairs_no_trees(self):
+        queries = rw.Queries.from_arrays(
+            np.random.default_rng(0).normal(size=(60, 2)), np.repeat([0, 1, 2], 20), qid=np.repeat([0, 1, 2], 20)
+        )
+        assert rw.LambdaMART(n_rounds=3, min_docs=2).fit(queries).history_ == []
+
+    def test_threads_leave_the_filters_of_warnings_alone(self):
+        queries = judged()
+        before = list(warnings.filters)
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda seed: rw.LambdaMART(n_rounds=3, random_state=seed).fit(queries), range(8)))
+        assert list(warnings.filters) == before
 
 
 def few(X, y, qid=None):

@@ -22,6 +22,7 @@ class Additive:
         nothing = np.zeros((queries.n_docs, 1))
         self.landscape = Landscape.of_bound(Dense(nothing), measure.bind(queries), queries.query_weight, backend)
         self.point = self.landscape.at(np.zeros(1))
+        _ = self.landscape.highest  # found once, for all that is turned from it
 
     @property
     def value(self) -> float:

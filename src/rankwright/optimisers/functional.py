@@ -38,7 +38,7 @@ class FunctionalGradient:
 
     def __init__(self, queries: Queries, objective: Objective, backend: Backend) -> None:
         objective = settled(objective, float(queries.y.max()))
-        self.backend, queries = backend, _evenly_weighted(queries)
+        self.backend, queries, self.is_ours = backend, _evenly_weighted(queries), is_ours(objective)
         self.weight = np.repeat(queries.query_weight, queries.sizes)
         self.parts = backend.apply(_bind, backend.scatter(queries), objective)
 
@@ -56,6 +56,18 @@ class FunctionalGradient:
             np.concatenate([part.gradient for part in found]),
             np.concatenate(curvatures) if len(curvatures) == len(found) else None,
         )
+
+    def steps(self, found: Evaluation) -> tuple[Floats, Floats]:
+        """What a tree is fitted to; a user's curvatures, which may be of any size, are made to be about 1 in the mean.
+
+        LightGBM asks for a sum of 0.001 in each leaf.
+        """
+        gradient, curvature = steepest(found, self.weight)
+        mean = float(curvature.mean())
+        if self.is_ours or not 0.0 < mean < np.inf:
+            return gradient, curvature
+        factor = 2.0 ** -round(float(np.log2(mean)))
+        return gradient * factor, curvature * factor
 
 
 def steepest(found: Evaluation, weight: Floats) -> tuple[Floats, Floats]:
@@ -79,7 +91,7 @@ def residuals(queries: Queries, scores: Floats) -> tuple[Floats, Floats]:
     """
     weight = np.repeat(queries.query_weight, queries.sizes)
     weight /= weight.mean()
-    rest = scores - (queries.y - float(weight @ queries.y) / len(weight))
+    rest = scores - (queries.y - float((weight * queries.y).sum()) / len(weight))
     return weight * rest, weight
 
 

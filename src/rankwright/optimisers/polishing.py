@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankwright import progress
 from rankwright.data import Floats
 from rankwright.optimisers.ascent import Kicks, Rules, Step, cyclic, kicked
 from rankwright.optimisers.landscape import Landscape, Point
@@ -47,6 +48,7 @@ def polish_weights(
     best, kept, decisive = start, 0, here.value if valid is None else valid.value
     kicks = kicks or Kicks(0, 0.0, np.zeros(len(start)))
     for steps in kicked(train, here, rules, rng, cyclic, kicks):
+        progress.report("rounds of polishing", min(steps[-1].round, rules.max_rounds - 1), rules.max_rounds)
         for step in steps:
             if held_out is not None and valid is not None:
                 valid = held_out.step(valid, step.direction, step.t)
@@ -54,6 +56,7 @@ def polish_weights(
             reached = step.value if valid is None else valid.value
             if reached > decisive:
                 best, kept, decisive = step.coef, len(history) - 1, reached
+    progress.report("rounds of polishing", rules.max_rounds, rules.max_rounds)
     before, after = _judged(train, held_out, start), _judged(train, held_out, best)
     if _decisive(after) < _decisive(before):  # that it was better was rounding, which scores anew do not have
         best, kept, after = start, 0, before

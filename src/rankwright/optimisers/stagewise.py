@@ -44,7 +44,7 @@ def boost(stages: Stages[W], n_rounds: int, done: Sequence[W] = (), patience: in
     done : sequence
         The first of them, where they are known from an earlier run: to resume is to add them again without the search.
     patience : int, optional
-        Stop after so many rounds that were not the best on validation queries.
+        Stop after so many new rounds that were not the best on validation queries.
     """
     history: list[dict[str, Any]] = []
     n_best, best = 0, -float("inf")
@@ -57,6 +57,6 @@ def boost(stages: Stages[W], n_rounds: int, done: Sequence[W] = (), patience: in
         value = record.get("valid", record.get("train", -float("inf")))
         if value > best:
             n_best, best = t + 1, value
-        elif patience is not None and "valid" in record and t + 1 - n_best >= patience:
+        elif patience is not None and "valid" in record and t + 1 - max(n_best, len(done)) >= patience:
             break
     return Boosted(n_best, history)

@@ -18,6 +18,8 @@ from rankwright.rankers.parameters import check_whole
 from rankwright.rankers.tree_ranker import TreeRanker
 from rankwright.rankers.tree_stages import GradientStages, TreeStages
 
+_SIGMA, _START = 0.1, 20  # of smooth measures: by name; least squares trees first
+
 
 @final
 class BoostedTrees(TreeRanker):
@@ -136,6 +138,3 @@ class BoostedTrees(TreeRanker):
         usual = _START if isinstance(objective, (SoftPositions, SoftRanks)) else 0
         n_start = usual if self.n_start is None else check_whole("n_start", self.n_start, least=0)
         return GradientStages(*setting, objective=objective, n_start=n_start)
-
-
-_SIGMA, _START = 0.1, 20

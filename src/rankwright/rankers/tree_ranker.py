@@ -26,7 +26,7 @@ from rankwright.rankers.base import Outcome, Ranker
 from rankwright.rankers.parameters import check_number, check_whole
 from rankwright.rankers.tree_stages import Grown, TreeStages
 from rankwright.scorers import Trees
-from rankwright.scorers.forest import Forest
+from rankwright.scorers.forest import MOST_LEAVES, Forest
 from rankwright.weak.trees import RegressionTree, check_params
 
 _HIGHEST = 1e15  # grade; LightGBM has single precision, and squares
@@ -75,7 +75,7 @@ class TreeRanker(Ranker):
                 f"monotone_constraints={shown(signs)}; expected -1, 0 or 1 for each of {n_features} features"
             )
         return RegressionTree(
-            check_whole("n_leaves", self.n_leaves, least=2),
+            _check_leaves(self.n_leaves),
             check_whole("min_docs", self.min_docs, least=1),
             self._rate(),
             params,
@@ -99,7 +99,7 @@ class TreeRanker(Ranker):
         if polish and n_trees:
             forest, more = self._polished(forest, train, valid, measure, backend, polish, weak)
             history = polished_history(history, more)
-        self.lightgbm_params_ = weak.lightgbm(**stages.objective_of_lightgbm)
+        self.lightgbm_params_ = weak.lightgbm(stages.n_threads, **stages.objective_of_lightgbm)
         return Outcome(Trees(forest), history)
 
     def _polished(
@@ -116,7 +116,7 @@ class TreeRanker(Ranker):
         trees = Trees(forest)
         own = tree_landscape(trees, train, measure.for_training(), backend)
         other = None if valid is None else tree_landscape(trees, valid, measure, backend)
-        rules = Rules(max_rounds=rounds, least=weak.least_weight)
+        rules = Rules(max_rounds=rounds, least=0.0 if forest.is_monotone else weak.least_weight)
         found = polish_weights(own, other, np.ones(len(trees)), rules, np.random.default_rng(weak.seed))
         return forest.weighted(found.level), found.history
 
@@ -125,7 +125,7 @@ class TreeRanker(Ranker):
         forest, history = self._earlier(train)
         if forest is None:
             return []
-        notes = [{name: row[name] for name in row if name not in _OF_A_ROUND} for row in history]
+        notes = [{name: row[name] for name in row if name not in _OF_A_ROUND} for row in history[: len(forest)]]
         notes += [{} for _ in range(len(forest) - len(notes))]
         return [Grown(Forest(forest.header, (tree,)), None, note) for tree, note in zip(forest.trees, notes)]
 
@@ -152,7 +152,7 @@ class TreeRanker(Ranker):
             raise InputError(
                 f"warm_start: a model with scale={model.params.get('scale')!r}; this ranker has {self.scale!r}"
             )
-        return model.scorer.forest, model.history
+        return model.scorer.forest, model.history if model.ranker == type(self).__name__ else []
 
     @property
     def feature_importances_(self) -> Floats:
@@ -196,6 +196,13 @@ def tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Ba
     nodes = trees.forest.nodes
     columns = Leaves(trees.leaves(queries.X, backend), nodes.first_leaf, nodes.value)
     return Landscape.of_bound(columns, measure.bind(queries), queries.query_weight, backend)
+
+
+def _check_leaves(value: Any) -> int:
+    n_leaves = check_whole("n_leaves", value, least=2)
+    if n_leaves > MOST_LEAVES:
+        raise InputError(f"n_leaves={n_leaves}; a tree has {MOST_LEAVES:,} leaves at most")
+    return n_leaves
 
 
 def _read(path: str | os.PathLike[str]) -> Model | Forest:

@@ -15,7 +15,7 @@ from rankwright.kernels.trees import leaf_values
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.optimisers.additive import Additive
-from rankwright.optimisers.functional import FunctionalGradient, residuals, steepest
+from rankwright.optimisers.functional import FunctionalGradient, residuals
 from rankwright.optimisers.line_search import Choice
 from rankwright.scorers import Trees
 from rankwright.scorers.forest import Forest
@@ -168,10 +168,14 @@ class GradientStages(TreeStages):
         self.gradient = FunctionalGradient(self.queries, objective, self.backend)
 
     def choose(self) -> Grown | None:
-        """The tree along the gradient; the least squares tree where that is 0, as of soft positions at equal scores."""
-        found = self.gradient(self.train.point, (self.weak.seed, len(self.trees)))
-        is_start = len(self.trees) < self.n_start or not found.gradient.any()
-        target = residuals(self.queries, self.train.scores) if is_start else steepest(found, self.gradient.weight)
+        """The tree along the gradient, or of least squares: at the start, and where equal scores leave no gradient."""
+        point = self.train.point
+        found = self.gradient(point, (self.weak.seed, len(self.trees)))
+        is_flat = not found.gradient.any()
+        if is_flat and (point.spread > 0.0 or found.loss == 0.0):
+            return None  # an optimum
+        is_start = is_flat or len(self.trees) < self.n_start
+        target = residuals(self.queries, self.train.scores) if is_start else self.gradient.steps(found)
         tree = self.growing.fit(*target)
         return None if tree is None else Grown(tree, None, {"loss": found.loss})
 

@@ -37,7 +37,7 @@ _ORDER = (
 _CATEGORICAL, _DEFAULT_LEFT, _MISSING_ZERO, _MISSING_NAN = 1, 2, 4, 8
 _NAME = re.compile(r'[^\s",:\[\]{}=]+')
 _INFO = re.compile(r"none|\[[^\s\[\]=]+:[^\s\[\]=]+\]")
-_MOST_LEAVES = 1 << 16  # a tree of ours has at most; leaves are numbered with two bytes
+MOST_LEAVES = 1 << 16  # a tree of ours has at most; leaves are numbered with two bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +145,11 @@ class Forest:
         """How many features documents must have."""
         return int(self.header["max_feature_idx"]) + 1
 
+    @property
+    def is_monotone(self) -> bool:
+        """Whether it is held to be monotone in a feature."""
+        return "1" in self.header.get("monotone_constraints", "")
+
     def first(self, n: int) -> Forest:
         """Its first trees."""
         return replace(self, trees=self.trees[:n]) if n > 0 else Forest.constant(self.n_features)
@@ -157,8 +162,11 @@ class Forest:
         return Forest(header, self.trees + tuple(tree for other in others for tree in other.trees))
 
     def weighted(self, weights: Sequence[float] | Floats) -> Forest:
-        """The same trees, their values multiplied."""
-        return replace(self, trees=tuple(t.scaled(float(w)) for t, w in zip(self.trees, weights, strict=True)))
+        """The same trees, their values multiplied; no longer held monotone where one is turned round."""
+        header = dict(self.header)
+        if min(weights) < 0.0:
+            header.pop("monotone_constraints", None)
+        return Forest(header, tuple(t.scaled(float(w)) for t, w in zip(self.trees, weights, strict=True)))
 
     def text(self) -> str:
         """As LightGBM reads it."""
@@ -227,7 +235,7 @@ def _tree(lines: dict[str, str], n_features: int) -> Tree:
     for name, column in columns.items():
         if name not in _OF_LEAVES and len(column) != n - 1:
             raise InputError(f"{len(column)} numbers as {name} in LightGBM's text; expected {n - 1}")
-    if n > _MOST_LEAVES or lines.get("num_leaves") != str(n) or len(shrinkage) != 1:
+    if n > MOST_LEAVES or lines.get("num_leaves") != str(n) or len(shrinkage) != 1:
         raise InputError(f"num_leaves={shown(lines.get('num_leaves'))} of a tree in LightGBM's text; found {n}")
     columns |= {name: _fitting(columns[name], n) for name in ("leaf_weight", "leaf_count")}
     _check_shape(columns, n, n_features)

@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankwright._optional import require
-from rankwright.backends import Backend, resolve
+from rankwright.backends import Backend, n_threads, resolve
 from rankwright.data import Floats, Ints
 from rankwright.errors import InputError
 from rankwright.kernels.trees import tree_leaves, tree_scores
 from rankwright.scorers.forest import Forest
 
 _DEEPEST = 4_096  # LightGBM's SHAP values take room that is quadratic in the depth
+_LARGE = 10_000_000  # values of features, times trees: on less LightGBM has one thread
 _ROWS = 16_384  # documents that a thread scores at a time
 
 
@@ -91,7 +92,8 @@ class Trees:
             raise InputError(f"a tree of more than {_DEEPEST} levels; SHAP values are of trees that are less deep")
         if any((tree.columns[name] < 1).any() for tree in trees for name in ("leaf_count", "internal_count")):
             raise InputError("trees that do not tell how many documents were in their leaves; SHAP values ask for that")
-        found: Floats = self.booster().predict(X, pred_contrib=True)
+        threads = n_threads(resolve(None)) if X.size * len(trees) > _LARGE else 1
+        found: Floats = self.booster().predict(X, pred_contrib=True, num_threads=threads)
         return found
 
     def to_json(self) -> dict[str, Any]:

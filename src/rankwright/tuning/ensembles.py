@@ -21,7 +21,7 @@ from rankwright.rankers import Ranker
 from rankwright.rankers.tree_ranker import polished_history
 from rankwright.scorers import Trees
 
-_ROWS = 65_536  # documents at a time
+_LEAVES = 1 << 24  # at a time: other libraries need several bytes for each
 
 
 class Ensemble(ABC):
@@ -52,8 +52,9 @@ class Ensemble(ABC):
             raise InputError("a model without trees")
         kind = np.uint8 if max(sizes) <= 1 << 8 else np.uint16 if max(sizes) <= 1 << 16 else np.uint32
         leaves = np.empty((len(sizes), queries.n_docs), dtype=kind)
-        for start in range(0, queries.n_docs, _ROWS):
-            leaves[:, start : start + _ROWS] = self.leaves(queries.X[start : start + _ROWS])
+        rows = max(_LEAVES // len(sizes), 1)
+        for start in range(0, queries.n_docs, rows):
+            leaves[:, start : start + rows] = self.leaves(queries.X[start : start + rows])
         return Leaves(leaves, np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(self.values))
 
     @abstractmethod
@@ -123,18 +124,16 @@ class XGBoostEnsemble(Ensemble):
         is_estimator = hasattr(model, "get_booster")
         self.model, self.booster = model, model.get_booster() if is_estimator else model
         self.missing = getattr(model, "missing", np.nan)
-        self.content = _saved(self.booster)
+        best = getattr(self.booster, "best_iteration", None) if is_estimator else None  # a Booster predicts with all
+        self.content = _saved(self.booster if best is None else self.booster[: best + 1])
         learner = self.content["learner"]
         if learner["gradient_booster"]["name"] != "gbtree":
             raise InputError(f"an XGBoost model of {learner['gradient_booster']['name']}; expected gbtree")
         told = learner["learner_model_param"]
         if int(told.get("num_class", 0)) > 1 or int(told.get("num_target", 1)) > 1:
             raise InputError("an XGBoost model with several scores a document; expected one")
-        best = getattr(self.booster, "best_iteration", None) if is_estimator else None  # a Booster predicts with all
         self.rounds = (0, 0 if best is None else best + 1)
-        forest = learner["gradient_booster"]["model"]
-        n_trees = len(forest["trees"]) if best is None else forest["iteration_indptr"][best + 1]
-        self.trees = forest["trees"][:n_trees]
+        self.trees = learner["gradient_booster"]["model"]["trees"]
         self.values = [np.array(tree["split_conditions"], dtype=np.float32).astype(np.float64) for tree in self.trees]
         self.n_features = int(told["num_feature"])
         self.names = tuple(self.booster.feature_names) if self.booster.feature_names else None
@@ -144,7 +143,7 @@ class XGBoostEnsemble(Ensemble):
     def leaves(self, X: Floats) -> Ints:
         """Nodes, by their numbers: XGBoost counts leaves among them."""
         found = self.booster.predict(self._data(X), pred_leaf=True, iteration_range=self.rounds)
-        nodes: Ints = found.reshape(len(X), -1).T.astype(np.int64)
+        nodes: Ints = found.reshape(len(X), -1).T
         return nodes
 
     def weighted(self, weighed: Weighed) -> Any:
@@ -155,6 +154,7 @@ class XGBoostEnsemble(Ensemble):
                 tree["split_conditions"][node] = tree["base_weights"][node] = float(scaled[node])
         booster = require("xgboost").Booster()
         booster.load_model(bytearray(json.dumps(self.content).encode()))
+        booster.set_attr(**self.booster.attributes())
         if self.booster is self.model:
             return booster
         copy = deepcopy(self.model)
@@ -193,7 +193,7 @@ class OwnEnsemble(Ensemble):
         self.trees = self.model.scorer
         self.values = [tree.values for tree in self.trees.forest.trees]
         self.n_features, self.names = self.model.n_features, self.model.features
-        self.monotone = "1" in self.trees.forest.header.get("monotone_constraints", "")
+        self.monotone = self.trees.forest.is_monotone
 
     def leaves(self, X: Floats) -> Ints:
         """Of the scorer."""
@@ -202,7 +202,8 @@ class OwnEnsemble(Ensemble):
     def weighted(self, weighed: Weighed) -> Model:
         """With another scorer, the measure that it was polished for, and what it is worth by that in the history."""
         scorer = Trees(self.trees.forest.weighted(weighed.level))
-        history = polished_history(self.model.history, weighed.history)
+        old = [row for row in self.model.history if self.measure == self.model.measure]  # of this very measure
+        history = polished_history(old, weighed.history)
         return replace(self.model, measure=self.measure, scorer=scorer, history=history)
 
     def predict(self, model: Any, X: Floats) -> Floats:

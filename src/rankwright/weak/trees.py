@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -67,6 +66,22 @@ _TAKEN = (
     "other_rate",
     "histogram_pool_size",
 )
+_NUMBERS = ("feature_fraction", "feature_fraction_bynode", "bagging_fraction", "bagging_freq")
+_ALIASES = {
+    "n_estimators": "n_rounds",
+    "max_leaf_nodes": "n_leaves",
+    "min_child_samples": "min_docs",
+    "eta": "learning_rate",
+    "reg_alpha": "lambda_l1",
+    "reg_lambda": "lambda_l2",
+    "subsample": "bagging_fraction",
+    "subsample_freq": "bagging_freq",
+    "colsample_bytree": "feature_fraction",
+    "colsample_bynode": "feature_fraction_bynode",
+    "min_child_weight": "min_sum_hessian_in_leaf",
+    "min_split_gain": "min_gain_to_split",
+    "boosting_type": "gbdt alone",
+}
 _GRID = 23  # bits
 _OF_NATIVE = ("sigmoid", "lambdarank_truncation_level", "lambdarank_norm")
 
@@ -103,9 +118,11 @@ class RegressionTree:
     @property
     def is_random(self) -> bool:
         """Whether one round may find a split where another found none."""
-        told = {"feature_fraction": 1.0, "feature_fraction_bynode": 1.0, "bagging_fraction": 1.0, **self.params}
-        parts = told["feature_fraction"], told["feature_fraction_bynode"], told["bagging_fraction"]
-        return min(parts) < 1.0 or bool(told.get("extra_trees")) or told.get("data_sample_strategy") == "goss"
+        told = self.params
+        fractions = [told.get(name, 1.0) for name in ("feature_fraction", "feature_fraction_bynode")]
+        if told.get("bagging_freq", 0) > 0:
+            fractions.append(told.get("bagging_fraction", 1.0))
+        return min(fractions) < 1.0 or bool(told.get("extra_trees")) or told.get("data_sample_strategy") == "goss"
 
     def lightgbm(self, n_threads: int = 0, **native: Any) -> dict[str, Any]:
         """All that LightGBM is told.
@@ -230,9 +247,7 @@ def _told() -> Iterator[None]:
     """LightGBM's errors as ours."""
     errors = require("lightgbm").basic.LightGBMError
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", category=UserWarning, module="lightgbm")
-            yield
+        yield
     except errors as error:
         said = re.sub(r"\s+at /\S+, line \d+ *\.?\s*$", "", str(error)).strip()
         raise InputError(f"LightGBM: {said}") from None
@@ -254,5 +269,9 @@ def check_params(params: Any, *, native: bool) -> dict[str, Any]:
             raise InputError(f"params has {name!r}; here that is {_OWN[name]}")
         if name not in known:
             hint = "that is for lambdas='native'" if name in _OF_NATIVE else suggest(str(name), known)
+            hint = f"here that is {_ALIASES[name]}" if name in _ALIASES else hint
             raise InputError(f"params has {name!r}; {hint} (LightGBM's full names, those that a sum of trees allows)")
+        value = params[name]
+        if name in _NUMBERS and (isinstance(value, bool) or not isinstance(value, (int, float, np.number))):
+            raise InputError(f"params has {name!r}: {value!r}; expected a number")
     return dict(params)
