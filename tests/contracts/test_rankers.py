@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import rankwright as rw
 from rankwright.rankers import RANKERS, find_ranker
+from rankwright.rankers.tree_ranker import TreeRanker
 from rankwright.scorers import Trees
 
 EXPECTED = {
@@ -63,8 +64,10 @@ def name_of(ranker) -> str:
 
 
 def quick(ranker, **params) -> rw.Ranker:
-    """An unfitted ranker; with few epochs if it is a network, and with one batch of the sets here."""
+    """An unfitted ranker; of few trees, or with few epochs if it is a network, and one batch of the sets here."""
     made = ranker(**params)
+    if isinstance(made, TreeRanker) and "n_rounds" not in params:
+        made.set_params(n_rounds=15)
     if made.get_params().get("hidden") and "training" not in params:
         made.set_params(training={"n_epochs": 5, "batch_size": 200})
     return made
@@ -150,7 +153,8 @@ def test_scores_depend_on_the_row_alone_and_are_float64(ranker, queries):
 def test_is_deterministic_and_the_same_on_every_backend(ranker, scale):
     data = rw.make_queries(400, n_docs=30, n_features=8, random_state=1)
     options = {"scale": scale} if "scale" in quick(ranker).get_params() else {}
-    options |= {"n_rounds": 50} if "n_rounds" in quick(ranker).get_params() else {}
+    made = quick(ranker)
+    options |= {"n_rounds": 15 if isinstance(made, TreeRanker) else 50} if "n_rounds" in made.get_params() else {}
     fits = [
         quick(ranker, backend=b, **options).fit(data, valid=data)
         for b in (rw.Serial(), rw.Threads(2), rw.Threads(3), None)
