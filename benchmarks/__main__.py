@@ -17,6 +17,7 @@ from benchmarks import (
     smoothing,
     starting,
     stumps,
+    trees,
     tuning,
 )
 from benchmarks.report import publish
@@ -37,6 +38,7 @@ def main() -> None:
         smoothing,
         sampling,
         searching,
+        trees,
         tuning,
         experimenting,
         starting,
