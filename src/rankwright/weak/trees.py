@@ -208,7 +208,10 @@ class GrowingTrees:
         return found[0]
 
     def rescale(self, tree: Forest, weight: float) -> Forest:
-        """Multiply the values of the last tree, which ``fit`` returned; LightGBM's own scores stay as they were."""
+        """Multiply the values of the last tree, which ``fit`` returned, in place: the Booster stays the model.
+
+        LightGBM's own scores stay as they were.
+        """
         scaled = tree.weighted([weight])
         for leaf, value in enumerate(scaled.trees[0].values.tolist()):
             self.booster.set_leaf_output(self.n_trees - 1, leaf, value)
