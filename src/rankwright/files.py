@@ -9,10 +9,13 @@ import os
 import secrets
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rankwright.errors import InputError
 
@@ -20,6 +23,8 @@ StrPath = str | os.PathLike[str]
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_OF_DECIMALS = b"0123456789+-.eE"
 
 
 def is_plain(path: StrPath) -> bool:
@@ -49,6 +54,26 @@ def open_binary(path: StrPath) -> Iterator[BinaryIO]:
                 yield file
         except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
             raise InputError(f"{path}: the compressed file is damaged or cut off: {error}") from None
+
+
+def skip_byte_order_mark(text: bytes) -> bytes:
+    """Return the text of a file without the mark that some editors put before UTF-8."""
+    return text.removeprefix(_BYTE_ORDER_MARK)
+
+
+def parse_decimals(words: Sequence[str]) -> NDArray[np.float64]:
+    """Return the values of decimal numbers; raise ValueError if a word is none.
+
+    A number is ``[+-]digits[.digits][e[+-]digits]`` in ASCII, and one of the digits before and after the point may be
+    absent. Python's ``float`` also takes underscores, digits of other scripts, "nan" and "inf".
+
+    >>> parse_decimals(["1", "-.5e1"]).tolist()
+    [1.0, -5.0]
+    """
+    other = "".join(words).encode("utf-8", errors="surrogatepass").translate(None, _OF_DECIMALS)
+    if other:
+        raise ValueError(f"{other[:8]!r} in a number")
+    return np.fromiter(map(float, words), np.float64, len(words))
 
 
 @contextmanager

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from rankwright import progress
 from rankwright.data import Floats, Ints, Queries, check_tokens
-from rankwright.errors import InputError
-from rankwright.files import StrPath, open_binary, write_atomic
+from rankwright.errors import InputError, shown
+from rankwright.files import StrPath, open_binary, parse_decimals, skip_byte_order_mark, write_atomic
 
 LARGEST = float(np.finfo(np.float32).max)  # features are float32
 _BLOCK = 2**16  # bytes that are split at a time: their words stay in the cache
 _LINE_END = "\0"  # a word of its own, so that splitting keeps the lines
+_SPLIT_BY_TEXT = (b"\x1c", b"\x1d", b"\x1e", b"\x1f")  # bytes at which Python splits text, but not bytes
 
 Judged = dict[str, dict[str, float]]  # by query id and document id, a grade or a score
 Table = Mapping[str, Mapping[str, float]]  # the same, to be read only
@@ -194,18 +195,19 @@ def _by_query(path: StrPath, layout: _Layout, least: float = -math.inf) -> Judge
 
 def _blocks(path: StrPath, layout: _Layout) -> Iterator[_Columns]:
     """The lines of a file, some thousands at a time."""
-    first, encoding = 1, "utf-8-sig"
+    first = 1
     with open_binary(path) as file:
         while block := file.read(_BLOCK):
-            text = (block + file.readline()).decode(encoding, errors="backslashreplace")
-            text = text if text.endswith("\n") else text + "\n"
+            text = block + file.readline()
+            text = skip_byte_order_mark(text) if first == 1 else text
+            text = text if text.endswith(b"\n") else text + b"\n"
             yield _split(path, text, first, layout)
-            first, encoding = first + text.count("\n"), "utf-8"
+            first += text.count(b"\n")
 
 
-def _split(path: StrPath, text: str, first: int, layout: _Layout) -> _Columns:
-    lines, step = text.count("\n"), layout.width + 1
-    words = text.replace("\n", f" {_LINE_END} ").split()
+def _split(path: StrPath, text: bytes, first: int, layout: _Layout) -> _Columns:
+    lines, step = text.count(b"\n"), layout.width + 1
+    words = _split_words(text.replace(b"\n", f" {_LINE_END} ".encode()))
     # every step-th word ends a line, and no other does: each line has as many fields as it should
     if len(words) == lines * step and words[step - 1 :: step].count(_LINE_END) == words.count(_LINE_END) == lines:
         numbers: Sequence[int] = range(first, first + lines)
@@ -214,12 +216,20 @@ def _split(path: StrPath, text: str, first: int, layout: _Layout) -> _Columns:
     return _Columns(numbers, *(words[field::step] for field in (layout.query, layout.document, layout.value)))
 
 
-def _split_lines(path: StrPath, text: str, first: int, layout: _Layout) -> tuple[list[int], list[str]]:
+def _split_words(text: bytes) -> list[str]:
+    """Split at ASCII white space, and at no other: ids may have any other character."""
+    if text.isascii() and not any(separator in text for separator in _SPLIT_BY_TEXT):
+        return text.decode("ascii").split()
+    words = text.split()
+    return b"\n".join(words).decode("utf-8", errors="backslashreplace").split("\n") if words else []
+
+
+def _split_lines(path: StrPath, text: bytes, first: int, layout: _Layout) -> tuple[list[int], list[str]]:
     """As ``_split``, line by line: some are empty, or the first that is wrong is to be named."""
     numbers: list[int] = []
     words: list[str] = []
-    for number, line in enumerate(text.split("\n"), first):
-        fields = line.split()
+    for number, line in enumerate(text.split(b"\n"), first):
+        fields = _split_words(line)
         if len(fields) == layout.width:
             numbers.append(number)
             words.extend((*fields, _LINE_END))
@@ -230,7 +240,7 @@ def _split_lines(path: StrPath, text: str, first: int, layout: _Layout) -> tuple
 
 def _numbers(path: StrPath, columns: _Columns, layout: _Layout, least: float) -> list[float]:
     try:
-        values = np.fromiter(map(float, columns.values), np.float64, len(columns.values))
+        values = parse_decimals(columns.values)
     except ValueError:
         values = np.array([np.nan])
     if not (np.abs(values) <= LARGEST).all():
@@ -243,11 +253,11 @@ def _name_wrong(path: StrPath, columns: _Columns, layout: _Layout) -> NoReturn:
     """Say which value is no number, or too large a one."""
     for number, text in zip(columns.numbers, columns.values, strict=True):
         try:
-            value = float(text)
+            [value] = parse_decimals([text])
         except ValueError:
             value = math.nan
         if not abs(value) <= LARGEST:
-            raise InputError(f"{path}:{number}: found {text!r}; expected a number in '{layout.text}'")
+            raise InputError(f"{path}:{number}: found {shown(text)}; expected a number in '{layout.text}'")
     raise AssertionError("every value is a number")
 
 

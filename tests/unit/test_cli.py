@@ -271,7 +271,7 @@ class TestMistakes:
             (["evaluate", "--data", "{f}/test.txt"], "expected either --model or --scores"),
             (["evaluate", "--data", "{f}/test.txt", "--scores", "{t}/few"], "few: 2 scores; the data has"),
             (["evaluate", "--data", "{f}/test.txt", "--scores", "{t}/words"], "words:2: found 'hello'; expected one score per line"),
-            (["evaluate", "--data", "{f}/test.txt", "--scores", "{t}/nan"], "nan:1: found nan; expected a finite score"),
+            (["evaluate", "--data", "{f}/test.txt", "--scores", "{t}/nan"], "nan:1: found 'nan'; expected one score per line, a finite number"),
             (["evaluate", "--data", "{f}/test.txt", "--model", "{f}/model.json", "--measures", "err(dialect=catboost)"], "is refused"),
             (["evaluate", "--data", "{f}/test.txt", "--model", "{f}/model.json", "--per-query", "/proc/nope/x"], "cannot be written"),
             (["evaluate", "--data", "{f}/test.txt", "--scores", "{t}/cut.gz"], "cut.gz: the compressed file is damaged"),

@@ -9,6 +9,7 @@ import pytest
 
 import rankwright as rw
 from rankwright import trec
+from rankwright.scores import read_scores
 
 
 @pytest.fixture
@@ -73,6 +74,50 @@ def test_bad_lines_are_named(tmp_path, text, message):
     (tmp_path / "qrels").write_text(text)
     with pytest.raises(rw.InputError, match=message):
         rw.read_qrels(tmp_path / "qrels")
+
+
+NO_NUMBERS = [
+    "1_000", "1e5_0", "٣", "１２", "0x10", "infinity", "nan", "1e400", "--1", "+-1", "1e", "e5", ".", "1.2.3", "1,5", "½",
+    "1\x1c", "\x1f1", "1\x85", "\u00a01", "1\u2003", "1\0", "1f", "1d5", "True", "1j",
+]  # fmt: skip
+NUMBERS = ["1", "+1", "-1", "01", "1.", ".5", "1e5", "1E+5", "-1.5e-300", "0" * 400 + "1"]
+
+
+@pytest.mark.parametrize("text", NO_NUMBERS)
+def test_only_decimal_numbers_in_ascii_are_numbers(tmp_path, text):
+    path = tmp_path / "file"
+    for line, read in (
+        (f"q1 0 a {text}", rw.read_qrels),
+        (f"q1 Q0 a 1 {text} x", rw.read_run),
+        (text, lambda path: read_scores(path, rw.Queries.from_arrays([[1.0]], [1], [1]))),
+    ):
+        path.write_bytes(f"{line}\n".encode())
+        with pytest.raises(rw.InputError, match=r"file:1: found "):
+            read(path)
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+def test_decimal_numbers_are_what_python_makes_of_them(tmp_path, text):
+    path = tmp_path / "file"
+    path.write_bytes(f"q1 Q0 a 1 {text} x\n".encode())
+    assert rw.read_run(path) == {"q1": {"a": float(text)}}
+    path.write_bytes(f" \t{text} \r\n".encode())
+    assert read_scores(path, rw.Queries.from_arrays([[1.0]], [1], [1])).tolist() == [float(text)]
+
+
+@pytest.mark.parametrize("space", ["\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\u00a0", "\u2003", "\u3000", "\u2028"])
+def test_only_ascii_white_space_separates_fields(tmp_path, space):
+    path = tmp_path / "file"
+    path.write_bytes(f"q1 0 a{space}b 1\n\nq1 0 a 2\n".encode())
+    assert rw.read_qrels(path) == {"q1": {f"a{space}b": 1.0, "a": 2.0}}
+    path.write_bytes(f"q1 0 a{space}1\n".encode())
+    with pytest.raises(rw.InputError, match="file:1: 3 fields"):
+        rw.read_qrels(path)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_score(tmp_path):
+    (tmp_path / "s").write_bytes("\ufeff1.5\n".encode())
+    assert read_scores(tmp_path / "s", rw.Queries.from_arrays([[1.0]], [1], [1])).tolist() == [1.5]
 
 
 def test_a_byte_order_mark_is_no_part_of_an_id(tmp_path):
