@@ -23,7 +23,7 @@ StrPath = str | os.PathLike[str]
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OF_DECIMALS = b"0123456789+-.eE"
 
 
@@ -58,7 +58,7 @@ def open_binary(path: StrPath) -> Iterator[BinaryIO]:
 
 def skip_byte_order_mark(text: bytes) -> bytes:
     """Return the text of a file without the mark that some editors put before UTF-8."""
-    return text.removeprefix(_BYTE_ORDER_MARK)
+    return text.removeprefix(BYTE_ORDER_MARK)
 
 
 def parse_decimals(words: Sequence[str]) -> NDArray[np.float64]:

@@ -16,11 +16,14 @@ from rankwright import progress
 from rankwright.backends import Backend, resolve
 from rankwright.data import Floats, Ints, Queries, check_tokens, group_runs
 from rankwright.errors import InputError, shown
-from rankwright.files import StrPath, is_plain, open_binary, write_atomic
+from rankwright.files import BYTE_ORDER_MARK, StrPath, is_plain, open_binary, skip_byte_order_mark, write_atomic
 from rankwright.kernels import text as kernel
+from rankwright.memory import available_memory
 
 BLOCK = 1 << 22
 MOST_FEATURES = 100_000
+_SMALL = 1 << 30  # bytes: a table of less is made without further questions
+_MOST_GROWTH = 1_000  # a table is at most so many times as large as the text it is read from
 _WIDEST_DOCID = 64  # longer ids are kept as Python strings, not in a table of fixed width
 
 _MESSAGES = {
@@ -86,6 +89,7 @@ class _Part(NamedTuple):
     qid: list[str]
     docid: NDArray[Any] | None
     highest: int  # the highest feature index
+    widest: int  # the first line that has it
 
 
 class _BadLine(NamedTuple):
@@ -105,11 +109,16 @@ def _read_plain(files: list[Path], n_features: int | None, backend: Backend) -> 
 
         counts = backend.each(lambda span: _count_lines(load(span)), spans)
         places = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        size = sum(end - start for _, start, end in spans)
         width = n_features or _guess_width(handles[0])
+        if problem := _explain_no_room(int(places[-1]), width, size, n_features):
+            if n_features:
+                raise InputError(f"{files[0]}: n_features={n_features} makes {problem}")
+            width = 1  # what the first line says may be wrong: the highest index is found, and named
         while True:
             X, y = np.zeros((places[-1], width), np.float32), np.empty(places[-1])
 
-            def parse(k: int, X: Floats = X, y: Floats = y) -> _Part | _BadLine:
+            def parse(k: int, X: Floats = X, y: Floats = y, places: Ints = places) -> _Part | _BadLine:
                 rows = slice(places[k], places[k + 1])
                 return _parse(spans[k][0], load(spans[k]), X[rows], y[rows], n_features)
 
@@ -118,7 +127,9 @@ def _read_plain(files: list[Path], n_features: int | None, backend: Backend) -> 
             highest = max((part.highest for part in parts), default=0)
             if highest <= width:
                 break
-            width = highest
+            width, places = highest, np.cumsum([0, *(part.rows for part in parts)], dtype=np.int64)
+            if problem := _explain_no_room(int(places[-1]), width, size):
+                raise _too_large(parts, files, problem)
     total = sum(part.rows for part in parts)
     if total < len(y):  # blank lines and ends of files: close the gaps
         keep = np.concatenate([p + np.arange(part.rows) for p, part in zip(places[:-1], parts, strict=True)])
@@ -131,24 +142,34 @@ def _read_streams(files: list[Path], n_features: int | None, backend: Backend) -
     tables: list[tuple[Floats, Floats]] = []
     parts: list[_Part] = []
 
-    def parse(piece: tuple[int, Bytes]) -> tuple[_Part | _BadLine, Floats, Floats]:
+    def parse(piece: tuple[int, Bytes]) -> tuple[_Part | _BadLine, Floats, Floats, int]:
         file, text = piece
         rows, width = _count_lines(text), n_features or 64
+        width = 1 if _explain_no_room(rows, width, len(text), n_features) else width
         while True:
             X, y = np.zeros((rows, width), np.float32), np.empty(rows)
             part = _parse(file, text, X, y, n_features)
             if isinstance(part, _BadLine) or part.highest <= width:
-                return part, X, y
-            width = part.highest
+                return part, X, y, len(text)
+            rows, width = part.rows, part.highest
+            if _explain_no_room(rows, width, len(text), n_features):
+                return part, X[:0], y, len(text)  # all pieces together are refused, and the highest index is named
 
     def results() -> Iterator[_Part | _BadLine]:
         pieces = ((i, piece) for i, file in enumerate(files) for piece in _stream(file))
-        for part, X, y in backend.map(parse, pieces):
+        rows, highest, size = 0, n_features or 1, 0
+        for part, X, y, length in backend.map(parse, pieces):
             if isinstance(part, _Part):
+                rows, highest, size = rows + part.rows, max(highest, part.highest), size + length
+                parts.append(part)
+                if problem := _explain_no_room(rows, highest, size, n_features):
+                    if n_features:
+                        raise InputError(f"{files[0]}: n_features={n_features} makes {problem}")
+                    raise _too_large(parts, files, problem)
                 tables.append((X[: part.rows, : max(part.highest, 1)].copy(), y[: part.rows]))
             yield part
 
-    parts = _checked(results(), files)
+    _checked(results(), files)
     sizes = [part.rows for part in parts]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     X = np.zeros((starts[-1], n_features or max((part.highest for part in parts), default=1)), np.float32)
@@ -157,6 +178,29 @@ def _read_streams(files: list[Path], n_features: int | None, backend: Backend) -
         part_X, _ = tables.pop()
         X[at : at + len(part_X), : part_X.shape[1]] = part_X
     return parts, X, y
+
+
+def _explain_no_room(rows: int, width: int, size: int, n_features: int | None = None) -> str | None:
+    """Say why a table of so many rows and features is not made of ``size`` bytes of text; None if it can be."""
+    needed = 4 * rows * width
+    if needed <= _SMALL:
+        return None
+    table = f"a table of {rows} documents x {width} features: {needed / 1e9:.1f} GB"
+    free = available_memory()
+    if free is not None and 2 * needed > free:  # rows are regrouped into a second one
+        free_now = f"{free / 1e9:.1f} GB of memory are free"
+        return f"{table}, and twice that while it is read; {free_now}. Use fewer documents or features"
+    if n_features is None and needed > _MOST_GROWTH * size:
+        return f"{table} from {size / 1e6:.1f} MB of text. Renumber the features, or say n_features={width} in Python"
+    return None
+
+
+def _too_large(parts: list[_Part], files: list[Path], problem: str) -> InputError:
+    """The error that names the line with the highest feature index."""
+    at = max(range(len(parts)), key=lambda i: parts[i].highest)  # the first of equals
+    part = parts[at]
+    line = part.widest + sum(before.lines for before in parts[:at] if before.file == part.file)
+    return InputError(f"{files[part.file]}:{line}: feature index {part.highest} makes {problem}")
 
 
 def _checked(results: Iterable[_Part | _BadLine], files: list[Path]) -> list[_Part]:
@@ -172,7 +216,8 @@ def _checked(results: Iterable[_Part | _BadLine], files: list[Path]) -> list[_Pa
 
 def _spans(file: IO[bytes]) -> Iterator[tuple[int, int]]:
     """Cut a plain file at newlines into (start, end) of about ``BLOCK`` bytes."""
-    size, start = os.fstat(file.fileno()).st_size, 0
+    size = os.fstat(file.fileno()).st_size
+    start = len(BYTE_ORDER_MARK) if os.pread(file.fileno(), 3, 0) == BYTE_ORDER_MARK else 0
     while start < size:
         end = min(start + BLOCK, size)
         while end < size:
@@ -217,8 +262,9 @@ def _guess_width(file: IO[bytes]) -> int:
 
 def _stream(path: Path) -> Iterator[Bytes]:
     """Cut a file, compressed or not, at newlines into padded pieces of about ``BLOCK`` bytes."""
-    rest, padding = b"", b"\n" * kernel.PADDING
+    padding = b"\n" * kernel.PADDING
     with open_binary(path) as file:
+        rest = skip_byte_order_mark(file.read(len(BYTE_ORDER_MARK)))
         while True:
             piece = file.read(BLOCK)
             whole = piece.rfind(b"\n") + 1
@@ -236,7 +282,8 @@ def _parse(file: int, text: Bytes, X: Floats, y: Floats, n_features: int | None)
     runs, docs = np.empty((len(y), 3), np.int64), np.empty((len(y), 2), np.int64)
     hard, most = np.empty((256, 4), np.int64), n_features or MOST_FEATURES
     while True:
-        status, n, lines, n_runs, n_hard, highest, start, end = kernel.parse_block(text, X, y, runs, docs, hard, most)
+        result = kernel.parse_block(text, X, y, runs, docs, hard, most)
+        status, n, lines, n_runs, n_hard, highest, widest, start, end = result
         if status != kernel.TOO_MANY_HARD:
             break
         hard = np.empty((8 * len(hard), 4), np.int64)
@@ -257,7 +304,8 @@ def _parse(file: int, text: Bytes, X: Floats, y: Floats, n_features: int | None)
         return _BadLine(file, int(lines), _MESSAGES[status].format(found=found, most=most))
     qid = [_decode(text[a:b]) for _, a, b in runs[:n_runs]]
     docid = _docids(text, docs[:n])
-    return _Part(file, int(n), int(lines), runs[:n_runs, 0].copy(), qid, docid, max(int(highest), 1))
+    starts = runs[:n_runs, 0].copy()
+    return _Part(file, int(n), int(lines), starts, qid, docid, max(int(highest), 1), int(widest))
 
 
 def _docids(text: Bytes, spans: Ints) -> NDArray[Any] | None:

@@ -398,3 +398,78 @@ def test_memory_stays_near_the_size_of_the_result(tmp_path, compress):
         tracemalloc.stop()
     assert queries.X.nbytes == 60_000 * 100 * 4
     assert peak < 2.5 * (queries.X.nbytes + queries.y.nbytes)
+
+
+class TestByteOrderMark:
+    """Some editors write one before UTF-8."""
+
+    TEXT = "\ufeff2 qid:1 1:0.5\n1 qid:1 1:0.25\n".encode()
+
+    @pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
+    def test_one_at_the_start_of_each_file_is_skipped(self, tmp_path, compress):
+        for name in ("a", "b"):
+            (tmp_path / name).write_bytes(compress(self.TEXT))
+        queries = rw.read_letor(tmp_path / "a", tmp_path / "b")
+        assert queries.y.tolist() == [2.0, 1.0, 2.0, 1.0]
+        assert queries.X.ravel().tolist() == [0.5, 0.25, 0.5, 0.25]
+
+    @pytest.mark.parametrize("compress", [bytes, gzip.compress])
+    def test_nothing_else_is(self, tmp_path, compress):
+        (tmp_path / "a").write_bytes(compress(self.TEXT))
+        (tmp_path / "twice").write_bytes(compress(self.TEXT[:3] + self.TEXT))
+        (tmp_path / "inside").write_bytes(compress(self.TEXT[3:] + self.TEXT))
+        (tmp_path / "alone").write_bytes(compress(self.TEXT[:3]))
+        for name, message in (("twice", "twice:1: found"), ("inside", "inside:3: found"), ("alone", "no documents")):
+            with pytest.raises(rw.InputError, match=message):
+                rw.read_letor(tmp_path / "a", tmp_path / name)
+
+
+class TestRoom:
+    """A table that would not fit is refused before it is made, and the line that asks for it is named."""
+
+    ROWS = 20_000
+
+    @pytest.fixture(params=[bytes, gzip.compress], ids=["plain", "gzip"])
+    def sparse(self, request, tmp_path):
+        """369 kB of text that would be a table of 8 GB."""
+        lines = [b"1 qid:%d 1:0.5\n" % (i // 20) for i in range(self.ROWS)]
+        lines[7] = b"1 qid:0 1:0.5 100000:1\n"
+        (tmp_path / "few").write_bytes(request.param(b"1 qid:0 1:1\n\n"))
+        (tmp_path / "wide").write_bytes(request.param(b"".join(lines)))
+        return tmp_path
+
+    def test_a_small_text_makes_no_huge_table(self, sparse):
+        expected = (
+            r"wide:8: feature index 100000 makes a table of 2000\d documents x 100000 features: 8.0 GB from 0.\d MB"
+        )
+        for files in (["wide"], ["few", "wide"], ["wide", "few"]):
+            tracemalloc.start()
+            try:
+                with pytest.raises(rw.InputError, match=expected):
+                    rw.read_letor(*(sparse / name for name in files))
+                assert tracemalloc.get_traced_memory()[1] < 100e6
+            finally:
+                tracemalloc.stop()
+
+    @pytest.mark.parametrize("n_features", [None, 60_000])
+    def test_no_table_is_larger_than_the_memory_that_is_free(self, tmp_path, monkeypatch, n_features):
+        monkeypatch.setattr(letor, "available_memory", lambda: 1_500_000)
+        monkeypatch.setattr(letor, "_SMALL", 0)
+        text = b"1 qid:1 1:1\n" * 9 + b"1 qid:1 1:1 50000:1\n"
+        expected = ":10: feature index 50000 makes" if n_features is None else ": n_features=60000 makes"
+        for name, content in (("plain", text), ("packed", gzip.compress(text))):
+            (tmp_path / name).write_bytes(content)
+            with pytest.raises(rw.InputError, match=rf"{name}{expected} .* GB of memory are free"):
+                rw.read_letor(tmp_path / name, n_features=n_features)
+
+    @pytest.mark.parametrize("compress", [bytes, gzip.compress])
+    def test_blank_lines_take_no_room(self, tmp_path, compress):
+        (tmp_path / "a").write_bytes(compress(b"1 qid:1 1:1\n" + b"\n" * 100_000 + b"1 qid:1 100000:3\n"))
+        queries = rw.read_letor(tmp_path / "a")
+        assert queries.X.shape == (2, 100_000)
+        assert (queries.X[0, 0], queries.X[1, -1]) == (1.0, 3.0)
+
+    def test_who_says_how_many_features_there_are_means_it(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(letor, "_SMALL", 0)
+        (tmp_path / "a").write_bytes(b"1 qid:1 1:1\n" * 3)
+        assert rw.read_letor(tmp_path / "a", n_features=90_000).X.shape == (3, 90_000)

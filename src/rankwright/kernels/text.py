@@ -221,17 +221,17 @@ def _find_docid(text: Bytes, i: int) -> tuple[int, int]:
 @kernel
 def parse_block(
     text: Bytes, X: Floats, y: Floats, runs: Ints, docs: Ints, hard: Ints, most: int
-) -> tuple[int, int, int, int, int, int, int, int]:
+) -> tuple[int, int, int, int, int, int, int, int, int]:
     """Parse whole lines of LETOR text, which end with ``PADDING`` newlines more, into ``X`` (zeroed) and ``y``.
 
     ``runs`` gets (row, start, end) of the qid of every run of rows with one qid, ``docs`` the (start, end) of every
     row's document id, ``hard`` (row, column or -1 for the label, start, end) of the numbers whose rounding to float32
     (for labels: float64) is in doubt. Indices above the width of ``X`` are checked but not stored, those above
-    ``most`` are an error. Returns (status, rows, lines, runs, hard numbers, highest index, start, end): the last two
-    are the text that ``status`` complains about.
+    ``most`` are an error. Returns (status, rows, lines, runs, hard numbers, highest index, its first line, start, end):
+    the last two are the text that ``status`` complains about.
     """
     n, width = len(text) - PADDING, X.shape[1]
-    i, row, line, n_runs, n_hard, highest = 0, 0, 0, 0, 0, 0
+    i, row, line, n_runs, n_hard, highest, widest = 0, 0, 0, 0, 0, 0, 0
     qid_start, qid_end = 0, -1
     while i < n:
         line += 1
@@ -241,24 +241,24 @@ def parse_block(
         if load_byte(text, i) == _NEWLINE or load_byte(text, i) == _HASH:
             i = _comment_end(text, i)
             if load_byte(text, i) != _NEWLINE:
-                return BAD_BREAK, row, line, n_runs, n_hard, highest, i, i
+                return BAD_BREAK, row, line, n_runs, n_hard, highest, widest, i, i
             i += 1
             continue
         if row == len(y):  # the text is not the one whose lines were counted
-            return TOO_MANY_ROWS, row, line, n_runs, n_hard, highest, i, i
+            return TOO_MANY_ROWS, row, line, n_runs, n_hard, highest, widest, i, i
         value, end, exact = _parse_number(text, i)
         if end == i or not _ends_token(load_byte(text, end)):
-            return BAD_LABEL, row, line, n_runs, n_hard, highest, i, _token_end(text, i)
+            return BAD_LABEL, row, line, n_runs, n_hard, highest, widest, i, _token_end(text, i)
         if not exact:
             if n_hard == len(hard):
-                return TOO_MANY_HARD, row, line, n_runs, n_hard, highest, i, end
+                return TOO_MANY_HARD, row, line, n_runs, n_hard, highest, widest, i, end
             hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = row, -1, i, end
             n_hard += 1
         y[row] = value
         i = _skip_blanks(text, end)
         start = i + len(_QID)
         if not _spells(text, i, _QID) or _ends_token(load_byte(text, start)):
-            return NO_QID, row, line, n_runs, n_hard, highest, i, _token_end(text, i)
+            return NO_QID, row, line, n_runs, n_hard, highest, widest, i, _token_end(text, i)
         i = _token_end(text, start)
         if i - start != qid_end - qid_start or not _same_token(text, start, qid_start, i - start):
             runs[n_runs, 0], runs[n_runs, 1], runs[n_runs, 2] = row, start, i
@@ -282,23 +282,23 @@ def parse_block(
                     docs[row, 0], docs[row, 1] = _find_docid(text, i)
                     i = _comment_end(text, i)
                     if load_byte(text, i) != _NEWLINE:
-                        return BAD_BREAK, row, line, n_runs, n_hard, highest, i, i
+                        return BAD_BREAK, row, line, n_runs, n_hard, highest, widest, i, i
                     break
                 if load_byte(text, i) == _RETURN:
                     i += 1
                     continue
             if i == start or load_byte(text, i) != _COLON:
-                return BAD_INDEX, row, line, n_runs, n_hard, highest, start, _token_end(text, start)
+                return BAD_INDEX, row, line, n_runs, n_hard, highest, widest, start, _token_end(text, start)
             if index <= last:
                 status = ZERO_INDEX if index == 0 else ORDER
-                return status, row, line, n_runs, n_hard, highest, start, i
+                return status, row, line, n_runs, n_hard, highest, widest, start, i
             last = index
             if index > most:
-                return TOO_WIDE, row, line, n_runs, n_hard, index, start, i
+                return TOO_WIDE, row, line, n_runs, n_hard, index, line, start, i
             i += 1
             value, end, exact = _parse_number(text, i)
             if end == i or not _ends_token(load_byte(text, end)):
-                return BAD_VALUE, row, line, n_runs, n_hard, highest, i, _token_end(text, i)
+                return BAD_VALUE, row, line, n_runs, n_hard, highest, widest, i, _token_end(text, i)
             rounded = np.float32(value)
             if index <= width:  # else the caller sees the highest index and tries again with a wider X
                 X[row, index - 1] = rounded
@@ -307,7 +307,7 @@ def parse_block(
                 low, high = np.float32(value * (1 - 2e-15)), np.float32(value * (1 + 2e-15))
                 if not (low == rounded and high == rounded):
                     if n_hard == len(hard):
-                        return TOO_MANY_HARD, row, line, n_runs, n_hard, highest, start, end
+                        return TOO_MANY_HARD, row, line, n_runs, n_hard, highest, widest, start, end
                     hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = (
                         row,
                         index - 1,
@@ -317,12 +317,13 @@ def parse_block(
                     n_hard += 1
                     rounded = np.float32(0)
             if np.isinf(rounded):
-                return BAD_VALUE, row, line, n_runs, n_hard, highest, i, end
+                return BAD_VALUE, row, line, n_runs, n_hard, highest, widest, i, end
             i = end
-        highest = max(highest, last)
+        if last > highest:
+            highest, widest = last, line
         row += 1
         i += 1
-    return OK, row, line, n_runs, n_hard, highest, 0, 0
+    return OK, row, line, n_runs, n_hard, highest, widest, 0, 0
 
 
 @kernel
