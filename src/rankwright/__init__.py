@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from rankwright.diagnosis import Explanation as Explanation
     from rankwright.diagnosis import diagnose as diagnose
     from rankwright.diagnosis import explain as explain
+    from rankwright.errors import DegenerateModelWarning as DegenerateModelWarning
+    from rankwright.errors import IneffectiveParameterWarning as IneffectiveParameterWarning
     from rankwright.errors import InputError as InputError
+    from rankwright.errors import KernelCacheWarning as KernelCacheWarning
+    from rankwright.errors import MissingQueryIdWarning as MissingQueryIdWarning
+    from rankwright.errors import RankwrightWarning as RankwrightWarning
+    from rankwright.errors import SplitQueryWarning as SplitQueryWarning
     from rankwright.evaluation import Evaluations as Evaluations
     from rankwright.evaluation import evaluate as evaluate
     from rankwright.experiments import Experiment as Experiment
@@ -101,7 +107,15 @@ _HOME = {
     "comparison": ("compare_scores",),
     "data": ("Queries",),
     "diagnosis": ("Diagnosis", "Explanation", "diagnose", "explain"),
-    "errors": ("InputError",),
+    "errors": (
+        "DegenerateModelWarning",
+        "IneffectiveParameterWarning",
+        "InputError",
+        "KernelCacheWarning",
+        "MissingQueryIdWarning",
+        "RankwrightWarning",
+        "SplitQueryWarning",
+    ),
     "evaluation": ("Evaluations", "evaluate"),
     "experiments": (
         "Experiment",

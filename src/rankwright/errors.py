@@ -1,13 +1,91 @@
-"""The error for bad input, and hints for names that are nearly right."""
+"""The error for bad input, the warnings, and hints for names that are nearly right."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
+from typing import NamedTuple
 
 
 class InputError(ValueError):
     """Bad input: the message says what was found, what was expected and where."""
+
+
+class RankwrightWarning(UserWarning):
+    """The base of this library's warnings: the message says what was found, and what to do about it."""
+
+
+class MissingQueryIdWarning(RankwrightWarning):
+    """Documents came without query ids, so all of them count as one query."""
+
+
+class SplitQueryWarning(RankwrightWarning):
+    """Test queries have ids that were trained on with other documents: a split may have cut queries apart."""
+
+
+class DegenerateModelWarning(RankwrightWarning):
+    """Training learned nothing: the model ranks no document above another, or there was nothing to learn."""
+
+
+class IneffectiveParameterWarning(RankwrightWarning):
+    """A parameter was set that has no effect together with the others."""
+
+
+class KernelCacheWarning(RankwrightWarning):
+    """Compiled kernels cannot be kept, so every process compiles them again."""
+
+
+class CollectedWarning(NamedTuple):
+    """A warning as ``collect_warnings`` keeps it."""
+
+    category: type[Warning]
+    message: str
+
+
+class _Collector(NamedTuple):
+    found: list[CollectedWarning]
+    issues: bool
+    outer: _Collector | None
+
+
+_collector: ContextVar[_Collector | None] = ContextVar("collector", default=None)
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Issue a warning that points to the first line outside this library, unless ``collect_warnings`` keeps it."""
+    collector = _collector.get()
+    while collector is not None:
+        collector.found.append(CollectedWarning(category, message))
+        if not collector.issues:
+            return
+        collector = collector.outer
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "rankwright":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def collect_warnings(*, issue: bool = False) -> Iterator[list[CollectedWarning]]:
+    """Collect what ``warn`` is told by the work inside, in this thread; ``issue`` says whether it is issued as well.
+
+    Unlike ``warnings.catch_warnings`` it changes nothing for other threads.
+
+    >>> with collect_warnings() as found:
+    ...     warn("nothing was learned", DegenerateModelWarning)
+    >>> found[0].message
+    'nothing was learned'
+    """
+    outer, found = _collector.get(), list[CollectedWarning]()
+    token = _collector.set(_Collector(found, issue, outer))
+    try:
+        yield found
+    finally:
+        _collector.reset(token)
 
 
 def shown(value: object) -> str:

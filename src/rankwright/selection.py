@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from rankwright import progress
 from rankwright.data import Ints, Queries
-from rankwright.errors import InputError
+from rankwright.errors import InputError, collect_warnings, warn
 from rankwright.measures import Measure, check_counted, parse, weighted_mean
 from rankwright.rankers import PathRanker, Ranker
 
@@ -47,7 +47,7 @@ def select(
     -------
     Ranker
         Fitted, with ``selection_``: a list of dicts of the parameters tried and ``value``, the measure on ``valid``.
-        The first of equals wins.
+        The first of equals wins. The warnings of its fit are issued, those of the other fits are not.
     """
     highest = max(float(train.y.max()), float(valid.y.max()))
     decisive = parse(ranker.measure if measure is None else measure).settled(highest)
@@ -59,12 +59,15 @@ def select(
     if not combinations:
         raise InputError("the grid is empty; expected at least one combination of parameters")
     candidates = _fits(ranker, combinations, train, valid)
-    for params, candidate in progress.track(zip(combinations, candidates), "selecting", len(combinations)):
-        value = weighted_mean(bound.values(candidate.predict(valid)), valid.query_weight)
-        if best is None or value > max(row["value"] for row in tried):
-            best = candidate
-        tried.append({**params, "value": value})
+    with collect_warnings():  # of candidates that are not chosen nobody needs to know
+        for params, candidate in progress.track(zip(combinations, candidates), "selecting", len(combinations)):
+            value = weighted_mean(bound.values(candidate.predict(valid)), valid.query_weight)
+            if best is None or value > max(row["value"] for row in tried):
+                best = candidate
+            tried.append({**params, "value": value})
     assert best is not None
+    for found in best.fit_warnings_:
+        warn(found.message, found.category)
     best.selection_ = tried
     return best
 

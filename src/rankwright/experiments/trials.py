@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rankwright import progress
 from rankwright.backends import Serial
 from rankwright.data import Floats, Queries
-from rankwright.errors import InputError
+from rankwright.errors import InputError, collect_warnings
 from rankwright.experiments.artefacts import ARTEFACTS, Trained, deviation
 from rankwright.experiments.search import Params
 from rankwright.experiments.sources import Source, forget_folds, read_fold
@@ -109,8 +109,8 @@ def standing(key: Key, value: float) -> Standing:
 
 
 def run_trial(task: Task) -> Finished:
-    """Train, choose by validation, test. Runs in a worker."""
-    with progress.labelled(task.label):
+    """Train, choose by validation, test. Runs in a worker; warnings of training are kept as an artefact."""
+    with progress.labelled(task.label), collect_warnings():
         fold, digest = read_fold(task.source, task.key.fold - 1, task.run)
         highest = max(float(part.y.max()) for part in fold)  # so that every part is measured alike
         decisive = parse(task.measure).settled(highest)

@@ -14,19 +14,14 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from rankwright.backends import Backend, resolve
 from rankwright.data import Floats, Queries
-from rankwright.errors import InputError
+from rankwright.errors import CollectedWarning, InputError, collect_warnings
 from rankwright.measures import Measure, check_counted, parse
 from rankwright.models import Model, check_complete, check_features, plain
 from rankwright.objectives.bounds import Bound
+from rankwright.rankers.outcomes import Outcome as Outcome
+from rankwright.rankers.outcomes import warn_about
 from rankwright.scaling import PerQuery, check_kind
 from rankwright.scorers import Linear, Scorer
-
-
-class Outcome(NamedTuple):
-    """What training yields."""
-
-    scorer: Scorer
-    history: list[dict[str, Any]]
 
 
 class _Task(NamedTuple):
@@ -58,6 +53,8 @@ class Ranker(BaseEstimator, ABC):
         The number of features.
     n_queries_ : int
         The number of training queries.
+    fit_warnings_ : list of CollectedWarning
+        The category and the message of each warning that ``fit`` issued.
     """
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
@@ -73,6 +70,7 @@ class Ranker(BaseEstimator, ABC):
     scorer_: Scorer
     feature_names_in_: NDArray[Any]
     history_: list[dict[str, Any]]
+    fit_warnings_: list[CollectedWarning]
 
     @abstractmethod
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
@@ -104,9 +102,13 @@ class Ranker(BaseEstimator, ABC):
             Validation queries: the round that is best on them by the ranker's measure is kept, unless training ends
             at an optimum.
         """
-        with self._restored():
-            task = self._task(X, y, qid, valid)
-            self._keep(task, self._fit(task.train, task.valid, task.measure, task.backend))
+        with collect_warnings(issue=True) as found:
+            with self._restored():
+                task = self._task(X, y, qid, valid)
+                outcome = self._fit(task.train, task.valid, task.measure, task.backend)
+                self._keep(task, outcome)
+            self.fit_warnings_ = found
+            warn_about(outcome, type(self).__name__, task.train)
         return self
 
     @contextmanager
@@ -141,7 +143,7 @@ class Ranker(BaseEstimator, ABC):
     def _keep(self, task: _Task, outcome: Outcome) -> None:
         """Become fitted."""
         name, params, train = type(self).__name__, plain(self.get_params(deep=False)), task.train
-        (scorer, history), d = outcome, train.n_features
+        scorer, history, d = outcome.scorer, outcome.history, train.n_features
         self.model_ = Model(name, params, str(task.measure), scorer, d, train.features, task.scaling, history)
         self.measure_, self.scorer_, self.history_ = task.measure, scorer, history
         self.n_features_in_, self.n_queries_ = d, len(train)

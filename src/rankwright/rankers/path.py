@@ -11,8 +11,10 @@ from sklearn.base import clone
 
 from rankwright.backends import Backend
 from rankwright.data import Queries
+from rankwright.errors import collect_warnings
 from rankwright.measures import Measure
 from rankwright.rankers.base import SET_BY_VALIDATION, Outcome, Ranker
+from rankwright.rankers.outcomes import warn_about
 
 
 class PathRanker(Ranker):
@@ -58,17 +60,22 @@ class PathRanker(Ranker):
         if not rankers:
             return []
         first = rankers[0]
-        task = first._task(X, y, qid, valid)
-        # equal values are solved once, so that they have one answer
-        firsts = [next(k for k, other in enumerate(values) if _same(other, value)) for value in values]
-        different = sorted(set(firsts))
-        found = first._fit_path([values[k] for k in different], task.train, task.valid, task.measure, task.backend)
+        with collect_warnings(issue=True) as shared:
+            task = first._task(X, y, qid, valid)
+            # equal values are solved once, so that they have one answer
+            firsts = [next(k for k, other in enumerate(values) if _same(other, value)) for value in values]
+            different = sorted(set(firsts))
+            found = first._fit_path([values[k] for k in different], task.train, task.valid, task.measure, task.backend)
         outcomes = dict(zip(different, found, strict=True))
-        for ranker, outcome in zip(rankers, map(outcomes.__getitem__, firsts), strict=True):
+        for ranker, value, outcome in zip(rankers, values, map(outcomes.__getitem__, firsts), strict=True):
             for name in SET_BY_VALIDATION:
                 if hasattr(first, name):
                     setattr(ranker, name, getattr(first, name))
             ranker._keep(task, outcome)
+            with collect_warnings(issue=True) as own:
+                ranker.fit_warnings_ = own
+                warn_about(outcome, f"{type(ranker).__name__} with {self.path_parameter}={value}", task.train)
+            own[:0] = shared
         return rankers
 
 
