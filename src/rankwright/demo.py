@@ -14,7 +14,7 @@ from rankwright.models import save
 from rankwright.report import results_text, write_report
 from rankwright.report.notation import interval, p_equals, signed
 from rankwright.results import Results
-from rankwright.significance import Comparison, compare
+from rankwright.significance import Comparison
 from rankwright.synthetic import make_queries
 
 SPEC = """\
@@ -88,8 +88,7 @@ def run_demo(folder: Path) -> tuple[Results, str]:
 
 def _against(results: Results, baseline: str) -> str:
     """Every method against the baseline, in words."""
-    values = dict(zip(results.methods, results.weighed(), strict=True))
-    return "\n".join(_sentence(found) for found in compare(values, baseline=baseline))
+    return "\n".join(_sentence(found) for found in results.compare(baseline=baseline))
 
 
 def _sentence(found: Comparison) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError, suggest
 from rankwright.measures import Measure, parse
+from rankwright.significance import Comparison, Counting, compare
 
 Table = Mapping[str, NDArray[Any]]  # columns of equal length, by name
 
@@ -83,13 +84,19 @@ class Results:
         means = self.fold_means(measure)
         return np.asarray(means.mean(axis=1)) if means.size else np.full(len(self.methods), np.nan)
 
-    def weighed(self, measure: str | Measure | None = None) -> Floats:
-        """The values, each times n w: n queries count, and w is what one weighs in the mean of the fold means.
+    def compare(self, measure: str | Measure | None = None, *, baseline: str | None = None) -> list[Comparison]:
+        """Compare every two methods that have results on all folds, or each of them with a baseline.
 
-        The plain mean of these is the mean of the fold means, so that tests of their differences are about the
-        figures that are reported. With folds of one size and no query weights they are the values themselves.
+        A difference is the difference of the means: queries count as they do in ``means``.
         """
-        return self._weights(measure) * self.values(measure)
+        rows = zip(self.methods, self.values(measure), self.means(measure), strict=True)
+        complete = {name: row for name, row, mean in rows if not np.isnan(mean)}
+        return compare(complete, baseline=baseline, **self.counting._asdict())
+
+    @property
+    def counting(self) -> Counting:
+        """How the test queries count in every mean: by their weights, and each fold like every other."""
+        return Counting(self.tables["queries"]["weight"], self.tables["queries"]["fold"])
 
     def parts(self, measure: str | Measure | None = None) -> Floats:
         """What each query brings to the mean of the fold means: mean + n w (value - mean).
@@ -100,15 +107,12 @@ class Results:
         return np.asarray(means + self._weights(measure) * (self.values(measure) - means))
 
     def _weights(self, measure: str | Measure | None) -> Floats:
-        """For each method and query n w; NaN where there is no value."""
-        counted = ~np.isnan(self.values(measure))
-        weight = np.where(counted, self.tables["queries"]["weight"], 0.0)
-        share = np.zeros(weight.shape)
-        for number in self.folds:
-            inside = self.tables["queries"]["fold"] == number
-            total = weight[:, inside].sum(axis=1, keepdims=True) * len(self.folds)
-            np.divide(weight, total, out=share, where=inside & (total > 0))
-        return np.where(counted, counted.sum(axis=1, keepdims=True) * share, np.nan)
+        """For each method and query n w; NaN where there is no value, or where the query has no weight."""
+        values, found = self.values(measure), np.full((len(self.methods), len(self.tables["queries"]["qid"])), np.nan)
+        for row, own in zip(found, values, strict=True):
+            counted = self.counting.counted(own, own)
+            row[counted] = self.counting.factors(counted)
+        return found
 
     def errors(self, measure: str | Measure | None = None) -> Floats:
         """The standard error of each of the means over the queries; NaN where there are fewer than two."""

@@ -6,6 +6,7 @@ from tests.browser.pages import NAMES
 from tests.browser.reading import DUEL, MINUS, column, head, names_shown, settle
 
 from rankwright.report.blocks import Duel, DuelQuery
+from rankwright.significance import Counting
 
 
 def tallied(page, section=DUEL):
@@ -87,6 +88,16 @@ def test_differences_are_b_less_a_as_in_comparisons(open_blocks):
     facts = page.locator("dialog dd").all_inner_texts()
     assert facts[:3] == ["0.1000", "0.5000", "+0.4000"]
     page.keyboard.press("Escape")
+
+
+def test_queries_count_in_the_mean_by_weight_and_fold(open_blocks):
+    queries = [DuelQuery(name, fold, 3) for name, fold in (("x", "1"), ("y", "1"), ("z", "2"))]
+    values, counting = (
+        np.array([[[0.1, 0.2, 0.9], [0.5, 0.2, 0.3]]]),
+        Counting(np.array([3.0, 1, 1]), np.array([1, 1, 2])),
+    )
+    page = open_blocks(Duel(("a", "b"), ("map",), queries, values, "Duel", counting=counting), methods=("a", "b"))
+    assert tallied(page, "main") == ["1", "1", "1", f"{MINUS}0.1500"]  # (3 * 0.4 / 4 - 0.6) / 2
 
 
 def test_a_duel_starts_with_the_pair_it_is_given(open_blocks):

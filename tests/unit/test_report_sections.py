@@ -40,6 +40,7 @@ from rankwright.report.sections.weights import WEIGHTS
 from rankwright.report.summary import Summary
 from rankwright.report.writing import make_page, write_report
 from rankwright.results import Results, Table
+from rankwright.significance import Counting
 
 TWO = {"map": {"a": [0.5, 0.7, 0.2], "b": [0.4, 0.6, 0.6]}}
 FOLDS = [1, 1, 2]
@@ -602,8 +603,14 @@ def test_groups_are_few_and_not_too_few(largest):
 
 def test_the_mean_of_a_group_leaves_out_skipped_queries():
     groups = Groups(["x", "y", "z"], np.array([0, 0, 2, 2, 2]))
-    means = group_means(np.array([0.2, 0.4, np.nan, 0.5, 1.0]), groups)
+    means = group_means(np.array([0.2, 0.4, np.nan, 0.5, 1.0]), groups, Counting())
     np.testing.assert_allclose(means, [(0.2 + 0.4) / 2, np.nan, (0.5 + 1.0) / 2])
+
+
+def test_queries_count_in_a_group_as_in_the_means():
+    groups, weight, fold = Groups(["x"], np.zeros(3, int)), np.array([3.0, 1.0, 5.0]), np.array([1, 1, 2])
+    means = group_means(np.array([0.2, 0.4, 0.8]), groups, Counting(weight, fold))
+    np.testing.assert_allclose(means, [((3 * 0.2 + 0.4) / 4 + 0.8) / 2])
 
 
 def test_query_groups_show_the_deciding_measure_and_map(full):

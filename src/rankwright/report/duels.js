@@ -86,10 +86,7 @@ function differences(block, { one, other, measure }) {
 }
 
 function tally(block, { one, other, measure }, current) {
-  const wins = current.filter(({ difference }) => difference > 0).length;
-  const losses = current.filter(({ difference }) => difference < 0).length;
-  const total = current.reduce((sum, { difference }) => sum + difference, 0);
-  const mean = current.length ? total / current.length / block.scale : null;
+  const [wins, ties, losses, mean] = block.tallies[measure][one][other]; // as in the tests of significance
   const item = (name, value, style = null) => element("div", { class: style }, element("dt", {}, name), element("dd", {}, value));
   const share = (count, style) => {
     const part = element("span", { class: style });
@@ -100,10 +97,10 @@ function tally(block, { one, other, measure }, current) {
     element("p", {}, `${block.methods[one]} (A) against ${block.methods[other]} (B) by ${block.measures[measure]}, `
       + `${counted(current.length, "query", "queries")}`),
     element("dl", {},
-      item("B better", String(wins), "better"), item("Equal", String(current.length - wins - losses)),
-      item("A better", String(losses), "worse"), item("Mean of B − A", mean === null ? MISSING : signed(mean, DIGITS))),
+      item("B better", String(wins), "better"), item("Equal", String(ties)),
+      item("A better", String(losses), "worse"), item("Mean of B − A", mean.replace("-", "−"))),
     element("div", { class: "shares", "aria-hidden": "true" },
-      share(wins, "better"), share(current.length - wins - losses, "equal"), share(losses, "worse")),
+      share(wins, "better"), share(ties, "equal"), share(losses, "worse")),
   ];
 }
 

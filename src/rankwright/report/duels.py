@@ -10,9 +10,11 @@ import numpy as np
 
 from rankwright.data import Floats, Ints
 from rankwright.errors import InputError, shown
+from rankwright.report.notation import signed
 from rankwright.report.values import Json, check_names, plain
+from rankwright.significance import ALL_ALIKE, Counting, tally
 
-_SCALE = 1_000_000  # values travel as whole numbers of a millionth: what differs by less is a tie
+_SCALE = 1_000_000  # values travel as whole numbers of a millionth
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,13 +66,16 @@ class Duel:
         Higher is better in all of them.
     queries : sequence of DuelQuery
     values : array of shape (n_measures, n_methods, n_queries)
-        NaN where there is none. Values travel in millionths: what differs by less is a tie. The page shows four digits.
+        NaN where there is none. Values travel in millionths, and the page shows four digits; means and counts of wins
+        are of the values in full.
     caption : str
         What the reader sees.
     without_documents : str
         Shown for a query without documents: why.
     start : (str, str), optional
         The two methods that the reader sees first; the first two where there is none.
+    counting : Counting
+        How the queries count in the mean of a difference; all alike where nothing is said.
     """
 
     methods: tuple[str, ...]
@@ -80,6 +85,7 @@ class Duel:
     caption: str
     without_documents: str = "The documents of this query are not on this page."
     start: tuple[str, str] | None = None
+    counting: Counting = ALL_ALIKE
     kind: ClassVar[str] = "duel"
 
     def __post_init__(self) -> None:
@@ -105,7 +111,10 @@ class Duel:
         return frozenset(self.methods)
 
     def to_json(self) -> Json:
-        """Queries by column; values by measure and method, in whole numbers of 1 / ``scale``."""
+        """Queries by column; values by measure and method, in whole numbers of 1 / ``scale``.
+
+        ``tallies`` has, by measure and two methods, the second's wins, ties, losses, and its mean difference as text.
+        """
         scaled = np.round(np.asarray(self.values, dtype=np.float64) * _SCALE)
         documents = [query.documents.to_json() if query.documents else None for query in self.queries]
         return {
@@ -117,11 +126,17 @@ class Duel:
             "n_docs": [int(query.n_docs) for query in self.queries],
             "scale": _SCALE,
             "values": plain(scaled),
+            "tallies": [[self._tallies(own, row) for row in range(len(own))] for own in self.values],
             "documents": documents,
             "caption": self.caption,
             "without_documents": self.without_documents,
             "start": self._start(),
         }
+
+    def _tallies(self, values: Floats, one: int) -> list[list[int | str]]:
+        """What one method's difference from every other is under a measure: as in the tests of significance."""
+        found = [tally(values[one], other, self.counting) for other in values]
+        return [[each.wins, each.ties, each.losses, signed(each.difference)] for each in found]
 
     def _start(self) -> list[int]:
         """Where the first pair stands among the methods; a method alone meets itself."""

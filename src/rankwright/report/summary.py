@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwright.data import Floats
 from rankwright.results import Results, Table
-from rankwright.significance import Comparison, PValues, bootstrap_interval, compare
+from rankwright.significance import Comparison, PValues, bootstrap_interval
 
 LEVEL = 0.05  # a difference is called significant below this p
 ABOVE, BELOW = "▲", "▼"
@@ -171,7 +171,7 @@ class Summary:
     @cached_property
     def comparisons(self) -> dict[str, list[Comparison]]:
         """For each measure, the comparisons of every two methods that have results on all folds."""
-        return {name: compare(self._complete(name)) for name in self.measures}
+        return {name: self.results.compare(name) for name in self.measures}
 
     def _figures(self, measure: str) -> tuple[Figure, ...]:
         means = self.results.means(measure)
@@ -188,11 +188,6 @@ class Summary:
             Figure(float(means[m]), float(ranks[m]), bool(rounded[m] == top) and told, against.get(name))
             for m, name in enumerate(self.methods)
         )
-
-    def _complete(self, measure: str) -> dict[str, Floats]:
-        """The values of each method that has results on all folds, weighed as in its mean."""
-        rows = zip(self.methods, self.results.weighed(measure), self.results.means(measure), strict=True)
-        return {name: row for name, row, mean in rows if not np.isnan(mean)}
 
 
 def mark(comparison: Comparison) -> str:

@@ -7,13 +7,17 @@
 from rankwright.significance.comparison import Comparison, PValues, compare
 from rankwright.significance.effects import cohen_d, rank_biserial
 from rankwright.significance.p_values import holm, paired_t, wilcoxon
+from rankwright.significance.pairs import ALL_ALIKE, Counting, Tally, tally
 from rankwright.significance.resampling import Interval, bootstrap_interval, randomisation
 from rankwright.significance.winning import WinningNumber, winning_number
 
 __all__ = [
+    "ALL_ALIKE",
     "Comparison",
+    "Counting",
     "Interval",
     "PValues",
+    "Tally",
     "WinningNumber",
     "bootstrap_interval",
     "cohen_d",
@@ -22,6 +26,7 @@ __all__ = [
     "paired_t",
     "randomisation",
     "rank_biserial",
+    "tally",
     "wilcoxon",
     "winning_number",
 ]

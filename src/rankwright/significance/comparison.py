@@ -9,13 +9,21 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankwright.data import Floats
 from rankwright.errors import InputError, suggest
 from rankwright.significance.effects import signed_rank_share, standardised_mean
 from rankwright.significance.p_values import holm, signed_rank_p_value, t_p_value
-from rankwright.significance.pairs import as_values, rounded_difference
+from rankwright.significance.pairs import (
+    ALL_ALIKE,
+    Counting,
+    Mask,
+    as_values,
+    count_differences,
+    rounded_difference,
+    weigh,
+)
 from rankwright.significance.resampling import (
     Interval,
     check_confidence,
@@ -28,7 +36,6 @@ from rankwright.significance.resampling import (
 TOGETHER = 256
 
 Names = tuple[str, str]
-Mask = NDArray[np.bool_]
 
 
 class PValues(NamedTuple):
@@ -41,17 +48,17 @@ class PValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What tells two methods apart on the queries that both count; every query counts the same, whatever its weight.
+    """What tells two methods apart on the queries that both count.
 
     Parameters
     ----------
     first, second : str
         The methods; everything with a sign is positive where the second is better.
     n : int
-        The number of pairs: queries where neither method is NaN. With fewer than 2, all but the counts and
-        the difference are NaN.
+        The number of pairs: queries where neither method is NaN and that have a weight. With fewer than 2, all but
+        the counts and the difference are NaN.
     difference : float
-        The mean of second - first.
+        The mean of second - first, each query counting as ``compare`` was told.
     low, high : float
         The bootstrap interval of the difference.
     wins, ties, losses : int
@@ -103,6 +110,8 @@ def compare(
     values: Mapping[str, ArrayLike],
     *,
     baseline: str | None = None,
+    weight: ArrayLike | None = None,
+    fold: ArrayLike | None = None,
     confidence: float = 0.95,
     n: int | None = None,
     random_state: int = 0,
@@ -115,6 +124,10 @@ def compare(
         The values of each method, in the same order of queries; NaN where the measure skips a query.
     baseline : str, optional
         The method that comes first in every comparison. Without one every pair is compared, in the order of ``values``.
+    weight : array-like of shape (n_queries,), optional
+        What each query weighs in a mean; without it all weigh the same. A query of weight 0 is left out.
+    fold : array-like of shape (n_queries,), optional
+        The fold of each query: differences are means of the folds' means, so that every fold counts the same.
     confidence : float
         Of the bootstrap intervals.
     n : int, optional
@@ -137,15 +150,18 @@ def compare(
     check_confidence(confidence)
     table = _table(values)
     pairs = _pairs(list(table), baseline)
+    counting = _counting(weight, fold, len(next(iter(table.values())))) if pairs else ALL_ALIKE
     drawn, flips = (_DRAWS, max(_DRAWS, _FLIPS_A_PAIR * len(pairs))) if n is None else (n, n)
     check_resamples(drawn)
     found: dict[Names, Comparison] = {}
-    for members, counted in _sharing(pairs, table):
-        rows = np.stack([rounded_difference(table[a][counted], table[b][counted]) for a, b in members])
+    for members, counted in _sharing(pairs, table, counting):
+        plain = [rounded_difference(table[a][counted], table[b][counted]) for a, b in members]
+        factors = counting.factors(counted)
+        rows = np.stack([weigh(each, factors) for each in plain])
         intervals = mean_intervals(rows, confidence, drawn, random_state)
         flipped = flip_p_values(rows, flips, random_state)
-        for names, row, interval, p in zip(members, rows, intervals, flipped, strict=True):
-            found[names] = _comparison(names, row, interval, float(p))
+        for names, each, row, interval, p in zip(members, plain, rows, intervals, flipped, strict=True):
+            found[names] = _comparison(names, each, row, interval, float(p))
     return _adjusted([found[names] for names in pairs])
 
 
@@ -167,30 +183,38 @@ def _pairs(names: list[str], baseline: str | None) -> list[Names]:
     return [(baseline, name) for name in names if name != baseline]
 
 
-def _sharing(pairs: Sequence[Names], table: Mapping[str, Floats]) -> Iterator[tuple[list[Names], Mask]]:
+def _counting(weight: ArrayLike | None, fold: ArrayLike | None, n_queries: int) -> Counting:
+    weights = None if weight is None else as_values(weight, "weight")
+    folds = None if fold is None else np.asarray(fold)
+    for what, column in (("weight", weights), ("fold", folds)):
+        if column is not None and column.shape != (n_queries,):
+            raise InputError(f"{what} has shape {column.shape}; expected one for each of the {n_queries} queries")
+    if weights is not None and not (weights >= 0).all():
+        raise InputError(f"weight[{int(np.argmin(weights >= 0))}] is negative or NaN; expected 0 or more")
+    return Counting(weights, folds)
+
+
+def _sharing(
+    pairs: Sequence[Names], table: Mapping[str, Floats], counting: Counting
+) -> Iterator[tuple[list[Names], Mask]]:
     """Pairs that count the same queries, and those queries: they can share their resamples."""
-    absent = {name: np.isnan(column) for name, column in table.items()}
     groups: defaultdict[bytes, list[Names]] = defaultdict(list)
     for a, b in pairs:
-        groups[(~(absent[a] | absent[b])).tobytes()].append((a, b))
+        groups[counting.counted(table[a], table[b]).tobytes()].append((a, b))
     for counted, members in groups.items():
         for start in range(0, len(members), TOGETHER):
             yield members[start : start + TOGETHER], np.frombuffer(counted, dtype=np.bool_)
 
 
-def _comparison(names: Names, d: Floats, interval: Interval, p_randomisation: float) -> Comparison:
+def _comparison(names: Names, plain: Floats, d: Floats, interval: Interval, p_randomisation: float) -> Comparison:
+    """Compare by the differences as they are, for the counts, and as they count in the mean, for all else."""
     p = PValues(t_p_value(d), signed_rank_p_value(d), p_randomisation)
-    wins, losses = int(np.count_nonzero(d > 0)), int(np.count_nonzero(d < 0))
     return Comparison(
         first=names[0],
         second=names[1],
-        n=len(d),
-        difference=float(d.mean()) if len(d) else float("nan"),
+        **count_differences(plain, d)._asdict(),
         low=interval.low,
         high=interval.high,
-        wins=wins,
-        ties=len(d) - wins - losses,
-        losses=losses,
         p=p,
         adjusted=p,  # a family of one; compare adjusts for its own
         effect=standardised_mean(d),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rankwright.data import Floats
 from rankwright.errors import InputError
@@ -14,6 +15,83 @@ from rankwright.errors import InputError
 # above that and far below any difference that matters. It also leaves 13 bits for sums: up to thousands of times the
 # largest value they are exact, so that no order of summation, and so no number of threads, changes them.
 GRID_BITS = 40
+
+Mask = NDArray[np.bool_]
+
+
+class Tally(NamedTuple):
+    """The mean difference of two methods, and how many queries each of them wins.
+
+    Parameters
+    ----------
+    n : int
+        The number of queries that both methods have a value of and that count in the mean.
+    difference : float
+        The mean of second - first.
+    wins, ties, losses : int
+        Queries where the second is better, equal (up to rounding), worse.
+    """
+
+    n: int
+    difference: float
+    wins: int
+    ties: int
+    losses: int
+
+
+class Counting(NamedTuple):
+    """How queries count in a mean: by their weights, and each fold like every other; all alike where both are None."""
+
+    weight: Floats | None = None
+    fold: NDArray[np.generic] | None = None
+
+    def counted(self, first: Floats, second: Floats) -> Mask:
+        """Return which queries both methods have a value of and that have a weight."""
+        known: Mask = ~(np.isnan(first) | np.isnan(second))
+        return known if self.weight is None else known & (self.weight > 0)
+
+    def factors(self, counted: Mask) -> Floats | float:
+        """Return n w for each of the n counted queries; w is its share of the mean of the fold means.
+
+        The plain mean of values times these is that mean.
+        """
+        if self.weight is None and self.fold is None:
+            return 1.0
+        n = int(counted.sum())
+        weight = np.ones(n) if self.weight is None else self.weight[counted]
+        if self.fold is None:
+            return np.asarray(n * weight / weight.sum())
+        names, place = np.unique(self.fold[counted], return_inverse=True)
+        total = np.bincount(place, weights=weight, minlength=len(names))
+        return np.asarray(n * weight / (total[place] * len(names)))
+
+
+def count_differences(plain: Floats, weighted: Floats) -> Tally:
+    """Return the tally of differences, given as they are and as they count in the mean."""
+    wins, losses = int(np.count_nonzero(plain > 0)), int(np.count_nonzero(plain < 0))
+    mean = float(weighted.mean()) if len(weighted) else math.nan
+    return Tally(len(plain), mean, wins, len(plain) - wins - losses, losses)
+
+
+ALL_ALIKE = Counting()
+
+
+def tally(a: ArrayLike, b: ArrayLike, counting: Counting = ALL_ALIKE) -> Tally:
+    """Return the mean of b - a and the queries that each wins; a query where either is NaN is left out.
+
+    >>> tally([0.5, 0.5, 0.5], [0.5, 0.25, 1.0], Counting(weight=np.array([1.0, 2.0, 1.0])))
+    Tally(n=3, difference=0.0, wins=1, ties=1, losses=1)
+    """
+    first, second = as_values(a, "a"), as_values(b, "b")
+    counted = counting.counted(first, second)
+    plain = rounded_difference(first[counted], second[counted])
+    return count_differences(plain, weigh(plain, counting.factors(counted)))
+
+
+def weigh(differences: Floats, factors: Floats | float) -> Floats:
+    """Return differences times factors, rounded so that their sum does not depend on its order."""
+    product: Floats = differences * factors
+    return rounded(product, largest(product))
 
 
 def differences(a: ArrayLike, b: ArrayLike) -> Floats:

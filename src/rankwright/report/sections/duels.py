@@ -35,9 +35,11 @@ def _content(summary: Summary) -> Content | None:
             )
         ],
         np.stack([summary.values[name][present] for name in measures]),
-        "The difference of two methods on each test query. Open a query to see where they rank its documents.",
+        "The difference of two methods on each test query. Open a query to see where they rank its documents. "
+        "In the mean, queries count as in the means above.",
         _why_none(documents, len(queries["qid"])),
         start=_best_two(summary, present),
+        counting=summary.results.counting,
     )
     lead = (
         "Where does one method beat another, and by which documents? Values are means over the seeds; ranks are those "

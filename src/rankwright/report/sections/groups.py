@@ -11,6 +11,7 @@ from rankwright.report.blocks import Block, Chart
 from rankwright.report.notation import count
 from rankwright.report.sections.base import Content, ReportSection, choice
 from rankwright.report.summary import Summary
+from rankwright.significance import Counting
 
 MOST_BINS = 8  # and an open one for the few largest
 _TAIL = 0.95  # the share of queries that closed bins hold at least
@@ -87,6 +88,7 @@ def _chart(summary: Summary, measure: str, groups: Groups) -> Chart:
     label = summary.labels[measure]
     complete = ~np.isnan(summary.results.means(measure))
     rows = zip(summary.methods, summary.values[measure], complete, strict=True)
+    counting = summary.results.counting
     sizes = np.bincount(groups.of_query, minlength=len(groups.names))
     names = [f"{name} ({count(int(n), 'query')})" for name, n in zip(groups.names, sizes, strict=True)]
     data = [
@@ -94,7 +96,7 @@ def _chart(summary: Summary, measure: str, groups: Groups) -> Chart:
             "type": "scatter",
             "mode": "lines+markers",
             "x": names,
-            "y": group_means(values, groups),
+            "y": group_means(values, groups, counting),
             "method": method,
         }
         for method, values, known in rows
@@ -104,7 +106,7 @@ def _chart(summary: Summary, measure: str, groups: Groups) -> Chart:
     return Chart(
         data,
         layout,
-        f"{label} by group of queries: the mean over the queries of a group, each counting the same.",
+        f"{label} by group of queries: the mean over the queries of a group, each counting as in the means.",
         height=400,
     )
 
@@ -113,12 +115,13 @@ def _axis() -> dict[str, Any]:
     return {"title": {"text": "document pairs of a query"}, "type": "category"}
 
 
-def group_means(values: Floats, groups: Groups) -> Floats:
-    """The mean of the values in each group; NaN where none counts."""
-    counted = ~np.isnan(values)
-    n = np.bincount(groups.of_query[counted], minlength=len(groups.names))
-    total = np.bincount(groups.of_query[counted], weights=values[counted], minlength=len(groups.names))
-    means: Floats = np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
+def group_means(values: Floats, groups: Groups, counting: Counting) -> Floats:
+    """The mean of the values in each group, each query counting as in the mean of all; NaN where none counts."""
+    counted = counting.counted(values, values)
+    factors, of_query = np.broadcast_to(counting.factors(counted), int(counted.sum())), groups.of_query[counted]
+    weight = np.bincount(of_query, weights=factors, minlength=len(groups.names))
+    total = np.bincount(of_query, weights=factors * values[counted], minlength=len(groups.names))
+    means: Floats = np.divide(total, weight, out=np.full(len(weight), np.nan), where=weight > 0)
     return means
 
 
