@@ -114,7 +114,15 @@ class TestExperiment:
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{t}", "--folds", "3"], "is a folder of folds already"),
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--folds", "2"], "expected at least 3"),
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--folds", "99"], "50 queries cannot make 99"),
-            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--seeds", "a"], "--seeds a: expected whole"),
+            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--seeds", "a"], "--seeds 'a': expected whole"),
+            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--seeds", "1_000"], "--seeds '1_000': expected whole"),
+            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--seeds", "٣"], "--seeds '٣': expected whole"),
+            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--seeds", ""], "--seeds '': expected whole"),
+            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--seeds", "-1"], "--seeds '-1': expected whole numbers from 0 up"),
+            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--seeds", "9" * 30], "expected whole"),
+            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--seeds", "9" * 15], "seeds is 999999999999999; expected a whole number"),
+            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--measures", ","], "--measures ',': no measure"),
+            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--folds", "1000000"], "queries cannot make 1000000 folds"),
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--workers", "many"], "--workers many: expected"),
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--workers", "0"], "0 workers"),
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--workers", "no://x"], "no Dask scheduler answers"),
@@ -131,7 +139,7 @@ class TestExperiment:
         assert message in err
         assert err.count("\n") == 1
         assert "Traceback" not in err
-        if "50 queries" not in message and "workers" not in message:
+        if "workers" not in message:
             assert not (tmp_path / "o").exists()
 
     def test_an_interruption_keeps_what_is_finished(self, file, tmp_path):

@@ -14,6 +14,7 @@ from datetime import date
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from tests.conftest import ROOT
 from tests.experiments import contents
 
@@ -388,6 +389,26 @@ class TestSources:
         with pytest.raises(rw.InputError, match=message):
             rw.Experiment(**{"data": queries, "methods": ["regression"], **given})
 
+    def test_parameters_may_be_arrays(self, queries, tmp_path, monkeypatch):
+        prior = np.linspace(-1, 1, 8)
+        methods = [
+            rw.DirectRank(prior=prior, alpha=0.1, n_restarts=1, max_iter=2),
+            rw.Method("directrank", "Grid", params={"n_restarts": 1, "max_iter": 1}, grid={"prior": [prior, None]}),
+            rw.Method("directrank", "Drawn", params={"max_iter": 1}, search=rw.Search(2, {"prior": {"choice": [prior]}})),
+        ]  # fmt: skip
+        planned = rw.Experiment(queries, methods)
+        assert planned.methods[0].params["prior"] == prior.tolist()
+        found = rw.run_experiment(planned, tmp_path, rw.Serial())
+        assert (found.tables["trials"]["status"] == "done").all()
+        fold = rw.cut_folds(queries, 5, 0)[0]
+        expected = rw.evaluate(clone(methods[0]).fit(fold.train, valid=fold.valid), fold.test, "ndcg@10")["ndcg@10"]
+        assert found.fold_means()[0, 0] == pytest.approx(expected, abs=1e-15)
+        monkeypatch.setattr(running, "run_trial", None)  # everything is finished
+        rw.run_experiment(rw.Experiment(queries, methods), tmp_path, rw.Serial())
+        with pytest.raises(rw.InputError, match="the method 'DirectRank' was"):
+            rw.run_experiment(rw.Experiment(queries, [rw.DirectRank(prior=prior + 1)]), tmp_path, rw.Serial())
+        assert rw.Method.of(rw.DirectRank(prior=np.array(2.0))).params == {"prior": 2.0}
+
     def test_natural_python_objects(self, queries, file):
         planned = rw.Experiment(str(file), "regression, adarank", rw.NDCG(5), "ndcg@5, map", np.arange(2))
         assert [method.name for method in planned.methods] == ["Regression", "AdaRank"]
@@ -638,6 +659,63 @@ class TestFailing:
             rw.read_results(tmp_path)
 
 
+class TestTooMany:
+    """What cannot work is refused before anything is planned, read or written."""
+
+    @pytest.mark.parametrize("k", [61, 10**6, 2**31])
+    def test_folds_of_a_file(self, file, tmp_path, k):
+        with pytest.raises(rw.InputError, match=f"60 queries cannot make {k} folds; choose at most 60"):
+            rw.run_experiment(spec(file, data={"file": str(file), "k": k}), tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+
+    def test_folds_of_runs_and_of_objects(self, queries, tmp_path):
+        rw.write_run(queries, queries.X[:, 0].astype(float), tmp_path / "a.run")
+        lines = [f"{q} 0 {d} {int(y)}\n" for q, d, y in zip(queries.row_qid, queries.docid, queries.y, strict=True)]
+        (tmp_path / "qrels").write_text("".join(lines))
+        data = {"qrels": "qrels", "runs": ["a.run"], "k": 1000}
+        planned = experiment_from_json({"data": data, "methods": [{"ranker": "regression"}]}, tmp_path)
+        with pytest.raises(rw.InputError, match="60 queries cannot make 1000 folds"):
+            rw.run_experiment(planned, tmp_path / "out")
+        with pytest.raises(rw.InputError, match="4 queries cannot make 5 folds"):
+            rw.run_experiment(rw.Experiment(queries.take(range(4)), ["regression"]), tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+
+    def test_as_many_folds_as_queries(self, queries, tmp_path):
+        rw.write_letor(queries.take(range(6)), tmp_path / "six.txt")
+        planned = spec(tmp_path / "six.txt", data={"file": "six.txt", "k": 6}, methods=[{"ranker": "singlefeature"}])
+        assert len(rw.run_experiment(planned, tmp_path / "out", rw.Serial()).folds) == 6
+
+    def test_trials_and_seeds(self, file, tmp_path):
+        values = [i / 100 for i in range(1, 101)]
+        grid = {"learning_rate": values, "n_leaves": [*range(2, 102)]}
+        planned = spec(file, methods=[{"ranker": "lambdamart", "grid": grid}], seeds=[*range(500)])
+        with pytest.raises(rw.InputError, match="15,000,000 trials on 3 folds; expected at most 1,000,000"):
+            rw.run_experiment(planned, tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+        with pytest.raises(rw.InputError, match="1001 seeds; expected at most 1000"):
+            rw.Experiment(file, ["regression"], seeds=range(10**9))
+
+    @pytest.mark.parametrize("text", ["[" * 500 + "]" * 500, "{a=" * 500 + "1" + "}" * 500])
+    @pytest.mark.parametrize("key", ["name", "methods", "published"])
+    def test_lists_inside_lists(self, tmp_path, text, key):
+        (tmp_path / "spec.toml").write_text(f"{key} = {text}")
+        with pytest.raises(rw.InputError, match=r"spec\.toml: too many lists or tables inside each other"):
+            rw.read_experiment(tmp_path / "spec.toml")
+
+    @pytest.mark.parametrize("depth", [30, 100, 200])
+    def test_parameters_inside_parameters(self, file, tmp_path, depth):
+        with pytest.raises(rw.InputError, match="alpha has more than 20 lists inside each other"):
+            (tmp_path / "spec.toml").write_text(
+                f'data.file = "{file}"\n[[methods]]\nranker = "regression"\nset = {{ alpha = {"[" * depth + "]" * depth} }}'
+            )
+            rw.read_experiment(tmp_path / "spec.toml")
+
+    def test_digits(self, tmp_path):
+        (tmp_path / "spec.toml").write_text(f"seeds = [{'9' * 5000}]")
+        with pytest.raises(rw.InputError, match=r"spec\.toml: not TOML"):
+            rw.read_experiment(tmp_path / "spec.toml")
+
+
 class TestSpecs:
     def test_toml(self, file, tmp_path):
         (tmp_path / "spec.toml").write_text(
@@ -720,7 +798,7 @@ class TestSpecs:
             ({"methods": [{"ranker": "regression", "search": {}}]}, "search: no parameter"),
             (
                 {"methods": [{"ranker": "regression", "search": {"alpha": {"uniform": [0, float("inf")]}}}]},
-                "lowest, highest",
+                "alpha is inf; expected numbers",
             ),
             ({"methods": [{"ranker": "adarank", "search": {"n_rounds": {"int": [1.5, 3.5]}}}]}, "two whole numbers"),
             (

@@ -129,7 +129,7 @@ def _from_options(
     seeds: str | None,
 ) -> Experiment:
     """The experiment that the options describe."""
-    from rankwright.errors import InputError
+    from rankwright.errors import InputError, shown
     from rankwright.experiments import experiment_from_json
     from rankwright.measures import split
 
@@ -153,10 +153,10 @@ def _from_options(
         if not content["measures"]:
             raise InputError(f"--measures {measures!r}: no measure; expected names such as ndcg@10,map")
     if seeds is not None:
-        try:
-            content["seeds"] = [int(seed) for seed in seeds.split(",")]
-        except ValueError:
-            raise InputError(f"--seeds {seeds}: expected whole numbers, as in 0,1,2") from None
+        texts = [seed.strip() for seed in seeds.split(",")]
+        if not all(text.isascii() and text.isdecimal() and len(text) < 20 for text in texts):  # int() takes 1_000, too
+            raise InputError(f"--seeds {shown(seeds)}: expected whole numbers from 0 up, as in 0,1,2")
+        content["seeds"] = [int(text) for text in texts]
     return experiment_from_json(content, Path())
 
 

@@ -23,8 +23,12 @@ def read_experiment(path: StrPath) -> Experiment:
     try:
         with Path(path).open("rb") as file:
             content = tomllib.load(file)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # also a number of thousands of digits
         raise InputError(f"{path}: not TOML: {error}") from None
+    except RecursionError:
+        raise InputError(
+            f"{path}: too many lists or tables inside each other; expected the spec of an experiment"
+        ) from None
     try:
         return experiment_from_json(content, Path(path).parent)
     except InputError as error:

@@ -16,7 +16,7 @@ from rankwright.data import Queries
 from rankwright.errors import InputError
 from rankwright.experiments.reading import read_results
 from rankwright.experiments.search import Params
-from rankwright.experiments.sources import Source, read_fold, save_data, state_of
+from rankwright.experiments.sources import SavedQueries, Source, read_fold, save_data, state_of
 from rankwright.experiments.spec import Experiment
 from rankwright.experiments.store import Store
 from rankwright.experiments.trials import Key, Task, forget, run_trial
@@ -24,6 +24,8 @@ from rankwright.files import StrPath
 from rankwright.measures import CustomMeasure, parse
 from rankwright.results import Results
 from rankwright.workers import Lost, Processes, workers_of
+
+_MOST_TRIALS = 1_000_000
 
 
 class Plan(NamedTuple):
@@ -51,8 +53,7 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
         Rankers work serially within their trial. The results are the same.
     """
     folder, run = Path(out), secrets.token_hex(8)
-    if not isinstance(experiment.data, (Queries, list)):
-        state_of(experiment.data)  # files that are not there are told before there is a folder
+    _check_before(experiment)
     try:
         with workers_of(workers) as crew, Store.opened(folder) as store:
             if isinstance(crew, Processes):
@@ -77,6 +78,27 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
         return read_results(folder)
     finally:
         forget()
+
+
+def _check_before(experiment: Experiment) -> None:
+    """Raise InputError for what can be known to fail before there is a folder: files, folds, the number of trials."""
+    data = experiment.data
+    if isinstance(data, list):
+        n_folds = len(data)
+    elif isinstance(data, Queries):
+        cut = SavedQueries()
+        cut.check_count(len(data))
+        n_folds = cut.n_folds
+    else:
+        state_of(data)  # raises for files that are not there
+        data.check_folds()
+        n_folds = data.n_folds
+    n_trials = experiment.n_trials(n_folds)
+    if n_trials > _MOST_TRIALS:
+        raise InputError(
+            f"{n_trials:,} trials on {n_folds} folds; expected at most {_MOST_TRIALS:,}: "
+            "choose fewer folds, methods, values or seeds"
+        )
 
 
 def _check_published(experiment: Experiment, n_folds: int) -> None:

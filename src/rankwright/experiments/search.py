@@ -1,17 +1,20 @@
-"""Random search, and the checks of numbers in a spec."""
+"""Random search, and the checks of values in a spec."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from rankwright.errors import InputError, shown
+from rankwright.rankers import Training
 
 Params = dict[str, Any]
+
+_DEEPEST = 20  # lists and tables inside each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,9 @@ class Search:
         check_whole("search.seed", self.seed, 0)
         if not self.space:
             raise InputError("search: no parameter; expected some, as in alpha = { log = [0.001, 10] }")
-        for key, how in self.space.items():
+        space = {key: as_json(how, "search", key) for key, how in self.space.items()}
+        object.__setattr__(self, "space", space)
+        for key, how in space.items():
             if not isinstance(how, Mapping) or len(how) != 1 or next(iter(how)) not in _DRAWS:
                 kinds = f"one of {', '.join(_DRAWS)}, as in {{ log = [0.001, 10] }}"
                 raise InputError(f"search.{key} is {shown(how)}; expected {kinds}")
@@ -77,6 +82,23 @@ def _draw(how: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> Any:
     if kind == "log":
         return float(np.exp(rng.uniform(np.log(low), np.log(high))))
     return float(rng.uniform(low, high))
+
+
+def as_json(value: Any, where: str, key: str, depth: int = 0) -> Any:
+    """Return a parameter's value as JSON can hold it: arrays as lists, a Training as a table; refuse anything else."""
+    if depth > _DEEPEST:
+        raise InputError(f"{where}: {key} has more than {_DEEPEST} lists inside each other")
+    if isinstance(value, Training):
+        value = asdict(value)
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): as_json(item, where, key, depth + 1) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(item, where, key, depth + 1) for item in value]
+    if value is None or isinstance(value, bool | str | int) or is_number(value):
+        return value
+    raise InputError(f"{where}: {key} is {shown(value)}; expected numbers, texts, lists and tables")
 
 
 def is_number(value: Any) -> bool:

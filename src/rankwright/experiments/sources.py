@@ -16,6 +16,7 @@ from rankwright.backends import Serial
 from rankwright.data import Queries
 from rankwright.errors import InputError, suggest
 from rankwright.experiments.arrays import load_queries, save_queries
+from rankwright.files import open_binary
 from rankwright.folds import Fold, cut_folds, read_folds
 from rankwright.letor import read_letor
 from rankwright.trec import read_trec
@@ -36,6 +37,10 @@ class Source(Hashable, Protocol):
     @property
     def files(self) -> list[Path]:
         """The files that are read."""
+        ...
+
+    def check_folds(self) -> None:
+        """Raise InputError if there are fewer queries than folds; read no more than that takes."""
         ...
 
     def to_json(self) -> dict[str, Any]:
@@ -62,6 +67,9 @@ class FoldFolder:
     def files(self) -> list[Path]:
         """Every file of every fold."""
         return sorted({path for fold in read_folds(self.folds).files for part in fold for path in part})
+
+    def check_folds(self) -> None:
+        """Do nothing: the folder has its folds."""
 
     def to_json(self) -> dict[str, Any]:
         """The folder."""
@@ -96,6 +104,19 @@ class _Cut(ABC):
         """Cut the fold out."""
         return cut_folds(queries, self.k, self.seed)[index]
 
+    def check_folds(self) -> None:
+        """Raise InputError if there are fewer queries than folds; read no more than that takes."""
+        self.check_count(self._count_queries(self.k))
+
+    def check_count(self, n: int) -> None:
+        """Raise InputError if so many queries are too few for the folds."""
+        if n < self.k:
+            raise InputError(f"{n} queries cannot make {self.k} folds; choose at most {n}, or give more queries")
+
+    @abstractmethod
+    def _count_queries(self, most: int) -> int:
+        """Return an upper bound on the number of queries; counting ends at ``most``."""
+
     @property
     @abstractmethod
     def files(self) -> list[Path]:
@@ -125,6 +146,9 @@ class LetorFiles(_Cut):
         """Read the files as one."""
         return read_letor(*self.file, backend=Serial())
 
+    def _count_queries(self, most: int) -> int:
+        return _count_ids(self.files, 1, most)
+
 
 @dataclass(frozen=True)
 class TrecFiles(_Cut):
@@ -142,6 +166,9 @@ class TrecFiles(_Cut):
         """Read and join the files."""
         return read_trec(self.qrels, self.runs)
 
+    def _count_queries(self, most: int) -> int:
+        return _count_ids([Path(self.qrels)], 0, most)
+
 
 @dataclass(frozen=True)
 class SavedQueries(_Cut):
@@ -157,6 +184,9 @@ class SavedQueries(_Cut):
     def read(self) -> Queries:
         """Read the arrays; no code is run."""
         return load_queries(Path(self.saved))
+
+    def _count_queries(self, most: int) -> int:
+        return len(self.read())
 
 
 @dataclass(frozen=True)
@@ -178,6 +208,9 @@ class SavedFolds:
     def fold(self, index: int) -> Fold:
         """Read the arrays of a fold."""
         return Fold(*(load_queries(Path(path)) for path in self.saved_folds[index]))
+
+    def check_folds(self) -> None:
+        """Do nothing: the folds are there."""
 
     def to_json(self) -> dict[str, Any]:
         """The files."""
@@ -212,6 +245,20 @@ def source_from_json(content: Mapping[str, Any], folder: Path) -> Source:
         raise InputError("data.runs is missing; expected the runs whose scores are the features")
     source: Source = kinds[0](**arguments)
     return source
+
+
+def _count_ids(paths: Sequence[Path], column: int, most: int) -> int:
+    """Return the number of different words in a column of text files; counting ends at ``most``."""
+    found: set[bytes] = set()
+    for path in paths:
+        with open_binary(path) as file:
+            for line in file:
+                words = line.split(None, column + 1)
+                if len(words) > column and not words[0].startswith(b"#"):
+                    found.add(words[column])
+                    if len(found) >= most:
+                        return most
+    return len(found)
 
 
 def _path(name: str, value: Any, folder: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import product
+from itertools import islice, product
 from math import prod
 from os import PathLike
 from pathlib import Path
@@ -15,14 +15,15 @@ import numpy as np
 from rankwright.backends import Serial
 from rankwright.data import Queries
 from rankwright.errors import InputError, shown, suggest
-from rankwright.experiments.search import Params, Search, check_whole, is_number
+from rankwright.experiments.search import Params, Search, as_json, check_whole, is_number
 from rankwright.experiments.sources import FoldFolder, LetorFiles, Source
 from rankwright.files import StrPath
 from rankwright.folds import Fold
 from rankwright.measures import Measure, TableMeasure, parse, split
-from rankwright.rankers import Ranker, Training, find_ranker
+from rankwright.rankers import Ranker, find_ranker
 
-_MOST_CANDIDATES = 10_000
+_MOST_CANDIDATES = 10_000  # of a method
+_MOST_SEEDS = 1_000
 _NOT_SET = ("measure", "backend", "random_state")  # the experiment sets these
 _USUAL = (("ndcg", 1), ("ndcg", 3), ("ndcg", 5), ("ndcg", 10), ("ap", None), ("rr", None))
 
@@ -63,11 +64,10 @@ class Method:
         if self.grid and self.search is not None:
             raise InputError(f"{self.name}: a grid and a search; expected one of them")
         self._check_parameters()
-        object.__setattr__(self, "params", {key: _plain(value, self.name, key) for key, value in self.params.items()})
-        object.__setattr__(self, "grid", {key: _plain(list(v), self.name, key) for key, v in self.grid.items()})
-        n = self.search.n if self.search is not None else prod(map(len, self.grid.values()))
-        if n > _MOST_CANDIDATES:
-            raise InputError(f"{self.name}: {n} combinations; expected at most {_MOST_CANDIDATES}")
+        object.__setattr__(self, "params", {key: as_json(value, self.name, key) for key, value in self.params.items()})
+        object.__setattr__(self, "grid", {key: as_json(list(v), self.name, key) for key, v in self.grid.items()})
+        if self.n_candidates > _MOST_CANDIDATES:
+            raise InputError(f"{self.name}: {self.n_candidates} combinations; expected at most {_MOST_CANDIDATES}")
 
     def _check_parameters(self) -> None:
         known = [name for name in self.ranker_class().get_params(deep=False) if name not in _NOT_SET]
@@ -85,7 +85,9 @@ class Method:
     def of(cls, ranker: Ranker, grid: Mapping[str, Sequence[Any]] | None = None, *, name: str = "") -> Method:
         """The method of a ranker built in Python, with what is not its default; its measure, too, only then."""
         usual, given = type(ranker)().get_params(deep=False), ranker.get_params(deep=False)
-        params = {key: given[key] for key in usual if key not in _NOT_SET and given[key] != usual[key]}
+        where = name or type(ranker).__name__
+        values = {key: as_json(given[key], where, key) for key in usual if key not in _NOT_SET}
+        params = {key: value for key, value in values.items() if value != as_json(usual[key], where, key)}
         measure = str(parse(given["measure"]))
         return cls(type(ranker).__name__, name, None if measure == usual["measure"] else measure, params, grid or {})
 
@@ -93,6 +95,11 @@ class Method:
     def ranker_class(self) -> type[Ranker]:
         """The class of the ranker."""
         return find_ranker(self.ranker)
+
+    @property
+    def n_candidates(self) -> int:
+        """The number of combinations of parameters to try."""
+        return self.search.n if self.search is not None else prod(map(len, self.grid.values()))
 
     def candidates(self) -> list[Params]:
         """Every combination of parameters to try, the fixed ones included; of equals the first is chosen."""
@@ -214,6 +221,10 @@ class Experiment:
         """NDCG at 1 to 10, in the definition of the deciding measure."""
         return tuple(str(_alike(parse(self.measure), "ndcg", k)) for k in range(1, 11))
 
+    def n_trials(self, n_folds: int) -> int:
+        """Return the number of trials on so many folds."""
+        return n_folds * sum(method.n_candidates * len(method.seeds(self.seeds)) for method in self.methods)
+
     def with_source(self, source: Source) -> Experiment:
         """The same experiment on data that a worker can read."""
         return replace(self, data=source)
@@ -266,27 +277,14 @@ def _as_methods(methods: Any) -> tuple[Method, ...]:
 
 
 def _as_seeds(seeds: Any) -> tuple[int, ...]:
-    found = [seeds] if isinstance(seeds, int) else list(seeds)
+    found = [seeds] if isinstance(seeds, int | np.integer | str) else list(islice(seeds, _MOST_SEEDS + 1))
     for seed in found:
         check_whole("seeds", seed, 0)
+    if len(found) > _MOST_SEEDS:
+        raise InputError(f"{len(found)} seeds; expected at most {_MOST_SEEDS}")
     if not found:
         raise InputError("no seeds; expected at least one")
     return tuple(dict.fromkeys(int(seed) for seed in found))
-
-
-def _plain(value: Any, method: str, key: str) -> Any:
-    """A parameter's value as JSON can hold it, NumPy's numbers and a Training among them; nothing else."""
-    if isinstance(value, Training):
-        value = asdict(value)
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item, method, key) for name, item in value.items()}
-    if isinstance(value, (np.ndarray, list, tuple)):
-        return [_plain(item, method, key) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, str, int)) or is_number(value):
-        return value
-    raise InputError(f"{method}: {key} is {shown(value)}; expected numbers, texts, lists and tables")
 
 
 def usual_method(ranker: str) -> Method:
