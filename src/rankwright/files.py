@@ -9,7 +9,7 @@ import os
 import secrets
 import stat
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
@@ -95,7 +95,12 @@ def write_atomic(path: StrPath) -> Iterator[TextIO]:
 @contextmanager
 def write_atomic_binary(path: StrPath) -> Iterator[BinaryIO]:
     """The same for bytes."""
-    with _renamed(Path(path)) as temporary, temporary.open("wb") as file:
+    path = Path(path)
+    if _is_stream(path):
+        with path.open("ab") as stream:
+            yield stream
+        return
+    with _renamed(path) as temporary, temporary.open("wb") as file:
         yield file
 
 
@@ -120,7 +125,7 @@ def _renamed(path: Path) -> Iterator[Path]:
 
 def _is_stream(path: Path) -> bool:
     """A device or a pipe, or a standard stream by name, which may be redirected to a file."""
-    named = str(path) in ("/dev/stdout", "/dev/stderr") or path.parent == Path("/dev/fd")
+    named = str(path) in ("/dev/stdout", "/dev/stderr") or str(path.parent) in ("/dev/fd", "/proc/self/fd")
     return named or _is_device(path)
 
 
@@ -129,13 +134,63 @@ def _is_device(path: Path) -> bool:
 
 
 def check_writable(path: StrPath) -> None:
-    """Raise the OSError that writing would raise: before long work, not after it."""
-    with suppress(_Checked), write_atomic(path):
-        raise _Checked
+    """Raise the OSError that writing would raise: before long work, not after it.
+
+    A pipe or a device is not opened: the reader of a pipe would see its end.
+    """
+    path = Path(path)
+    if not _is_stream(path):
+        with suppress(_Checked), write_atomic(path):
+            raise _Checked
+    elif not os.access(path, os.W_OK):
+        code = errno.EACCES if path.exists() else errno.ENOENT
+        raise OSError(code, os.strerror(code), str(path))
 
 
 class _Checked(Exception):
     pass
+
+
+def check_outputs(outputs: Mapping[str, StrPath | None], inputs: Iterable[StrPath | None]) -> None:
+    """Raise if an output file cannot be written, or would replace an input or another output.
+
+    Parameters
+    ----------
+    outputs : mapping of str to path
+        The files to write, each by the option or the name that an error calls it by; None is left out.
+    inputs : iterable of path
+        The files that are read; None is left out.
+    """
+    wanted = {name: Path(path) for name, path in outputs.items() if path is not None}
+    check_apart({name: [path] for name, path in wanted.items()}, inputs)
+    for path in wanted.values():
+        check_writable(path)
+
+
+def check_apart(outputs: Mapping[str, Iterable[Path]], inputs: Iterable[StrPath | None]) -> None:
+    """Raise if a file that is written is also read, or written twice, under whatever name, link or hard link.
+
+    ``outputs`` has for each option the files that it makes a command write.
+    """
+    read = [Path(path) for path in inputs if path is not None]
+    written: list[tuple[str, Path]] = []
+    for name, paths in outputs.items():
+        for path in paths:
+            if any(_is_same(path, other) for other in read):
+                raise InputError(f"{name} {path}: one of the files that are read; choose another")
+            for other_name, other in written:
+                if _is_same(path, other):
+                    raise InputError(f"{name} {path}: {other_name} is written there too; choose another")
+            written.append((name, path))
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    """Whether two paths are one file or pipe; a terminal or ``/dev/null`` may be read and written at a time."""
+    try:
+        one, other = first.stat(), second.stat()
+    except OSError:
+        return os.path.realpath(first) == os.path.realpath(second)
+    return os.path.samestat(one, other) and not stat.S_ISCHR(one.st_mode)
 
 
 def _temporary_name(path: Path) -> Path:
