@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
+from rankwright import __version__
 from rankwright.measures import Measure
 from rankwright.report.blocks import Block, Column, Grid, Page, Row, Section, Text
 from rankwright.report.notation import MISSING, number
@@ -32,7 +31,7 @@ def make_page(measure: Measure, found: Samples) -> Page:
         Section("All seeds", _SEEDS.format(seed, last), [_seeds(found)]),
     ]
     subtitle = "Upper bounds on 1 - E: figures 1 to 4 of Xu et al., recomputed; every value is exact"
-    return Page("Bounds", subtitle, facts, (), sections, f"Rankwright {version('rankwright')}")
+    return Page("Bounds", subtitle, facts, (), sections, f"Rankwright {__version__}")
 
 
 _CLAIMS = (

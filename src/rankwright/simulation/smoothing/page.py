@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
+from rankwright import __version__
 from rankwright.report.blocks import Column, Grid, Page, Row, Section, Text
 from rankwright.simulation.smoothing.charts import figure_1, figure_2, named
 from rankwright.simulation.smoothing.claims import claims_grid
@@ -28,7 +27,7 @@ def make_page(found: Found) -> Page:
         Section("Figure 2: annealing", _FIGURE_2, [figure_2(found), _annealing(found)]),
     ]
     subtitle = "A measure made smooth, less and less: figures 1 and 2 of Chapelle and Wu, recomputed"
-    return Page("Smoothing", subtitle, facts, (), sections, f"Rankwright {version('rankwright')}")
+    return Page("Smoothing", subtitle, facts, (), sections, f"Rankwright {__version__}")
 
 
 _CLAIMS = (
