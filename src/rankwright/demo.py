@@ -56,15 +56,18 @@ ranker = "rankboost"            # boosts thresholds of features; the report draw
 ranker = "listnet"              # cross entropy of whole lists
 grid = { alpha = [0.01, 1.0, 100.0] }
 """
+_FILES = ("queries.txt", "model.json", "report.html", "tables", "results.sqlite", "results.lock")
 
 
 def run_demo(folder: Path) -> tuple[Results, str]:
     """Make data, compare rankers on five folds, write the report, and leave every file in ``folder``."""
-    folder.mkdir(parents=True, exist_ok=True)
     queries = make_queries(600, n_docs=40, n_features=30, noise=2.0, random_state=7)
     spec = folder / "spec.toml"
-    if spec.exists() and spec.read_text(encoding="utf-8", errors="replace") != SPEC:
-        raise InputError(f"{spec}: not the demo's; run it with rankwright experiment, or choose another folder")
+    _check_folder(folder, spec)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError(f"{folder}: not a folder; expected one to fill") from None
     with write_atomic(spec) as file:
         file.write(SPEC)
     if not (folder / "queries.txt").exists():
@@ -84,6 +87,17 @@ def run_demo(folder: Path) -> tuple[Results, str]:
         ]
     )
     return results, told
+
+
+def _check_folder(folder: Path, spec: Path) -> None:
+    """Raise, before anything is written, if the folder has files that the demonstration would mix with its own."""
+    if spec.exists():
+        if spec.read_text(encoding="utf-8", errors="replace") == SPEC:
+            return
+        raise InputError(f"{spec}: not the demo's; run it with rankwright experiment, or choose another folder")
+    for name in _FILES:
+        if (folder / name).exists():
+            raise InputError(f"{folder / name}: not the demo's, which would write there; choose another folder")
 
 
 def _against(results: Results, baseline: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,6 +49,7 @@ def experiment(
         planned = read_experiment(spec)
     else:
         planned = _from_options(data, qrels, run, folds, rankers, measure, measures, seeds)
+    _check_folder(out, [spec, *planned.files])
     _run_and_report(planned, out, workers)
 
 
@@ -70,13 +72,15 @@ def reproduce(
     workers: WorkersOption = None,
 ) -> None:
     """Run the papers' protocols: published figures beside ours, with the difference and its standard error."""
-    from rankwright.files import check_writable, write_atomic
+    from rankwright.files import check_outputs, write_atomic
     from rankwright.report.tables import text
     from rankwright.reproduction import reproductions, told, winners, written
 
     planned = reproductions(names, data)
-    if write is not None:
-        check_writable(write)
+    inputs = [path for each in planned.values() for path in each.files]
+    for name in planned:
+        _check_folder(out / name, inputs)
+    check_outputs({"--write": write}, [*inputs, *(path for name in planned for path in _experiment_files(out / name))])
     results = {}
     for name, each in planned.items():
         results[name] = _run(each, out / name, workers)
@@ -104,10 +108,13 @@ def compare(
     """Compare score files or models on judged documents: means, paired tests, wins and losses."""
     from rankwright.comparison import compare_files
     from rankwright.errors import InputError
-    from rankwright.report import comparisons_text, results_json, results_text
+    from rankwright.files import check_apart
+    from rankwright.report import comparisons_text, report_files, results_json, results_text
 
     if out is not None and (out / "results.sqlite").exists():
         raise InputError(f"{out}: holds an experiment, and its report; choose another folder")
+    if out is not None:
+        check_apart({"--out": report_files(out)}, [data, *(scores or []), *(model or [])])
     with progress_bar():
         results = compare_files(data, scores or [], model or [], measures)
     if as_json:
@@ -158,6 +165,21 @@ def _from_options(
             raise InputError(f"--seeds {shown(seeds)}: expected whole numbers from 0 up, as in 0,1,2")
         content["seeds"] = [int(text) for text in texts]
     return experiment_from_json(content, Path())
+
+
+def _experiment_files(folder: Path) -> list[Path]:
+    """Return the files that an experiment writes into its folder."""
+    from rankwright.experiments.store import FILE, LOCK
+    from rankwright.report import report_files
+
+    return [folder / FILE, folder / LOCK, *report_files(folder)]
+
+
+def _check_folder(folder: Path, inputs: Iterable[Path | None]) -> None:
+    """Raise if an experiment in this folder would write over what it reads."""
+    from rankwright.files import check_apart
+
+    check_apart({"--out": [folder, *_experiment_files(folder)]}, inputs)
 
 
 def _run_and_report(planned: Experiment, out: Path, workers: str | None) -> None:

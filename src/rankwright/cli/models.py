@@ -33,11 +33,12 @@ def fit(
     """Train a ranker and save the model."""
     import time
 
-    from rankwright.files import check_writable
+    from rankwright.files import check_apart, check_writable
     from rankwright.letor import read_letor
     from rankwright.models import save
 
     untrained = _make_ranker(ranker, measure, set_ or [], seed)
+    check_apart({"--model": [model], "--set training.checkpoint": _checkpoint_files(untrained)}, [*train, valid])
     check_writable(model)
     with progress_bar():
         train_queries = read_letor(*train)
@@ -70,7 +71,7 @@ def predict(
 ) -> None:
     """Score documents with a model."""
     from rankwright.errors import InputError
-    from rankwright.files import check_writable
+    from rankwright.files import check_outputs
     from rankwright.models import load
     from rankwright.scores import write_scores
     from rankwright.trec import write_run
@@ -78,9 +79,7 @@ def predict(
     if out is None and run is None:
         raise InputError("nothing to write; give --out or --run")
     loaded = load(model)
-    for path in (out, run):
-        if path is not None:
-            check_writable(path)
+    check_outputs({"--out": out, "--run": run}, [model, data])
     with progress_bar():
         queries, scores = _score_file(loaded, data)
     if out is not None:
@@ -101,7 +100,7 @@ def evaluate(
     """Evaluate a model, or any tool's scores, on judged documents."""
     from rankwright import evaluation
     from rankwright.errors import InputError
-    from rankwright.files import check_writable
+    from rankwright.files import check_outputs
     from rankwright.letor import read_letor
     from rankwright.measures import parse, split
     from rankwright.models import load
@@ -110,8 +109,7 @@ def evaluate(
     if (model is None) == (scores is None):
         raise InputError("expected either --model or --scores")
     wanted = [parse(name) for name in split(measures)]
-    if per_query is not None:
-        check_writable(per_query)
+    check_outputs({"--per-query": per_query}, [data, model, scores])
     with progress_bar():
         if model is not None:
             queries, found = _score_file(load(model), data)
@@ -167,6 +165,13 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
     if chosen.get("warm_start") is True:
         raise InputError("--set warm_start=true: nothing was fitted before; expected the path of a saved model")
     return ranker_class(**chosen)
+
+
+def _checkpoint_files(ranker: Ranker) -> list[Path]:
+    """Return the file that training keeps its state in, if the ranker was given one."""
+    training = ranker.get_params(deep=False).get("training")
+    path = training.get("checkpoint") if isinstance(training, dict) else None
+    return [Path(path)] if isinstance(path, str) else []
 
 
 def _read_value(key: str, text: str, default: Any) -> Any:

@@ -28,15 +28,15 @@ def tune(
 ) -> None:
     """Find weights of runs for a hybrid search, exact along every weight, and what they gain."""
     from rankwright.errors import InputError
-    from rankwright.files import check_writable
+    from rankwright.files import check_outputs
     from rankwright.tuning import tune_fusion
 
     if depth < 1:
         raise InputError(f"--depth {depth}: expected at least 1")
     runs = _runs(run)
     if out is not None:
-        _check_out(out, [qrels, *map(Path, runs.values())])
-        check_writable(out)
+        _check_not_output(out)
+    check_outputs({"--out": out}, [qrels, *runs.values()])
     with progress_bar():
         found = tune_fusion(
             qrels,
@@ -57,13 +57,10 @@ def tune(
         print(f"fused run: {out}")
 
 
-def _check_out(out: Path, inputs: list[Path]) -> None:
-    """Refuse to write over what is read, or between the lines of the table."""
+def _check_not_output(out: Path) -> None:
+    """Raise if the run would be written between the lines of the table."""
     from rankwright.errors import InputError
 
-    for path in inputs:
-        if out.exists() and path.exists() and out.samefile(path):
-            raise InputError(f"--out {out}: one of the files that are read; choose another")
     if out.exists() and not out.is_file() and os.path.samestat(out.stat(), os.fstat(1)):
         raise InputError(f"--out {out}: the table goes there; choose a file")
 

@@ -217,6 +217,11 @@ class Experiment:
             object.__setattr__(self, key, value)
 
     @property
+    def files(self) -> list[Path]:
+        """The files that the data are read from; none for data in memory."""
+        return [] if isinstance(self.data, (Queries, list)) else self.data.files
+
+    @property
     def curve(self) -> tuple[str, ...]:
         """NDCG at 1 to 10, in the definition of the deciding measure."""
         return tuple(str(_alike(parse(self.measure), "ndcg", k)) for k in range(1, 11))

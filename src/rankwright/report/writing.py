@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime
-from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 
+from rankwright import __version__
 from rankwright.errors import InputError
 from rankwright.files import StrPath, write_atomic
 from rankwright.report.blocks import Page
@@ -34,18 +35,24 @@ def write_report(results: Results, folder: StrPath, *, date: datetime.date | Non
     summary = Summary(results)
     folder = Path(folder)
     (folder / "tables").mkdir(parents=True, exist_ok=True)
-    path = folder / "report.html"
-    for name, table in (("results", results_table(summary)), ("comparisons", comparison_table(summary))):
-        for ending, formatted in FORMATS.items():
-            _write(folder / "tables" / f"{name}.{ending}", formatted(table))
-    _write(path, render(make_page(summary, date)))
-    return path
+    page, *tables = report_files(folder)
+    made = (results_table(summary), comparison_table(summary))
+    for path, (table, formatted) in zip(tables, product(made, FORMATS.values()), strict=True):
+        _write(path, formatted(table))
+    _write(page, render(make_page(summary, date)))
+    return page
+
+
+def report_files(folder: StrPath) -> list[Path]:
+    """Return the files that ``write_report`` writes into a folder, the page first."""
+    names = [f"{name}.{ending}" for name in ("results", "comparisons") for ending in FORMATS]
+    return [Path(folder) / "report.html", *(Path(folder) / "tables" / name for name in names)]
 
 
 def make_page(summary: Summary, date: datetime.date | None = None) -> Page:
     """The page of a report: the sections that have something to say."""
     sections = [section for entry in SECTIONS if (section := entry.build(summary)) is not None]
-    footer = f"Rankwright {version('rankwright')}" + (f", {date.isoformat()}" if date else "")
+    footer = f"Rankwright {__version__}" + (f", {date.isoformat()}" if date else "")
     subtitle = f"{count(len(summary.methods), 'method')} on {count(len(summary.results.folds), 'fold')}"
     return Page(summary.results.name, subtitle, _facts(summary), summary.methods, sections, footer)
 

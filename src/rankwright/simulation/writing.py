@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rankwright.files import StrPath, check_writable, write_atomic
+from rankwright.files import StrPath, check_apart, check_writable, write_atomic
 from rankwright.report.page import render
 from rankwright.results import Table
 from rankwright.simulation.base import Findings
@@ -21,9 +21,13 @@ class Written(NamedTuple):
     page: Path
 
 
-def write_findings(find: Callable[[], Findings], folder: StrPath, name: str) -> Written:
-    """Write ``name.html``, and a CSV file for each table; nothing is computed if the folder cannot be written to."""
+def write_findings(find: Callable[[], Findings], folder: StrPath, name: str, inputs: Iterable[StrPath] = ()) -> Written:
+    """Write ``name.html``, and a CSV file for each table, but over none of the ``inputs``.
+
+    Nothing is computed if the folder cannot be written to.
+    """
     folder = Path(folder)
+    check_apart({"the page or a table": [folder, folder / f"{name}.html", *folder.glob("*.csv")]}, inputs)
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / f"{name}.html"
     check_writable(page)
