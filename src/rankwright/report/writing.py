@@ -6,7 +6,7 @@ import datetime
 from itertools import product
 from pathlib import Path
 
-from rankwright import __version__
+from rankwright._version import __version__
 from rankwright.errors import InputError
 from rankwright.files import StrPath, write_atomic
 from rankwright.report.blocks import Page

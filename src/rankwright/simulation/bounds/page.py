@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankwright import __version__
+from rankwright._version import __version__
 from rankwright.measures import Measure
 from rankwright.report.blocks import Block, Column, Grid, Page, Row, Section, Text
 from rankwright.report.notation import MISSING, number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankwright import __version__
+from rankwright._version import __version__
 from rankwright.report.blocks import Column, Grid, Page, Row, Section, Text
 from rankwright.simulation.smoothing.charts import figure_1, figure_2, named
 from rankwright.simulation.smoothing.claims import claims_grid
