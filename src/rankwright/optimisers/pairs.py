@@ -25,6 +25,7 @@ from rankwright.kernels.pairs import (
 from rankwright.scaling import moments
 
 _COLUMNS = 48  # of so many the outline takes all queries, of twice as many every other, at the price of some products
+_ROWS = 4  # the documents a column that such a sample must have, or else the outline knows too little
 
 
 class _Part(NamedTuple):
@@ -109,6 +110,7 @@ class PairProblem:
         weight = np.ones(m) if query_weight is None else np.asarray(query_weight, dtype=np.float64)
         place = grade_places(y, indptr)
         self.n_features = d
+        self._every = max(1, min(d // _COLUMNS, len(y) // (_ROWS * d)))
         self.factor = np.ones(d) if factor is None else factor
         self.mean = moments(X)[0] if mean is None else mean
         self.backend = Serial() if backend is None else backend
@@ -158,7 +160,7 @@ class PairProblem:
 
     def outline(self, point: PairPoint) -> Floats:
         """About the second derivative of the smoothed loss; with many features, of a sample of the queries."""
-        upper = self.backend.sum(_moments, point.placed, self.mean, max(1, self.n_features // _COLUMNS))
+        upper = self.backend.sum(_moments, point.placed, self.mean, self._every)
         times = 2.0 if point.smoothing == np.inf else 1.0
         both = (np.triu(upper) + np.triu(upper, 1).T) * np.outer(self.factor, self.factor)
         outline: Floats = times * self._scale * both

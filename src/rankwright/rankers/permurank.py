@@ -15,6 +15,7 @@ from rankwright.measures import Measure
 from rankwright.objectives.bounds import Bound, TypeTwo
 from rankwright.objectives.phi import PHIS
 from rankwright.optimisers.newton import minimise
+from rankwright.optimisers.row_space import WeightSpace
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Best, Judge
 from rankwright.rankers.parameters import check_among, check_number, check_whole
@@ -123,12 +124,14 @@ class PermuRank(LinearScoring):
         check_among("start", self.start, STARTS)
         if not measure.bounded:
             raise InputError(f"PermuRank needs a measure with values from 0 to 1; {measure} is not one")
-        factor = Standard.of(train, backend).factor_under(self.scale)
+        standard = Standard.of(train, backend)
+        factor = standard.factor_under(self.scale)
         objective = measure.for_bounds()
-        w: Floats = np.zeros(train.n_features)
+        space = WeightSpace.of(train.X, standard.mean, factor)
+        w: Floats = np.zeros(len(space.factor))
         if self.start == "adarank":
-            w = adarank_weights(objective, train, factor, self.scale, backend)
-        sets = WorkingSets(train, objective, self.phi, self.perfect, factor, backend)
+            w = space.coordinates(adarank_weights(objective, train, factor, self.scale, backend))
+        sets = WorkingSets(train, objective, self.phi, self.perfect, factor, backend, space)
         judge, best, history = Judge(train, valid, measure, backend), Best(), list[dict[str, Any]]()
         for t in progress.track(range(n_rounds), "rounds", n_rounds):
             if not sets.grow(w) and t > 0:
@@ -136,8 +139,9 @@ class PermuRank(LinearScoring):
             problem = sets.problem()
             found = minimise(problem, C * problem.total / sets.total, start=w if t > 0 else None, tol=tol)
             w = found.w
-            judged = judge(w * factor)
-            best.offer(w * factor, judged)
+            coef = space.weights(w) * factor
+            judged = judge(coef)
+            best.offer(coef, judged)
             loss = (found.primal - 0.5 * float(w @ w)) / C if C > 0 else 0.0
             record = {"round": t + 1, "loss": loss, "objective": found.primal, "gap": found.gap}
             history.append(record | sets.sizes() | judged)

@@ -14,6 +14,7 @@ from rankwright.measures import Measure
 from rankwright.objectives.pairwise import pair_query_weights
 from rankwright.optimisers.newton import Minimum, minimise
 from rankwright.optimisers.pairs import PairProblem
+from rankwright.optimisers.row_space import WeightSpace
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
 from rankwright.rankers.parameters import check_among, check_number, check_whole
@@ -65,8 +66,9 @@ class RankSVM(PathRanker, LinearScoring):
     Notes
     -----
     Herbrich et al. (2000), Joachims (2002). Pair sums cost O(n log n) a query (kernels/pairs.py); the minimum is found
-    by truncated Newton on the smoothed hinge, with less and less smoothing (optimisers/newton.py). There is no
-    intercept: it changes no ranking. Query weights weigh the pairs of the query. Without any pairs the weights are 0.
+    by truncated Newton on the smoothed hinge, with less and less smoothing (optimisers/newton.py). With more features
+    than documents it is looked for among weighted sums of the documents, where it lies. There is no intercept: it
+    changes no ranking. Query weights weigh the pairs of the query. Without any pairs the weights are 0.
 
     Examples
     --------
@@ -112,7 +114,8 @@ class RankSVM(PathRanker, LinearScoring):
         standard = Standard.of(train, backend)
         factor = standard.factor_under(self.scale)
         weight = pair_query_weights(train, self.per)
-        problem = PairProblem(train.X, train.y, train.indptr, None, weight, factor, standard.mean, backend)
+        space = WeightSpace.of(train.X, standard.mean, factor)
+        problem = PairProblem(space.X, train.y, train.indptr, None, weight, space.factor, space.mean, backend)
         judge = Judge(train, valid, measure, backend)
         outcomes: dict[int, Outcome] = {}
         w: Floats | None = None
@@ -120,16 +123,16 @@ class RankSVM(PathRanker, LinearScoring):
         for at in progress.track(order, "values of C", len(order)):  # from small C, whose solution is nearly known
             squared = self.loss == "squared_hinge"
             found = minimise(problem, strengths[at], start=w, squared=squared, tol=tol, max_iter=max_iter)
-            outcomes[at], w = _outcome(found, factor, judge), found.w
+            outcomes[at], w = _outcome(found, space, factor, judge), found.w
         return [outcomes[at] for at in range(len(strengths))]
 
 
-def _outcome(found: Minimum, factor: Floats, judge: Judge) -> Outcome:
+def _outcome(found: Minimum, space: WeightSpace, factor: Floats, judge: Judge) -> Outcome:
     """The scorer and the history of a minimum."""
     history: list[dict[str, Any]] = []
     for t, step in enumerate(found.history):
         row: dict[str, Any] = {"round": t, "loss": step.loss, "objective": step.primal, "gap": step.gap}
         if np.isfinite(step.smoothing):
             row["smoothing"] = step.smoothing
-        history.append(row | judge(step.w * factor))
-    return Outcome(Linear(found.w * factor), history)
+        history.append(row | judge(space.weights(step.w) * factor))
+    return Outcome(Linear(space.weights(found.w) * factor), history)

@@ -12,12 +12,14 @@ from rankwright.kernels.linear import linear_scores, query_columns
 from rankwright.measures import Measure
 from rankwright.objectives.rankings import Rankings, rankings
 from rankwright.optimisers.pairs import PairProblem
+from rankwright.optimisers.row_space import WeightSpace
 
 
 class _Part(NamedTuple):
-    """Some queries, and their rankings."""
+    """Some queries, their documents in the space of the weights, and their rankings."""
 
     X: Floats
+    coordinates: Floats
     rankings: Rankings
     by_grade: bool  # whether perfect is by descending grade
 
@@ -67,14 +69,26 @@ class WorkingSets:
         What weights are multiplied by to act on the features.
     backend : Backend
         Where the work runs.
+    space : WeightSpace, optional
+        Where weights are looked for; query-level features are of that space. All weights by default. Rankings are by
+        the features themselves, so that documents that are alike tie.
     """
 
     def __init__(
-        self, train: Queries, measure: Measure, phi: str, perfect: str, factor: Floats, backend: Backend
+        self,
+        train: Queries,
+        measure: Measure,
+        phi: str,
+        perfect: str,
+        factor: Floats,
+        backend: Backend,
+        space: WeightSpace | None = None,
     ) -> None:
+        self.space = WeightSpace(train.X, np.zeros(len(factor)), factor) if space is None else space
         self.backend, self.factor = backend, factor
         shards = backend.scatter(train)
-        self.parts: Shards[_Part] = backend.apply(_bind, shards, measure, phi, perfect == "grades")
+        both = zip(shards.parts, backend.scatter(train.with_X(self.space.X)).parts, strict=True)
+        self.parts: Shards[_Part] = backend.apply(_bind, Shards(tuple(both)), measure, phi, perfect == "grades")
         self.weight, self.total = train.query_weight, float(train.query_weight.sum())
         starts = np.cumsum([0, *(len(part) for part in shards.parts)])
         live = [start + part.rankings.live for start, part in zip(starts, self.parts.parts, strict=False)]
@@ -83,13 +97,13 @@ class WorkingSets:
 
     def grow(self, w: Floats) -> bool:
         """Add the hardest perfect and the best imperfect ranking of each query under these weights; if any is new."""
-        found = self.backend.apply(_ask, self.parts, w * self.factor).parts
+        found = self.backend.apply(_ask, self.parts, self.space.weights(w) * self.factor).parts
         new = False
         for which, sets in enumerate((self.perfect, self.imperfect)):
             parts = [asked[which] for asked in found]
             joined = _Found(
                 [key for part in parts for key in part.keys],
-                np.concatenate([part.features for part in parts]) * self.factor,
+                np.concatenate([part.features for part in parts]) * self.space.factor,
                 np.concatenate([part.lost for part in parts]),
             )
             for own, q in zip(sets, self.live, strict=True):
@@ -102,7 +116,7 @@ class WorkingSets:
         pairs = [(b, c) for b, c in zip(self.perfect, self.imperfect, strict=True) if c.lost]
         used = [q for q, c in zip(self.live, self.imperfect, strict=True) if c.lost]
         if not pairs:
-            return PairProblem(np.zeros((1, len(self.factor))), np.zeros(1), np.array([0, 1]))
+            return PairProblem(np.zeros((1, len(self.space.factor))), np.zeros(1), np.array([0, 1]))
         features = np.concatenate([np.array(each.features) for pair in pairs for each in pair])
         grades = np.concatenate([np.repeat([1.0, 0.0], [len(b.lost), len(c.lost)]) for b, c in pairs])
         cost = np.concatenate([[*np.ones(len(b.lost)), *c.lost] for b, c in pairs])
@@ -116,8 +130,9 @@ class WorkingSets:
         return {name: float(np.mean([len(own.lost) for own in sets] or [0])) for name, sets in named.items()}
 
 
-def _bind(queries: Queries, measure: Measure, phi: str, by_grade: bool) -> _Part:
-    return _Part(queries.X, rankings(measure, queries, phi), by_grade)
+def _bind(both: tuple[Queries, Queries], measure: Measure, phi: str, by_grade: bool) -> _Part:
+    queries, in_space = both
+    return _Part(queries.X, in_space.X, rankings(measure, queries, phi), by_grade)
 
 
 def _ask(part: _Part, coef: Floats) -> tuple[_Found, _Found]:
@@ -130,4 +145,4 @@ def _found(part: _Part, order: Ints) -> _Found:
     r = part.rankings
     coefficients = r.coefficients(order)
     keys = [coefficients[a:b].tobytes() for a, b in zip(r.indptr[:-1], r.indptr[1:], strict=True)]
-    return _Found(keys, query_columns(coefficients, part.X, r.indptr), 1.0 - r.E(order))
+    return _Found(keys, query_columns(coefficients, part.coordinates, r.indptr), 1.0 - r.E(order))

@@ -1,0 +1,99 @@
+"""More features than documents: weights are looked for among weighted sums of the documents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import rankwright as rw
+from rankwright.objectives.pairwise import pair_query_weights
+from rankwright.optimisers import newton
+from rankwright.optimisers.pairs import PairProblem
+from rankwright.optimisers.row_space import WeightSpace
+from rankwright.rankers import permurank, ranksvm
+from rankwright.scaling import Standard
+
+
+def wide_queries(n_docs=60, n_features=150, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_docs, n_features)) * rng.lognormal(size=n_features) + 3.0
+    X[:, 5] = 2.0  # a constant feature
+    X[7] = X[3]  # two documents alike
+    y = np.clip(np.round(X[:, 0] - 3.0 + rng.normal(size=n_docs)), 0, 2)
+    return rw.Queries.from_arrays(X, y, qid=np.repeat(np.arange(6), n_docs // 6))
+
+
+@pytest.mark.parametrize("scale", ["standard", None])
+def test_coordinates_keep_scores_and_lengths(scale):
+    queries = wide_queries()
+    standard = Standard.of(queries)
+    factor = standard.factor_under(scale)
+    space = WeightSpace.of(queries.X, standard.mean, factor)
+    z = np.random.default_rng(1).normal(size=len(space.factor))
+    w = space.weights(z)
+    scaled = (queries.X - standard.mean) * factor
+    np.testing.assert_allclose(space.X @ z, scaled @ w, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(w @ w, z @ z)
+    np.testing.assert_allclose(space.coordinates(w), z, atol=1e-12)
+
+
+def test_features_are_kept_where_documents_are_not_fewer():
+    queries = wide_queries(n_docs=60, n_features=60)
+    standard = Standard.of(queries)
+    space = WeightSpace.of(queries.X, standard.mean, standard.factor)
+    assert space.X is queries.X
+    w = np.arange(60.0)
+    assert space.weights(w) is w
+    assert space.coordinates(w) is w
+
+
+@pytest.mark.parametrize("scale", ["standard", None])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_ranksvm_finds_the_minimum_over_all_weights(loss, scale):
+    queries = wide_queries()
+    ranker = rw.RankSVM(C=0.3, loss=loss, scale=scale, tol=1e-8).fit(queries)
+    standard = Standard.of(queries)
+    factor = standard.factor_under(scale)
+    weight = pair_query_weights(queries, "pair")
+    whole = PairProblem(queries.X, queries.y, queries.indptr, None, weight, factor, standard.mean)
+    found = newton.minimise(whole, 0.3, squared=loss == "squared_hinge", tol=1e-8)
+    last = ranker.history_[-1]
+    assert last["objective"] == pytest.approx(found.primal, rel=2e-8)
+    assert last["gap"] <= 1e-8 * last["objective"]
+    np.testing.assert_allclose(ranker.coef_, found.w * factor, rtol=1e-3, atol=2e-3 * np.abs(ranker.coef_).max())
+    assert ranker.coef_[5] == 0.0
+
+
+@pytest.mark.parametrize("start", ["zero", "adarank"])
+def test_permurank_finds_what_it_finds_among_all_weights(start, monkeypatch):
+    queries = wide_queries()
+    ranker = rw.PermuRank(measure="map", n_rounds=5, start=start, tol=1e-9)
+    few = clone(ranker).fit(queries)
+    monkeypatch.setattr(WeightSpace, "of", classmethod(lambda cls, X, mean, factor: cls(X, mean, factor)))
+    all_weights = clone(ranker).fit(queries)
+    assert [row["imperfect"] for row in few.history_] == [row["imperfect"] for row in all_weights.history_]
+    for one, other in zip(few.history_, all_weights.history_, strict=True):
+        assert one["objective"] == pytest.approx(other["objective"], rel=1e-8)
+        assert one["train"] == pytest.approx(other["train"])
+
+
+@pytest.mark.parametrize(("module", "ranker"), [(ranksvm, rw.RankSVM()), (permurank, rw.PermuRank(n_rounds=3))])
+def test_problems_have_no_more_dimensions_than_documents(module, ranker, monkeypatch):
+    sizes = []
+
+    def noted(problem, *args, **options):
+        sizes.append(problem.n_features)
+        return newton.minimise(problem, *args, **options)
+
+    monkeypatch.setattr(module, "minimise", noted)
+    ranker.fit(wide_queries(n_docs=60, n_features=400))
+    assert sizes
+    assert max(sizes) <= 60
+
+
+@pytest.mark.parametrize("ranker", [rw.RankSVM, rw.PermuRank])
+def test_threads_give_the_same_bits(ranker):
+    queries = wide_queries()
+    serial, threads = (ranker(backend=backend).fit(queries) for backend in (rw.Serial(), rw.Threads(2)))
+    np.testing.assert_array_equal(serial.coef_, threads.coef_)
