@@ -78,6 +78,34 @@ def test_permurank_finds_what_it_finds_among_all_weights(start, monkeypatch):
         assert one["train"] == pytest.approx(other["train"])
 
 
+@pytest.mark.parametrize("alpha", [1e-6, 1.0, 1000.0])
+def test_regression_solves_the_normal_equations_of_all_weights(alpha):
+    queries = wide_queries()
+    ranker = rw.Regression(alpha=alpha).fit(queries)
+    standard = Standard.of(queries)
+    Z = (queries.X - standard.mean) * standard.factor
+    relevant = queries.y > 0
+    c = np.where(relevant, 1.0 / relevant.sum(), 1.0 / (~relevant).sum())
+    w = ranker.coef_ * standard.deviation
+    error = ranker.predict(queries) - (2.0**queries.y - 1.0)
+    scale = np.abs(Z.T @ (c * (2.0**queries.y - 1.0))).max()
+    np.testing.assert_allclose(Z.T @ (c * error) + alpha * w, 0.0, atol=1e-12 * scale)
+    assert abs((c * error).sum()) < 1e-12
+
+
+def test_regression_solves_no_system_larger_than_the_documents(monkeypatch):
+    sizes = []
+
+    def noted(matrix):
+        sizes.append(len(matrix))
+        return eigh(matrix)
+
+    eigh = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", noted)
+    rw.Regression().fit(wide_queries(n_docs=60, n_features=400))
+    assert sizes == [60]
+
+
 @pytest.mark.parametrize(("module", "ranker"), [(ranksvm, rw.RankSVM()), (permurank, rw.PermuRank(n_rounds=3))])
 def test_problems_have_no_more_dimensions_than_documents(module, ranker, monkeypatch):
     sizes = []
@@ -92,7 +120,7 @@ def test_problems_have_no_more_dimensions_than_documents(module, ranker, monkeyp
     assert max(sizes) <= 60
 
 
-@pytest.mark.parametrize("ranker", [rw.RankSVM, rw.PermuRank])
+@pytest.mark.parametrize("ranker", [rw.RankSVM, rw.PermuRank, rw.Regression])
 def test_threads_give_the_same_bits(ranker):
     queries = wide_queries()
     serial, threads = (ranker(backend=backend).fit(queries) for backend in (rw.Serial(), rw.Threads(2)))

@@ -12,6 +12,7 @@ from rankwright.backends import Backend, single_blas
 from rankwright.data import Floats, Ints, Queries
 from rankwright.kernels.linear import weighted_moments
 from rankwright.measures import Measure
+from rankwright.optimisers.row_space import WeightSpace
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.parameters import check_number
 from rankwright.rankers.path import PathRanker
@@ -99,9 +100,13 @@ def ridges(
 ) -> Iterator[tuple[Linear, float]]:
     """For each strength the scorer of least loss with a penalty on weights of features so scaled, and its loss alone.
 
-    The sums over the documents are made once.
+    The sums over the documents are made once. With more standardised features than documents the minimum is looked for
+    among weighted sums of the documents, where it lies if it is unique.
     """
     standard = Standard.of(train, backend)
+    if scale == "standard" and train.n_features > train.n_docs and min(strengths) > 0.0:
+        yield from _wide_ridges(train, strengths, standard, backend)
+        return
     # Sums run over standardised columns whatever the scale, so that no precision is lost. Only the penalty knows
     # the scale: a raw weight is a standardised one times the factor.
     penalty = np.ones(train.n_features) if scale == "standard" else standard.factor**2
@@ -110,6 +115,20 @@ def ridges(
     sums = backend.sum(_moments, shards, standard, per_class)
     for alpha in strengths:
         scorer = standard.fold(*_solve(sums, alpha * penalty))
+        yield scorer, float(backend.sum(_loss, shards, scorer, per_class))
+
+
+def _wide_ridges(
+    train: Queries, strengths: Sequence[float], standard: Standard, backend: Backend
+) -> Iterator[tuple[Linear, float]]:
+    """The same in the space that the standardised documents span."""
+    space = WeightSpace.of(train.X, standard.mean, standard.factor)
+    shards, in_space = backend.scatter(train), backend.scatter(train.with_X(space.X))
+    per_class = 1.0 / np.maximum(backend.sum(_class_weights, shards), 1e-300)
+    sums = backend.sum(_moments, in_space, Standard(space.mean, space.factor), per_class)
+    for alpha in strengths:
+        z, intercept = _solve(sums, np.full(len(space.factor), alpha))
+        scorer = standard.fold(space.weights(z), intercept)
         yield scorer, float(backend.sum(_loss, shards, scorer, per_class))
 
 
