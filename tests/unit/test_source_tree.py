@@ -12,10 +12,14 @@ from rankwright import cli
 
 @pytest.fixture
 def _not_installed(monkeypatch):
-    def absent(name: str):
-        raise importlib.metadata.PackageNotFoundError(name)
+    find = importlib.metadata.distribution
 
-    monkeypatch.setattr(importlib.metadata, "distribution", absent)
+    def find_others(name: str):
+        if name == "rankwright":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return find(name)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", find_others)
 
 
 @pytest.mark.usefixtures("_not_installed")
