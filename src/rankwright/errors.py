@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import NamedTuple
+from unicodedata import category as unicode_category
 
 
 class InputError(ValueError):
@@ -86,6 +87,25 @@ def collect_warnings(*, issue: bool = False) -> Iterator[list[CollectedWarning]]
         yield found
     finally:
         _collector.reset(token)
+
+
+def printable(text: str, keep: str = "") -> str:
+    r"""Return text that does nothing but show itself: control characters, and what reverses the direction, escaped.
+
+    Names in files are others' text: printed as they are, they could move the cursor of a terminal or hide lines.
+    Characters in ``keep`` stay.
+
+    >>> printable("bm25" + chr(27) + "[2J" + chr(10))
+    'bm25\\x1b[2J\\n'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c in keep or _shows_itself(c) else repr(c)[1:-1] for c in text)
+
+
+def _shows_itself(character: str) -> bool:
+    """Whether a character is a sign or a space, or one of the joiners that some scripts and emoji need."""
+    return character.isprintable() or character in "\u200c\u200d" or unicode_category(character) == "Zs"
 
 
 def shown(value: object) -> str:

@@ -20,6 +20,8 @@ from rankwright.scaling import PerQuery
 from rankwright.scorers import Scorer, scorer_from_json
 
 FORMAT, VERSION = "rankwright", 1
+MOST_FEATURES = 10_000_000  # of a model
+_DEEPEST = 32  # lists and objects inside each other in what a model tells about its training
 
 
 class Fitted(Protocol):
@@ -90,7 +92,18 @@ class Model:
         check_features(queries, self.n_features, self.features, "the model was trained on")
         if not self.scorer.allow_nan:
             check_complete(queries, "the documents", self.ranker)
-        return self.scorer((queries if self.scaling is None else self.scaling(queries)).X)
+        return self._checked(self.scorer((queries if self.scaling is None else self.scaling(queries)).X))
+
+    def _checked(self, scores: Floats) -> Floats:
+        """Refuse scores that are no numbers: what they rank is chance."""
+        finite = np.isfinite(scores)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise InputError(
+                f"the {self.ranker} model scores row {row} with {scores[row]}; expected finite scores: its weights are "
+                "too large for these features. Scale the features, or train it anew"
+            )
+        return scores
 
     def rank(self, queries: Queries, k: int | None = None) -> dict[Any, NDArray[Any]]:
         """By query id, the documents in ranked order, at most ``k``: their ids, or the caller's row numbers."""
@@ -176,18 +189,12 @@ def load(path: StrPath) -> Model:
 
 def from_text(data: bytes, path: StrPath) -> Model:
     """A model from JSON text that was found at ``path``."""
-    try:
-        content = json.loads(data.decode("utf-8"))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: not a whole JSON file: {error.msg}; expected a saved model") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not a text file; expected a model saved as JSON") from None
-    except (RecursionError, ValueError) as error:
-        raise InputError(f"{path}: not a model: {error}") from None
+    content = _parse(data, path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f'{path}: not a Rankwright model; expected a JSON object with "format": "{FORMAT}"')
     if type(content.get("version")) is not int or content["version"] != VERSION:
-        raise InputError(f"{path}: model version {content.get('version')}; this release reads version {VERSION}")
+        found = shown(content.get("version"))
+        raise InputError(f"{path}: model version {found}; this release reads version {VERSION}")
     try:
         return _from_json(content)
     except KeyError as error:
@@ -196,12 +203,51 @@ def from_text(data: bytes, path: StrPath) -> Model:
         raise InputError(f"{path}: damaged model: {error}") from None
 
 
+def _parse(data: bytes, path: StrPath) -> Any:
+    """Parse JSON, and nothing that only some readers take for it: no NaN, no key twice."""
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_as_object)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}: not a whole JSON file: {error.msg}; expected a saved model") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a text file; expected a model saved as JSON") from None
+    except RecursionError:
+        raise InputError(f"{path}: not a model: lists inside lists without end") from None
+    except ValueError as error:  # an InputError, or an integer of thousands of digits
+        raise InputError(f"{path}: not a model: {error}") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise InputError(f"found {name}, which JSON does not have; expected a finite number or null")
+
+
+def _as_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise InputError(f"found {shown(next(name for name in names if names.count(name) > 1))} twice in one object")
+    return found
+
+
+def _check_plain(value: Any, what: str, depth: int = 0) -> None:
+    """Refuse what ``plain`` never makes: infinite numbers, and lists inside lists without end."""
+    if depth > _DEEPEST:
+        raise InputError(f"{what} has more than {_DEEPEST} lists or objects inside each other")
+    if isinstance(value, (dict, list)):
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_plain(item, what, depth + 1)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"{what} has a number that is too large; expected finite ones or null")
+
+
 def _from_json(content: Mapping[str, Any]) -> Model:
     kinds = {"ranker": str, "params": dict, "measure": str, "n_features": int, "scorer": dict, "history": list}
     for name, kind in kinds.items():
         if type(content[name]) is not kind:
             raise InputError(f"{name} is {shown(content[name])}")
     features, scaling, n_features = content["features"], content["scaling"], content["n_features"]
+    if not 1 <= n_features <= MOST_FEATURES:
+        raise InputError(f"n_features is {shown(n_features)}; expected 1 to {MOST_FEATURES}")
     if features is not None:
         named = isinstance(features, list) and all(isinstance(name, str) for name in features)
         if not named or len(features) != n_features:
@@ -210,6 +256,8 @@ def _from_json(content: Mapping[str, Any]) -> Model:
         raise InputError(f"scaling is {shown(scaling)}; expected that of kind 'query'")
     if not all(isinstance(record, dict) for record in content["history"]):
         raise InputError("history is not a list of records")
+    for name in ("params", "history"):
+        _check_plain(content[name], name)
     scorer = scorer_from_json(content["scorer"])
     if not scorer.takes(n_features):
         raise InputError(f"the scorer does not fit {n_features} features")

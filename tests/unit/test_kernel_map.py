@@ -107,7 +107,7 @@ class TestScorer:
             ({"dual": [1e308] * 7}, "no finite sum"),
             ({"dual": [], "landmarks": []}, "no landmarks"),
             ({"landmarks": [[0.0] * 3] * 6 + [[0.0] * 2]}, "differ in length"),
-            ({"landmarks": [[0.0] * 3] * 6 + ["abc"]}, "expected a finite number"),
+            ({"landmarks": [[0.0] * 3] * 6 + ["abc"]}, "in place of a list"),
             ({"landmarks": [[0.0] * 3] * 6 + [3]}, "damaged model"),
             ({"intercept": float("inf")}, "expected a finite number"),
         ],

@@ -8,12 +8,16 @@ import os
 import stat
 import subprocess
 import sys
+import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rankwright as rw
+from rankwright.cli import run
+from rankwright.errors import printable
 from rankwright.files import write_atomic
 from rankwright.scorers import Linear
 
@@ -62,7 +66,10 @@ def test_cut_in_half(saved):
         ({"n_features": "20"}, "damaged model"),
         ({"scorer": {"kind": "linear", "coef": [True] * 20, "intercept": 0}}, "in place of a weight"),
         ({"scorer": {"kind": "linear", "coef": ["1"] * 20, "intercept": 0}}, "in place of a weight"),
-        ({"scorer": {"kind": "linear", "coef": [1] * 20, "intercept": float("nan")}}, "in place of a weight"),
+        (
+            {"scorer": {"kind": "linear", "coef": [1] * 20, "intercept": float("nan")}},
+            "found NaN, which JSON does not have",
+        ),
         ({"scorer": {"kind": "feature", "index": 0.9, "sign": 1}}, "expected a column"),
         ({"scorer": {"kind": "feature", "index": 1, "sign": 0}}, "expected a column"),
         ({"features": "abc"}, "expected 20 names"),
@@ -227,3 +234,94 @@ def test_rank_names_rows_without_ids():
     queries = rw.Queries.from_arrays([[1.0], [3.0], [2.0]], [0, 1, 0], [5, 6, 5])
     ranked = rw.SingleFeature(feature=0, sign=1).fit(queries).rank(queries)
     assert {q: rows.tolist() for q, rows in ranked.items()} == {5: [2, 0], 6: [1]}
+
+
+class TestHostileText:
+    """A model from elsewhere is read as JSON has it, within bounds, and in time and memory that its size explains."""
+
+    @pytest.mark.parametrize(
+        ("old", "new", "message"),
+        [
+            ('"version": 1', '"version": 1, "version": 1', "found 'version' twice"),
+            ('"intercept": 0.0', '"intercept": NaN', "found NaN, which JSON does not have"),
+            ('"intercept": 0.0', '"intercept": -Infinity', "found -Infinity"),
+            ('"intercept": 0.0', '"intercept": 1e400', "inf in place of a weight"),
+            ('"intercept": 0.0', '"intercept": ' + "1" * 400, "in place of a weight"),
+            ('"intercept": 0.0', '"intercept": ' + "1" * 5000, "not a model: .*digits"),
+            ('"history": [', '"history": [{"a": 1e999},', "history has a number that is too large"),
+            ('"history": [', '"history": [{"a": ' + "[" * 40 + "]" * 40 + "},", "inside each other"),
+            ('"history": [', '"history": [' + "[" * 100_000, "without end"),
+            ('"n_features": 20', '"n_features": 0', "n_features is 0; expected 1 to 10000000"),
+            ('"n_features": 20', '"n_features": -3', "n_features is -3"),
+            ('"n_features": 20', '"n_features": 1' + "0" * 30, "n_features is 1000000"),
+            ('"n_features": 20', '"n_features": 1e30', "n_features is 1e\\+30"),
+        ],
+    )
+    def test_it_is_refused_in_one_line(self, saved, old, new, message):
+        text = saved.read_text()
+        assert old in text
+        saved.write_text(text.replace(old, new))
+        with pytest.raises(rw.InputError, match=message) as caught:
+            rw.load(saved)
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 400
+
+    @pytest.mark.parametrize("scorer", [
+        {"kind": "linear", "coef": "", "intercept": 0},
+        {"kind": "linear", "coef": {}, "intercept": 0},
+        {"kind": "stumps", "feature": "", "threshold": {}, "weight": "", "missing": {}},
+        {"kind": "stumps", "feature": [2**70], "threshold": [1], "weight": [1], "missing": None},
+        {"kind": "network", "activation": "relu", "mean": "", "factor": {}, "layers": {}},
+        {"kind": "network", "activation": "relu", "mean": [0], "factor": [1], "layers": [[]]},
+        {"kind": "feature", "index": 10**30, "sign": 1},
+    ])  # fmt: skip
+    def test_an_empty_text_is_no_list(self, saved, scorer):
+        content = json.loads(saved.read_text())
+        saved.write_text(json.dumps({**content, "scorer": scorer, "features": None}))
+        with pytest.raises(rw.InputError, match="damaged model"):
+            rw.load(saved)
+
+    @pytest.mark.parametrize("scorer", [
+        {"kind": "linear", "coef": [1e308] * 20, "intercept": 0},
+        {"kind": "linear", "coef": [1e308, -1e308] * 10, "intercept": 0},
+        {"kind": "kernel", "kernel": "poly", "gamma": 1e300, "coef0": 0, "degree": 100, "mean": [0] * 20,
+         "factor": [1e300] * 20, "landmarks": [[1e300] * 20], "dual": [1], "intercept": 0},
+        {"kind": "network", "activation": "relu", "mean": [-1e300] * 20, "factor": [1e300] * 20,
+         "layers": [{"weights": [[1]] * 20, "bias": [0]}]},
+    ])  # fmt: skip
+    def test_scores_that_are_no_numbers_are_refused(self, saved, scorer):
+        content = json.loads(saved.read_text())
+        saved.write_text(json.dumps({**content, "scorer": scorer, "features": None}))
+        model, queries = rw.load(saved), rw.Queries.from_arrays(np.full((3, 20), 1e30), [0, 1, 2], [1, 1, 2])
+        for predict in (model.predict, model.rank, model.score):
+            with pytest.raises(rw.InputError, match=r"the AdaRank model scores row 0 with -?(inf|nan)"):
+                predict(queries)
+
+    def test_loading_and_explaining_a_claim_of_many_features_takes_no_time(self, saved):
+        content = json.loads(saved.read_text()) | {"n_features": 10**7, "features": None}
+        n = 20_000  # each of another feature: what is quadratic in them takes a minute
+        stumps = {"feature": list(range(n)), "threshold": [0.5] * n, "weight": [1.0] * n, "missing": [1] * n}
+        for scorer in ({"kind": "feature", "index": 10**7 - 1, "sign": 1}, {"kind": "stumps", **stumps}):
+            saved.write_text(json.dumps({**content, "scorer": scorer}))
+            tracemalloc.start()
+            start = time.process_time()
+            str(rw.explain(rw.load(saved)))
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert time.process_time() - start < 5
+            assert peak < 100e6
+
+
+def test_control_characters_of_a_model_are_shown_not_sent(saved, capsys):
+    hostile = "\x1b[2J\r\x07\u202e\x9b\ud800"
+    content = json.loads(saved.read_text())
+    content |= {"ranker": "Ada" + hostile, "features": [f"f{i}{hostile}\nfake" for i in range(20)]}
+    saved.write_text(json.dumps(content))
+    told = str(rw.explain(rw.load(saved)))
+    assert "f15\\x1b[2J\\r\\x07\\u202e\\x9b\\ud800\\nfake" in told
+    assert run(["explain", "--model", str(saved)]) == 0
+    assert run(["predict", "--model", str(saved), "--data", f"no{hostile}file", "--out", "x"]) == 2
+    out, err = capsys.readouterr()
+    assert printable(out, keep="\n") == out
+    assert printable(err, keep="\n") == err
+    assert err.count("\n") == 1

@@ -316,3 +316,12 @@ def test_text_and_controls_have_contrast(colours, ground):
 def test_controls_have_the_border_of_controls():
     rule = re.search(r"button\.quiet, select, input\[type=\"search\"\] \{(.*?)\}", ASSETS["page.css"], re.DOTALL)[1]
     assert "border: 1px solid var(--control)" in rule
+
+
+def test_what_a_browser_would_hide_shows_itself():
+    hostile = "a\x1b\u202eb\x7f\u2066c\\u001bd\U0001f600"
+    text = embedded({hostile: [hostile]})
+    shown = json.loads(text)
+    assert shown == {
+        "a\\u001b\\u202eb\\u007f\\u2066c\\u001bd\U0001f600": ["a\\u001b\\u202eb\\u007f\\u2066c\\u001bd\U0001f600"]
+    }

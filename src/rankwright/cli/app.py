@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
@@ -26,12 +26,29 @@ MeasureOption = Annotated[str, typer.Option(help="What to optimise and select by
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
+class _EscapedOutput:
+    """Standard output, without control characters from the names in files: they show themselves, escaped."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        from rankwright.errors import printable
+
+        self._stream.write(printable(text, keep="\n\t"))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run a command; bad input is one line on standard error and exit status 2."""
     try:
         command = typer.main.get_command(app)
-        # without arguments, the help; an interruption comes back as status 130
-        result = command.main(args=list(arguments) or ["--help"], prog_name="rankwright", standalone_mode=False)
+        with redirect_stdout(cast(TextIO, _EscapedOutput(sys.stdout))):
+            # without arguments, the help; an interruption comes back as status 130
+            result = command.main(args=list(arguments) or ["--help"], prog_name="rankwright", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except BrokenPipeError:
         sys.stderr.close()
@@ -60,8 +77,15 @@ def _explain(error: Exception) -> str | None:
 
 
 def _fail(message: str, status: int) -> int:
-    print("rankwright: " + " ".join(message.split()), file=sys.stderr)
+    print_error(message)
     return status
+
+
+def print_error(message: str) -> None:
+    """Print one line on standard error, with nothing in it that could move a terminal's cursor."""
+    from rankwright.errors import printable
+
+    print("rankwright: " + printable(" ".join(message.split())), file=sys.stderr)
 
 
 def print_json(value: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.app import JsonOption, app, as_called, print_json, progress_bar
+from rankwright.cli.app import JsonOption, app, as_called, print_error, print_json, progress_bar
 
 if TYPE_CHECKING:
     from rankwright.experiments import Experiment
@@ -200,7 +200,7 @@ def _tell_failures(results: Results) -> None:
         at = int(failed.argmax())
         where = f"{results.methods[trials['method'][at]]} on fold {trials['fold'][at]}"
         said = f"{failed.sum()} of {len(failed)} trials failed, such as {where}: {trials['error'][at]}"
-        print(f"rankwright: {said}", file=sys.stderr)
+        print_error(said)
         raise SystemExit(1)
 
 
@@ -211,7 +211,7 @@ def _run(planned: Experiment, out: Path, workers: str | None) -> Results:
         with progress_bar():
             return run_experiment(planned, out, _workers(workers))
     except KeyboardInterrupt:
-        print(f"rankwright: interrupted; what is finished is kept in {out}: run it again to go on", file=sys.stderr)
+        print_error(f"interrupted; what is finished is kept in {out}: run it again to go on")
         raise
 
 

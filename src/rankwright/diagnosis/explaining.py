@@ -12,7 +12,7 @@ import numpy as np
 
 from rankwright._optional import require
 from rankwright.diagnosis.parts import Slope, Splits, StepFunction
-from rankwright.errors import InputError
+from rankwright.errors import InputError, printable
 from rankwright.models import Fitted, as_model
 from rankwright.scorers import Feature, Linear, Scorer, Stumps, Trees
 
@@ -79,7 +79,7 @@ class Explanation:
     def __str__(self) -> str:
         units = "Features are scaled within each query first, from 0 to 1: all numbers are of scaled features."
         meaning = f"{self.kind.meaning} {units}" if self.scaled else self.kind.meaning
-        lines = [f"{self.ranker}: {self.what}.", fill(meaning, _WIDTH)]
+        lines = [f"{printable(self.ranker)}: {self.what}.", fill(meaning, _WIDTH)]
         if self.parts:
             lines += ["", *_table(self.kind.header, self.parts[:MOST_TOLD])]
         if len(self.parts) > MOST_TOLD:
@@ -114,10 +114,22 @@ def explain(fitted: Fitted) -> Explanation:
     2.0 inf 0.75
     """
     model = as_model(fitted)
-    names = model.features or tuple(map(str, range(1, model.n_features + 1)))
-    parts = _explained(model.scorer, names)
+    parts = _explained(model.scorer, model.features or _Numbers(model.n_features))
     ordered = sorted(parts.parts, key=lambda part: -part.size)
     return Explanation(model.ranker, parts.what, tuple(ordered), parts.kind, parts.intercept, model.scaling is not None)
+
+
+class _Numbers(Sequence[str]):
+    """The names of features that have none, LETOR's numbers, made when they are asked for."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, index: Any) -> Any:
+        return str(range(1, self._n + 1)[index])
 
 
 class _Parts(NamedTuple):
@@ -138,9 +150,9 @@ def _explained(scorer: Scorer, names: Sequence[str]) -> _Parts:
 @_explained.register
 def _(scorer: Stumps, names: Sequence[str]) -> _Parts:
     parts = []
-    for k, index in enumerate(scorer.steps.features.tolist()):
+    _, counts = np.unique(scorer.feature, return_counts=True)
+    for k, (index, n_stumps) in enumerate(zip(scorer.steps.features.tolist(), counts.tolist(), strict=True)):
         thresholds, values, missing = scorer.steps.of(k)
-        n_stumps = int((scorer.feature == index).sum())
         known = missing if scorer.allow_nan else None
         parts.append(StepFunction(names[index], index, thresholds, values, known, n_stumps))
     what = f"{len(scorer):,} stump{'s' * (len(scorer) != 1)} on {len(parts):,} of {len(names):,} features"
@@ -165,12 +177,14 @@ def _(scorer: Trees, names: Sequence[str]) -> _Parts:
     split = [tree.columns for tree in scorer.forest.trees if len(tree.columns["split_feature"])]
     features = np.concatenate([np.empty(0, np.int64), *(tree["split_feature"] for tree in split)])
     thresholds = np.concatenate([np.empty(0), *(tree["threshold"] for tree in split)])
+    order = np.argsort(features, kind="stable")
+    used, starts = np.unique(features[order], return_index=True)
+    own_thresholds = np.split(thresholds[order], starts[1:])
     n_trees = np.bincount(np.concatenate([np.empty(0, np.int64), *(np.unique(t["split_feature"]) for t in split)]))
     gain, monotone = scorer.importance(), scorer.forest.header.get("monotone_constraints", "").split()
     whole = float(gain.sum()) or 1.0
     parts = []
-    for i in np.unique(features).tolist():
-        own = thresholds[features == i]
+    for i, own in zip(used.tolist(), own_thresholds, strict=False):
         figures = float(gain[i]) / whole, len(own), int(n_trees[i]), float(own.min()), float(own.max())
         parts.append(Splits(names[i], i, *figures, int(monotone[i]) if monotone else 0))
     leaves = f"{len(features) + len(split):,} leaves"
@@ -182,7 +196,7 @@ def _table(header: tuple[str, ...], parts: Sequence[Part]) -> list[str]:
     """Aligned text: names to the left, numbers to the right, and at the end a bar of the size."""
     largest = parts[0].size or 1.0
     bars = ["#" * max(round(_BAR * part.size / largest), 1) for part in parts]
-    rows = [header, *((*part.cells(), bar) for part, bar in zip(parts, bars, strict=True))]
+    rows = [header, *((*map(printable, part.cells()), bar) for part, bar in zip(parts, bars, strict=True))]
     widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
     left = (0, len(header) - 2, len(header) - 1)
     return [

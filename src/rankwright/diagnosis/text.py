@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rankwright.diagnosis.bounds import BoundAt, mean
 from rankwright.diagnosis.results import Diagnosis
 from rankwright.diagnosis.verdicts import percent
+from rankwright.errors import printable
 
 _HEADER = ("bound", "mean", "gap", "exact", "factor", "mean", "gap", "exact")
 _WIDTH = 100
@@ -18,7 +19,7 @@ _WIDTH = 100
 def told(found: Diagnosis) -> str:
     """Where it was measured, the bounds as a table, what the optimiser left, and the verdict."""
     parts = ["\n".join(_basis(found)), _table(found), "\n".join(_optimiser(found)), _verdict(found)]
-    return "\n\n".join(part for part in parts if part)
+    return printable("\n\n".join(part for part in parts if part), keep="\n")
 
 
 def _basis(found: Diagnosis) -> list[str]:

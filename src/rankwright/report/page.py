@@ -13,6 +13,7 @@ from string import Template
 from typing import Any
 
 from rankwright._optional import require
+from rankwright.errors import printable
 from rankwright.report.blocks import Block, Page, Section
 
 # One scope, in this order: the later files use what the earlier ones define.
@@ -23,6 +24,9 @@ _STYLES = ("colours.css", "page.css", "print.css")
 _RESTORE_THEME = (
     'try { document.documentElement.dataset.theme = localStorage.getItem("rankwright-theme") ?? "auto"; } catch { }'
 )
+
+# Escapes in JSON of characters that a browser would not show: after an even number of backslashes.
+_HIDDEN = re.compile(r"(?<!\\)((?:\\\\)*)\\(u(?:00[01][0-9a-f]|00[7-9][0-9a-f]|200[ef]|202[a-e]|206[0-9a-f]|feff))")
 
 
 def render(page: Page) -> str:
@@ -35,12 +39,12 @@ def render(page: Page) -> str:
     template = Template(_asset("page.html"))
     return template.substitute(
         policy=_policy(_RESTORE_THEME, plotly, script),
-        title=escape(page.title),
-        subtitle=escape(page.subtitle),
-        facts="\n".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in page.facts),
+        title=_text(page.title),
+        subtitle=_text(page.subtitle),
+        facts="\n".join(f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in page.facts),
         navigation="\n".join(_link(number, section) for number, section in enumerate(page.sections, start=1)),
         sections="\n".join(_section(number, section) for number, section in enumerate(page.sections, start=1)),
-        footer=escape(page.footer),
+        footer=_text(page.footer),
         methods=embedded(page.methods),
         style="\n".join(_asset(name) for name in _STYLES),
         theme=_RESTORE_THEME,
@@ -52,10 +56,17 @@ def render(page: Page) -> str:
 def embedded(value: Any) -> str:
     r"""JSON that is safe inside a script element: pure ASCII, and no ``<`` that could end the element.
 
-    >>> embedded({"name": "</script>"})
-    '{"name":"\\u003c/script>"}'
+    Control characters, and what reverses the direction of text, show themselves as escapes.
+
+    >>> embedded({"name": "</script>", "other": "\x1b[0m"})
+    '{"name":"\\u003c/script>","other":"\\\\u001b[0m"}'
     """
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return _HIDDEN.sub(r"\1\\\\\2", text).replace("<", "\\u003c")
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))
 
 
 def _section(number: int, section: Section) -> str:
@@ -63,8 +74,8 @@ def _section(number: int, section: Section) -> str:
     return "\n".join(
         [
             f'<section id="{anchor}" aria-labelledby="{anchor}-title">',
-            f'<h2 id="{anchor}-title">{escape(section.title)}</h2>',
-            f'<p class="lead">{escape(section.lead)}</p>',
+            f'<h2 id="{anchor}-title">{_text(section.title)}</h2>',
+            f'<p class="lead">{_text(section.lead)}</p>',
             *(_block(block) for block in section.blocks),
             "</section>",
         ]
@@ -76,7 +87,7 @@ def _block(block: Block) -> str:
 
 
 def _link(number: int, section: Section) -> str:
-    return f'<li><a href="#{_anchor(number, section)}">{escape(section.title)}</a></li>'
+    return f'<li><a href="#{_anchor(number, section)}">{_text(section.title)}</a></li>'
 
 
 def _anchor(number: int, section: Section) -> str:

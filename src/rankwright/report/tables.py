@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isnan
 
+from rankwright.errors import printable
 from rankwright.report.notation import number, p_value, signed
 from rankwright.report.summary import BELOW, COMPARISON_NOTE, TESTS, Figure, Summary, by_test, mark
 
@@ -145,7 +146,7 @@ def text(table: TextTable) -> str:
     ]
     lines = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
     best = "* the best of its column." if any(entry.best for row in table.rows for entry in row) else ""
-    return "\n\n".join(filter(None, [table.caption, lines, " ".join(filter(None, [best, table.note]))]))
+    return "\n\n".join(filter(None, [printable(table.caption), lines, " ".join(filter(None, [best, table.note]))]))
 
 
 def results_table(summary: Summary) -> TextTable:
@@ -200,7 +201,10 @@ def _align(name: str, entries: Sequence[Entry], numeric: bool) -> list[str]:
     """A column's cells in one width; signs stand behind the numbers, whose digits are above each other."""
     signs = [("*" if entry.best else "") + entry.mark for entry in entries]
     room = max(map(len, signs), default=0)
-    cells = [name, *(entry.text + sign.ljust(room) for entry, sign in zip(entries, signs, strict=True))]
+    cells = [
+        printable(name),
+        *(printable(entry.text) + sign.ljust(room) for entry, sign in zip(entries, signs, strict=True)),
+    ]
     width = max(map(len, cells))
     return [cell.rjust(width) if numeric else cell.ljust(width) for cell in cells]
 
@@ -215,11 +219,12 @@ def _markdown_entry(entry: Entry) -> str:
 
 
 def _escape_markdown(words: str) -> str:
-    return _MARKDOWN_SPECIAL.sub(lambda found: "\\" + found[0], " ".join(words.split()))
+    return _MARKDOWN_SPECIAL.sub(lambda found: "\\" + found[0], printable(" ".join(words.split())))
 
 
 def _csv_value(value: float | int | str) -> float | int | str:
     if isinstance(value, str):  # a spreadsheet takes what begins so for a formula
+        value = printable(value, keep="\n")
         return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
     return "" if isnan(value) else value
 
@@ -236,4 +241,4 @@ def _latex_entry(entry: Entry) -> str:
 
 
 def _escape_latex(words: str) -> str:
-    return "".join(_LATEX_SPECIAL.get(letter, letter) for letter in " ".join(words.split()))
+    return "".join(_LATEX_SPECIAL.get(letter, letter) for letter in printable(" ".join(words.split())))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
+
 from rankwright.data import Floats
-from rankwright.errors import InputError
+from rankwright.errors import InputError, shown
 
 
 class Scorer(Protocol):
@@ -33,7 +35,19 @@ class Scorer(Protocol):
 
 
 def number(value: Any) -> float:
-    """A number of a saved scorer."""
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise InputError(f"{value!r} in place of a weight; expected a finite number")
+    """Return a number of a saved scorer, or raise if it is none."""
+    if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
+        raise InputError(f"{shown(value)} in place of a weight; expected a finite number")
     return float(value)
+
+
+def numbers(values: Any) -> Floats:
+    """Return a list of numbers of a saved scorer, or raise if it is none."""
+    return np.array([number(value) for value in as_list(values)], dtype=np.float64)
+
+
+def as_list(values: Any) -> list[Any]:
+    """Return a list; an empty text or object would pass for an empty one."""
+    if type(values) is not list:
+        raise InputError(f"{shown(values)} in place of a list of numbers")
+    return values

@@ -15,6 +15,7 @@ import numpy as np
 
 from rankwright.data import Floats, Ints
 from rankwright.errors import InputError, shown
+from rankwright.files import parse_decimals
 from rankwright.kernels.trees import Nodes
 
 _HEADER = ("max_feature_idx", "feature_names", "monotone_constraints", "feature_infos")
@@ -106,7 +107,7 @@ class Forest:
     @classmethod
     def read(cls, text: str) -> Forest:
         """The trees of LightGBM's text, if they are sums of numeric splits that score a document with one number."""
-        head, *blocks = re.split(r"^Tree=\d+$", text, flags=re.MULTILINE)
+        head, *blocks = re.split(r"^Tree=[0-9]+$", text, flags=re.MULTILINE)
         header = _assignments(head)
         if not head.startswith("tree\n") or header.get("version") not in ("v3", "v4"):
             raise InputError("not the text of a LightGBM model, which begins with 'tree' and a version")
@@ -207,7 +208,7 @@ def _starts(sizes: list[int]) -> Ints:
 
 def _assignments(block: str) -> dict[str, str]:
     """The lines name=value."""
-    return {name: value for name, mark, value in (line.partition("=") for line in block.splitlines()) if mark}
+    return {name: value for name, mark, value in (line.partition("=") for line in block.split("\n")) if mark}
 
 
 def _checked_header(header: dict[str, str]) -> dict[str, str]:
@@ -250,14 +251,28 @@ def _fitting(column: Any, n: int) -> Any:
 
 
 def _numbers(text: str, name: str) -> Any:
+    words = [word for word in text.split(" ") if word]
     try:
-        found = np.array(text.split(), dtype=np.int64 if name in _WHOLE else np.float64)
+        found = _whole_numbers(words) if name in _WHOLE else _decimals(words, name)
     except (ValueError, OverflowError):
         raise InputError(f"{name}={shown(text)} in LightGBM's text; expected numbers") from None
     known = ~np.isnan(found) & (found > -np.inf) if name == "threshold" else np.isfinite(found)
     if not known.all():  # LightGBM splits what is missing from all else at infinity
         raise InputError(f"{name} in LightGBM's text has a number that is not finite")
     return found
+
+
+def _whole_numbers(words: list[str]) -> Ints:
+    """Whole numbers that LightGBM can hold, written in ASCII."""
+    if "".join(words).encode("utf-8", errors="surrogatepass").translate(None, b"0123456789-"):
+        raise ValueError("no whole number")
+    return np.array(list(map(int, words)), dtype=np.int32).astype(np.int64)
+
+
+def _decimals(words: list[str], name: str) -> Floats:
+    if name == "threshold" and "inf" in words:
+        return np.array([np.inf if word == "inf" else parse_decimals([word])[0] for word in words])
+    return parse_decimals(words)
 
 
 def _check_shape(columns: Mapping[str, Any], n: int, n_features: int) -> None:
@@ -270,5 +285,7 @@ def _check_shape(columns: Mapping[str, Any], n: int, n_features: int) -> None:
         raise InputError("a tree in LightGBM's text whose nodes do not make a tree")
     if ((feature < 0) | (feature >= n_features)).any():
         raise InputError(f"a split of a feature in LightGBM's text that is not one of {n_features}")
+    if any((columns[name] < 0).any() for name in ("leaf_count", "internal_count")):
+        raise InputError("a count below 0 in a tree of LightGBM's text")
     if (columns["decision_type"] & ~(_DEFAULT_LEFT | _MISSING_NAN)).any():
         raise InputError("a split in LightGBM's text by category, or with 0 for missing; expected numeric splits")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 from rankwright.data import Floats
 from rankwright.errors import InputError, shown
 from rankwright.kernels import landmarks as loops
-from rankwright.scorers.base import number
+from rankwright.scorers.base import as_list, number, numbers
 
 KERNELS = {
     "rbf": loops.RBF,
@@ -54,7 +55,7 @@ class Kernel(NamedTuple):
                 f"kernel of degree {shown(self.degree)}; expected a whole number from 1 to {HIGHEST_DEGREE}"
             )
         for name, value, least in (("gamma", self.gamma, 0.0), ("coef0", self.coef0, -math.inf)):
-            if type(value) not in (int, float) or not math.isfinite(value) or value < least:
+            if type(value) not in (int, float) or not abs(value) <= sys.float_info.max or value < least:
                 above = " from 0 up" if least == 0.0 else ""
                 raise InputError(f"kernel with {name} {shown(value)}; expected a finite number{above}")
         return Kernel(self.name, float(self.gamma), float(self.coef0), self.degree)
@@ -137,15 +138,11 @@ class KernelSum:
     def from_json(cls, values: Mapping[str, Any]) -> KernelSum:
         """Read what ``to_json`` wrote."""
         kernel = Kernel(*(values[name] for name in ("kernel", "gamma", "coef0", "degree"))).checked()
-        mean, factor, dual = (_numbers(values[name]) for name in ("mean", "factor", "dual"))
-        rows = [_numbers(row) for row in values["landmarks"]]
+        mean, factor, dual = (numbers(values[name]) for name in ("mean", "factor", "dual"))
+        rows = [numbers(row) for row in as_list(values["landmarks"])]
         if len(factor) != len(mean) or len(rows) != len(dual) or any(len(row) != len(mean) for row in rows):
             raise InputError("landmarks, weights and scaling that differ in length")
         with np.errstate(over="ignore"):
             if not rows or not np.isfinite(np.abs(dual).sum()):
                 raise InputError("no landmarks, or weights that have no finite sum")
         return cls(kernel, mean, factor, np.stack(rows), dual, number(values["intercept"]))
-
-
-def _numbers(values: Any) -> Floats:
-    return np.array([number(value) for value in values], dtype=np.float64)

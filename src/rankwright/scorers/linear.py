@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankwright.data import Floats
-from rankwright.errors import InputError
+from rankwright.errors import InputError, shown
 from rankwright.kernels.linear import linear_scores
-from rankwright.scorers.base import number
+from rankwright.scorers.base import number, numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,8 +44,7 @@ class Linear:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Linear:
         """Read what ``to_json`` wrote."""
-        coef = [number(value) for value in values["coef"]]
-        return cls(np.array(coef, dtype=np.float64), number(values["intercept"]))
+        return cls(numbers(values["coef"]), number(values["intercept"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +77,5 @@ class Feature:
         """Read what ``to_json`` wrote."""
         index, sign = values["index"], values["sign"]
         if type(index) is not int or type(sign) is not int or sign not in (1, -1):
-            raise InputError(f"feature {index!r} with sign {sign!r}; expected a column and 1 or -1")
+            raise InputError(f"feature {shown(index)} with sign {shown(sign)}; expected a column and 1 or -1")
         return cls(index, int(sign))

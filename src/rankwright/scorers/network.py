@@ -11,7 +11,7 @@ import numpy as np
 from rankwright.data import Floats, Ints
 from rankwright.errors import InputError, shown
 from rankwright.kernels import network as loops
-from rankwright.scorers.base import number
+from rankwright.scorers.base import as_list, numbers
 
 ACTIVATIONS = {
     "relu": loops.RELU,
@@ -95,11 +95,13 @@ class Network:
         activation = values["activation"]
         if not isinstance(activation, str) or activation not in ACTIVATIONS:
             raise InputError(f"activation {shown(activation)}; expected one of {', '.join(ACTIVATIONS)}")
-        mean, factor = (np.array([number(value) for value in values[name]]) for name in ("mean", "factor"))
+        mean, factor = (numbers(values[name]) for name in ("mean", "factor"))
         weights, biases, inputs = [], [], len(mean)
-        for layer in values["layers"]:
+        for layer in as_list(values["layers"]):
+            if type(layer) is not dict:
+                raise InputError(f"{shown(layer)} in place of a layer; expected weights and bias")
             bias = _singles(layer["bias"])
-            rows = [_singles(row) for row in layer["weights"]]
+            rows = [_singles(row) for row in as_list(layer["weights"])]
             if len(rows) != inputs or not rows or any(len(row) != len(bias) for row in rows):
                 raise InputError("layers that do not fit each other")
             weights.append(np.stack(rows))
@@ -117,7 +119,7 @@ def _short(values: Floats) -> list[float]:
 
 def _singles(values: Any) -> Floats:
     with np.errstate(over="ignore"):
-        found = np.array([number(value) for value in values], dtype=np.float32)
+        found = numbers(values).astype(np.float32)
     if not np.isfinite(found).all():
         raise InputError("a weight too large for single precision")
     return found

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from rankwright.data import Floats, Ints
 from rankwright.errors import InputError
 from rankwright.kernels.stumps import step_scores
-from rankwright.scorers.base import number
+from rankwright.scorers.base import as_list, numbers
+
+_LAST_INDEX = 2**63 - 1
 
 
 class Steps(NamedTuple):
@@ -93,13 +95,12 @@ class Stumps:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Stumps:
         """Read what ``to_json`` wrote."""
-        feature, sides = values["feature"], values["missing"]
-        if not all(type(index) is int and index >= 0 for index in feature):
+        feature, sides = as_list(values["feature"]), values["missing"]
+        if not all(type(index) is int and 0 <= index <= _LAST_INDEX for index in feature):
             raise InputError("a stump of no feature; expected columns counted from 0")
-        if sides is not None and not all(type(side) is int and side in (0, 1) for side in sides):
+        if sides is not None and not all(type(side) is int and side in (0, 1) for side in as_list(sides)):
             raise InputError("a stump's value of a missing feature; expected 0 or 1")
-        threshold = np.array([number(value) for value in values["threshold"]], dtype=np.float64)
-        weight = np.array([number(value) for value in values["weight"]], dtype=np.float64)
+        threshold, weight = numbers(values["threshold"]), numbers(values["weight"])
         missing = None if sides is None else np.array(sides, dtype=bool)
         lengths = {len(column) for column in (feature, threshold, weight, missing) if column is not None}
         if len(lengths) > 1 or np.abs(threshold).max(initial=0.0) > np.finfo(np.float32).max:
@@ -121,9 +122,10 @@ def _compile(stumps: Stumps) -> Steps:
     missing = np.zeros(len(order)) if stumps.missing is None else stumps.missing[order] * stumps.weight[order]
     features, starts = np.unique(feature[new], return_index=True)
     ends = np.append(starts, int(new.sum()))[1:]
+    of_missing = np.bincount(np.searchsorted(features, feature), weights=missing, minlength=len(features))
     values = [
-        np.concatenate([[0.0], np.cumsum(jumps[a:b]), [missing[feature == f].sum()]])
-        for f, a, b in zip(features, starts, ends, strict=True)
+        np.concatenate([[0.0], np.cumsum(jumps[a:b]), [at_missing]])
+        for at_missing, a, b in zip(of_missing, starts, ends, strict=True)
     ]
     return Steps(
         features.astype(np.int64),

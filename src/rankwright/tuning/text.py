@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwright.errors import printable
 from rankwright.fusion import NORMALISATIONS
 from rankwright.report.notation import MISSING, count, interval, number, p_equals, p_value, signed
 from rankwright.report.tables import Entry, TextTable, text
@@ -17,7 +18,8 @@ _BLANK = Entry(float("nan"), "")
 def told(found: FusionResult) -> str:
     """The weights, the gains as a table, whether they are worth it, and what they rest on."""
     reach = f"Fitted to all queries, they reach {number(found.train)} on them."
-    return "\n\n".join([_formula(found), text(_table(found)), f"{_verdict(found)}\n{reach}", "\n".join(_basis(found))])
+    parts = [_formula(found), text(_table(found)), f"{_verdict(found)}\n{reach}", "\n".join(_basis(found))]
+    return printable("\n\n".join(parts), keep="\n")
 
 
 def _formula(found: FusionResult) -> str:
