@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError, shown
+from rankwright.feature_numbers import columns_to_numbers, feature_names, numbers_to_columns
 from rankwright.files import StrPath, open_binary, write_atomic
 from rankwright.kernels.linear import first_missing
 from rankwright.measures import parse
@@ -136,7 +137,7 @@ def check_complete(queries: Queries, what: str, ranker: str) -> None:
     place = first_missing(queries.X)
     if place >= 0:
         row, column = divmod(place, queries.n_features)
-        where = f"row {row}, feature {column + 1}"
+        where = f"row {row}, feature {feature_names(queries.features, queries.n_features)[column]}"
         raise InputError(f"{what} contain NaN ({where}); {ranker} takes complete features only")
 
 
@@ -166,7 +167,7 @@ def to_text(model: Model, indent: int | None = None) -> str:
         "format": FORMAT,
         "version": VERSION,
         "ranker": model.ranker,
-        "params": plain(model.params),
+        "params": columns_to_numbers(plain(model.params)),
         "measure": model.measure,
         "n_features": model.n_features,
         "features": model.features,
@@ -263,7 +264,7 @@ def _from_json(content: Mapping[str, Any]) -> Model:
         raise InputError(f"the scorer does not fit {n_features} features")
     return Model(
         content["ranker"],
-        content["params"],
+        numbers_to_columns(content["params"]),
         content["measure"],
         scorer,
         n_features,

@@ -191,7 +191,9 @@ class TestSingleFeature:
         for feature in (2.7, [1], True, -1):
             with pytest.raises(rw.InputError, match="feature="):
                 rw.SingleFeature(feature=feature).fit(queries)
-        with pytest.raises(rw.InputError, match="from 0 to 19"):
+        with pytest.raises(
+            rw.InputError, match=r"no feature 21 \(in Python column 20\); the documents have 20 features"
+        ):
             rw.SingleFeature(feature=20).fit(queries)
         with pytest.raises(rw.InputError, match="sign=2"):
             rw.SingleFeature(sign=2).fit(queries)

@@ -140,6 +140,7 @@ def explain(model: Annotated[Path, typer.Option(help="A model saved by fit.")]) 
 def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ranker:
     """Build the ranker that the options describe."""
     from rankwright.errors import InputError
+    from rankwright.feature_numbers import numbers_to_columns
     from rankwright.measures import parse
     from rankwright.rankers import find_ranker
 
@@ -164,7 +165,7 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
             chosen[key] = _read_value(key, text, defaults[key])
     if chosen.get("warm_start") is True:
         raise InputError("--set warm_start=true: nothing was fitted before; expected the path of a saved model")
-    return ranker_class(**chosen)
+    return ranker_class(**numbers_to_columns(chosen))
 
 
 def _checkpoint_files(ranker: Ranker) -> list[Path]:

@@ -12,6 +12,7 @@ from rankwright.diagnosis.training import training_of
 from rankwright.diagnosis.verdicts import Facts, judge
 from rankwright.diagnosis.weights import Alone, weights_alone
 from rankwright.errors import InputError
+from rankwright.feature_numbers import feature_names
 from rankwright.measures import Measure, parse, weighted_mean
 from rankwright.models import Fitted, Model
 from rankwright.objectives.bounds import Bound, every_bound
@@ -109,7 +110,7 @@ def _recorded(measure: Measure | None, queries: Queries, scores: Floats, backend
 def _alone(model: Model, queries: Queries, measure: Measure, backend: Backend) -> Alone | None:
     if not isinstance(model.scorer, Linear):
         return None
-    names = queries.features or model.features or tuple(str(i) for i in range(1, queries.n_features + 1))
+    names = tuple(feature_names(queries.features or model.features, queries.n_features))
     scaled = queries if model.scaling is None else model.scaling(queries)
     return weights_alone(scaled, np.asarray(model.scorer.coef), measure, names, backend)
 

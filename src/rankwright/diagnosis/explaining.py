@@ -13,6 +13,7 @@ import numpy as np
 from rankwright._optional import require
 from rankwright.diagnosis.parts import Slope, Splits, StepFunction
 from rankwright.errors import InputError, printable
+from rankwright.feature_numbers import feature_names
 from rankwright.models import Fitted, as_model
 from rankwright.scorers import Feature, Linear, Scorer, Stumps, Trees
 
@@ -114,22 +115,9 @@ def explain(fitted: Fitted) -> Explanation:
     2.0 inf 0.75
     """
     model = as_model(fitted)
-    parts = _explained(model.scorer, model.features or _Numbers(model.n_features))
+    parts = _explained(model.scorer, feature_names(model.features, model.n_features))
     ordered = sorted(parts.parts, key=lambda part: -part.size)
     return Explanation(model.ranker, parts.what, tuple(ordered), parts.kind, parts.intercept, model.scaling is not None)
-
-
-class _Numbers(Sequence[str]):
-    """The names of features that have none, LETOR's numbers, made when they are asked for."""
-
-    def __init__(self, n: int) -> None:
-        self._n = n
-
-    def __len__(self) -> int:
-        return self._n
-
-    def __getitem__(self, index: Any) -> Any:
-        return str(range(1, self._n + 1)[index])
 
 
 class _Parts(NamedTuple):

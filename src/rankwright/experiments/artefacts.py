@@ -20,6 +20,7 @@ from rankwright.experiments.bounds import bounds_table
 from rankwright.experiments.importance import importance_table
 from rankwright.experiments.profiles import profiles_table
 from rankwright.experiments.steps import steps_table
+from rankwright.feature_numbers import feature_names
 from rankwright.folds import Fold
 from rankwright.rankers import Ranker
 from rankwright.rankers.restarts import Restarting
@@ -75,7 +76,7 @@ def weights(trained: Trained) -> Table | None:
 
 
 def _names(train: Queries) -> NDArray[Any]:
-    return np.array(train.features or [str(i) for i in range(1, train.n_features + 1)])
+    return np.array(list(feature_names(train.features, train.n_features)))
 
 
 @lru_cache(maxsize=1)

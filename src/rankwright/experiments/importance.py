@@ -6,6 +6,7 @@ import numpy as np
 
 from rankwright.diagnosis.explaining import explain
 from rankwright.diagnosis.parts import Splits
+from rankwright.feature_numbers import feature_names
 from rankwright.models import Model
 from rankwright.results import Table
 from rankwright.scorers import Trees
@@ -21,5 +22,5 @@ def importance_table(model: Model) -> Table | None:
     gain, splits = np.zeros(model.n_features), np.zeros(model.n_features, dtype=np.int64)
     for part in found:
         gain[part.index], splits[part.index] = part.gain, part.n_splits
-    names = model.features or [str(i) for i in range(1, model.n_features + 1)]
-    return {"feature": np.array(names), "gain": gain, "splits": splits}
+    names = feature_names(model.features, model.n_features)
+    return {"feature": np.array(list(names)), "gain": gain, "splits": splits}

@@ -11,6 +11,7 @@ from rankwright.errors import InputError, shown, suggest
 from rankwright.experiments.search import Search
 from rankwright.experiments.sources import source_from_json
 from rankwright.experiments.spec import Experiment, Method, Published
+from rankwright.feature_numbers import convert_grid, numbers_to_columns
 from rankwright.files import StrPath
 from rankwright.rankers import find_ranker
 
@@ -67,16 +68,17 @@ def _method(entry: Any, where: str) -> Method:
         grid = find_ranker(entry["ranker"]).usual_grid
     if not isinstance(grid, Mapping):
         raise InputError(f'{where}.grid is {shown(grid)}; expected a table of lists, or "usual"')
-    search = _search(entry["search"], where) if "search" in entry else None
-    return Method(entry["ranker"], entry.get("name", ""), entry.get("measure"), entry.get("set", {}), grid, search)
-
-
-def _search(entry: Mapping[str, Any], where: str) -> Search:
-    space = {key: value for key, value in entry.items() if key not in ("n", "seed")}
     try:
-        return Search(entry.get("n", 20), space, entry.get("seed", 0))
+        search = _search(entry["search"]) if "search" in entry else None
+        params, grid = numbers_to_columns(entry.get("set", {})), convert_grid(numbers_to_columns, grid)
     except InputError as error:
-        raise InputError(f"{where}.{error}") from None
+        raise InputError(f"{where}: {error}") from None
+    return Method(entry["ranker"], entry.get("name", ""), entry.get("measure"), params, grid, search)
+
+
+def _search(entry: Mapping[str, Any]) -> Search:
+    space = {key: value for key, value in entry.items() if key not in ("n", "seed")}
+    return Search(entry.get("n", 20), convert_grid(numbers_to_columns, space), entry.get("seed", 0))
 
 
 def _published(entry: Any, where: str) -> Published:

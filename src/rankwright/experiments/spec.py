@@ -17,6 +17,7 @@ from rankwright.data import Queries
 from rankwright.errors import InputError, shown, suggest
 from rankwright.experiments.search import Params, Search, as_json, check_whole, is_number
 from rankwright.experiments.sources import FoldFolder, LetorFiles, Source
+from rankwright.feature_numbers import columns_to_numbers, convert_grid
 from rankwright.files import StrPath
 from rankwright.folds import Fold
 from rankwright.measures import Measure, TableMeasure, parse, split
@@ -41,7 +42,7 @@ class Method:
     measure : str, optional
         What the ranker is trained on; by default the measure of the experiment.
     params : mapping
-        Parameters that are fixed.
+        Parameters that are fixed, as the ranker takes them.
     grid : mapping of str to sequence
         Values to try, all combinations.
     search : Search, optional
@@ -118,15 +119,16 @@ class Method:
         return self.ranker_class(measure=self.measure or measure, backend=Serial(), **random, **params)
 
     def to_json(self) -> dict[str, Any]:
-        """What a spec says."""
+        """What a spec says, which numbers features from 1."""
         said: dict[str, Any] = {
             "ranker": self.ranker_class.__name__.lower(),
             "name": self.name,
             "measure": self.measure,
         }
-        said |= {"set": dict(self.params), "grid": {key: list(values) for key, values in self.grid.items()}}
+        said |= {"set": columns_to_numbers(self.params), "grid": convert_grid(columns_to_numbers, self.grid)}
         if self.search is not None:
-            said["search"] = {"n": self.search.n, "seed": self.search.seed, **self.search.space}
+            space = convert_grid(columns_to_numbers, self.search.space)
+            said["search"] = {"n": self.search.n, "seed": self.search.seed, **space}
         return {key: value for key, value in said.items() if value not in (None, {})}
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from rankwright.errors import InputError
 from rankwright.experiments.trials import Finished, Key, Standing, Tested, standing
+from rankwright.feature_numbers import columns_to_numbers
 from rankwright.results import Table
 
 FILE, LOCK = "results.sqlite", "results.lock"
@@ -177,7 +178,7 @@ class Store:
             self._insert(key, params, "failed", (None,) * 5, error)
 
     def _insert(self, key: Key, params: Mapping[str, Any], status: str, numbers: tuple[Any, ...], error: str) -> int:
-        values = (*key, *key, json.dumps(params), status, *map(_number, numbers), error)
+        values = (*key, *key, json.dumps(columns_to_numbers(params)), status, *map(_number, numbers), error)
         return int(self._connection.execute(_TRIAL, values).lastrowid or 0)
 
     def _describe(self, fold: int, found: Finished) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 from rankwright.backends import Backend
 from rankwright.data import Queries
 from rankwright.errors import InputError
+from rankwright.feature_numbers import feature_names, find_column
 from rankwright.measures import Measure
 from rankwright.rankers.base import Outcome, Ranker
-from rankwright.rankers.parameters import check_whole
 from rankwright.scorers import Feature
 from rankwright.weak import BestFeature
 
@@ -25,8 +25,8 @@ class SingleFeature(Ranker):
     measure : str or Measure
         Chooses the feature and the sign, and reports.
     feature : int or str, optional
-        A column from 0 (LETOR's feature 25 is column 24), or a feature's name; None takes the best on the training
-        queries.
+        The feature's name, or its column, from 0 (LETOR's feature 25 is column 24, or "25" where features have no
+        names); None takes the best on the training queries. The command line and specs say its name or its number.
     sign : 1, -1 or None
         1 ranks large values first, -1 small ones; None takes the better on the training queries.
     backend : Serial, Threads or None
@@ -56,7 +56,10 @@ class SingleFeature(Ranker):
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         if self.sign not in (1, -1, None):
             raise InputError(f"sign={self.sign!r}; expected 1, -1 or None")
-        wanted = np.arange(train.n_features) if self.feature is None else np.array([self._column(train)])
+        names = feature_names(train.features, train.n_features)
+        wanted = (
+            np.arange(len(names)) if self.feature is None else np.array([find_column(self.feature, names, "feature")])
+        )
         candidates = train.with_X(np.ascontiguousarray(train.X[:, wanted]))
         weak = BestFeature(measure.for_training(), signed=True).bind(backend.scatter(candidates), backend)
         signs = np.repeat([1, -1], len(wanted))
@@ -67,14 +70,3 @@ class SingleFeature(Ranker):
         if valid is not None:
             record["valid"] = measure.mean(valid, scorer(valid.X), backend)
         return Outcome(scorer, [record])
-
-    def _column(self, train: Queries) -> int:
-        if isinstance(self.feature, str):
-            if train.features is None or self.feature not in train.features:
-                known = "none" if train.features is None else ", ".join(train.features)
-                raise InputError(f"no feature is called {self.feature!r}; the names are: {known}")
-            return train.features.index(self.feature)
-        column = check_whole("feature", self.feature, least=0)
-        if column >= train.n_features:
-            raise InputError(f"feature={column}; expected a column from 0 to {train.n_features - 1}")
-        return column

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError, shown
+from rankwright.feature_numbers import COLUMN_LISTS, feature_names, find_column_lists
 from rankwright.files import open_binary
 from rankwright.measures import Measure
 from rankwright.models import Model, check_features, from_text
@@ -67,8 +68,11 @@ class TreeRanker(Ranker):
         """Whether trees are for an objective of LightGBM's own."""
         return self.grows_native
 
-    def _weak(self, n_features: int) -> RegressionTree:
-        params = check_params(self.params, native=self._native)
+    def _weak(self, names: Sequence[str]) -> RegressionTree:
+        params, n_features = check_params(self.params, native=self._native), len(names)
+        for name in COLUMN_LISTS:
+            if params.get(name) is not None:
+                params[name] = find_column_lists(params[name], names, name)
         signs = params.get("monotone_constraints")
         if signs is not None and (np.shape(signs) != (n_features,) or not np.isin(signs, (-1, 0, 1)).all()):
             raise InputError(
@@ -85,7 +89,7 @@ class TreeRanker(Ranker):
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         n_rounds, polish = check_whole("n_rounds", self.n_rounds, least=1), check_whole("polish", self.polish, least=0)
         patience = None if self.patience is None else check_whole("patience", self.patience, least=1)
-        weak = self._weak(train.n_features)
+        weak = self._weak(feature_names(train.features, train.n_features))
         if float(np.abs(train.y).max()) > _HIGHEST:
             raise InputError(f"a grade of {np.abs(train.y).max():g}; LightGBM takes {_HIGHEST:g} at most")
         stages = self._stages((train, valid, measure, weak, backend))
