@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
+from rankwright.cli.output import show_every_character
+
 if TYPE_CHECKING:
     from rankwright.rankers import Ranker
 
@@ -44,6 +46,7 @@ class _EscapedOutput:
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command; bad input is one line on standard error and exit status 2."""
+    show_every_character()
     try:
         command = typer.main.get_command(app)
         with redirect_stdout(cast(TextIO, _EscapedOutput(sys.stdout))):
