@@ -154,7 +154,7 @@ def print_peak(tiny: str, path: str) -> None:
     before = resident("VmRSS")
     queries = read_ours(Path(path))
     taken = resident("VmHWM") - before
-    arrays = (queries.X, queries.y, queries.indptr, queries.qid, queries.docid, queries.source)
+    arrays = (queries.X, queries.y, queries.grouped().indptr, queries.qid, queries.docid)
     print(json.dumps([taken, sum(array.nbytes for array in arrays if array is not None)]))
 
 

@@ -30,7 +30,7 @@ def compare_scores(
     Parameters
     ----------
     scores : mapping of str to array of shape (n_docs,)
-        By the name of a method, its score of every row of ``queries``.
+        By the name of a method, its score of every row, in the order of the rows that ``queries`` was made of.
     queries : Queries
         Judged documents.
     measures : str or sequence of str
@@ -41,8 +41,9 @@ def compare_scores(
     parsed = [parse(m) for m in (split(measures) if isinstance(measures, str) else measures)]
     if not parsed or not scores:
         raise InputError("expected at least one measure and one method")
+    found: list[Floats] = [queries.group_scores(row) for row in scores.values()]
+    documents, queries = documents_table(queries), queries.grouped()
     names, bounds = tuple(str(measure) for measure in parsed), [measure.bind(queries) for measure in parsed]
-    found: list[Floats] = [np.asarray(row, dtype=np.float64) for row in scores.values()]
     places = {"query": np.arange(len(queries))}
     values = [{**places, **dict(zip(names, bound_values(bounds, row), strict=True))} for row in found]
     tables: dict[str, Table] = {
@@ -50,7 +51,6 @@ def compare_scores(
         "values": _of_methods(values),
         "pairs": _of_methods([pairs_table(queries, row) for row in found]),
     }
-    documents = documents_table(queries)
     if documents is not None:
         rows = [{"document": np.arange(queries.n_docs), "score": row} for row in found]
         tables |= {"documents": documents, "scores": _of_methods(rows)}

@@ -1,32 +1,36 @@
-"""Queries: documents grouped by query, the one representation everything inside works on."""
+"""Queries: judged documents by query, the one representation everything works on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwright.errors import InputError
+from rankwright.errors import InputError, shown
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
+T = TypeVar("T", bound=np.generic)
+
+WIDEST_ID = 64  # longer ids are kept as Python's strings, not in an array of fixed width
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Queries:
-    """Judged documents, grouped by query: the rows of a query are adjacent.
+    """Judged documents of queries.
 
-    Make one with :meth:`from_arrays`, :meth:`from_frame` or ``rankwright.read_letor``; they validate, convert
-    and group (stably: queries in order of first appearance, documents in the caller's order).
+    Make one with :meth:`from_arrays`, :meth:`from_frame` or ``rankwright.read_letor``, which validate and convert. The
+    rows of a query need not be adjacent. Whatever has a value per row (``X``, ``y``, ``docid``, ``row_qid``, scores
+    that go into or come out of a function) is in the caller's order; whatever has a value per query is in the order
+    in which the queries first appear. A ``Queries`` cannot be changed.
 
     Parameters
     ----------
     X : array of shape (n_docs, n_features), float32
-        Features; NaN means missing, infinity is refused.
+        Features; NaN means missing, infinity is refused. The constructor takes rows of which those of a query are
+        adjacent.
     y : array of shape (n_docs,)
         Relevance grades.
     indptr : array of shape (n_queries + 1,)
@@ -40,7 +44,7 @@ class Queries:
     features : tuple of str, optional
         Feature names.
     source : array of shape (n_docs,), optional
-        Each row's place in the caller's order; ``None`` if unchanged.
+        The place of each of these rows in the caller's order; None where that is their own order.
 
     Examples
     --------
@@ -48,19 +52,60 @@ class Queries:
     >>> queries
     Queries(2 queries, 3 documents, 1 feature)
     >>> queries.qid.tolist(), queries.y.tolist()
-    (['b', 'a'], [0.0, 2.0, 1.0])
-    >>> queries.restore(queries.y).tolist()
-    [0.0, 1.0, 2.0]
+    (['b', 'a'], [0.0, 1.0, 2.0])
+    >>> queries.grouped().y.tolist(), queries.grouped().indptr.tolist()
+    ([0.0, 2.0, 1.0], [0, 2, 3])
     """
 
-    X: Floats
-    y: Floats
-    indptr: Ints
+    __slots__ = ("_X", "_docid", "_grouped", "_indptr", "_source", "_y", "features", "qid", "weight")
+
     qid: NDArray[Any]
-    docid: NDArray[Any] | None = None
-    weight: Floats | None = None
-    features: tuple[str, ...] | None = None
-    source: Ints | None = None
+    weight: Floats | None
+    features: tuple[str, ...] | None
+    _X: Floats
+    _y: Floats
+    _indptr: Ints
+    _docid: NDArray[Any] | None
+    _source: Ints | None
+    _grouped: Queries | None
+
+    def __init__(
+        self,
+        X: Floats,
+        y: Floats,
+        indptr: Ints,
+        qid: NDArray[Any],
+        docid: NDArray[Any] | None = None,
+        weight: Floats | None = None,
+        features: tuple[str, ...] | None = None,
+        source: Ints | None = None,
+    ) -> None:
+        own: dict[str, Any] = {"_X": X, "_y": y, "_indptr": indptr, "qid": qid, "_docid": docid, "weight": weight}
+        own |= {"features": features, "_source": source, "_grouped": None}
+        for name, value in own.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{name} cannot be set: a Queries cannot be changed; make another")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{name} cannot be deleted: a Queries cannot be changed; make another")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Queries, self._parts()
+
+    def _parts(self) -> tuple[Any, ...]:
+        """Return the arguments of the constructor that make this again."""
+        return (
+            self._X,
+            self._y,
+            self._indptr,
+            self.qid,
+            self._docid,
+            self.weight,
+            self.features,
+            self._source,
+        )
 
     @classmethod
     def from_arrays(
@@ -134,7 +179,7 @@ class Queries:
         )
 
     def __len__(self) -> int:
-        return len(self.indptr) - 1
+        return len(self._indptr) - 1
 
     def __repr__(self) -> str:
         def count(number: int, noun: str, plural: str) -> str:
@@ -145,28 +190,53 @@ class Queries:
         return f"Queries({queries}, {documents}, {count(self.n_features, 'feature', 'features')})"
 
     def __iter__(self) -> Iterator[slice]:
-        """The slice of rows of each query."""
+        """Return the slices of rows of the queries, which must be adjacent."""
         return (slice(int(a), int(b)) for a, b in pairwise(self.indptr))
 
     @property
-    def n_docs(self) -> int:
-        """The number of documents."""
-        return len(self.y)
+    def X(self) -> Floats:
+        """The features of each row; a copy where the rows of a query are not adjacent."""
+        return self.restore(self._X)
 
     @property
-    def n_features(self) -> int:
-        """The number of features."""
-        return int(self.X.shape[1])
+    def y(self) -> Floats:
+        """The relevance grade of each row."""
+        return self.restore(self._y)
 
     @property
-    def sizes(self) -> Ints:
-        """The number of documents of each query."""
-        return np.diff(self.indptr)
+    def docid(self) -> NDArray[Any] | None:
+        """The document id of each row, if they are known."""
+        return None if self._docid is None else self.restore(self._docid)
 
     @property
     def row_qid(self) -> NDArray[Any]:
         """The query id of each row."""
-        return np.repeat(self.qid, self.sizes)
+        return self.restore(np.repeat(self.qid, self.sizes))
+
+    @property
+    def indptr(self) -> Ints:
+        """Where each query begins and ends: query ``i`` owns the rows ``indptr[i]`` to ``indptr[i + 1]``.
+
+        Rows of which those of a query are not adjacent have none: ``grouped().indptr`` is that of the grouped ones.
+        """
+        if self._source is not None:
+            raise InputError("the rows of a query are not adjacent; use queries.grouped(), whose rows are")
+        return self._indptr
+
+    @property
+    def n_docs(self) -> int:
+        """The number of documents."""
+        return len(self._y)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return int(self._X.shape[1])
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of documents of each query."""
+        return np.diff(self._indptr)
 
     @property
     def query_weight(self) -> Floats:
@@ -174,59 +244,103 @@ class Queries:
         return np.ones(len(self)) if self.weight is None else self.weight
 
     @property
-    def rows_of_caller(self) -> Ints:
-        """The place of each row in the caller's order."""
-        return np.arange(self.n_docs) if self.source is None else self.source
+    def doc_names(self) -> NDArray[Any]:
+        """The document id of each row, or where there are none its number in the caller's order, from 1."""
+        return np.arange(1, self.n_docs + 1) if self._docid is None else self.restore(self._docid)
 
-    def ranked(self, scores: Floats) -> Iterator[Ints]:
-        """For each query its rows by descending score, ties in row order."""
-        for rows in self:
-            yield rows.start + np.argsort(-scores[rows], kind="stable")
+    def grouped(self) -> Queries:
+        """Return the same queries with their rows grouped: those of a query adjacent, in the caller's order.
+
+        It shares memory with this one, and is this one where the rows are adjacent already. ``group`` puts values by
+        row into its order, ``restore`` back into the caller's.
+        """
+        if self._source is None:
+            return self
+        if self._grouped is None:
+            object.__setattr__(self, "_grouped", Queries(*self._parts()[:-1]))
+        assert self._grouped is not None
+        return self._grouped
+
+    def caller_row(self, row: int) -> int:
+        """Return the number, in the caller's order, of a row of ``grouped()``."""
+        return row if self._source is None else int(self._source[row])
+
+    def group(self, values: NDArray[T]) -> NDArray[T]:
+        """Return values by row, given in the caller's order, in the order of the rows of ``grouped()``."""
+        return values if self._source is None else values[self._source]
+
+    def restore(self, values: NDArray[T]) -> NDArray[T]:
+        """Return values by row, given in the order of the rows of ``grouped()``, in the caller's order."""
+        if self._source is None:
+            return values
+        restored = np.empty_like(values)
+        restored[self._source] = values
+        return restored
+
+    def group_scores(self, scores: ArrayLike) -> Floats:
+        """Check that there is a score per row and return them as ``group`` does."""
+        found = np.asarray(scores, dtype=np.float64)
+        if found.shape != (self.n_docs,):
+            raise InputError(f"scores have shape {found.shape}; there are {self.n_docs} documents")
+        return self.group(found)
+
+    def ranked(self, scores: ArrayLike) -> Iterator[Ints]:
+        """For each query, yield the numbers of its rows by descending score, ties in the caller's order."""
+        grouped = self.group_scores(scores)
+        for start, stop in pairwise(self._indptr.tolist()):
+            rows = start + np.argsort(-grouped[start:stop], kind="stable")
+            yield rows if self._source is None else self._source[rows]
 
     def with_X(self, X: Floats) -> Queries:
-        """The same documents with other features of the same number and names."""
-        return replace(self, X=X)
+        """Return the same documents with other features of the same number and names."""
+        return self.replace(X=X)
+
+    def replace(self, **parts: Any) -> Queries:
+        """Return the same documents with other ``X``, ``y``, ``weight`` or ``features``; rows in the caller's order."""
+        X, y, indptr, qid, docid, weight, features, source = self._parts()
+        X = self.group(parts["X"]) if "X" in parts else X
+        y = self.group(parts["y"]) if "y" in parts else y
+        return Queries(X, y, indptr, qid, docid, parts.get("weight", weight), parts.get("features", features), source)
 
     def take(self, queries: ArrayLike) -> Queries:
-        """The queries at these positions, in this order."""
-        at = np.arange(len(self))[np.asarray(queries)]
+        """Return the queries at these positions, in this order, the rows of each adjacent."""
+        chosen = np.asarray(queries)
+        if chosen.size == 0 or (chosen.dtype == bool and not chosen.any()):
+            raise InputError("no query is left; expected the positions of at least one")
+        try:
+            at = np.arange(len(self))[chosen]
+        except IndexError as error:
+            raise InputError(f"{error}; there are {len(self)} queries") from None
         sizes = self.sizes[at]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
-        rows = np.repeat(self.indptr[at] - indptr[:-1], sizes) + np.arange(indptr[-1])
+        rows = np.repeat(self._indptr[at] - indptr[:-1], sizes) + np.arange(indptr[-1])
         return Queries(
-            self.X[rows],
-            self.y[rows],
+            self._X[rows],
+            self._y[rows],
             indptr,
             self.qid[at],
-            None if self.docid is None else self.docid[rows],
+            None if self._docid is None else self._docid[rows],
             None if self.weight is None else self.weight[at],
             self.features,
         )
 
     def slice(self, start: int, stop: int) -> Queries:
-        """The adjacent queries ``start`` to ``stop``, sharing memory."""
-        rows = slice(int(self.indptr[start]), int(self.indptr[stop]))
+        """Return the queries ``start`` to ``stop``, whose rows must be adjacent, sharing memory."""
+        indptr = self.indptr
+        rows = slice(int(indptr[start]), int(indptr[stop]))
         return Queries(
-            self.X[rows],
-            self.y[rows],
-            self.indptr[start : stop + 1] - self.indptr[start],
+            self._X[rows],
+            self._y[rows],
+            indptr[start : stop + 1] - indptr[start],
             self.qid[start:stop],
-            None if self.docid is None else self.docid[rows],
+            None if self._docid is None else self._docid[rows],
             None if self.weight is None else self.weight[start:stop],
             self.features,
         )
 
     def shards(self, n: int) -> list[Queries]:
-        """At most ``n`` parts of whole queries, sharing memory, of about equal numbers of documents."""
+        """Return at most ``n`` parts of whole queries, sharing memory, of about equal numbers of documents."""
         return [self.slice(start, stop) for start, stop in query_ranges(self.indptr, n)]
-
-    def restore(self, values: Floats) -> Floats:
-        """Put one value per row back into the caller's order."""
-        if self.source is None:
-            return values
-        restored = np.empty_like(values)
-        restored[self.source] = values
-        return restored
 
 
 def as_matrix(X: Any) -> Floats:
@@ -300,18 +414,64 @@ def _group(qid: ArrayLike | None, group: ArrayLike | None, n_docs: int) -> tuple
 
 
 def _column(values: ArrayLike, n_docs: int, name: str) -> NDArray[Any]:
+    """Return ids as an array; refuse another number of them, missing ones, and texts that cannot be told apart."""
     column = np.asarray(values)
     if column.shape != (n_docs,):
         raise InputError(f"{name} has shape {column.shape}; X has {n_docs} rows")
+    if column.dtype.kind in "USO":  # texts, as the caller has them: an array of fixed width loses NULs at the end
+        return _as_texts(list(values) if isinstance(values, list | tuple) else column.tolist(), name)
     absent: Any = False
-    if column.dtype == object:
-        absent = [value is None or value != value for value in column]  # NaN is not itself
-        column = np.array([str(value) for value in column])
-    elif column.dtype.kind == "f":
+    if column.dtype.kind == "f":
         absent = ~np.isfinite(column)
+    elif column.dtype.kind in "mM":
+        absent = np.isnat(column)
     if np.any(absent):
-        raise InputError(f"{name}[{int(np.argmax(absent))}] is missing; expected an id in every row")
+        raise InputError(_MISSING.format(name=name, row=int(np.argmax(absent))))
     return column
+
+
+_MISSING = "{name}[{row}] is missing; expected an id in every row"
+
+
+def _as_texts(values: list[Any], name: str) -> NDArray[Any]:
+    """Return ids of any kind as texts; refuse missing ones and two that become one text."""
+    known: dict[str, Any] = {}
+    texts = []
+    for row, value in enumerate(values):
+        if _is_missing(value):
+            raise InputError(_MISSING.format(name=name, row=row))
+        text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+        first = known.setdefault(text, value)
+        if first is not value and (isinstance(first, str) != isinstance(value, str) or first != value):
+            raise InputError(
+                f"{name} has {shown(first)} and {shown(value)}, which are one text; expected ids of one kind"
+            )
+        if "\0" in text:
+            raise InputError(f"{name}[{row}] is {shown(text)}; expected an id without a NUL character")
+        texts.append(text)
+    return as_ids(texts)
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)  # NaN is not itself
+    except TypeError:  # pandas.NA is neither equal nor unequal
+        return True
+
+
+def as_ids(texts: Sequence[str]) -> NDArray[Any]:
+    """Return texts as an array of fixed width if all are short, else as an array of Python's strings."""
+    widest = max(map(len, texts), default=0)
+    if widest <= WIDEST_ID:
+        return np.array(texts, dtype=f"U{max(widest, 1)}")
+    ids = np.empty(len(texts), dtype=object)
+    ids[:] = texts
+    return ids
+
+
+def text_ids(ids: NDArray[Any]) -> NDArray[Any]:
+    """Return ids of any kind as texts, without a fixed width that a single long one would set for all."""
+    return ids if ids.dtype.kind == "U" else as_ids([str(value) for value in ids.tolist()])
 
 
 def check_tokens(ids: NDArray[Any], what: str) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwright._optional import require
@@ -70,7 +69,9 @@ def evaluate(
     measures: str | Measure | Sequence[str | Measure],
     backend: Backend | None = None,
 ) -> Evaluations:
-    """Evaluate a fitted ranker, a model or scores (one per row of ``queries``) by several measures.
+    """Evaluate a fitted ranker, a model or scores by several measures.
+
+    Scores are one per row, in the order of the rows that the queries were made of.
 
     Examples
     --------
@@ -83,6 +84,7 @@ def evaluate(
     parsed = [parse(m) for m in ([measures] if isinstance(measures, Measure) else measures)]
     if not parsed:
         raise InputError("no measure given; expected names such as ndcg@10")
-    scores = ranking.predict(queries) if hasattr(ranking, "predict") else np.asarray(ranking, dtype=np.float64)
-    values = bound_values([measure.bind(queries) for measure in parsed], scores, backend)
+    scores = queries.group_scores(ranking.predict(queries) if hasattr(ranking, "predict") else ranking)
+    grouped = queries.grouped()
+    values = bound_values([measure.bind(grouped) for measure in parsed], scores, backend)
     return Evaluations(tuple(str(m) for m in parsed), values, queries.qid, queries.query_weight)

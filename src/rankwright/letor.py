@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rankwright import progress
 from rankwright.backends import Backend, resolve
-from rankwright.data import Floats, Ints, Queries, check_tokens, group_runs
+from rankwright.data import WIDEST_ID, Floats, Ints, Queries, as_ids, check_tokens, group_runs
 from rankwright.errors import InputError, shown
 from rankwright.files import BYTE_ORDER_MARK, StrPath, is_plain, open_binary, skip_byte_order_mark, write_atomic
 from rankwright.kernels import text as kernel
@@ -24,7 +24,6 @@ BLOCK = 1 << 22
 MOST_FEATURES = 100_000
 _SMALL = 1 << 30  # bytes: a table of less is made without further questions
 _MOST_GROWTH = 1_000  # a table is at most so many times as large as the text it is read from
-_WIDEST_DOCID = 64  # longer ids are kept as Python strings, not in a table of fixed width
 
 _MESSAGES = {
     kernel.BAD_LABEL: "found {found} for a label; expected a finite number",
@@ -48,9 +47,8 @@ def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend 
     Lines are ``label qid:ID index:value ... #docid = ID``. Labels are numbers, query ids any text without spaces
     (integers become integers), indices start at 1 and increase, absent features are 0. The document id is what follows
     ``docid =`` in the comment, or the comment's first word. Files may be gzip or xz. Rows of one query need not be
-    adjacent: they are regrouped, queries in order of first appearance and documents in file order (``Queries.source``
-    remembers the lines; ``restore`` undoes it). Every line is checked; the first bad one raises ``InputError`` with
-    file and line.
+    adjacent; queries are in order of first appearance, and rows in the order of the lines. Every line is checked; the
+    first bad one raises ``InputError`` with file and line.
 
     Parameters
     ----------
@@ -302,8 +300,11 @@ def _parse(file: int, text: Bytes, X: Floats, y: Floats, n_features: int | None)
     if status != kernel.OK:
         found = shown(_decode(text[start:end])) if end > start else "nothing"
         return _BadLine(file, int(lines), _MESSAGES[status].format(found=found, most=most))
-    qid = [_decode(text[a:b]) for _, a, b in runs[:n_runs]]
-    docid = _docids(text, docs[:n])
+    try:
+        qid = [_decode_id(text, a, b) for _, a, b in runs[:n_runs]]
+        docid = _docids(text, docs[:n])
+    except _BadId as error:
+        return _BadLine(file, 1 + int(kernel.count_newlines(text[: error.place])), str(error))
     starts = runs[:n_runs, 0].copy()
     return _Part(file, int(n), int(lines), starts, qid, docid, max(int(highest), 1), int(widest))
 
@@ -313,11 +314,11 @@ def _docids(text: Bytes, spans: Ints) -> NDArray[Any] | None:
     widest = int(widths.max(initial=0))
     if widest == 0:
         return None
-    if widest <= _WIDEST_DOCID:
+    if widest <= WIDEST_ID:
         table = np.zeros((len(spans), widest), np.uint32)
         if kernel.copy_tokens(text, spans, len(spans), table):
             return table.view(f"U{widest}").ravel()
-    return np.array([_decode(text[a:b]) for a, b in spans], dtype=object if widest > _WIDEST_DOCID else None)
+    return as_ids([_decode_id(text, a, b) for a, b in spans])
 
 
 def _group(parts: list[_Part], X: Floats, y: Floats) -> Queries:
@@ -340,11 +341,32 @@ def _as_ids(tokens: list[str]) -> NDArray[Any]:
     try:
         numbers = np.array([int(token) for token in tokens], dtype=np.int64)
     except (ValueError, OverflowError):
-        return np.array(tokens)
-    return numbers if [str(number) for number in numbers] == tokens else np.array(tokens)
+        return as_ids(tokens)
+    return numbers if [str(number) for number in numbers] == tokens else as_ids(tokens)
+
+
+class _BadId(Exception):
+    """An id that is no text; ``place`` is where it begins."""
+
+    def __init__(self, place: int, message: str) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+def _decode_id(text: Bytes, start: int, end: int) -> str:
+    """Return an id as text; bytes that are none would make one id of two."""
+    token = text[start:end]
+    try:
+        name = token.tobytes().decode("utf-8")
+    except UnicodeDecodeError:
+        raise _BadId(start, f"the id {shown(_decode(token))} is not UTF-8; convert the file to UTF-8") from None
+    if "\0" in name:
+        raise _BadId(start, f"the id {shown(name)} has a NUL byte; expected text")
+    return name
 
 
 def _decode(token: Bytes) -> str:
+    """Return text for a message."""
     return token.tobytes().decode("utf-8", errors="backslashreplace")
 
 
@@ -359,12 +381,11 @@ def write_letor(queries: Queries, path: StrPath) -> None:
     if queries.docid is not None:
         check_tokens(queries.docid, "document")
     heads = [f"{index}:" for index in range(1, queries.n_features + 1)]
+    tails = [""] * queries.n_docs if queries.docid is None else [f" #docid = {name}" for name in queries.docid]
     with write_atomic(path) as file:
-        for query, rows in zip(queries.qid, queries, strict=True):
-            for row in range(rows.start, rows.stop):
-                values = " ".join(head + _short(value) for head, value in zip(heads, queries.X[row], strict=True))
-                tail = "" if queries.docid is None else f" #docid = {queries.docid[row]}"
-                file.write(f"{_short(queries.y[row])} qid:{query} {values}{tail}\n")
+        for X, y, query, tail in zip(queries.X, queries.y, queries.row_qid, tails, strict=True):
+            values = " ".join(head + _short(value) for head, value in zip(heads, X, strict=True))
+            file.write(f"{_short(y)} qid:{query} {values}{tail}\n")
 
 
 def _short(value: Any) -> str:

@@ -75,25 +75,26 @@ class Model:
         return self
 
     def predict(self, X: Any, *, qid: ArrayLike | None = None) -> Floats:
-        """Float64 scores, larger is ranked earlier: in the rows' order, of a ``Queries`` or of arrays.
+        """Return a float64 score per row, in the caller's order; larger is ranked earlier.
 
         ``qid`` is needed with arrays only where the model scales features per query.
         """
         if isinstance(X, Queries):
-            return self.scores(X)
+            return self._score_rows(X)
         if self.scaling is not None and qid is None:
             raise InputError("this model scales features within each query: predict needs qid")
         n_docs = X.shape[0] if hasattr(X, "shape") else len(X)
         ids = {"group": [n_docs]} if self.scaling is None else {"qid": qid}
         queries = Queries.from_arrays(X, np.zeros(n_docs), **ids)
-        return queries.restore(self.scores(queries))
+        return self.predict(queries)
 
-    def scores(self, queries: Queries) -> Floats:
-        """The score of every row."""
+    def _score_rows(self, queries: Queries) -> Floats:
         check_features(queries, self.n_features, self.features, "the model was trained on")
         if not self.scorer.allow_nan:
             check_complete(queries, "the documents", self.ranker)
-        return self._checked(self.scorer((queries if self.scaling is None else self.scaling(queries)).X))
+        grouped = queries.grouped()
+        scores = self.scorer((grouped if self.scaling is None else self.scaling(grouped)).X)
+        return self._checked(queries.restore(scores))
 
     def _checked(self, scores: Floats) -> Floats:
         """Refuse scores that are no numbers: what they rank is chance."""
@@ -108,19 +109,27 @@ class Model:
 
     def rank(self, queries: Queries, k: int | None = None) -> dict[Any, NDArray[Any]]:
         """By query id, the documents in ranked order, at most ``k``: their ids, or the caller's row numbers."""
-        return rank(queries, self.scores(queries), k)
+        return rank(queries, self.predict(queries), k)
 
     def score(self, queries: Queries) -> float:
         """The mean of the model's measure."""
-        return parse(self.measure).mean(queries, self.scores(queries))
+        return parse(self.measure).mean(queries, self.predict(queries))
 
 
 def rank(queries: Queries, scores: Floats, k: int | None = None) -> dict[Any, NDArray[Any]]:
-    """By query id, the document ids (or, without ids, the caller's row numbers) by descending score."""
+    """Return by query id the document ids (or, without ids, the numbers of the caller's rows) by descending score."""
     if k is not None and k < 1:
         raise InputError(f"k={k}; expected at least 1")
-    names = queries.rows_of_caller if queries.docid is None else queries.docid
-    return {query: names[rows[:k]] for query, rows in zip(queries.qid.tolist(), queries.ranked(scores), strict=True)}
+    ranked: dict[Any, NDArray[Any]] = {}
+    names = queries.docid
+    for query, rows in zip(queries.qid.tolist(), queries.ranked(scores), strict=True):
+        if query in ranked:
+            raise InputError(
+                f"query id {query!r} stands for two queries, and rank answers by id; expected ids that differ "
+                "(take each query once)"
+            )
+        ranked[query] = rows[:k] if names is None else names[rows[:k]]
+    return ranked
 
 
 def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | None, where: str) -> None:
@@ -134,10 +143,10 @@ def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | N
 
 def check_complete(queries: Queries, what: str, ranker: str) -> None:
     """Refuse missing values."""
-    place = first_missing(queries.X)
+    place = first_missing(queries.grouped().X)
     if place >= 0:
         row, column = divmod(place, queries.n_features)
-        where = f"row {row}, feature {feature_names(queries.features, queries.n_features)[column]}"
+        where = f"row {queries.caller_row(row)}, feature {feature_names(queries.features, queries.n_features)[column]}"
         raise InputError(f"{what} contain NaN ({where}); {ranker} takes complete features only")
 
 

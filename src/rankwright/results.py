@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.data import Floats, Queries
+from rankwright.data import Floats, Queries, text_ids
 from rankwright.errors import InputError, suggest
 from rankwright.measures import Measure, parse
 from rankwright.significance import Comparison, Counting, compare
@@ -150,7 +150,7 @@ class Results:
 def queries_table(queries: Queries) -> Table:
     """What results know of queries."""
     return {
-        "qid": queries.qid.astype(str),
+        "qid": text_ids(queries.qid),
         "n_docs": queries.sizes,
         "n_pairs": n_pairs(queries),
         "weight": queries.query_weight,
@@ -161,8 +161,8 @@ def documents_table(queries: Queries) -> Table | None:
     """What results know of documents; nothing where there are too many to look at."""
     if queries.n_docs > MOST_DOCUMENTS:
         return None
-    names = queries.rows_of_caller + 1 if queries.docid is None else queries.docid
-    return {"query": np.repeat(np.arange(len(queries)), queries.sizes), "docid": names.astype(str), "grade": queries.y}
+    grouped, names = queries.grouped(), text_ids(queries.group(queries.doc_names))
+    return {"query": np.repeat(np.arange(len(queries)), queries.sizes), "docid": names, "grade": grouped.y}
 
 
 def n_pairs(queries: Queries) -> np.ndarray:
@@ -181,6 +181,7 @@ def n_pairs(queries: Queries) -> np.ndarray:
 def pairs_table(queries: Queries, scores: Floats) -> Table:
     """For every two grades, how many pairs of documents of one query are in the right order, tied, and there at all."""
     counts: dict[tuple[float, float], list[int]] = {}
+    scores, queries = queries.group(scores), queries.grouped()
     for rows in queries:
         grades = queries.y[rows]
         levels = np.unique(grades)

@@ -29,8 +29,8 @@ class Standard:
     @classmethod
     def of(cls, queries: Queries, backend: Backend | None = None) -> Standard:
         """Learn from training documents, in float64; columns in parallel, each summed in the order of the rows."""
-        starts = range(0, queries.n_features, _COLUMNS)
-        parts = resolve(backend).each(lambda start: moments(queries.X[:, start : start + _COLUMNS]), starts)
+        starts, X = range(0, queries.n_features, _COLUMNS), queries.X
+        parts = resolve(backend).each(lambda start: moments(X[:, start : start + _COLUMNS]), starts)
         mean, deviation = np.concatenate(parts, axis=1)
         return cls(mean, deviation)
 
@@ -54,10 +54,11 @@ class Standard:
 
     def __call__(self, queries: Queries) -> Queries:
         """Scale by the training documents' mean and deviation."""
-        scaled = np.empty_like(queries.X)
+        X = queries.X
+        scaled = np.empty_like(X)
         for start in range(0, len(scaled), 65536):
             rows = slice(start, start + 65536)
-            scaled[rows] = (queries.X[rows] - self.mean) * self.factor
+            scaled[rows] = (X[rows] - self.mean) * self.factor
         return queries.with_X(scaled)
 
 
@@ -81,7 +82,8 @@ class PerQuery:
     """Within each query, map the smallest value of a feature to 0 and the largest to 1; a constant one to 0."""
 
     def __call__(self, queries: Queries) -> Queries:
-        """Scale each query by its own documents."""
+        """Scale each query by its own documents; rows stay in the caller's order."""
+        of_caller, queries = queries, queries.grouped()
         starts = queries.indptr[:-1]
         low = np.fmin.reduceat(queries.X, starts)
         high = np.fmax.reduceat(queries.X, starts)
@@ -90,7 +92,7 @@ class PerQuery:
         scaled = np.empty_like(queries.X)
         for q, rows in enumerate(queries):
             scaled[rows] = (queries.X[rows] - low[q].astype(np.float64)) * factor[q]
-        return queries.with_X(scaled)
+        return of_caller.with_X(of_caller.restore(scaled))
 
 
 def scale(queries: Queries, kind: str) -> Queries:

@@ -15,7 +15,7 @@ _BLANKS = " \t\r\v\f"
 
 
 def read_scores(path: StrPath, queries: Queries) -> Floats:
-    """Read the scores of these documents, whatever tool wrote them; returned in the order of the rows."""
+    """Read the scores of these documents, whatever tool wrote them: one per line, in the order of the rows."""
     with open_binary(path) as file:
         text = skip_byte_order_mark(file.read()).decode("latin-1")  # whatever is not ASCII stays so, and is no number
     lines = [line.strip(_BLANKS) for line in text.split("\n")]
@@ -27,7 +27,7 @@ def read_scores(path: StrPath, queries: Queries) -> Floats:
         _name_wrong(path, lines)
     if len(values) != queries.n_docs:
         raise InputError(f"{path}: {len(values)} scores; the data has {queries.n_docs} documents")
-    return values[queries.rows_of_caller]
+    return values
 
 
 def _name_wrong(path: StrPath, lines: list[str]) -> NoReturn:
@@ -43,7 +43,7 @@ def _name_wrong(path: StrPath, lines: list[str]) -> NoReturn:
     raise AssertionError("every line is a number")
 
 
-def write_scores(scores: Floats, queries: Queries, path: StrPath) -> None:
-    """Write the scores of these documents in the order of their file."""
+def write_scores(scores: Floats, path: StrPath) -> None:
+    """Write one score per line."""
     with write_atomic(path) as file:
-        file.writelines(f"{score!r}\n" for score in queries.restore(scores).tolist())
+        file.writelines(f"{score!r}\n" for score in scores.tolist())

@@ -49,6 +49,7 @@ def select(
         Fitted, with ``selection_``: a list of dicts of the parameters tried and ``value``, the measure on ``valid``.
         The first of equals wins. The warnings of its fit are issued, those of the other fits are not.
     """
+    train, valid = train.grouped(), valid.grouped()
     highest = max(float(train.y.max()), float(valid.y.max()))
     decisive = parse(ranker.measure if measure is None else measure).settled(highest)
     check_counted(decisive, valid, "validation")

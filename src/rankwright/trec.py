@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright import progress
-from rankwright.data import Floats, Ints, Queries, check_tokens
+from rankwright.data import Floats, Ints, Queries, as_ids, check_tokens
 from rankwright.errors import InputError, shown
 from rankwright.files import StrPath, open_binary, parse_decimals, skip_byte_order_mark, write_atomic
 
@@ -74,7 +74,7 @@ def read_trec(qrels: StrPath, runs: Sequence[StrPath]) -> Queries:
     return Queries.from_arrays(
         scores,
         np.nan_to_num(pool.grades),
-        np.repeat(np.array(wanted), pool.sizes),
+        np.repeat(as_ids(wanted), pool.sizes),
         docid=pool.docid,
         features=run_names(runs),
     )
@@ -200,9 +200,24 @@ def _blocks(path: StrPath, layout: _Layout) -> Iterator[_Columns]:
         while block := file.read(_BLOCK):
             text = block + file.readline()
             text = skip_byte_order_mark(text) if first == 1 else text
+            _check_text(path, text, first)
             text = text if text.endswith(b"\n") else text + b"\n"
             yield _split(path, text, first, layout)
             first += text.count(b"\n")
+
+
+def _check_text(path: StrPath, text: bytes, first: int) -> None:
+    """Refuse bytes that are no UTF-8, of which different ones would become one id, and NUL."""
+    place = text.find(b"\0")
+    if place < 0 and not text.isascii():
+        try:
+            text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            number = first + text.count(b"\n", 0, error.start)
+            raise InputError(f"{path}:{number}: not UTF-8; convert the file to UTF-8") from None
+    if place >= 0:
+        number = first + text.count(b"\n", 0, place)
+        raise InputError(f"{path}:{number}: found a NUL character; expected text")
 
 
 def _split(path: StrPath, text: bytes, first: int, layout: _Layout) -> _Columns:
@@ -221,7 +236,7 @@ def _split_words(text: bytes) -> list[str]:
     if text.isascii() and not any(separator in text for separator in _SPLIT_BY_TEXT):
         return text.decode("ascii").split()
     words = text.split()
-    return b"\n".join(words).decode("utf-8", errors="backslashreplace").split("\n") if words else []
+    return b"\n".join(words).decode("utf-8").split("\n") if words else []
 
 
 def _split_lines(path: StrPath, text: bytes, first: int, layout: _Layout) -> tuple[list[int], list[str]]:
@@ -276,15 +291,13 @@ def write_run(queries: Queries, scores: Floats, path: StrPath, *, tag: str = "ra
 
     Documents without an id are named by their place in the caller's order, from 1.
     """
-    scores = np.asarray(scores, dtype=np.float64)
-    if scores.shape != (queries.n_docs,):
-        raise InputError(f"scores have shape {scores.shape}; there are {queries.n_docs} documents")
+    ranked, scores = queries.ranked(scores), np.asarray(scores, dtype=np.float64)
     if not tag or tag.split() != [tag]:
         raise InputError(f"tag {tag!r}; expected one word")
-    names = queries.rows_of_caller + 1 if queries.docid is None else queries.docid
+    names = queries.doc_names
     check_tokens(queries.qid, "query")
     check_tokens(names, "document")
     with write_atomic(path) as file:
-        for query, rows in zip(queries.qid, queries.ranked(scores), strict=True):
+        for query, rows in zip(queries.qid, ranked, strict=True):
             for rank, row in enumerate(rows, 1):
                 file.write(f"{query} Q0 {names[row]} {rank} {float(scores[row])!r} {tag}\n")

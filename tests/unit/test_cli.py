@@ -115,7 +115,7 @@ class TestTheWholeJob:
         assert json.loads(out)["means"]["ndcg@10"] == pytest.approx(loaded.score(train), abs=1e-12)
         assert run(capsys, "predict", "--model", model, "--data", folder / "mixed.txt", "--out", tmp_path / "s")[0] == 0
         queries = rw.read_letor(folder / "mixed.txt")
-        assert np.loadtxt(tmp_path / "s").tolist() == queries.restore(loaded.predict(queries)).tolist()
+        assert np.loadtxt(tmp_path / "s").tolist() == loaded.predict(queries).tolist()
 
     @pytest.mark.parametrize("ranker", ["mart", "lambdamart", "directranktrees", "boostedtrees"])
     def test_saved_trees_are_gone_on_from(self, folder, capsys, tmp_path, ranker):
@@ -140,7 +140,7 @@ class TestTheWholeJob:
             ) == (0, "", "")
             scores = np.loadtxt(tmp_path / "s")
             queries = rw.read_letor(folder / name)
-            expected = queries.restore(rw.load(folder / "model.json").predict(queries))
+            expected = rw.load(folder / "model.json").predict(queries)
             assert scores.tolist() == expected.tolist()
 
     def test_predict_writes_a_run(self, folder, capsys, tmp_path):

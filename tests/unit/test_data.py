@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,18 +21,20 @@ def test_grouping_is_stable_and_can_be_undone(qid):
     rows = np.arange(len(qid), dtype=float)
     queries = rw.Queries.from_arrays(rows[:, None], rows, qid)
     assert queries.qid.tolist() == list(dict.fromkeys(qid))
-    for name, part in zip(queries.qid, queries, strict=True):
-        assert queries.y[part].tolist() == [i for i, q in enumerate(qid) if q == name]
-    assert queries.restore(queries.y).tolist() == rows.tolist()
-    assert queries.restore(queries.X[:, 0]).tolist() == rows.tolist()
-    assert queries.row_qid[np.argsort(queries.y)].tolist() == qid
+    grouped = queries.grouped()
+    for name, part in zip(grouped.qid, grouped, strict=True):
+        assert grouped.y[part].tolist() == [i for i, q in enumerate(qid) if q == name]
+    assert queries.restore(grouped.y).tolist() == queries.y.tolist() == rows.tolist()
+    assert queries.restore(grouped.X[:, 0]).tolist() == queries.X[:, 0].tolist() == rows.tolist()
+    assert queries.group(rows).tolist() == grouped.y.tolist()
+    assert queries.row_qid.tolist() == qid
 
 
 @pytest.mark.parametrize("qid", [[3, 3, 1], ["x", "x", "a"], [2.0, 2.0, 1.0], np.array(["x", "x", 1], dtype=object)])
 def test_query_ids_of_any_kind(qid):
     queries = rw.Queries.from_arrays(np.zeros((3, 1)), [0, 1, 2], qid)
     assert queries.sizes.tolist() == [2, 1]
-    assert queries.source is None
+    assert queries.grouped() is queries
 
 
 def test_every_kind_of_table_gives_the_same_queries():
@@ -61,8 +65,9 @@ def test_from_frame(frames):
     queries = rw.Queries.from_frame(frame, label="l", qid="q", docid="id")
     assert queries.features == ("x", "z")
     assert queries.qid.tolist() == ["b", "a"]
-    assert queries.docid.tolist() == ["i", "k", "j"]
-    assert queries.X.tolist() == [[1, 4], [3, 6], [2, 5]]
+    assert queries.docid.tolist() == ["i", "j", "k"]
+    assert queries.X.tolist() == [[1, 4], [2, 5], [3, 6]]
+    assert queries.grouped().docid.tolist() == ["i", "k", "j"]
     with pytest.raises(rw.InputError, match="no column 'nope'; the frame has q, l"):
         rw.Queries.from_frame(frame, label="nope", qid="q")
 
@@ -206,3 +211,82 @@ class TestScaling:
     def test_unknown_kind(self):
         with pytest.raises(rw.InputError, match="expected one of standard, query"):
             rw.scale(rw.make_queries(2, random_state=0), "log")
+
+
+class TestIds:
+    def make(self, qid, **options) -> rw.Queries:
+        return rw.Queries.from_arrays(np.zeros((len(qid), 1)), np.zeros(len(qid)), qid, **options)
+
+    @pytest.mark.parametrize(
+        "qid",
+        [
+            [1, None, 2],
+            ["a", None, "b"],
+            ["a", float("nan"), "b"],
+            pd.Series(["a", pd.NA, "b"], dtype="string"),
+            pd.Series([1, pd.NA, 2], dtype="Int64"),
+            pd.Series([1.0, np.nan, 2.0]),
+            np.array(["2020-01-01", "NaT", "2020-01-02"], dtype="datetime64[D]"),
+        ],
+        ids=str,
+    )
+    def test_a_missing_id_is_named(self, qid):
+        with pytest.raises(rw.InputError, match=r"qid\[1\] is missing; expected an id in every row"):
+            self.make(qid)
+        with pytest.raises(rw.InputError, match=r"docid\[1\] is missing"):
+            self.make([1, 1, 1], docid=qid)
+
+    @pytest.mark.parametrize("qid", [[1, "1"], ["1", 1], np.array([1, "1"], dtype=object), pd.Series(["1.5", 1.5])])
+    def test_a_number_and_the_same_text_are_not_one_query(self, qid):
+        with pytest.raises(rw.InputError, match="which are one text; expected ids of one kind"):
+            self.make(qid)
+
+    @pytest.mark.parametrize("qid", [["a", "a\0"], np.array(["a", "a\0"], dtype=object), ["x\0y", "x"]])
+    def test_nul_is_refused(self, qid):
+        with pytest.raises(rw.InputError, match="without a NUL character"):
+            self.make(qid)
+
+    def test_one_long_id_does_not_set_the_width_of_all(self):
+        names = [f"q{i}" for i in range(2000)]
+        names[7] = "x" * 100_000
+        queries = self.make(names, docid=names)
+        assert queries.qid.tolist() == queries.docid.tolist() == queries.row_qid.tolist() == names
+        assert queries.qid.nbytes < 100_000
+        scores = rw.evaluate(np.zeros(2000), queries, "map(dialect=trec_eval)")
+        assert scores.values.shape == (1, 2000)
+        results = rw.compare_scores({"a": np.zeros(2000)}, queries)
+        assert sum(column.nbytes for table in results.tables.values() for column in table.values()) < 1_000_000
+
+    def test_interleaved_long_ids_group(self):
+        long, short = "x" * 100, "y"
+        queries = self.make([long, short, long])
+        assert queries.qid.tolist() == [long, short]
+        assert queries.sizes.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("nothing", [[], np.array([], dtype=int), np.zeros(3, dtype=bool)])
+def test_taking_no_query_is_refused(nothing):
+    with pytest.raises(rw.InputError, match="no query is left; expected the positions of at least one"):
+        rw.make_queries(3, random_state=0).take(nothing)
+
+
+def test_taking_a_query_that_is_not_there_is_refused():
+    with pytest.raises(rw.InputError, match="there are 3 queries"):
+        rw.make_queries(3, random_state=0).take([3])
+
+
+def test_rank_refuses_two_queries_of_one_id():
+    queries = rw.make_queries(3, random_state=0)
+    model = rw.Regression().fit(queries)
+    with pytest.raises(rw.InputError, match="stands for two queries, and rank answers by id"):
+        model.rank(queries.take([0, 1, 0]))
+
+
+def test_a_queries_cannot_be_changed_and_can_be_pickled():
+    queries = rw.Queries.from_arrays(np.eye(3), [0, 1, 2], ["b", "a", "b"], docid=["x", "y", "z"], weight=[1, 2])
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        queries.qid = np.zeros(2)
+    again = pickle.loads(pickle.dumps(queries))
+    assert again.X.tolist() == queries.X.tolist()
+    assert again.docid.tolist() == ["x", "y", "z"]
+    assert again.grouped().indptr.tolist() == [0, 2, 3]

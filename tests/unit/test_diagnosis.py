@@ -69,7 +69,7 @@ def test_every_bound_by_query(queries, ranker, name, backend):
 
 def test_weights_of_queries_weigh(queries, ranker):
     weight = np.linspace(0.0, 2.0, len(queries))
-    found = rw.diagnose(ranker, replace(queries, weight=weight))
+    found = rw.diagnose(ranker, queries.replace(weight=weight))
     margin = found["type two, margin"]
     assert margin.mean == pytest.approx(np.average(margin.values, weights=weight))
     assert found.mean_loss == pytest.approx(np.average(found.loss, weights=weight))
@@ -268,7 +268,7 @@ def test_what_cannot_be_evaluated_is_left_out(monkeypatch):
 
 
 def test_queries_without_any_better_ranking(queries):
-    flat = replace(queries, y=np.zeros(queries.n_docs))
+    flat = queries.replace(y=np.zeros(queries.n_docs))
     found = rw.diagnose(rw.Model("Other", {}, "map", Linear(np.ones(6)), 6), flat)
     assert (found.mean_loss, found.verdict.problem) == (0.0, "neither")
     assert not found.live.any()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import shutil
@@ -627,7 +626,7 @@ class TestFailing:
             rw.run_experiment(spec(file), tmp_path / "out", rw.Serial())
 
     def test_validation_queries_without_weight(self, queries, tmp_path):
-        weighted = dataclasses.replace(queries, weight=np.array([1.0] + [0.0] * 59))
+        weighted = queries.replace(weight=np.array([1.0] + [0.0] * 59))
         with pytest.raises(rw.InputError, match="none of them has any weight"):
             rw.run_experiment(rw.Experiment(weighted, ["regression"]), tmp_path, rw.Serial())
 

@@ -25,10 +25,9 @@ def check(path: Path, text: str, **options) -> rw.Queries:
     path.write_text(text)
     queries = rw.read_letor(path, **options)
     rows = reference.read(text)
-    restored = queries.restore(np.arange(queries.n_docs))
     assert queries.n_docs == len(rows)
     ids = queries.row_qid
-    for (label, qid, values, docid), at in zip(rows, restored, strict=True):
+    for at, (label, qid, values, docid) in enumerate(rows):
         assert queries.y[at] == label
         assert str(ids[at]) == qid
         with np.errstate(over="ignore"):
@@ -113,8 +112,9 @@ def test_several_files_are_one(tmp_path):
     (tmp_path / "b.txt").write_text("2 qid:1 1:3 2:4\n")
     queries = rw.read_letor(tmp_path / "a.txt", tmp_path / "b.txt")
     assert queries.qid.tolist() == [1, 2]
-    assert queries.y.tolist() == [1, 2, 0]
-    assert queries.X.tolist() == [[1, 0], [3, 4], [2, 0]]
+    assert queries.y.tolist() == [1, 0, 2]
+    assert queries.X.tolist() == [[1, 0], [2, 0], [3, 4]]
+    assert queries.grouped().y.tolist() == [1, 2, 0]
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress((tmp_path / "b.txt").read_bytes()))
     assert rw.read_letor(tmp_path / "a.txt", tmp_path / "b.txt.gz").X.tolist() == queries.X.tolist()
 
@@ -122,7 +122,7 @@ def test_several_files_are_one(tmp_path):
 def test_unsorted_queries_and_the_files_order(tmp_path):
     queries = check(tmp_path / "a.txt", "0 qid:b 1:1\n1 qid:a 1:2\n2 qid:b 1:3\n")
     assert queries.qid.tolist() == ["b", "a"]
-    assert queries.restore(queries.y).tolist() == [0, 1, 2]
+    assert queries.y.tolist() == [0, 1, 2]
 
 
 def test_long_and_foreign_document_ids(tmp_path):
@@ -473,3 +473,30 @@ class TestRoom:
         monkeypatch.setattr(letor, "_SMALL", 0)
         (tmp_path / "a").write_bytes(b"1 qid:1 1:1\n" * 3)
         assert rw.read_letor(tmp_path / "a", n_features=90_000).X.shape == (3, 90_000)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (b"0 qid:\xff 1:1\n", r":2: the id '\\\\xff' is not UTF-8; convert the file to UTF-8"),
+        (b"0 qid:a\0 1:1\n", r":2: the id 'a\\x00' has a NUL byte"),
+        (b"0 qid:a 1:1 #docid = \xff\n", ":2: the id .* is not UTF-8"),
+        (b"0 qid:a 1:1 #docid = d\0\n", ":2: the id .* has a NUL byte"),
+    ],
+)
+def test_ids_that_would_become_one_are_refused(tmp_path, suffix, bad, message):
+    text = b"0 qid:a 1:1 #docid = d\n" + bad + b"1 qid:\\xff 1:1 #docid = \\xff\n"
+    path = tmp_path / f"a.txt{suffix}"
+    path.write_bytes(gzip.compress(text) if suffix else text)
+    with pytest.raises(rw.InputError, match=message):
+        rw.read_letor(path)
+
+
+def test_one_long_query_id_among_many(tmp_path):
+    lines = [f"0 qid:q{i} 1:1\n" for i in range(20_000)]
+    lines[9] = f"0 qid:{'x' * 100_000} 1:1\n"
+    (tmp_path / "a.txt").write_text("".join(lines))
+    queries = rw.read_letor(tmp_path / "a.txt")
+    assert len(queries) == 20_000
+    assert queries.qid.nbytes + queries.row_qid.nbytes < 1_000_000

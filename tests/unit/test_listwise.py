@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -406,7 +404,7 @@ class TestNames:
         queries = rw.make_queries(300, n_docs=30, n_features=3, random_state=0)
         y = queries.y.copy()
         y[queries.indptr[-2] :] = 5.0
-        queries = replace(queries, y=y)
+        queries = queries.replace(y=y)
         assert len(rw.Serial().scatter(queries).parts) > 1
         objective, name = SoftPositions(rw.parse("err@10(max=data)")), "err@10(max=data)"
         by_object = rw.LinearRanker(objective=objective, measure=name, max_iter=3).fit(queries)

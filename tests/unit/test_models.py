@@ -216,7 +216,7 @@ class TestAtomicWriting:
 def test_write_run(tmp_path):
     queries = rw.Queries.from_arrays(np.zeros((3, 1)), [0, 1, 0], ["b", "a", "b"], docid=["x", "y", "z"])
     rw.write_run(queries, np.array([0.5, 1.5, 2.0]), tmp_path / "a.run", tag="me")
-    assert (tmp_path / "a.run").read_text() == "b Q0 z 1 1.5 me\nb Q0 x 2 0.5 me\na Q0 y 1 2.0 me\n"
+    assert (tmp_path / "a.run").read_text() == "b Q0 z 1 2.0 me\nb Q0 x 2 0.5 me\na Q0 y 1 1.5 me\n"
     with pytest.raises(rw.InputError, match="there are 3 documents"):
         rw.write_run(queries, np.zeros(2), tmp_path / "b.run")
     with pytest.raises(rw.InputError, match="one word"):

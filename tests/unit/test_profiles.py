@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -73,8 +71,8 @@ def test_profiles_without_any_weight_or_any_test_query_that_counts(queries):
     zero = np.zeros(queries.n_features)
     assert profiles_table(fold, zero, zero + 1, rw.AP(), names) is None
     for test, measure in (
-        (replace(fold.test, y=np.zeros(fold.test.n_docs)), rw.parse("map(empty=skip)")),
-        (replace(fold.test, y=np.full(fold.test.n_docs, 9.0)), rw.parse("err@5(max=2)")),
+        (fold.test.replace(y=np.zeros(fold.test.n_docs)), rw.parse("map(empty=skip)")),
+        (fold.test.replace(y=np.full(fold.test.n_docs, 9.0)), rw.parse("err@5(max=2)")),
     ):
         table = profiles_table(fold._replace(test=test), zero + 1, zero + 1, measure, names)
         assert np.isnan(table["test"]).all()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,7 +106,7 @@ class TestLines:
     def test_queries_count_by_their_weight(self, folds, found):
         train = folds[0].train
         weight = np.arange(1.0, len(train) + 1)
-        weighted = replace(train, weight=weight)
+        weighted = train.replace(weight=weight)
         way = np.ones(train.n_features)
         got = draw_line(weighted, MEASURE, found.folds[0].coef, way, 1.0)
         parts = [draw_line(train.take([i]), MEASURE, found.folds[0].coef, way, 1.0) for i in range(len(train))]
@@ -197,7 +196,7 @@ class TestAnnealing:
     def test_test_queries_choose_nothing(self, folds, found):
         fold = folds[0]
         rng = np.random.default_rng(0)
-        other = fold._replace(test=replace(fold.test, y=rng.permutation(fold.test.y)))
+        other = fold._replace(test=fold.test.replace(y=rng.permutation(fold.test.y)))
         got, own = anneal_fold(other, MEASURE), found.folds[0]
         assert got.chosen == own.chosen
         np.testing.assert_array_equal(got.coef, own.coef)

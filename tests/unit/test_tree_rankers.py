@@ -99,7 +99,7 @@ class TestNativeIsLightGBM:
         rows = rows[np.argsort(queries.row_qid[rows] % 3, kind="stable")]  # queries apart, in pieces
         names = np.array([f"q{q:03d}" for q in queries.row_qid])
         shuffled = make(n_rounds=5, n_leaves=7).fit(queries.X[rows], queries.y[rows], qid=names[rows])
-        grouped = rw.Queries.from_arrays(queries.X[rows], queries.y[rows], names[rows])
+        grouped = rw.Queries.from_arrays(queries.X[rows], queries.y[rows], names[rows]).grouped()
         booster = theirs(shuffled, grouped, 5)
         np.testing.assert_array_equal(shuffled.predict(queries.X[rows]), booster.predict(queries.X[rows]))
         if isinstance(expected, rw.MART):  # lambdarank breaks ties by the order of the rows

@@ -83,7 +83,7 @@ def predict(
     with progress_bar():
         queries, scores = _score_file(loaded, data)
     if out is not None:
-        write_scores(scores, queries, out)
+        write_scores(scores, out)
     if run is not None:
         write_run(queries, scores, run, tag=loaded.ranker)
 

@@ -69,8 +69,9 @@ def diagnose(
     wanted = asked if asked is not None else training.measure
     if wanted is None:
         raise InputError(f"measure {model.measure!r} is a user's own, which the model does not hold; pass measure=")
+    queries = queries.grouped()
     wanted = wanted.settled(float(queries.y.max()))
-    scores = model.scores(queries)
+    scores = model.predict(queries)
     values = wanted.values(queries, scores, backend)
     bounds = Bounds(queries, scores, backend)
     loss = bounds.loss(wanted.for_training())

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import zipfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rankwright.data import Queries
+from rankwright.data import Queries, as_ids, text_ids
 from rankwright.errors import InputError
 from rankwright.files import write_atomic_binary
 
 
 def save_queries(queries: Queries, path: Path) -> None:
-    """Save queries as plain arrays."""
-    arrays: dict[str, Any] = {"X": queries.X, "y": queries.y, "indptr": queries.indptr, "qid": _texts(queries.qid)}
-    if queries.docid is not None:
-        arrays["docid"] = _texts(queries.docid)
+    """Save queries as plain arrays, their rows grouped."""
+    grouped = queries.grouped()
+    arrays: dict[str, Any] = {"X": grouped.X, "y": grouped.y, "indptr": grouped.indptr}
+    arrays |= _text_arrays("qid", queries.qid)
+    if grouped.docid is not None:
+        arrays |= _text_arrays("docid", grouped.docid)
+    if grouped is not queries:
+        arrays["source"] = queries.group(np.arange(queries.n_docs))
     if queries.weight is not None:
         arrays["weight"] = queries.weight
     if queries.features is not None:
@@ -34,8 +39,18 @@ def load_queries(path: Path) -> Queries:
     except (ValueError, EOFError, zipfile.BadZipFile, AttributeError):
         raise InputError(f"{path}: damaged; expected queries that an experiment saved") from None
     features = tuple(found.pop("features").tolist()) if "features" in found else None
+    for name in ("qid", "docid"):
+        if f"{name}_ends" in found:
+            text, ends = found.pop(f"{name}_text").tobytes(), found.pop(f"{name}_ends").tolist()
+            found[name] = as_ids([text[a:b].decode() for a, b in pairwise([0, *ends])])
     return Queries(**found, features=features)
 
 
-def _texts(ids: np.ndarray) -> np.ndarray:
-    return ids if ids.dtype.kind in "iu" else ids.astype(str)
+def _text_arrays(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:
+    """Return ids as arrays that need no pickle: long texts as their bytes, one after the other, and their ends."""
+    ids = ids if ids.dtype.kind in "iu" else text_ids(ids)
+    if ids.dtype != object:
+        return {name: ids}
+    texts = [text.encode() for text in ids.tolist()]
+    ends = np.cumsum([len(text) for text in texts])
+    return {f"{name}_text": np.frombuffer(b"".join(texts), np.uint8), f"{name}_ends": ends}

@@ -111,7 +111,8 @@ def standing(key: Key, value: float) -> Standing:
 def run_trial(task: Task) -> Finished:
     """Train, choose by validation, test. Runs in a worker; warnings of training are kept as an artefact."""
     with progress.labelled(task.label), collect_warnings():
-        fold, digest = read_fold(task.source, task.key.fold - 1, task.run)
+        of_caller, digest = read_fold(task.source, task.key.fold - 1, task.run)
+        fold = Fold(*(part.grouped() for part in of_caller))
         highest = max(float(part.y.max()) for part in fold)  # so that every part is measured alike
         decisive = parse(task.measure).settled(highest)
         check_counted(decisive, fold.valid, "validation")
@@ -128,7 +129,7 @@ def run_trial(task: Task) -> Finished:
             raise InputError(f"{decisive} is not defined on the validation queries: none of them has any weight")
         better = task.to_beat is None or standing(task.key, value) > task.to_beat
         predict_seconds, tested = _test(task, ranker, fold, highest) if better else (NAN, None)
-        described = Described(queries_table(fold.test), documents_table(fold.test)) if task.describe else None
+        described = Described(queries_table(fold.test), documents_table(of_caller.test)) if task.describe else None
     return Finished(digest, value, seconds, predict_seconds, memory, memory_peak, tested, described)
 
 

@@ -328,11 +328,11 @@ def parse_block(
 
 @kernel
 def copy_tokens(text: Bytes, spans: Ints, rows: int, out: NDArray[np.uint32]) -> bool:
-    """Write the ASCII text of every span into a row of ``out``, as numpy stores str; False if not ASCII."""
+    """Write the ASCII text of every span into a row of ``out``, as numpy stores str; False if not ASCII, or NUL."""
     for row in range(rows):
         start = spans[row, 0]
         for i in range(spans[row, 1] - start):
-            if text[start + i] > 127:
+            if text[start + i] > 127 or text[start + i] == 0:
                 return False
             out[row, i] = text[start + i]
     return True

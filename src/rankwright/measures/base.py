@@ -90,8 +90,8 @@ class Measure(ABC):
         return self
 
     def values(self, queries: Queries, scores: Floats, backend: Backend | None = None) -> Floats:
-        """The measure of each query when its documents are ranked by descending score."""
-        return self.bind(queries).values(scores, backend)
+        """Return the measure of each query when its documents are ranked by descending score, one per row."""
+        return self.bind(queries.grouped()).values(queries.group_scores(scores), backend)
 
     def mean(self, queries: Queries, scores: Floats, backend: Backend | None = None) -> float:
         """The weighted mean of the measure over the queries."""
@@ -263,7 +263,7 @@ def _fill_rows(bounds: list[BoundMeasure], scores: Floats, backend: Backend, row
 
 def check_counted(measure: Measure, queries: Queries, what: str) -> None:
     """Refuse queries of which none counts under a measure."""
-    if measure.skips and not (measure.bind(queries).counted & (queries.query_weight > 0)).any():
+    if measure.skips and not (measure.bind(queries.grouped()).counted & (queries.query_weight > 0)).any():
         raise InputError(f"{measure} skips every {what} query: none of any weight has a relevant document")
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.data import Floats, Ints, Queries
+from rankwright.data import Floats, Ints, Queries, text_ids
 from rankwright.errors import InputError
 from rankwright.kernels.discounts import GEOMETRIC, Law
 from rankwright.kernels.measures import (
@@ -328,5 +328,5 @@ def _tie_keys(ties: str, queries: Queries) -> Floats:
     if ties == "docid":
         if queries.docid is None:
             raise InputError("ties=docid needs document ids; these queries have none")
-        return -np.unique(queries.docid.astype(str), return_inverse=True)[1].astype(np.float64)
+        return -np.unique(text_ids(queries.docid), return_inverse=True)[1].astype(np.float64)
     return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -131,7 +131,7 @@ class Cosine:
             raise InputError(f"target={self.target!r}; expected 'gains' or 'ndcg'")
         highest = float(queries.y.max())
         if highest > _HIGHEST:  # 2^l would be too high
-            queries = replace(queries, y=queries.y * (_HIGHEST / highest))
+            queries = queries.replace(y=queries.y * (_HIGHEST / highest))
         arrays = NDCG().bind(queries).arrays  # ideals over the full list
         assert arrays is not None
         starts, sizes = queries.indptr[:-1], queries.sizes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -99,7 +98,7 @@ def _evenly_weighted(queries: Queries) -> Queries:
     """The same queries with weights of 1 in the mean: LightGBM has limits on sums of curvatures."""
     if queries.weight is None:
         return queries
-    return replace(queries, weight=queries.weight / queries.weight.mean())
+    return queries.replace(weight=queries.weight / queries.weight.mean())
 
 
 def _bind(queries: Queries, objective: Objective) -> _Part:

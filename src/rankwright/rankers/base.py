@@ -131,6 +131,7 @@ class Ranker(BaseEstimator, ABC):
             check_kind(kind)
         measure, train = parse(self.measure), self._training_queries(X, y, qid)
         self._check_sets(train, valid)
+        train, valid = train.grouped(), None if valid is None else valid.grouped()
         measure = measure.settled(max(float(part.y.max()) for part in (train, valid) if part is not None))
         for part, what in ((train, "training"), (valid, "validation")):
             if part is not None:
@@ -149,7 +150,7 @@ class Ranker(BaseEstimator, ABC):
         self.n_features_in_, self.n_queries_ = d, len(train)
 
     def predict(self, X: Any, *, qid: ArrayLike | None = None) -> Floats:
-        """Float64 scores in the order of the rows; larger is ranked earlier.
+        """Return a float64 score per row, in the caller's order; larger is ranked earlier.
 
         ``qid`` is needed with arrays under ``scale="query"`` only.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -63,7 +63,7 @@ class KernelMap:
             raise InputError(
                 f"kernel_map: the {self.at.kernel.name} kernel of some documents is too large; scale features"
             )
-        return replace(queries, X=mapped, features=None)
+        return queries.replace(X=mapped, features=None)
 
     def scorer(self, linear: Linear) -> KernelSum:
         """Weights of mapped features as weights of landmarks."""

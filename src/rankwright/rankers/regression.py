@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -135,7 +134,7 @@ def _wide_ridges(
 def lowered(train: Queries, highest: float) -> Queries:
     """The same queries with grades brought down to a highest one, where 2^l would be too high: their order counts."""
     found = float(train.y.max())
-    return replace(train, y=train.y * (highest / found)) if found > highest else train
+    return train.replace(y=train.y * (highest / found)) if found > highest else train
 
 
 def regression_weights(train: Queries, backend: Backend) -> Floats:

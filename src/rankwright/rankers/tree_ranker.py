@@ -178,15 +178,14 @@ class TreeRanker(Ranker):
         model = self.to_model()
         if isinstance(X, Queries):
             check_features(X, model.n_features, model.features, "the model was trained on")
-            return self._trees.contributions((X if model.scaling is None else model.scaling(X)).X)
+            return self._trees.contributions((X if model.scaling is None else model.scaling(X)).X)  # the caller's rows
         matrix = self._validated(X, reset=False)
         if model.scaling is None:
             return self._trees.contributions(matrix)
         if qid is None:
             raise InputError("this model scales features within each query: contributions needs qid")
         queries = Queries.from_arrays(matrix, np.zeros(len(matrix)), qid)
-        found = self.contributions(queries)
-        return found if queries.source is None else found[np.argsort(queries.source)]
+        return self.contributions(queries)
 
     @property
     def _trees(self) -> Trees:

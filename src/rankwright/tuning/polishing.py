@@ -88,8 +88,8 @@ def polish(
     Parameters
     ----------
     scores : array-like of shape (n_docs, n_scorers)
-        A column per scorer; a row for each document of ``queries``, in the order of ``queries.X``, which is what
-        ``predict(queries)`` returns.
+        A column per scorer; a row for each document, in the order of the rows that ``queries`` was made of, which is
+        that of ``queries.X`` and of what ``predict`` returns.
     queries : Queries
         The judged documents.
     measure : str or Measure
@@ -199,6 +199,7 @@ def polish_model(
     for what, each in sets.items():
         if not isinstance(each, Queries):
             raise InputError(f"the {what} queries are a {type(each).__name__}; expected a Queries")
+    sets = {what: each.grouped() for what, each in sets.items()}
     wanted = wanted.settled(max(float(each.y.max()) for each in sets.values()))
     ensemble, rules = ensemble_of(model, str(wanted), n_threads(found)), _rules(max_iter, max_seconds, nonnegative)
     if ensemble.monotone:
@@ -219,7 +220,7 @@ def _rules(max_iter: int, max_seconds: float | None, nonnegative: bool) -> Rules
 
 def _landscape(columns: Columns, queries: Queries, measure: Measure, what: str, backend: Backend) -> Landscape:
     check_counted(measure, queries, what)
-    return Landscape.of_bound(columns, measure.for_training().bind(queries), queries.query_weight, backend)
+    return Landscape.of_bound(columns, measure.for_training().bind(queries.grouped()), queries.query_weight, backend)
 
 
 def _as_scores(scores: ArrayLike) -> Floats:
@@ -243,7 +244,7 @@ def _checked(scores: ArrayLike, queries: Queries, what: str) -> Floats:
     matrix = _as_scores(scores)
     if len(matrix) != queries.n_docs:
         raise InputError(f"{what} have {len(matrix)} rows; the queries have {queries.n_docs} documents")
-    return matrix
+    return queries.group(matrix)
 
 
 def _start(start: ArrayLike | None, n: int, nonnegative: bool) -> Floats:
