@@ -282,6 +282,8 @@ class Queries:
         found = np.asarray(scores, dtype=np.float64)
         if found.shape != (self.n_docs,):
             raise InputError(f"scores have shape {found.shape}; there are {self.n_docs} documents")
+        if np.isnan(found).any():
+            raise InputError(f"score {int(np.argmax(np.isnan(found)))} is NaN; expected numbers")
         return self.group(found)
 
     def ranked(self, scores: ArrayLike) -> Iterator[Ints]:

@@ -245,7 +245,13 @@ def _checked(source: Mapping[Any, Any], what: str) -> Table:
         if not isinstance(found, Mapping):
             raise InputError(f"{what}: {shown(found)} for {shown(query)}; expected values by query and document")
         if len(found):
-            named = found if isinstance(next(iter(found)), str) else {str(name): value for name, value in found.items()}
+            if str(query) in table:
+                raise InputError(f"{what}: {shown(query)} and its text are two queries; expected ids of one kind")
+            named = {str(name): value for name, value in found.items()}
+            if len(named) < len(found):
+                raise InputError(
+                    f"{what}: two documents of query {query} have one id as text; expected ids of one kind"
+                )
             table[str(query)] = named
     if not table:
         raise InputError(f"{what}: empty; expected values by query and document")

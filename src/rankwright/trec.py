@@ -289,15 +289,22 @@ def _name_second(path: StrPath, columns: _Columns, part: slice, query: str, know
 def write_run(queries: Queries, scores: Floats, path: StrPath, *, tag: str = "rankwright") -> None:
     """Write a TREC run, ``qid Q0 docid rank score tag``, documents by descending score, ties in row order.
 
-    Documents without an id are named by their place in the caller's order, from 1.
+    Scores are one per row, in the caller's order. Documents without an id are named by their place in it, from 1.
     """
-    ranked, scores = queries.ranked(scores), np.asarray(scores, dtype=np.float64)
+    ranked, scores = list(queries.ranked(scores)), np.asarray(scores, dtype=np.float64)
+    if not (np.abs(scores) <= LARGEST).all():
+        row = int(np.argmin(np.abs(scores) <= LARGEST))
+        raise InputError(f"score {row} is {scores[row]}; expected finite numbers, which tools read back")
     if not tag or tag.split() != [tag]:
         raise InputError(f"tag {tag!r}; expected one word")
     names = queries.doc_names
     check_tokens(queries.qid, "query")
     check_tokens(names, "document")
+    if len(set(queries.qid.tolist())) < len(queries):
+        raise InputError("two queries have one id, and a run has one list per id; expected each query once")
     with write_atomic(path) as file:
         for query, rows in zip(queries.qid, ranked, strict=True):
+            if len(set(names[rows].tolist())) < len(rows):
+                raise InputError(f"two documents of query {query} have one id; expected each document once")
             for rank, row in enumerate(rows, 1):
                 file.write(f"{query} Q0 {names[row]} {rank} {float(scores[row])!r} {tag}\n")

@@ -236,3 +236,15 @@ class TestInputs:
     def test_what_is_no_score(self, value):
         with pytest.raises(rw.InputError, match=r"query q1: .*expected a (finite )?number"):
             join(["q1"], [{"q1": {"a": 1.0, "b": value}}], {})
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        ({1: {"a": 1.0}, "1": {"b": 1.0}}, "'1' and its text are two queries"),
+        ({"q": {1: 1.0, "1": 2.0}}, "two documents of query q have one text"),
+    ],
+)
+def test_ids_that_become_one_text_are_refused(run, message):
+    with pytest.raises(rw.InputError, match=message):
+        rw.tune_fusion({"q": {"a": 1}}, {"a": run, "b": {"q": {"a": 1.0}}})

@@ -325,3 +325,16 @@ def test_control_characters_of_a_model_are_shown_not_sent(saved, capsys):
     assert printable(out, keep="\n") == out
     assert printable(err, keep="\n") == err
     assert err.count("\n") == 1
+
+
+def test_a_run_that_nothing_could_read_is_not_written(tmp_path):
+    queries = rw.Queries.from_arrays(np.zeros((3, 1)), [0, 1, 0], ["b", "a", "b"], docid=["x", "y", "x"])
+    with pytest.raises(rw.InputError, match="two documents of query b have one id"):
+        rw.write_run(queries, np.arange(3.0), tmp_path / "a.run")
+    for bad, message in ((np.nan, "score 1 is NaN"), (np.inf, "score 1 is inf"), (1e300, "score 1 is 1e[+]300")):
+        with pytest.raises(rw.InputError, match=message):
+            rw.write_run(queries, np.array([0.0, bad, 1.0]), tmp_path / "a.run")
+    made = rw.make_queries(3, random_state=0).take([0, 1, 0])
+    with pytest.raises(rw.InputError, match="two queries have one id"):
+        rw.write_run(made, np.zeros(made.n_docs), tmp_path / "a.run")
+    assert list(tmp_path.iterdir()) == []
