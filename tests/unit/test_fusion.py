@@ -242,7 +242,7 @@ class TestInputs:
     ("run", "message"),
     [
         ({1: {"a": 1.0}, "1": {"b": 1.0}}, "'1' and its text are two queries"),
-        ({"q": {1: 1.0, "1": 2.0}}, "two documents of query q have one text"),
+        ({"q": {1: 1.0, "1": 2.0}}, "two documents of query q have one id as text"),
     ],
 )
 def test_ids_that_become_one_text_are_refused(run, message):
