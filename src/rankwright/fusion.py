@@ -247,7 +247,8 @@ def _checked(source: Mapping[Any, Any], what: str) -> Table:
         if len(found):
             if str(query) in table:
                 raise InputError(f"{what}: {shown(query)} and its text are two queries; expected ids of one kind")
-            named = {str(name): value for name, value in found.items()}
+            is_text = set(map(type, found)) == {str}
+            named = found if is_text else {str(name): value for name, value in found.items()}
             if len(named) < len(found):
                 raise InputError(
                     f"{what}: two documents of query {query} have one id as text; expected ids of one kind"
