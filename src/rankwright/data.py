@@ -420,8 +420,11 @@ def _column(values: ArrayLike, n_docs: int, name: str) -> NDArray[Any]:
     column = np.asarray(values)
     if column.shape != (n_docs,):
         raise InputError(f"{name} has shape {column.shape}; X has {n_docs} rows")
-    if column.dtype.kind in "USO":  # texts, as the caller has them: an array of fixed width loses NULs at the end
-        return _as_texts(list(values) if isinstance(values, list | tuple) else column.tolist(), name)
+    if column.dtype.kind in "USO":  # as the caller has them: an array of fixed width loses NULs at the end
+        if isinstance(values, list | tuple):
+            return _as_texts(list(values), name)
+        is_narrow = column.dtype.kind == "U" and column.dtype.itemsize <= 4 * WIDEST_ID
+        return column if is_narrow else _as_texts(column.tolist(), name)
     absent: Any = False
     if column.dtype.kind == "f":
         absent = ~np.isfinite(column)
@@ -437,6 +440,8 @@ _MISSING = "{name}[{row}] is missing; expected an id in every row"
 
 def _as_texts(values: list[Any], name: str) -> NDArray[Any]:
     """Return ids of any kind as texts; refuse missing ones and two that become one text."""
+    if set(map(type, values)) == {str} and not any("\0" in text for text in values):
+        return as_ids(values)
     known: dict[str, Any] = {}
     texts = []
     for row, value in enumerate(values):
