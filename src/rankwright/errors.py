@@ -114,6 +114,8 @@ def shown(value: object) -> str:
     >>> shown("x" * 100)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..."
     """
+    if isinstance(value, int) and abs(value) >= 10**40:  # Python does not write thousands of digits
+        return "a number of more than 40 digits"
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -152,11 +153,13 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals:
-            raise InputError(f"--set {setting}: expected name=value")
+            raise InputError(f"--set {_shorten(setting)}: expected name=value")
         key, dot, part = key.partition(".")  # training.rate=0.01, params.lambda_l2=1
         if key not in defaults or key in ("measure", "backend") or (dot and key not in ("training", "params")):
             known = ", ".join(name for name in defaults if name not in ("measure", "backend"))
-            raise InputError(f"--set {setting}: {ranker_class.__name__} has no such parameter; there are {known}")
+            raise InputError(
+                f"--set {_shorten(setting)}: {ranker_class.__name__} has no such parameter; there are {known}"
+            )
         if dot:
             if not isinstance(chosen.get(key) or {}, dict):
                 raise InputError(f"--set {setting}: {key} is {chosen[key]!r} already; expected one or the other")
@@ -185,16 +188,23 @@ def _read_value(key: str, text: str, default: Any) -> Any:
         value = json.loads(text.lower() if text.lower() in ("true", "false") else text)
     except json.JSONDecodeError:
         value = text
+    except (ValueError, RecursionError):  # thousands of digits, or of brackets
+        raise InputError(f"--set {key}={_shorten(text)}: too long; expected a value like {default!r}") from None
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        value = float(value) if abs(value) < 10**300 else math.copysign(math.inf, value)
     if key == "hidden":  # a width, or several
         return [int(width) for width in text.split(",")] if re.fullmatch(r"\d+(,\d+)*", text) else value
     if isinstance(default, tuple) and (numbers := _numbers(text)) is not None:
         return numbers
     text_too = isinstance(default, bool) and isinstance(value, str)  # warm_start is a flag or a path
     if default is not None and type(value) is not type(default) and not text_too:
-        raise InputError(f"--set {key}={text}: expected a value like {default!r}")
+        raise InputError(f"--set {key}={_shorten(text)}: expected a value like {default!r}")
     return value  # what else is wrong with it, the ranker says
+
+
+def _shorten(text: str) -> str:
+    """Return what a message says of an option's text."""
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _numbers(text: str) -> tuple[float, ...] | None:

@@ -17,7 +17,7 @@ from rankwright.optimisers.landscape import Point
 from rankwright.optimisers.line_search import Choice, Likeliest, Middle
 from rankwright.optimisers.pull import Pull
 from rankwright.rankers.base import Outcome
-from rankwright.rankers.parameters import check_among, check_number, check_whole
+from rankwright.rankers.parameters import check_among, check_number, check_weights, check_whole
 from rankwright.rankers.restarts import Restarting, Task
 
 _CLIMBS: Mapping[str, Climb] = {"cyclic": cyclic, "greedy": greedy, "powell": powell}
@@ -159,11 +159,7 @@ class DirectRank(Restarting):
         return super()._fit(train, valid, measure, backend)
 
     def _check_prior(self, n_features: int) -> None:
-        prior = np.asarray(self.prior, dtype=np.float64)
-        if prior.shape != (n_features,) or not np.isfinite(prior).all():
-            raise InputError(
-                f"prior has shape {prior.shape}; expected a finite weight for each of {n_features} features"
-            )
+        prior = check_weights("prior", self.prior, n_features)
         if self.nonnegative and (prior < 0).any():
             raise InputError("prior has negative weights; nonnegative=True allows none")
 

@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.errors import InputError
+from rankwright.data import Floats
+from rankwright.errors import InputError, shown
 
+MOST = 2**31 - 1  # of rounds, restarts and the like: more is endless work, or a number that arrays do not take
 _LARGEST = sys.float_info.max
 
 
 def check_whole(name: str, value: Any, least: int) -> int:
     """A parameter that must be a whole number."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"{name}={value!r}; expected a whole number of at least {least}")
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= MOST:
+        most = f" and at most {MOST}" if isinstance(value, int) and value > MOST else ""
+        raise InputError(f"{name}={shown(value)}; expected a whole number of at least {least}{most}")
     return int(value)
 
 
@@ -25,9 +28,7 @@ def check_number(name: str, value: Any, least: float) -> float:
     value = value.item() if isinstance(value, np.generic) else value
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not abs(value) <= _LARGEST or value < least:
-        huge = isinstance(value, int) and abs(value) > _LARGEST  # and too long to be told
-        shown = "a number of hundreds of digits" if huge else repr(value)
-        raise InputError(f"{name}={shown}; expected a finite number of at least {least:g}")
+        raise InputError(f"{name}={shown(value)}; expected a finite number of at least {least:g}")
     return float(value)
 
 
@@ -35,7 +36,20 @@ def check_among(name: str, value: Any, known: Sequence[Any]) -> None:
     """A parameter that must be one of a few values."""
     plain_value = value.item() if isinstance(value, np.generic) else value
     if not any(type(plain_value) is type(each) and plain_value == each for each in known):
-        raise InputError(f"{name}={value!r}; expected {' or '.join(map(repr, known))}")
+        raise InputError(f"{name}={shown(value)}; expected {' or '.join(map(repr, known))}")
+
+
+def check_weights(name: str, value: Any, n_features: int) -> Floats:
+    """Return a parameter that must be a weight for each feature, as an array."""
+    try:
+        weights = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name}={shown(value)}; expected a number for each of {n_features} features") from None
+    if weights.shape != (n_features,) or not np.isfinite(weights).all():
+        raise InputError(
+            f"{name} has shape {weights.shape}; expected a finite weight for each of {n_features} features"
+        )
+    return weights
 
 
 def check_bins(value: Any) -> int | None:

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.errors import InputError, suggest
+from rankwright.errors import InputError, shown, suggest
 from rankwright.optimisers.epochs import ADAM, ADAPTIVE
 from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.scorers.network import ACTIVATIONS
+
+_WIDEST = 65_536  # units of a layer
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,11 @@ def check_hidden(hidden: Any) -> tuple[int, ...]:
     if hidden is None:
         return ()
     if isinstance(hidden, (int, np.integer)):
-        return (check_whole("hidden", hidden, least=1),)
-    if isinstance(hidden, (str, Mapping)) or not isinstance(hidden, (Sequence, np.ndarray)) or np.ndim(hidden) != 1:
-        raise InputError(f"hidden={hidden!r}; expected the widths of hidden layers, as (64, 32)")
-    return tuple(check_whole("hidden", width, least=1) for width in hidden)
+        hidden = [hidden]
+    flat = isinstance(hidden, np.ndarray) and hidden.ndim == 1
+    if not flat and (isinstance(hidden, (str, Mapping)) or not isinstance(hidden, Sequence)):
+        raise InputError(f"hidden={shown(hidden)}; expected the widths of hidden layers, as (64, 32)")
+    widths = tuple(check_whole("hidden", width, least=1) for width in hidden)
+    if max(widths, default=0) > _WIDEST:
+        raise InputError(f"hidden={shown(hidden)}; expected layers of at most {_WIDEST} units")
+    return widths
