@@ -47,6 +47,7 @@ reproduction: $(VENV)/dev  ## published figures beside ours, into docs/REPRODUCT
 
 clean-kernels:   ## forget compiled kernels
 	find src -name '*.nb[ci]' -delete
+	find src -path '*/__pycache__/rankwright-*' -type d -empty -delete
 
 clean:           ## remove the environment and every cache
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -23,6 +23,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from rankwright import progress
 from rankwright.backends import Backend, Serial, Threads, enter_pool, n_cores
 from rankwright.errors import InputError
+from rankwright.kernels.caching import warn_if_not_kept
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -127,6 +128,7 @@ class Processes:
 
     def run(self, fn: Callable[[T], R], agenda: Agenda[T]) -> Iterator[Answer[T, R]]:
         """Yield the answers as they come. A process that dies loses its task, and another takes its place."""
+        warn_if_not_kept()  # on behalf of all of them
         crew = [process for _ in range(self.n) if (process := _start(fn, agenda)) is not None]
         try:
             while crew:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
-from uuid import uuid4
 
 import numba
 import numpy as np
@@ -13,13 +12,14 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from rankwright.kernels.caching import KernelCache
+
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 llvm: Callable[[Any], Any] = intrinsic  # a function written in the compiler's own terms
-_PROCESS = uuid4().hex[:12]
 
 
 def kernel(fn: F) -> F:
@@ -36,14 +36,9 @@ def loose_kernel(fn: F) -> F:
 
 
 def _compiled(fn: F, **options: Any) -> F:
-    """Numba numbers the files of a kernel, and two processes that compile it for two types choose one number.
-
-    The next process then runs the code of the wrong type. So the names say which process wrote a file.
-    """
-    compiled = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(fn)
-    files: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if hasattr(files, "_data_name_pattern"):  # not where the compiler is switched off
-        files._data_name_pattern = files._data_name_pattern.replace("{number", _PROCESS + "-{number")
+    compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(fn)
+    if hasattr(compiled, "_cache"):  # not where the compiler is switched off
+        compiled._cache = KernelCache(fn, options)
     return cast(F, compiled)
 
 
