@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import spearmanr
 from tests.conftest import random_queries
 from tests.reference import plackett_luce
+from tests.warned import may_learn_nothing
 
 import rankwright as rw
 from rankwright import objectives as on
@@ -133,6 +134,7 @@ class TestDescent:
         expected = np.mean([share for share in shares if share is not None])
         assert kept(ranker)["misordered"] == pytest.approx(expected, abs=1e-12)
 
+    @may_learn_nothing
     def test_where_all_documents_are_of_one_grade(self):
         queries = rw.Queries.from_arrays(np.random.default_rng(0).normal(size=(6, 2)), np.ones(6), [0, 0, 0, 1, 1, 1])
         rows = bayesrank(3, hidden=None).fit(queries).history_

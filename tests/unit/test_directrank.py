@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.conftest import data_folder
 from tests.reference.line_search import coordinate_ascent
+from tests.warned import may_learn_nothing, may_not_converge
 
 import rankwright as rw
 from rankwright.optimisers import landscape as landscapes
@@ -178,6 +179,7 @@ def test_a_round_that_rounding_spoils_is_repeated_carefully(queries, monkeypatch
             last = step.value
 
 
+@may_not_converge
 def test_time_can_run_out(queries):
     start = rw.DirectRank(max_seconds=0, n_restarts=2).fit(queries)
     assert len(start.history_) < 10
@@ -305,6 +307,7 @@ def test_tiny_query_weights(queries):
     )
 
 
+@may_learn_nothing
 def test_coordinate_ascent_ends_and_stays_finite():
     queries = rw.make_queries(10, n_features=2, random_state=0)
     constant = queries.with_X(np.ones_like(queries.X))

@@ -16,6 +16,7 @@ import pytest
 from sklearn.base import clone
 from tests.conftest import ROOT
 from tests.experiments import contents
+from tests.warned import may_not_converge
 
 import rankwright as rw
 from rankwright import results as results_module
@@ -388,6 +389,7 @@ class TestSources:
         with pytest.raises(rw.InputError, match=message):
             rw.Experiment(**{"data": queries, "methods": ["regression"], **given})
 
+    @may_not_converge
     def test_parameters_may_be_arrays(self, queries, tmp_path, monkeypatch):
         prior = np.linspace(-1, 1, 8)
         methods = [

@@ -10,6 +10,7 @@ import pytest
 import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.warned import may_learn_nothing
 
 import rankwright as rw
 from rankwright.diagnosis import StepFunction
@@ -296,6 +297,7 @@ def test_methods_without_stumps_leave_no_steps():
     assert steps_table(model()) is None
 
 
+@may_learn_nothing
 def test_a_trial_of_trees_leaves_their_importance():
     made = rw.make_queries(30, n_features=5, random_state=3)
     for names in (None, ("a", "b", "c", "d", "e")):

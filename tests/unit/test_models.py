@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.warned import may_learn_nothing
 
 import rankwright as rw
 from rankwright.cli import run
@@ -230,6 +231,7 @@ def test_write_run(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.run"]
 
 
+@may_learn_nothing
 def test_rank_names_rows_without_ids():
     queries = rw.Queries.from_arrays([[1.0], [3.0], [2.0]], [0, 1, 0], [5, 6, 5])
     ranked = rw.SingleFeature(feature=0, sign=1).fit(queries).rank(queries)

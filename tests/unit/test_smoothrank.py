@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from tests.warned import may_learn_nothing, may_not_converge
 
 import rankwright as rw
 from rankwright.objectives.lambdas import Lambdas
@@ -120,6 +121,7 @@ class TestConvex:
             scores = alone.predict(queries)
             assert ranker.predict(queries) == pytest.approx(scores, abs=0.02 * np.abs(scores).max())
 
+    @may_learn_nothing
     def test_the_most_steps(self, queries):
         assert len(rw.ListNet(max_iter=0).fit(queries).history_) == 1
         assert rw.ListNet(max_iter=3, tol=0.0).fit(queries).history_[-1]["round"] == 3
@@ -191,6 +193,7 @@ class TestSmoothRank:
         assert other * np.sqrt(c) == pytest.approx(plain, abs=1e-3 * np.abs(plain).max())
         assert np.abs(plain).max() > 0.01
 
+    @may_not_converge
     def test_the_history_is_the_annealing(self, queries):
         ranker = rw.SmoothRank(alpha=0.1, first_sigma=10.0, last_sigma=0.6, max_iter=5).fit(queries, valid=queries)
         rows = ranker.history_
@@ -231,6 +234,7 @@ class TestSmoothRank:
         slopes = X.T @ found.gradient + 0.2 * (w - w0)
         assert slopes == pytest.approx(np.zeros(5), abs=1e-2)
 
+    @may_not_converge
     @pytest.mark.parametrize("measure", ["ndcg@5", "map", "err", "p@3(rel=2)"])
     def test_the_measure_rises_along_the_annealing(self, easy, measure):
         rows = rw.SmoothRank(measure=measure, alpha=1e-3, max_iter=20).fit(easy).history_
@@ -239,6 +243,7 @@ class TestSmoothRank:
         assert rows[-1]["train"] >= rows[0]["train"] - 1e-9
         assert rows[-1]["loss"] < rows[0]["loss"]
 
+    @may_not_converge
     def test_stopping_by_validation_keeps_the_best_stage(self, queries):
         train, valid = queries.take(range(15)), queries.take(range(15, 30))
         options = {"alpha": 1e-2, "max_iter": 10}
@@ -252,6 +257,7 @@ class TestSmoothRank:
         without = rw.SmoothRank(stop="valid", **options).fit(train)
         assert len(without.history_) == len(values)
 
+    @may_not_converge
     def test_k_and_form_have_their_effect(self, queries):
         def coef(**options):
             return rw.SmoothRank(alpha=0.1, max_iter=5, **ONCE, **options).fit(queries).coef_.tolist()
@@ -264,6 +270,7 @@ class TestSmoothRank:
         assert coef(measure="map", k=1) == coef(measure="map", k=50)  # soft ranks have no positions
         assert coef(optimiser="cg") != coef(optimiser="lbfgs")
 
+    @may_not_converge
     def test_a_path_is_in_the_order_of_its_values(self, queries):
         values = (1.0, 1e6, 1e-2)
         path = rw.SmoothRank(max_iter=5).fit_path(values, queries)
@@ -274,6 +281,7 @@ class TestSmoothRank:
         [alone] = rw.SmoothRank(max_iter=5).fit_path([1e6], queries)  # the largest comes first
         assert path[1].coef_.tolist() == alone.coef_.tolist()
 
+    @may_not_converge
     def test_a_path_has_the_same_bits_on_every_backend(self, queries):
         values, options = (1e-3, 1.0, 10.0, 1e-6, 100.0, 0.1), {"max_iter": 5, "measure": "map"}
         paths = [
@@ -299,6 +307,7 @@ class TestSmoothRank:
         held = rw.SmoothRank(measure="ndcg(gain=linear)", alpha=1e12).fit(high)
         assert held.coef_ == pytest.approx(rw.Regression(alpha=1.0).fit(low).coef_, rel=1e-6)
 
+    @may_not_converge
     def test_weights_of_constant_features_stay_zero(self, queries):
         more = rw.Queries(
             np.column_stack([queries.X, np.full(queries.n_docs, 7.0)]), queries.y, queries.indptr, queries.qid

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.base import clone
+from tests.warned import may_learn_nothing
 
 import rankwright as rw
 from rankwright.optimisers.stagewise import boost
@@ -211,6 +212,7 @@ def test_other_documents(kind, queries, valid):
     assert after[-1]["train"] == pytest.approx(rw.parse("ndcg@10").mean(valid, scores), abs=1e-12)
 
 
+@may_learn_nothing
 @pytest.mark.parametrize("kind", RANKERS)
 def test_on_documents_without_pairs(kind, queries):
     ranker = kind(n_rounds=3, warm_start=True).fit(queries)

@@ -13,6 +13,7 @@ import pytest
 from tests.reference import line_search as lines
 from tests.reference import trees as twin
 from tests.reference.measures import BY_NAME
+from tests.warned import may_learn_nothing
 
 import rankwright as rw
 from rankwright.objectives import Lambdas
@@ -914,6 +915,7 @@ class TestTheSameBits:
         assert len(ranker.history_) == 1
         assert hinge(ranker.predict(queries), queries)[0] == 0.0
 
+    @may_learn_nothing
     def test_no_pairs_no_trees(self):
         queries = rw.Queries.from_arrays(
             np.random.default_rng(0).normal(size=(60, 2)), np.repeat([0, 1, 2], 20), qid=np.repeat([0, 1, 2], 20)
@@ -956,6 +958,7 @@ def degenerate():
 
 
 class TestDegenerateData:
+    @may_learn_nothing
     @every
     @pytest.mark.parametrize("what", degenerate())
     def test_there_is_a_model_and_a_history_of_it(self, make, what, tmp_path):
@@ -980,6 +983,7 @@ class TestDegenerateData:
         rw.save(ranker, tmp_path / "model.json")
         np.testing.assert_array_equal(rw.load(tmp_path / "model.json").predict(queries), scores)
 
+    @may_learn_nothing
     def test_where_there_is_something_to_learn_it_is_learned(self):
         learned = [
             what

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -49,7 +50,7 @@ def run(arguments: Sequence[str]) -> int:
     show_every_character()
     try:
         command = typer.main.get_command(app)
-        with redirect_stdout(cast(TextIO, _EscapedOutput(sys.stdout))):
+        with _warnings_as_lines(), redirect_stdout(cast(TextIO, _EscapedOutput(sys.stdout))):
             # without arguments, the help; an interruption comes back as status 130
             result = command.main(args=list(arguments) or ["--help"], prog_name="rankwright", standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -61,6 +62,20 @@ def run(arguments: Sequence[str]) -> int:
         if message is None:
             raise
         return _fail(message, 2)
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Show each warning of the work inside as one line on standard error, without lines of Python."""
+
+    def show(message: Warning | str, *rest: Any, **others: Any) -> None:
+        print_error(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        if not sys.warnoptions:
+            warnings.simplefilter("default", UserWarning)  # ours and scikit-learn's, whatever the caller's filters
+        yield
 
 
 def _explain(error: Exception) -> str | None:

@@ -52,8 +52,7 @@ def fit(
     report["train"] = fitted.score(train_queries)
     if valid_queries is not None:
         report["valid"] = fitted.score(valid_queries)
-    last = fitted.history_[-1]  # which knows its number where not every round has a record
-    report |= {"rounds": int(last.get("round", 0)) + 1 if fitted.keeps_last else len(fitted.history_)}
+    report["rounds"] = _n_rounds(fitted)
     report["seconds"] = round(seconds, 3)
     if as_json:
         print_json(report)
@@ -213,6 +212,12 @@ def _numbers(text: str) -> tuple[float, ...] | None:
         return tuple(float(word) for word in text.strip("()[] ").split(","))
     except ValueError:
         return None
+
+
+def _n_rounds(fitted: Ranker) -> int:
+    """Return how many rounds training had; the last record knows its number where not every round has a record."""
+    history = fitted.history_
+    return int(history[-1].get("round", 0)) + 1 if history and fitted.keeps_last else len(history)
 
 
 def _score_file(model: Model, data: Path) -> tuple[Queries, Floats]:

@@ -104,7 +104,8 @@ class AdaRank(Boosting, LinearScoring):
         check_among("signed", self.signed, (True, False))
         stages = _Stages(train, valid, measure, bool(self.signed), self.scale, backend)
         n_best, history = self._boost(stages, stages.recall, train)
-        return Outcome(Linear(stages.coef_of(history[:n_best])), history)
+        reason = "no feature that varies has a measure above 0"
+        return Outcome(Linear(stages.coef_of(history[:n_best])), history, reason=reason)
 
 
 _PERFECT = 1.0 - 1e-12

@@ -133,7 +133,7 @@ class BayesRank(LinearScoring):
             outcome = fit_linear(objective, training.for_linear(), alpha, self.random_state, lesson, observe)
         total = float(train.query_weight[measure.bind(train).counted].sum())
         history = [{**row, "expected": 1.0 - row["loss"] / total} for row in outcome.history]
-        return Outcome(outcome.scorer, history)
+        return outcome._replace(history=history)
 
     def _objective(self, measure: Measure) -> ExpectedMeasure:
         """Of the measure with a discount that tells all ranks apart."""

@@ -18,7 +18,7 @@ from rankwright.optimisers.line_search import Choice, Likeliest, Middle
 from rankwright.optimisers.pull import Pull
 from rankwright.rankers.base import Outcome
 from rankwright.rankers.parameters import check_among, check_number, check_weights, check_whole
-from rankwright.rankers.restarts import Restarting, Task
+from rankwright.rankers.restarts import Restarting, Run, Task
 
 _CLIMBS: Mapping[str, Climb] = {"cyclic": cyclic, "greedy": greedy, "powell": powell}
 FEW = 50_000  # documents: on fewer, "auto" chooses by likelihood, as the paper does on small data
@@ -162,6 +162,11 @@ class DirectRank(Restarting):
         prior = check_weights("prior", self.prior, n_features)
         if self.nonnegative and (prior < 0).any():
             raise InputError("prior has negative weights; nonnegative=True allows none")
+
+    def _why_unfinished(self, task: Task, best: Run) -> str | None:
+        if any(record["round"] == self.max_iter and "feature" in record for record in best.records):
+            return f"stopped at max_iter={self.max_iter} rounds while the measure still gained; raise max_iter"
+        return super()._why_unfinished(task, best)
 
     def _objective(self, measure: Measure) -> Measure:
         return measure if self.truncate is None else measure.truncated(self.truncate)

@@ -99,7 +99,8 @@ class FRank(Boosting):
         smoothing = check_number("smoothing", self.smoothing, least=_LEAST_SMOOTHING)
         stages = _Stages(train, valid, measure, check_bins(self.bins), smoothing, backend)
         n_best, history = self._boost(stages, stages.recall, train)
-        return Outcome(stack(stages.stumps[:n_best], missing=stages.takes_missing), history)
+        scorer = stack(stages.stumps[:n_best], missing=stages.takes_missing)
+        return Outcome(scorer, history, reason="no threshold of a feature orders more pairs rightly than wrongly")
 
 
 _LEAST_SMOOTHING = 1e-9  # below, rounding of the sums would show in alpha

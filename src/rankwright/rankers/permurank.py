@@ -82,8 +82,8 @@ class PermuRank(LinearScoring):
     Examples
     --------
     >>> from rankwright import make_queries
-    >>> ranker = PermuRank(measure="map", n_rounds=2).fit(make_queries(20, random_state=0))
-    >>> [record["imperfect"] for record in ranker.history_]
+    >>> ranker = PermuRank(measure="map").fit(make_queries(20, random_state=0))
+    >>> [record["imperfect"] for record in ranker.history_][:2]
     [1.0, 2.0]
     """
 
@@ -133,6 +133,7 @@ class PermuRank(LinearScoring):
             w = space.coordinates(adarank_weights(objective, train, factor, self.scale, backend))
         sets = WorkingSets(train, objective, self.phi, self.perfect, factor, backend, space)
         judge, best, history = Judge(train, valid, measure, backend), Best(), list[dict[str, Any]]()
+        left: str | None = None
         for t in progress.track(range(n_rounds), "rounds", n_rounds):
             if not sets.grow(w) and t > 0:
                 break
@@ -145,5 +146,12 @@ class PermuRank(LinearScoring):
             loss = (found.primal - 0.5 * float(w @ w)) / C if C > 0 else 0.0
             record = {"round": t + 1, "loss": loss, "objective": found.primal, "gap": found.gap}
             history.append(record | sets.sizes() | judged)
+        else:
+            if best.coef is coef and sets.grow(w):  # where an earlier round is the model, more rounds are not needed
+                left = f"stopped at n_rounds={n_rounds} while its working sets still grew; raise n_rounds"
+        if found.gap > tol * found.primal:
+            left = (
+                f"the problem of the last round has a gap of {100 * found.gap / found.primal:.3g}%; raise tol={tol:g}"
+            )
         assert best.coef is not None
-        return Outcome(Linear(best.coef), history)
+        return Outcome(Linear(best.coef), history, left, "C is too small, or no query has an imperfect ranking")

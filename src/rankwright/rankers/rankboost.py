@@ -98,7 +98,8 @@ class RankBoost(Boosting):
         check_among("per", self.per, ("pair", "query"))
         stages = _Stages(train, valid, measure, check_bins(self.bins), self.per, backend)
         n_best, history = self._boost(stages, stages.recall, train)
-        return Outcome(stack(stages.stumps[:n_best], missing=stages.takes_missing), history)
+        scorer = stack(stages.stumps[:n_best], missing=stages.takes_missing)
+        return Outcome(scorer, history, reason="no threshold of a feature orders more pairs rightly than wrongly")
 
 
 _NOTHING_LEFT = 1e-12  # of the loss

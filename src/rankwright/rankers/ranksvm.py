@@ -17,6 +17,7 @@ from rankwright.optimisers.pairs import PairProblem
 from rankwright.optimisers.row_space import WeightSpace
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
+from rankwright.rankers.outcomes import describe_gap
 from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.rankers.path import PathRanker
 from rankwright.scaling import Standard
@@ -123,7 +124,9 @@ class RankSVM(PathRanker, LinearScoring):
         for at in progress.track(order, "values of C", len(order)):  # from small C, whose solution is nearly known
             squared = self.loss == "squared_hinge"
             found = minimise(problem, strengths[at], start=w, squared=squared, tol=tol, max_iter=max_iter)
-            outcomes[at], w = _outcome(found, space, factor, judge), found.w
+            outcome, w = _outcome(found, space, factor, judge), found.w
+            left = describe_gap(found.gap, found.primal, tol, len(found.history) - 1, max_iter)
+            outcomes[at] = outcome._replace(unconverged=left, reason=f"C={strengths[at]:g} is too small; raise it")
         return [outcomes[at] for at in range(len(strengths))]
 
 

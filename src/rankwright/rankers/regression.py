@@ -90,7 +90,9 @@ class Regression(PathRanker, LinearScoring):
             record = {"loss": loss, "train": measure.for_training().mean(train, scorer(train.X), backend)}
             if valid is not None:
                 record["valid"] = measure.mean(valid, scorer(valid.X), backend)
-            outcomes.append(Outcome(scorer, [record]))
+            outcomes.append(
+                Outcome(scorer, [record], reason="no feature is related to the grades, or alpha is too large")
+            )
         return outcomes
 
 

@@ -95,7 +95,13 @@ class Restarting(LinearScoring):
         history: list[dict[str, Any]] = []
         for i, each in enumerate(finished):
             history.extend(each.records if i == best else each.summary)
-        return Outcome(Linear(finished[best].coef), history)
+        return Outcome(Linear(finished[best].coef), history, unconverged=self._why_unfinished(task, finished[best]))
+
+    def _why_unfinished(self, task: Task, best: Run) -> str | None:
+        """Return what ended the climbs before a maximum, and the way out; None if nothing did."""
+        if monotonic() >= task.deadline:
+            return f"stopped after max_seconds={self.max_seconds:g}; raise it"
+        return None
 
     def _run(self, task: Task, restart: int, start: Floats, rng: np.random.Generator) -> Run:
         """One climb, recorded; the best point by validation, or else by training, is the one that is kept."""

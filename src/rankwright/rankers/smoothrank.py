@@ -225,7 +225,11 @@ class SmoothRank(PathRanker, LinearScoring):
         last = len(history) - 1
         if self.stop == "valid" and "valid" in history[0]:
             last = max(range(len(history)), key=lambda t: history[t]["valid"])
-        return Outcome(space.scorer(problem.scorer(minima[last])), history[: last + 1])
+        left: str | None = None
+        if history[last]["steps"] >= self.max_iter:
+            sigma = history[last]["sigma"]
+            left = f"the minimisation for sigma={sigma:g} stopped at max_iter={self.max_iter}; raise max_iter, or tol"
+        return Outcome(space.scorer(problem.scorer(minima[last])), history[: last + 1], unconverged=left)
 
     def _objective(self, measure: Measure, sigma: float) -> Smooth:
         """Of the measure with a discount that tells all ranks apart."""

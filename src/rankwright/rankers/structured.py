@@ -18,6 +18,7 @@ from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.rankers.adarank import AdaRank
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
+from rankwright.rankers.outcomes import describe_gap
 from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.rankers.path import PathRanker
 from rankwright.scaling import Standard, scaled_weights
@@ -66,8 +67,18 @@ class StructuredSVM(PathRanker, LinearScoring):
             if w is not None:
                 w = best_scale(risk, C, w) * w
             rounds = cutting_planes(risk, C, start=w, planes=planes, tol=self.tol, max_iter=self.max_iter)
-            outcomes[at], w = _followed(progress.track(rounds, "rounds", self.max_iter), factor, judge)
+            outcome, w = _followed(progress.track(rounds, "rounds", self.max_iter), factor, judge)
+            outcomes[at] = outcome._replace(unconverged=self._left(outcome.history), reason=self._why_zero(C))
         return [outcomes[at] for at in range(len(strengths))]
+
+    def _left(self, history: list[dict[str, Any]]) -> str | None:
+        """Return how the search ended if the gap is larger than ``tol``."""
+        last = history[-1]
+        return describe_gap(last["gap"], last["objective"], self.tol, last["round"], self.max_iter)
+
+    def _why_zero(self, C: float) -> str:
+        """Return why all weights are 0, where they are."""
+        return f"w = 0 minimises the bound for C={C:g}; raise C"
 
     def _started(self, measure: Measure, train: Queries, factor: Floats, backend: Backend) -> Floats | None:
         if self.start == "zero":

@@ -90,6 +90,11 @@ class SVMNDCG(StructuredSVM):
         self.scale = scale
         self.backend = backend
 
+    def _why_zero(self, C: float) -> str:
+        if self.k is None:
+            return super()._why_zero(C)
+        return f"w = 0 minimises the bound of NDCG@{self.k}, often for every C; leave k out, or raise k or C"
+
     def _bound(self, measure: Measure) -> TypeTwo:
         k = None if self.k is None else check_whole("k", self.k, least=1)
         return TypeTwo(NDCG(k, gain=measure.gains), "margin", perfect="grades")

@@ -104,7 +104,13 @@ class TreeRanker(Ranker):
             forest, more = self._polished(forest, train, valid, measure, backend, polish, weak)
             history = polished_history(history, more)
         self.lightgbm_params_ = weak.lightgbm(stages.n_threads, **stages.objective_of_lightgbm)
-        return Outcome(Trees(forest), history)
+        return Outcome(Trees(forest), history, reason=self._why_no_split(train.n_docs))
+
+    def _why_no_split(self, n_docs: int) -> str:
+        """Return why no tree of a model splits, where none does, and the way out."""
+        if n_docs < 2 * self.min_docs:
+            return f"{n_docs} documents cannot be split with min_docs={self.min_docs} in every leaf; lower min_docs"
+        return "no split of the documents lowers the loss; lower min_docs, or check the features"
 
     def _polished(
         self,

@@ -1,0 +1,81 @@
+"""What every ranker says when it learned nothing, did not converge, or was given a parameter without effect."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import rankwright as rw
+from rankwright.cli import run
+from rankwright.rankers import RANKERS
+
+every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: ranker.__name__)
+
+
+def unlearnable() -> dict[str, tuple[rw.Queries, str]]:
+    """Return data that no ranking can be learned from, and what the warning says of each."""
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(60, 3)), rng.integers(0, 3, 60), np.repeat(np.arange(12), 5)
+    make = rw.Queries.from_arrays
+    return {
+        "all-zero labels": (make(X, np.zeros(60), qid), "the grade 0; check the labels"),
+        "equal labels": (make(X, np.full(60, 2), qid), "the grade 2; check the labels"),
+        "constant features": (make(np.ones((60, 3)), y, qid), "no feature differs"),
+        "one document per query": (make(X, y, np.arange(60)), "one document; check the query ids"),
+    }
+
+
+@every_ranker
+@pytest.mark.parametrize("name", unlearnable())
+def test_a_command_on_unlearnable_data_writes_a_model_and_warns_in_one_line(ranker, name, tmp_path, capsys):
+    data, said = unlearnable()[name]
+    rw.write_letor(data, tmp_path / "train.txt")
+    command = ["fit", ranker.__name__, "--train", str(tmp_path / "train.txt"), "--model", str(tmp_path / "m.json")]
+    if ranker.__name__ == "NeuralRanker" or "hidden" in ranker().get_params():
+        command += ["--set", "training.n_epochs=2"] if ranker().get_params().get("hidden") else []
+    assert run(command) == 0
+    assert np.isfinite(rw.load(tmp_path / "m.json").predict(data)).all()
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"rankwright: warning: {ranker.__name__} learned no ranking: ")
+    assert said in line
+
+
+@pytest.mark.parametrize("ranker", ["mart", "lambdamart", "boostedtrees", "directranktrees"])
+def test_trees_on_few_documents_say_which_parameter_to_lower(ranker, tmp_path, capsys):
+    rw.write_letor(rw.make_queries(3, n_docs=5, random_state=0), tmp_path / "train.txt")
+    assert run(["fit", ranker, "--train", str(tmp_path / "train.txt"), "--model", str(tmp_path / "m.json")]) == 0
+    assert "lower min_docs" in capsys.readouterr().err
+    assert rw.load(tmp_path / "m.json").history == []
+
+
+def test_weights_of_zero_under_a_short_cut_off_are_optimal_and_warned_about():
+    """Noisy features and long lists: no weights have a lower bound of NDCG@10 than 0, whatever C is."""
+    queries = rw.make_queries(60, n_docs=100, n_features=6, noise=8.0, random_state=0)
+    for C in (0.1, 1000.0):
+        with pytest.warns(rw.DegenerateModelWarning, match=r"w = 0 minimises the bound of NDCG@10.* leave k out"):
+            fitted = rw.SVMNDCG(k=10, C=C, tol=1e-6).fit(queries)
+        assert not fitted.coef_.any()
+        assert fitted.history_[-1]["gap"] <= 1e-6 * fitted.history_[-1]["objective"]
+    assert rw.SVMNDCG().fit(queries).score(queries) > 0.1
+
+
+LIMITS = [
+    (rw.RankSVM, {"max_iter": 1}, r"max_iter=1 with a duality gap of [\d.]+% of the objective"),
+    (rw.SVMMap, {"max_iter": 1}, r"max_iter=1 with a duality gap of [\d.]+%"),
+    (rw.SVMNDCG, {"max_iter": 1}, r"max_iter=1 with a duality gap of [\d.]+%"),
+    (rw.PermuRank, {"n_rounds": 1}, "n_rounds=1 while its working sets still grew"),
+    (rw.DirectRank, {"max_iter": 1}, "max_iter=1 rounds while the measure still gained"),
+    (rw.DirectRank, {"max_seconds": 0.0}, "max_seconds=0"),
+    (rw.CoordinateAscent, {"max_seconds": 0.0}, "max_seconds=0"),
+    (rw.SmoothRank, {"max_iter": 1}, "stopped at max_iter=1"),
+]
+
+
+@pytest.mark.parametrize(("ranker", "params", "said"), LIMITS, ids=lambda value: getattr(value, "__name__", str(value)))
+def test_a_limit_that_ends_training_early_is_warned_about(ranker, params, said):
+    queries = rw.make_queries(40, n_docs=15, n_features=10, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=rf"{ranker.__name__} did not converge: .*{said}") as found:
+        fitted = ranker(**params).fit(queries)
+    assert [each.message for each in fitted.fit_warnings_] == [str(each.message) for each in found]
+    assert ranker().fit(queries).fit_warnings_ == []
