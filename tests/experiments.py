@@ -6,8 +6,8 @@ import sqlite3
 from pathlib import Path
 
 _WHAT = {
-    "trials": "SELECT method, fold, seed, candidate, params, status, valid, error FROM trials",
-    "chosen": "SELECT c.method, c.fold, c.seed, t.candidate, c.model FROM chosen c JOIN trials t USING (trial)",
+    "trials": "SELECT method, fold, seed, candidate, params, status, task, digest, valid, error, warnings FROM trials",
+    "chosen": "SELECT c.method, c.fold, c.seed, t.candidate FROM chosen c JOIN trials t USING (trial)",
     "values": "SELECT * FROM results",
     "artefacts": "SELECT t.method, t.fold, t.seed, t.candidate, a.name, a.content FROM artefacts a JOIN trials t USING (trial)",
     "queries": "SELECT * FROM queries",

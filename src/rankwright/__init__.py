@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rankwright.errors import MissingQueryIdWarning as MissingQueryIdWarning
     from rankwright.errors import RankwrightWarning as RankwrightWarning
     from rankwright.errors import SplitQueryWarning as SplitQueryWarning
+    from rankwright.errors import StoreWarning as StoreWarning
     from rankwright.evaluation import Evaluations as Evaluations
     from rankwright.evaluation import evaluate as evaluate
     from rankwright.experiments import Experiment as Experiment
@@ -115,6 +116,7 @@ _HOME = {
         "MissingQueryIdWarning",
         "RankwrightWarning",
         "SplitQueryWarning",
+        "StoreWarning",
     ),
     "evaluation": ("Evaluations", "evaluate"),
     "experiments": (

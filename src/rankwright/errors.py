@@ -40,6 +40,10 @@ class KernelCacheWarning(RankwrightWarning):
     """Compiled kernels cannot be kept, so every process compiles them again."""
 
 
+class StoreWarning(RankwrightWarning):
+    """An experiment's file of results was damaged and is replaced by what is intact, or another program holds it."""
+
+
 class CollectedWarning(NamedTuple):
     """A warning as ``collect_warnings`` keeps it."""
 

@@ -21,7 +21,9 @@ from tests.warned import may_not_converge
 import rankwright as rw
 from rankwright import results as results_module
 from rankwright.experiments import artefacts, experiment_from_json, running
-from rankwright.experiments.store import FILE, Store, decode, encode
+from rankwright.experiments.encoding import decode, encode
+from rankwright.experiments.salvaging import open_store
+from rankwright.experiments.schema import FILE
 
 ALPHAS = [0.01, 1.0, 1000.0]
 
@@ -536,7 +538,7 @@ class TestResuming:
         assert set(results.tables["trials"]["status"]) == {"done"}
 
     def test_a_second_process_is_refused(self, file, tmp_path):
-        with Store.opened(tmp_path), pytest.raises(rw.InputError, match="another process is running this experiment"):
+        with open_store(tmp_path), pytest.raises(rw.InputError, match="another process is running this experiment"):
             rw.run_experiment(spec(file), tmp_path, rw.Serial())
         rw.run_experiment(spec(file), tmp_path, rw.Serial())
 
@@ -624,7 +626,7 @@ class TestFailing:
             rw.run_experiment(spec(file), tmp_path / "taken", rw.Serial())
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / FILE).write_text("something else entirely, and long enough to be looked at" * 50)
-        with pytest.raises(rw.InputError, match="file is not a database"):
+        with pytest.raises(rw.InputError, match="not the results of an experiment, or damaged throughout"):
             rw.run_experiment(spec(file), tmp_path / "out", rw.Serial())
 
     def test_validation_queries_without_weight(self, queries, tmp_path):
@@ -639,7 +641,9 @@ class TestFailing:
         shutil.copy(done[0] / FILE, tmp_path / FILE)
         with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
             connection.execute("UPDATE meta SET value = '{' WHERE key = 'experiment'")
-        with pytest.raises(rw.InputError, match="damaged: experiment is not JSON"):
+        with pytest.raises(
+            rw.InputError, match=r"results\.sqlite is damaged \(a row of meta\); 15 of 15 finished trials are intact"
+        ):
             rw.read_results(tmp_path)
 
     def test_nothing_to_read(self, tmp_path):
@@ -654,7 +658,7 @@ class TestFailing:
         (tmp_path / "other.sqlite").rename(tmp_path / "other" / FILE)
         with pytest.raises(rw.InputError, match="not the results of an experiment"):
             rw.read_results(tmp_path / "other")
-        with Store.opened(tmp_path):
+        with open_store(tmp_path):
             pass
         with pytest.raises(rw.InputError, match="has not begun"):
             rw.read_results(tmp_path)

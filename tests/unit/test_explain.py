@@ -17,8 +17,8 @@ from rankwright.diagnosis import StepFunction
 from rankwright.diagnosis.explaining import MOST_TOLD
 from rankwright.diagnosis.parts import trend
 from rankwright.experiments import artefacts
+from rankwright.experiments.encoding import decode, encode
 from rankwright.experiments.steps import MOST_FEATURES, MOST_STEPS, steps_table
-from rankwright.experiments.store import decode, encode
 from rankwright.models import Model
 from rankwright.scorers import Feature, Linear, Stumps, Trees
 from rankwright.scorers.forest import Forest, Tree

@@ -169,7 +169,7 @@ def _from_options(
 
 def _experiment_files(folder: Path) -> list[Path]:
     """Return the files that an experiment writes into its folder."""
-    from rankwright.experiments.store import FILE, LOCK
+    from rankwright.experiments.schema import FILE, LOCK
     from rankwright.report import report_files
 
     return [folder / FILE, folder / LOCK, *report_files(folder)]

@@ -3,127 +3,128 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rankwright.errors import InputError, suggest
-from rankwright.experiments.store import Store, decode
+from rankwright.experiments.contents import Contents, StoredFold, StoredResult
+from rankwright.experiments.encoding import decode
+from rankwright.experiments.schema import MODEL, TRIAL_COLUMNS
+from rankwright.experiments.store import Store
 from rankwright.files import StrPath
 from rankwright.models import Model, from_text
 from rankwright.results import Results, Table, joined, keyed
 
-_TRIALS = (
-    *("trial", "method", "fold", "seed", "candidate", "params", "status", "valid", "seconds", "predict_seconds"),
-    *("memory_start", "memory_peak", "error"),
-)
+_NOT_SHOWN = ("trial", "task", "digest")
 
 
 def read_results(folder: StrPath) -> Results:
     """The results in an experiment's folder, as far as it has come; other processes may be adding to them."""
     with Store.reading(Path(folder)) as store:
-        said = store.meta("experiment")
-        if said is None:
-            raise InputError(f"{folder}: the experiment has not begun")
-        methods = tuple(entry["name"] for entry in said["methods"])
-        number = {name: i for i, name in enumerate(methods)}
-        runs = {(method, seed) for method, seeds in store.meta("seeds").items() for seed in seeds}
-        chosen = {
-            trial: (number[method], fold, seed)
-            for method, fold, seed, trial in store.rows("SELECT method, fold, seed, trial FROM chosen ORDER BY trial")
-            if (method, seed) in runs
-        }
-        queries, start = _queries(store)
-        tables: dict[str, Table] = {
-            "queries": queries,
-            "trials": _trials(store, number, runs, chosen),
-            "values": _values(store, chosen, start, tuple(said["measures"])),
-        }
-        documents, first = _documents(store, start)
-        if documents is not None:
-            tables["documents"] = documents
-        tables |= _artefacts(store, chosen, first)
-        if said["published"]:
-            tables["published"] = _published(said["published"])
-        planned = (store.meta("n_folds"), store.meta("n_trials"))
+        found = store.contents()
+    said = found.meta.get("experiment")
+    if said is None:
+        begun = "its description is lost: run it again" if found.trials else "the experiment has not begun"
+        raise InputError(f"{folder}: {begun}")
+    methods = tuple(entry["name"] for entry in said["methods"])
+    number = {name: i for i, name in enumerate(methods)}
+    runs = {(method, seed) for method, seeds in found.meta["seeds"].items() for seed in seeds}
+    chosen = {trial: each for trial, each in sorted(found.chosen.items()) if (each.method, each.seed) in runs}
+    for each in chosen.values():
+        if each.fold not in found.folds:
+            raise InputError(f"{folder}: the queries of fold {each.fold} are lost; run the experiment again")
+    folds = dict(sorted(found.folds.items()))
+    queries, start = _queries(folds)
+    tables: dict[str, Table] = {
+        "queries": queries,
+        "trials": _trials(found, number, runs, chosen),
+        "values": _values(chosen, number, start, tuple(said["measures"])),
+    }
+    documents, first = _documents(folds, start)
+    if documents is not None:
+        tables["documents"] = documents
+    tables |= _artefacts(chosen, number, first)
+    if said["published"]:
+        tables["published"] = _published(said["published"])
+    planned = (found.meta["n_folds"], found.meta["n_trials"])
     return Results(said["name"], said["measure"], tuple(said["measures"]), methods, tables, planned)
 
 
 def read_model(folder: StrPath, method: str, fold: int = 1, seed: int | None = None) -> Model:
     """The model that was chosen for a method on a fold, to predict with or to save."""
     with Store.reading(Path(folder)) as store:
-        known = [row[0] for row in store.rows("SELECT DISTINCT method FROM chosen ORDER BY trial")]
+        chosen = store.chosen()
+        known = list(dict.fromkeys(name for name, _, _ in chosen))
         if method not in known:
             raise InputError(f"{folder}: no model of {method!r}; {suggest(method, known)}")
-        rows = store.rows("SELECT seed, model FROM chosen WHERE method = ? AND fold = ? ORDER BY seed", (method, fold))
-    for found, text in rows:
-        if seed is None or seed == found:
-            return from_text(text.encode(), f"{folder}: {method}, fold {fold}")
-    raise InputError(f"{folder}: no model of {method!r} on fold {fold}{'' if seed is None else f' with seed {seed}'}")
+        seeds = sorted(each for name, number, each in chosen if (name, number) == (method, fold))
+        if not seeds or seed not in (None, *seeds):
+            which = "" if seed is None else f" with seed {seed}"
+            raise InputError(f"{folder}: no model of {method!r} on fold {fold}{which}")
+        text = store.model(chosen[method, fold, seeds[0] if seed is None else seed])
+    return from_text(text.encode(), f"{folder}: {method}, fold {fold}")
 
 
-def _queries(store: Store) -> tuple[Table, dict[int, int]]:
+def _queries(folds: dict[int, StoredFold]) -> tuple[Table, dict[int, int]]:
     """The test queries of all folds, and where each fold begins."""
-    rows = store.rows("SELECT fold, qid, n_docs, n_pairs, weight FROM queries ORDER BY fold, query")
+    rows = [(fold, *row) for fold, content in folds.items() for row in content.queries]
     table = _columns(("fold", "qid", "n_docs", "n_pairs", "weight"), rows)
-    folds, starts = np.unique(table["fold"], return_index=True)
-    return table, dict(zip(folds.tolist(), starts.tolist(), strict=True))
+    numbers, starts = np.unique(table["fold"], return_index=True)
+    return table, dict(zip(numbers.tolist(), starts.tolist(), strict=True))
 
 
-def _trials(store: Store, number: dict[str, int], runs: set[tuple[str, int]], chosen: dict[int, Any]) -> Table:
-    rows = store.rows(f"SELECT {', '.join(_TRIALS)} FROM trials ORDER BY fold, method, seed, candidate")
-    table = _columns(_TRIALS, [row for row in rows if (row[1], row[3]) in runs])
-    ids = table.pop("trial")
-    table["method"] = np.array([number[name] for name in table["method"]], dtype=int)
-    table["chosen"] = np.isin(ids, list(chosen))
-    order = np.lexsort((table["candidate"], table["seed"], table["fold"], table["method"]))
-    return {name: column[order] for name, column in table.items()}
+def _trials(found: Contents, number: dict[str, int], runs: set[tuple[str, int]], chosen: Iterable[int]) -> Table:
+    rows = [row for row in found.trials.values() if (row["method"], row["seed"]) in runs]
+    rows.sort(key=lambda row: (number[row["method"]], row["fold"], row["seed"], row["candidate"]))
+    names = [name for name in TRIAL_COLUMNS if name not in _NOT_SHOWN]
+    table = _columns(names, [[row[name] for name in names] for row in rows])
+    table["method"] = np.array([number[row["method"]] for row in rows], dtype=int)
+    table["chosen"] = np.isin([row["trial"] for row in rows], list(chosen))
+    return table
 
 
-def _values(store: Store, chosen: dict[int, Any], start: dict[int, int], measures: Sequence[str]) -> Table:
+def _values(
+    chosen: dict[int, StoredResult], number: dict[str, int], start: dict[int, int], measures: Sequence[str]
+) -> Table:
     """A row for each query of each chosen trial, a column for each measure."""
-    found: dict[int, dict[str, list[Any]]] = {trial: {} for trial in chosen}
-    for trial, measure, value in store.rows(
-        "SELECT trial, measure, value FROM per_query ORDER BY trial, measure, query"
-    ):
-        if trial in found:
-            found[trial].setdefault(measure, []).append(np.nan if value is None else value)
     parts: list[dict[str, np.ndarray]] = []
-    for trial, (method, fold, seed) in chosen.items():
-        n = len(found[trial][measures[0]])
-        part = {"method": np.full(n, method), "seed": np.full(n, seed), "query": start[fold] + np.arange(n)}
-        parts.append(part | {name: np.array(found[trial][name], dtype=float) for name in measures})
+    for each in chosen.values():
+        n = len(each.values[measures[0]])
+        part = {"method": np.full(n, number[each.method]), "seed": np.full(n, each.seed)}
+        parts.append(part | {"query": start[each.fold] + np.arange(n)} | {name: each.values[name] for name in measures})
     return joined(parts, ("method", "seed", "query", *measures))
 
 
-def _documents(store: Store, start: dict[int, int]) -> tuple[Table | None, dict[int, int]]:
+def _documents(folds: dict[int, StoredFold], start: dict[int, int]) -> tuple[Table | None, dict[int, int]]:
     """The test documents of all folds, if they were kept, and where each fold begins."""
     parts, first, n = [], {}, 0
-    for fold, content in store.rows("SELECT fold, documents FROM folds ORDER BY fold"):
-        if content is None:
+    for fold, content in folds.items():
+        if content.documents is None:
             return None, {}
-        table = decode(content)
+        table = decode(content.documents)
         parts.append({**table, "query": table["query"] + start[fold]})
         first[fold] = n
         n += len(table["query"])
     return (joined(parts, ("query", "docid", "grade")) if parts else None), first
 
 
-def _artefacts(store: Store, chosen: dict[int, Any], first: dict[int, int]) -> dict[str, Table]:
+def _artefacts(chosen: dict[int, StoredResult], number: dict[str, int], first: dict[int, int]) -> dict[str, Table]:
     """The artefacts of the chosen trials, joined by name."""
     parts: dict[str, list[Table]] = {}
-    for trial, name, content in store.rows("SELECT trial, name, content FROM artefacts ORDER BY name, trial"):
-        if trial not in chosen:
-            continue
-        method, fold, seed = chosen[trial]
-        table = decode(content)
-        if "document" in table:
-            if fold not in first:
+    for name in sorted({name for each in chosen.values() for name in each.artefacts if name != MODEL}):
+        for each in chosen.values():
+            text = each.artefacts.get(name, (0, None))[1]
+            if text is None:
                 continue
-            table["document"] = table["document"] + first[fold]
-        parts.setdefault(name, []).append(keyed(table, method, fold, seed))
+            table = decode(text)
+            if "document" in table:
+                if each.fold not in first:
+                    continue
+                table["document"] = table["document"] + first[each.fold]
+            parts.setdefault(name, []).append(keyed(table, number[each.method], each.fold, each.seed))
     return {name: joined(tables) for name, tables in parts.items()}
 
 

@@ -15,11 +15,13 @@ from rankwright import progress
 from rankwright.data import Queries
 from rankwright.errors import InputError
 from rankwright.experiments.reading import read_results
+from rankwright.experiments.salvaging import open_store
+from rankwright.experiments.schema import row_checksum
 from rankwright.experiments.search import Params
 from rankwright.experiments.sources import SavedQueries, Source, read_fold, save_data, state_of
 from rankwright.experiments.spec import Experiment
 from rankwright.experiments.store import Store
-from rankwright.experiments.trials import Key, Task, forget, run_trial
+from rankwright.experiments.trials import Key, Task, describe_queries, forget, run_trial
 from rankwright.files import StrPath
 from rankwright.measures import CustomMeasure, parse
 from rankwright.results import Results
@@ -34,6 +36,7 @@ class Plan(NamedTuple):
     key: Key
     method: int
     params: Params
+    task: int  # the checksum of what it computes: a finished trial is this one's if it has the same
 
 
 def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) -> Results:
@@ -55,21 +58,21 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
     folder, run = Path(out), secrets.token_hex(8)
     _check_before(experiment)
     try:
-        with workers_of(workers) as crew, Store.opened(folder) as store:
+        with workers_of(workers) as crew, open_store(folder) as store:
             if isinstance(crew, Processes):
                 _check_names(experiment)
             experiment, plans = _agree(store, experiment, folder / "data", run)
             finished = store.finished()
             waiting = [plan for plan in plans if plan.key not in finished]
-            params = {plan.key: plan.params for plan in waiting}
+            by_key = {plan.key: plan for plan in waiting}
             done = len(plans) - len(waiting)
             progress.report("trials", done, len(plans))
             for answer in crew.run(run_trial, TrialsByFold(experiment, waiting, store, run)):
-                key = answer.task.key
+                plan = by_key[answer.task.key]
                 if answer.result is not None:
-                    store.add(key, params[key], answer.result, experiment.measures)
+                    store.add(plan.key, plan.params, plan.task, answer.result, experiment.measures)
                 else:
-                    store.fail(key, params[key], _said(answer.error))
+                    store.fail(plan.key, plan.params, plan.task, _said(answer.error))
                 done += 1
                 progress.report("trials", done, len(plans))
             if not store.finished():  # what is wrong with all of them is wrong with the data or the spec
@@ -114,12 +117,15 @@ def _plans(experiment: Experiment) -> Iterator[Plan]:
 
     Candidates come shuffled: of a sorted grid nearly every one is the best so far, and is tested, until the best.
     """
+    common = (experiment.measure, experiment.measures, experiment.curve)
     for fold in range(1, _source(experiment).n_folds + 1):
         for number, method in enumerate(experiment.methods):
             for seed in method.seeds(experiment.seeds):
                 candidates = method.candidates()
                 for candidate in np.random.default_rng(0).permutation(len(candidates)).tolist():
-                    yield Plan(Key(method.name, fold, seed, candidate), number, candidates[candidate])
+                    params = candidates[candidate]
+                    task = row_checksum("task", *common, method.ranker_class.__name__, method.measure, params)
+                    yield Plan(Key(method.name, fold, seed, candidate), number, params, task)
 
 
 class TrialsByFold:
@@ -151,7 +157,7 @@ class TrialsByFold:
     def _task(self, plan: Plan) -> Task:
         of = self._experiment
         best = self._store.best().get(plan.key.group)
-        describe = plan.key.fold not in self._store.digests()
+        describe = plan.key.fold not in self._store.described()
         method, source = of.methods[plan.method], _source(of)
         return Task(plan.key, source, method, plan.params, of.measure, of.measures, of.curve, best, describe, self._run)
 
@@ -182,7 +188,18 @@ def _agree(store: Store, experiment: Experiment, folder: Path, run: str) -> tupl
         store.write_meta("files", state_of(_source(experiment)))
         for method in experiment.methods:
             store.write_method(method.name, method.to_json())
+        finished = store.finished()
+        store.forget(plan.key for plan in plans if finished.get(plan.key, plan.task) != plan.task)
+    _describe_folds(store, _source(experiment), run)
     return experiment, plans
+
+
+def _describe_folds(store: Store, source: Source, run: str) -> None:
+    """Write down the queries of folds that have trials but no queries: they were damaged."""
+    for fold in sorted(store.digests().keys() - store.described()):
+        parts, digest = read_fold(source, fold - 1, run)
+        with store.transaction():
+            store.describe(fold, digest, describe_queries(parts.test))
 
 
 def _check_same(store: Store, experiment: Experiment, run: str) -> None:
@@ -190,16 +207,17 @@ def _check_same(store: Store, experiment: Experiment, run: str) -> None:
     if not store.finished():
         return
     said, before, source = experiment.to_json(), store.meta("experiment"), _source(experiment)
-    facts = [(name, before[name], said[name]) for name in ("measure", "measures")]
+    known: dict[str, Any] = before or {}  # the description may have been damaged
+    facts = [(name, known.get(name), said[name]) for name in ("measure", "measures")]
     for name, then, now in (*facts, ("number of folds", store.meta("n_folds"), source.n_folds)):
-        if then != now:
+        if then is not None and then != now:
             raise InputError(
                 f"{store.path.parent}: holds an experiment whose {name} is {then}, not {now}: choose another folder"
             )
     for method in experiment.methods:
         store.check_method(method.name, method.to_json())
     unchanged = json.loads(json.dumps(state_of(source))) == store.meta("files")
-    if before["data"] == said["data"] and unchanged:
+    if known.get("data") == said["data"] and unchanged:
         return
     for fold, digest in store.digests().items():
         if read_fold(source, fold - 1, run)[1] != digest:

@@ -3,131 +3,200 @@
 Whatever happens to the process, the file holds whole trials. Of trials that compete (one method, fold and seed) only
 the best so far keeps its test values, model and artefacts: they are replaced in the transaction that brings a better
 one, so what is in the file at the end does not depend on the order in which trials finished, or on interruptions.
-One process writes at a time; any number may read.
+One process writes at a time; any number may read. Everything has a checksum, so that damage is noticed.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rankwright.data import Floats
 from rankwright.errors import InputError
-from rankwright.experiments.trials import Finished, Key, Standing, Tested, standing
-from rankwright.feature_numbers import columns_to_numbers
-from rankwright.results import Table
-
-FILE, LOCK = "results.sqlite", "results.lock"
-FORMAT, VERSION = "rankwright-experiment", 1
-_LONG = 100  # a column of more numbers than this is stored as bytes
-_PATIENCE = 600.0  # seconds to wait for another program that reads
-
-_SCHEMA = f"""
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-INSERT INTO meta VALUES ('format', '"{FORMAT}"'), ('version', '{VERSION}');
-CREATE TABLE methods (name TEXT PRIMARY KEY, definition TEXT NOT NULL);
-CREATE TABLE folds (fold INTEGER PRIMARY KEY, digest TEXT NOT NULL, documents TEXT);
-CREATE TABLE queries (
-  fold INTEGER NOT NULL REFERENCES folds, query INTEGER NOT NULL, qid TEXT NOT NULL, n_docs INTEGER NOT NULL,
-  n_pairs INTEGER NOT NULL, weight REAL NOT NULL, PRIMARY KEY (fold, query)) WITHOUT ROWID;
-CREATE TABLE trials (
-  trial INTEGER PRIMARY KEY, method TEXT NOT NULL, fold INTEGER NOT NULL, seed INTEGER NOT NULL,
-  candidate INTEGER NOT NULL, params TEXT NOT NULL, status TEXT NOT NULL, valid REAL, seconds REAL,
-  predict_seconds REAL, memory_start REAL, memory_peak REAL, error TEXT NOT NULL DEFAULT '',
-  UNIQUE (method, fold, seed, candidate));
-CREATE TABLE chosen (
-  method TEXT NOT NULL, fold INTEGER NOT NULL, seed INTEGER NOT NULL, trial INTEGER NOT NULL REFERENCES trials,
-  model TEXT NOT NULL, PRIMARY KEY (method, fold, seed));
-CREATE TABLE per_query (
-  trial INTEGER NOT NULL REFERENCES trials, query INTEGER NOT NULL, measure TEXT NOT NULL, value REAL,
-  PRIMARY KEY (trial, measure, query)) WITHOUT ROWID;
-CREATE TABLE artefacts (
-  trial INTEGER NOT NULL REFERENCES trials, name TEXT NOT NULL, content TEXT NOT NULL,
-  PRIMARY KEY (trial, name)) WITHOUT ROWID;
-CREATE VIEW results AS
-  SELECT c.method, c.fold, c.seed, q.qid, p.measure, p.value
-  FROM chosen c JOIN per_query p USING (trial) JOIN queries q ON q.fold = c.fold AND q.query = p.query;
-"""
-_TRIAL = (
-    "INSERT OR REPLACE INTO trials (trial, method, fold, seed, candidate, params, status, valid, seconds, "
-    "predict_seconds, memory_start, memory_peak, error) VALUES "
-    "((SELECT trial FROM trials WHERE method = ? AND fold = ? AND seed = ? AND candidate = ?),"
-    " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+from rankwright.experiments.contents import (
+    DAMAGE,
+    Contents,
+    StoredFold,
+    StoredResult,
+    Trial,
+    check_total,
+    read_contents,
 )
+from rankwright.experiments.damage import damaged_store, has_schema
+from rankwright.experiments.encoding import encode, number
+from rankwright.experiments.locking import connected, explained, is_damage, wait_for
+from rankwright.experiments.schema import (
+    FILE,
+    FORMAT,
+    MODEL,
+    PAGE,
+    SCHEMA,
+    TOTAL,
+    TRIAL_COLUMNS,
+    VERSION,
+    content_checksum,
+    fold_checksum,
+    row_checksum,
+    total_checksum,
+)
+from rankwright.experiments.trials import Described, Finished, Key, Standing, Tested, standing
+from rankwright.feature_numbers import columns_to_numbers
 
 
 class Store:
-    """The results of an experiment in a folder. ``Store.opened`` writes, ``Store.reading`` reads."""
+    """The results of an experiment. ``Store.writing`` and ``Store.reading`` open one."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
         self.path = path
+        self._total = 0  # of all checksums
 
     @classmethod
     @contextmanager
-    def opened(cls, folder: Path) -> Iterator[Store]:
-        """Open for writing, and create if there is none; refuse if another process is writing."""
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except FileExistsError:
-            raise InputError(f"{folder}: not a folder; expected one for the results") from None
-        path = folder / FILE
-        with _locked(folder), _connected(path) as connection:
+    def writing(cls, path: Path) -> Iterator[Store]:
+        """Open a file for writing, and create it if there is none; raise DamagedStore if it is damaged."""
+        with connected(path) as connection:
             store = cls(connection, path)
-            with _explained(path, "cannot be written"):
-                connection.execute("PRAGMA journal_mode = TRUNCATE")
+            with store._checked("cannot be written"):
+                wait_for(path, lambda: connection.execute("PRAGMA journal_mode = TRUNCATE"))
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA foreign_keys = ON")
                 if not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-                    connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-            store._check_format()
+                    store._create()
+                store._check_format()
+                if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+                    raise damaged_store(path)
+            store._total = store.contents(models=True).meta[TOTAL]
             yield store
 
     @classmethod
     @contextmanager
     def reading(cls, folder: Path) -> Iterator[Store]:
-        """Open for reading."""
+        """Open the store of a folder for reading; what is read is of one moment, whatever is written meanwhile."""
         path = folder / FILE
         if not path.is_file():
             raise InputError(f"{folder}: no results; expected the folder of an experiment, with {FILE}")
         # not read-only: a journal that a killed process left has to be rolled back
-        with _connected(path) as connection:
+        with connected(path) as connection:
             store = cls(connection, path)
-            store._check_format()
-            with _explained(path, "cannot be read"):
-                connection.execute("BEGIN")  # what is read is of one moment, whatever is written meanwhile
+            with store._checked("cannot be read"):
+                connection.execute("BEGIN")
+                wait_for(path, lambda: connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone())
+                store._check_format()
             yield store
+
+    def _create(self) -> None:
+        self._connection.execute(f"PRAGMA page_size = {PAGE}")
+        self._connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA}")
+        for key, value in (("format", FORMAT), ("version", VERSION)):
+            self.write_meta(key, value)
+        self._write_total()
+        self._connection.execute("COMMIT")
+
+    def _check_format(self) -> None:
+        if not self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            raise InputError(f"{self.path.parent}: the experiment has not begun")
+        if has_schema(self._connection):
+            return
+        with suppress(sqlite3.Error):
+            meta = dict(self._connection.execute("SELECT key, value FROM meta"))
+            version = str(meta.get("version"))
+            if meta.get("format") == json.dumps(FORMAT) and version.isdecimal() and int(version) != VERSION:
+                raise InputError(
+                    f"{self.path}: version {version}; this release reads version {VERSION}: choose another folder"
+                )
+        raise damaged_store(self.path)
+
+    @contextmanager
+    def _checked(self, then: str) -> Iterator[None]:
+        """Raise DamagedStore for errors that mean damage, and InputError for others of the database."""
+        try:
+            yield
+        except DAMAGE as error:
+            if is_damage(error):
+                raise damaged_store(self.path) from None
+            with explained(self.path, then):
+                raise
+
+    def contents(self, *, models: bool = False) -> Contents:
+        """Read everything; raise DamagedStore if anything is damaged."""
+        with self._checked("cannot be read"):
+            found = read_contents(self._connection, models=models)
+        if found.damage:
+            raise damaged_store(self.path)
+        return found
+
+    def chosen(self) -> dict[tuple[str, int, int], int]:
+        """Return the chosen trial of every method, fold and seed that has one."""
+        with self._checked("cannot be read"):
+            rows = self._connection.execute(
+                "SELECT method, fold, seed, trial, content, checksum FROM chosen NOT INDEXED ORDER BY trial"
+            ).fetchall()
+            intact = check_total(self._connection) and all(row[-1] == row_checksum("chosen", *row[:-1]) for row in rows)
+        if not intact:
+            raise damaged_store(self.path)
+        return {(method, fold, seed): trial for method, fold, seed, trial, *_ in rows}
+
+    def model(self, trial: int) -> str:
+        """Return the text of a chosen trial's model."""
+        with self._checked("cannot be read"):
+            row = self._connection.execute(
+                "SELECT checksum, content FROM artefacts WHERE trial = ? AND name = ?", (trial, MODEL)
+            ).fetchone()
+        if row is None or row[0] != row_checksum("artefacts", trial, MODEL, row[1]):
+            raise damaged_store(self.path)
+        return str(row[1])
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing."""
-        with _explained(self.path, _KEPT):
-            self._connection.execute("BEGIN IMMEDIATE")
+        """Write all or nothing of what is written inside."""
+        total = self._total
+        with explained(self.path, "every trial that finished before is kept"):
+            wait_for(self.path, lambda: self._connection.execute("BEGIN IMMEDIATE"))
             try:
                 yield
-                self._connection.execute("COMMIT")
+                self._write_total()
+                wait_for(self.path, lambda: self._connection.execute("COMMIT"))
             except BaseException:
+                self._total = total
                 with suppress(sqlite3.Error):
                     self._connection.execute("ROLLBACK")
                 raise
 
+    def _write_total(self) -> None:
+        value = json.dumps(self._total)
+        row = (TOTAL, value, row_checksum("meta", TOTAL, value))
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
+
+    def _insert(self, table: str, columns: Iterable[str], values: tuple[Any, ...], checksum: int | None = None) -> None:
+        """Insert a row and its checksum."""
+        checksum = row_checksum(table, *values) if checksum is None else checksum
+        names = (*columns, "checksum")
+        marks = ", ".join("?" * len(names))
+        self._connection.execute(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", (*values, checksum))
+        self._total = total_checksum((self._total, checksum))
+
+    def _delete(self, table: str, where: str, values: tuple[Any, ...]) -> None:
+        """Delete rows."""
+        sums = [row[0] for row in self.rows(f"SELECT checksum FROM {table} WHERE {where}", values)]
+        self._connection.execute(f"DELETE FROM {table} WHERE {where}", values)
+        self._total = total_checksum((self._total, -sum(sums)))
+
     def write_meta(self, key: str, value: Any) -> None:
         """Write down something about the experiment as a whole; inside a transaction."""
-        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+        self._delete("meta", "key = ?", (key,))
+        self._insert("meta", ("key", "value"), (key, json.dumps(value)))
 
     def meta(self, key: str) -> Any:
-        """What was written down, or None."""
+        """Return what was written down, or None."""
         row = self.rows("SELECT value FROM meta WHERE key = ?", (key,))
-        try:
-            return json.loads(row[0][0]) if row else None
-        except ValueError:
-            raise InputError(f"{self.path}: damaged: {key} is not JSON") from None
+        return json.loads(row[0][0]) if row else None
 
     def check_method(self, name: str, definition: Any) -> None:
         """Refuse a method that was another one when it was run."""
@@ -143,155 +212,130 @@ class Store:
         """Write down a method; what failed of another one of that name is forgotten. Inside a transaction."""
         text = json.dumps(definition, sort_keys=True)
         if self.rows("SELECT 1 FROM methods WHERE name = ? AND definition <> ?", (name, text)):
-            self._connection.execute("DELETE FROM trials WHERE method = ?", (name,))
-        self._connection.execute("INSERT OR REPLACE INTO methods VALUES (?, ?)", (name, text))
+            self._delete("trials", "method = ?", (name,))
+        self._delete("methods", "name = ?", (name,))
+        self._insert("methods", ("name", "definition"), (name, text))
 
-    def finished(self) -> set[Key]:
-        """The trials that need not be run again."""
-        rows = self.rows("SELECT method, fold, seed, candidate FROM trials WHERE status = 'done'")
-        return {Key(*row) for row in rows}
+    def finished(self) -> dict[Key, int]:
+        """Return the trials that need not be run again, each with the checksum of its task."""
+        rows = self.rows("SELECT method, fold, seed, candidate, task FROM trials WHERE status = 'done'")
+        return {Key(*row[:4]): row[4] for row in rows}
 
     def best(self) -> dict[tuple[str, int, int], Standing]:
-        """The best of every group so far."""
+        """Return the best of every group so far."""
         rows = self.rows(
             "SELECT t.method, t.fold, t.seed, t.candidate, t.valid FROM chosen JOIN trials t USING (trial)"
         )
         return {Key(*row[:4]).group: standing(Key(*row[:4]), row[4]) for row in rows}
 
     def digests(self) -> dict[int, str]:
-        """The digest of each fold's data."""
-        return dict(self.rows("SELECT fold, digest FROM folds"))
+        """Return the digest of each fold's data that trials were run on."""
+        return dict(self.rows("SELECT DISTINCT fold, digest FROM trials WHERE status = 'done'"))
 
-    def add(self, key: Key, params: Mapping[str, Any], found: Finished, measures: tuple[str, ...]) -> None:
+    def described(self) -> set[int]:
+        """Return the folds whose queries are known."""
+        return {row[0] for row in self.rows("SELECT fold FROM folds")}
+
+    def add(self, key: Key, params: Mapping[str, Any], task: int, found: Finished, measures: tuple[str, ...]) -> None:
         """Keep a finished trial, in one transaction."""
         with self.transaction():
-            self._describe(key.fold, found)
+            self._check_digest(key.fold, found.digest)
+            if found.described is not None and key.fold not in self.described():
+                self.describe(key.fold, found.digest, found.described)
             numbers = (found.valid, found.seconds, found.predict_seconds, found.memory_start, found.memory_peak)
-            trial = self._insert(key, params, "done", numbers, "")
+            texts = (found.digest, *map(number, numbers), "", found.warnings)
+            trial = self._add_trial(key, params, "done", task, texts)
             before = self.best().get(key.group)
             if found.tested is not None and (before is None or standing(key, found.valid) > before):
                 self._choose(trial, key, found.tested, measures)
 
-    def fail(self, key: Key, params: Mapping[str, Any], error: str) -> None:
+    def fail(self, key: Key, params: Mapping[str, Any], task: int, error: str) -> None:
         """Keep note of a trial that failed; it will be tried again."""
         with self.transaction():
-            self._insert(key, params, "failed", (None,) * 5, error)
+            self._add_trial(key, params, "failed", task, ("", *(None,) * 5, error, ""))
 
-    def _insert(self, key: Key, params: Mapping[str, Any], status: str, numbers: tuple[Any, ...], error: str) -> int:
-        values = (*key, *key, json.dumps(columns_to_numbers(params)), status, *map(_number, numbers), error)
-        return int(self._connection.execute(_TRIAL, values).lastrowid or 0)
+    def forget(self, keys: Iterable[Key]) -> None:
+        """Delete trials, so that they are run again; inside a transaction."""
+        for key in keys:
+            where = "method = ? AND fold = ? AND seed = ? AND candidate = ?"
+            for (trial,) in self.rows(f"SELECT trial FROM trials WHERE {where}", tuple(key)):
+                self._unchoose(trial)
+                self._delete("trials", "trial = ?", (trial,))
 
-    def _describe(self, fold: int, found: Finished) -> None:
-        known = self.digests().get(fold)
-        if known is not None:
-            if known != found.digest:
-                raise InputError(f"{self.path.parent}: the data of fold {fold} changed since the experiment began")
-            return
-        assert found.described is not None
-        documents = found.described.documents
-        content = None if documents is None else encode(documents)
-        self._connection.execute("INSERT INTO folds VALUES (?, ?, ?)", (fold, found.digest, content))
-        table = found.described.queries
-        rows = zip(*(table[name].tolist() for name in ("qid", "n_docs", "n_pairs", "weight")), strict=True)
-        self._connection.executemany(
-            "INSERT INTO queries VALUES (?, ?, ?, ?, ?, ?)", [(fold, i, *row) for i, row in enumerate(rows)]
+    def _add_trial(self, key: Key, params: Mapping[str, Any], status: str, task: int, rest: tuple[Any, ...]) -> int:
+        where = "method = ? AND fold = ? AND seed = ? AND candidate = ?"
+        known = self.rows(f"SELECT trial FROM trials WHERE {where}", tuple(key))
+        self._delete("trials", where, tuple(key))  # one that failed
+        [(unused,)] = self.rows("SELECT coalesce(max(trial), 0) + 1 FROM trials")
+        trial: int = known[0][0] if known else unused
+        self._insert(
+            "trials", TRIAL_COLUMNS, (trial, *key, json.dumps(columns_to_numbers(params)), status, task, *rest)
         )
+        return trial
+
+    def _check_digest(self, fold: int, digest: str) -> None:
+        for (known,) in self.rows("SELECT digest FROM folds WHERE fold = ?", (fold,)):
+            if known != digest:
+                raise InputError(f"{self.path.parent}: the data of fold {fold} changed since the experiment began")
+
+    def describe(self, fold: int, digest: str, described: Described) -> None:
+        """Write down the queries of a fold; inside a transaction."""
+        documents = None if described.documents is None else encode(described.documents)
+        columns = (described.queries[name].tolist() for name in ("qid", "n_docs", "n_pairs", "weight"))
+        self._write_fold(fold, StoredFold(digest, documents, list(zip(*columns, strict=True))))
+
+    def _write_fold(self, fold: int, content: StoredFold) -> None:
+        checksum = fold_checksum(fold, *content)
+        self._insert("folds", ("fold", "digest", "documents"), (fold, content.digest, content.documents), checksum)
+        rows = [(fold, i, *row) for i, row in enumerate(content.queries)]
+        self._connection.executemany("INSERT INTO queries VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     def _choose(self, trial: int, key: Key, tested: Tested, measures: tuple[str, ...]) -> None:
         """Put a trial in the place of the best so far."""
-        execute, many = self._connection.execute, self._connection.executemany
         for (loser,) in self.rows("SELECT trial FROM chosen WHERE method = ? AND fold = ? AND seed = ?", key.group):
-            execute("DELETE FROM per_query WHERE trial = ?", (loser,))
-            execute("DELETE FROM artefacts WHERE trial = ?", (loser,))
-        execute("INSERT OR REPLACE INTO chosen VALUES (?, ?, ?, ?, ?)", (*key.group, trial, tested.model))
-        for measure, values in zip(measures, tested.values, strict=True):
-            rows = [(trial, i, measure, _number(value)) for i, value in enumerate(values.tolist())]
-            many("INSERT INTO per_query VALUES (?, ?, ?, ?)", rows)
-        many(
-            "INSERT INTO artefacts VALUES (?, ?, ?)",
-            [(trial, name, encode(table)) for name, table in tested.artefacts.items()],
-        )
+            self._unchoose(loser)
+        texts = {MODEL: tested.model} | {name: encode(table) for name, table in tested.artefacts.items()}
+        artefacts = {name: (row_checksum("artefacts", trial, name, text), text) for name, text in texts.items()}
+        values = {name: _canonical(row) for name, row in zip(measures, tested.values, strict=True)}
+        self._write_result(trial, StoredResult(*key.group, values, artefacts))
+
+    def _unchoose(self, trial: int) -> None:
+        for table in ("per_query", "artefacts"):
+            self._connection.execute(f"DELETE FROM {table} WHERE trial = ?", (trial,))
+        self._delete("chosen", "trial = ?", (trial,))
+
+    def _write_result(self, trial: int, result: StoredResult) -> None:
+        checksums = {name: checksum for name, (checksum, _) in result.artefacts.items()}
+        content = content_checksum(trial, result.values, checksums)
+        columns = ("method", "fold", "seed", "trial", "content")
+        self._insert("chosen", columns, (result.method, result.fold, result.seed, trial, content))
+        for measure, values in result.values.items():
+            rows = [(trial, i, measure, number(value)) for i, value in enumerate(values.tolist())]
+            self._connection.executemany("INSERT INTO per_query VALUES (?, ?, ?, ?)", rows)
+        artefacts = [(trial, name, checksum, text) for name, (checksum, text) in result.artefacts.items()]
+        self._connection.executemany("INSERT INTO artefacts VALUES (?, ?, ?, ?)", artefacts)
+
+    def copy(self, found: Contents, trials: Mapping[int, Trial]) -> None:
+        """Write what was read from another store, and of its trials these, into this empty one."""
+        with self.transaction():
+            for key, value in found.meta.items():
+                if key != TOTAL:
+                    self.write_meta(key, value)
+            for name, definition in found.methods.items():
+                self._insert("methods", ("name", "definition"), (name, definition))
+            for fold, content in found.folds.items():
+                self._write_fold(fold, content)
+            for row in trials.values():
+                self._insert("trials", TRIAL_COLUMNS, tuple(row.values()))
+            for trial, result in found.chosen.items():
+                self._write_result(trial, result)
 
     def rows(self, query: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
-        """The rows of a query."""
-        with _explained(self.path, "cannot be read"):
+        """Return the rows of a query."""
+        with explained(self.path, "cannot be read"):
             return self._connection.execute(query, parameters).fetchall()
 
-    def _check_format(self) -> None:
-        if not self.rows("SELECT 1 FROM sqlite_master LIMIT 1"):
-            raise InputError(f"{self.path.parent}: the experiment has not begun")
-        if not self.rows("SELECT 1 FROM sqlite_master WHERE name = 'meta'") or self.meta("format") != FORMAT:
-            raise InputError(f"{self.path}: not the results of an experiment")
-        if self.meta("version") != VERSION:
-            raise InputError(f"{self.path}: version {self.meta('version')}; this release reads version {VERSION}")
 
-
-_KEPT = "every trial that finished before is kept"
-
-
-@contextmanager
-def _explained(path: Path, then: str) -> Iterator[None]:
-    """Turn the database's errors into ones that say where, and what then."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        what = f"{error} (another program has it open)" if "locked" in str(error) else str(error)
-        raise InputError(f"{path}: {what}; {then}") from None
-
-
-@contextmanager
-def _connected(path: Path) -> Iterator[sqlite3.Connection]:
-    with _explained(path, "cannot be opened"):
-        connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
-    try:
-        yield connection
-    finally:
-        connection.close()
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock: an open transaction on an empty database, which the system ends with the process."""
-    path = folder / LOCK
-    with _connected(path) as connection:
-        try:
-            connection.execute("PRAGMA busy_timeout = 0")
-            connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.Error as error:
-            if "locked" in str(error):
-                raise InputError(f"{folder}: another process is running this experiment") from None
-            raise InputError(f"{path}: {error}; cannot be written") from None
-        yield
-
-
-def _number(value: Any) -> Any:
-    """NaN as NULL."""
-    return None if value is None or value != value else value
-
-
-def encode(table: Table) -> str:
-    """A table as JSON text: a list for each column, NaN as null; of a long one of numbers the bytes, in base64."""
-    return json.dumps({name: _plain(np.asarray(column)) for name, column in table.items()})
-
-
-def _plain(column: np.ndarray) -> Any:
-    if column.dtype.kind in "fi" and len(column) > _LONG:
-        bytes_ = column.astype(column.dtype.newbyteorder("<")).tobytes()
-        return {"dtype": column.dtype.newbyteorder("<").str, "base64": base64.b64encode(bytes_).decode()}
-    values: list[Any] = column.tolist()
-    missing = column.dtype.kind == "f" and bool(np.isnan(column).any())
-    return [_number(value) for value in values] if missing else values
-
-
-def decode(text: str) -> dict[str, np.ndarray]:
-    """The table of a JSON text; null becomes NaN."""
-    return {name: _column(values) for name, values in json.loads(text).items()}
-
-
-def _column(values: Any) -> np.ndarray:
-    if isinstance(values, dict):
-        return np.frombuffer(base64.b64decode(values["base64"]), dtype=np.dtype(values["dtype"]))
-    first = next((value for value in values if value is not None), None)
-    if isinstance(first, str):
-        return np.array(["" if value is None else value for value in values], dtype=object)
-    return np.array([np.nan if value is None else value for value in values] if None in values else values)
+def _canonical(values: Floats) -> Floats:
+    """Return values as they come back from the file: one NaN, and no -0."""
+    return np.where(np.isnan(values), np.nan, values) + 0.0

@@ -101,6 +101,7 @@ class Finished:
     memory_peak: float = NAN
     tested: Tested | None = None
     described: Described | None = None
+    warnings: str = ""  # in one line; empty where there were none
 
 
 def standing(key: Key, value: float) -> Standing:
@@ -129,8 +130,13 @@ def run_trial(task: Task) -> Finished:
             raise InputError(f"{decisive} is not defined on the validation queries: none of them has any weight")
         better = task.to_beat is None or standing(task.key, value) > task.to_beat
         predict_seconds, tested = _test(task, ranker, fold, highest) if better else (NAN, None)
-        described = Described(queries_table(fold.test), documents_table(of_caller.test)) if task.describe else None
+        described = describe_queries(of_caller.test) if task.describe else None
     return Finished(digest, value, seconds, predict_seconds, memory, memory_peak, tested, described)
+
+
+def describe_queries(test: Queries) -> Described:
+    """Return what results know of a fold's test queries."""
+    return Described(queries_table(test.grouped()), documents_table(test))
 
 
 @lru_cache
