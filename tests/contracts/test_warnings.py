@@ -60,6 +60,7 @@ def test_weights_of_zero_under_a_short_cut_off_are_optimal_and_warned_about():
     assert rw.SVMNDCG().fit(queries).score(queries) > 0.1
 
 
+DESCENDING = (rw.LambdaRank, rw.LinearRanker, rw.ListMLE, rw.ListNet, rw.RankCosine, rw.RankNet)
 LIMITS = [
     (rw.RankSVM, {"max_iter": 1}, r"max_iter=1 with a duality gap of [\d.]+% of the objective"),
     (rw.SVMMap, {"max_iter": 1}, r"max_iter=1 with a duality gap of [\d.]+%"),
@@ -69,6 +70,8 @@ LIMITS = [
     (rw.DirectRank, {"max_seconds": 0.0}, "max_seconds=0"),
     (rw.CoordinateAscent, {"max_seconds": 0.0}, "max_seconds=0"),
     (rw.SmoothRank, {"max_iter": 1}, "stopped at max_iter=1"),
+    *((each, {"max_iter": 1}, "stopped at max_iter=1 where the objective is about") for each in DESCENDING),
+    (rw.LinearRanker, {"objective": "hinge", "tol": 0.0}, "no step lowers the objective any more"),
 ]
 
 

@@ -400,6 +400,7 @@ class TestNames:
         with pytest.raises(rw.InputError, match="where the descent begins"):
             rw.LinearRanker(objective=lambda s, q: (np.inf, s)).fit(queries)
 
+    @pytest.mark.filterwarnings("ignore:LinearRanker did not converge")  # of three steps
     def test_a_measure_that_asks_for_the_highest_grade_gets_that_of_all_parts(self):
         queries = rw.make_queries(300, n_docs=30, n_features=3, random_state=0)
         y = queries.y.copy()

@@ -16,9 +16,12 @@ import numpy as np
 
 from rankwright.data import Floats
 from rankwright.errors import InputError
-from rankwright.optimisers.wolfe import Trial, search
+from rankwright.optimisers.preconditioner import Preconditioner
+from rankwright.optimisers.wolfe import ROUNDING, Trial, search
 
-_PAIRS = 10  # steps that L-BFGS remembers
+_PAIRS = 20  # steps that L-BFGS remembers
+_MANY = 12  # steps after which a preconditioner is found anew, then after twice as many and so on
+_STALLED = 5  # steps in a row that change the value by no more than rounding
 
 
 class Loss(Protocol):
@@ -76,12 +79,19 @@ class Point(NamedTuple):
     loss: float
     value: float
     gradient: Floats
+    excess: float = math.inf  # by how much the value is about above its minimum, as far as the method knows
+    steps: int = 0  # that led to it
+
+    def has_converged(self, tol: float) -> bool:
+        """Return whether the value is at most this part of it above its minimum."""
+        return self.excess <= tol * abs(self.value)
 
 
 class Method(ABC):
     """Where to go from a point, and how exact the line search has to be."""
 
     flat: float  # a line search ends where the slope is this part of its start
+    certain = 1  # points in a row whose estimate must be close enough to the minimum
 
     @abstractmethod
     def direction(self, gradient: Floats) -> Floats:
@@ -90,6 +100,13 @@ class Method(ABC):
     @abstractmethod
     def learn(self, step: Floats, before: Floats, after: Floats) -> None:
         """A step was made between points of these gradients."""
+
+    @abstractmethod
+    def excess(self, gradient: Floats, gained: float) -> float:
+        """Return about how far above the minimum a point is, by its gradient and by what the last step has gained."""
+
+    def prepare(self, loss: Any, point: Point, penalty: Penalty, *, anew: bool = False) -> None:  # noqa: B027
+        """Learn what there is to know at a point before the first step, or after many that did not suffice."""
 
     @abstractmethod
     def forget(self) -> None:
@@ -128,18 +145,34 @@ class ConjugateGradient(Method):
         self.beta = 0.0 if restart else max(float(after @ (after - before)) / float(before @ before), 0.0)
         self.gain = -float(step @ before)
 
+    def excess(self, gradient: Floats, gained: float) -> float:
+        """Return what the last step has gained: conjugate gradients know no more of the second derivative."""
+        return gained if float(gradient @ gradient) > 0.0 else 0.0
+
     def first_step(self, slope: float) -> float:
         """As far as promises what the last step did promise."""
         return self.gain / -slope if self.gain > 0.0 else 1.0 / max(math.sqrt(-slope), 1.0)
 
 
 class LBFGS(Method):
-    """Limited-memory quasi-Newton: the second derivative as far as the last steps tell it (Liu and Nocedal, 1989)."""
+    """Limited-memory quasi-Newton: the second derivative as far as the last steps tell it (Liu and Nocedal, 1989).
 
-    flat = 0.9
+    Parameters
+    ----------
+    preconditioner : Preconditioner, optional
+        What is known of the second derivative before the first step; nothing without one.
+    """
 
-    def __init__(self) -> None:
+    flat, certain = 0.9, 2
+
+    def __init__(self, preconditioner: Preconditioner | None = None) -> None:
         self.pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_PAIRS)
+        self.preconditioner = preconditioner
+
+    def prepare(self, loss: Any, point: Point, penalty: Penalty, *, anew: bool = False) -> None:
+        """Find the preconditioner, if there is one; the steps that are remembered stay true."""
+        if self.preconditioner is not None:
+            self.preconditioner.prepare(loss, point.place, point.w, penalty.alpha, anew=anew)
 
     def forget(self) -> None:
         """Begin anew."""
@@ -152,12 +185,22 @@ class LBFGS(Method):
             part = float(s @ q) / sy
             q = q - part * y
             parts.append(part)
+        q = self._solve(q)
         if self.pairs:
             _, y, sy = self.pairs[-1]
-            q = q * (sy / float(y @ y))
+            q = q * (sy / float(y @ self._solve(y)))
         for (s, y, sy), part in zip(self.pairs, reversed(parts), strict=True):
             q = q + (part - float(y @ q) / sy) * s
         return q
+
+    def _solve(self, r: Floats) -> Floats:
+        return r if self.preconditioner is None else self.preconditioner.solve(r)
+
+    def excess(self, gradient: Floats, gained: float) -> float:
+        """Return half of g' H^-1 g, what a Newton step would gain, as soon as anything is known of H."""
+        if not self.pairs and self.preconditioner is None:
+            return math.inf if float(gradient @ gradient) > 0.0 else 0.0
+        return -0.5 * float(gradient @ self.direction(gradient))
 
     def learn(self, step: Floats, before: Floats, after: Floats) -> None:
         """Remember a step along which the slope grew."""
@@ -167,8 +210,8 @@ class LBFGS(Method):
             self.pairs.append((step, change, sy))
 
     def first_step(self, slope: float) -> float:
-        """A Newton step; at first one of length 1 at most."""
-        return 1.0 if self.pairs else 1.0 / max(math.sqrt(-slope), 1.0)
+        """A Newton step; at first, without a preconditioner, one of length 1 at most."""
+        return 1.0 if self.pairs or self.preconditioner is not None else 1.0 / max(math.sqrt(-slope), 1.0)
 
 
 METHODS: dict[str, Callable[[], Method]] = {"cg": ConjugateGradient, "lbfgs": LBFGS}
@@ -196,15 +239,26 @@ def descend(
     method : Method
         Where to go.
     tol : float
-        It ends after a step that lowers the value by no more than this part of it.
+        It ends where the value is at most this part of it above the minimum, by the method's estimate: with L-BFGS
+        half of g' H^-1 g, what a Newton step would gain; with conjugate gradients what the last step gained.
     max_iter : int
         The most steps.
+
+    Notes
+    -----
+    It ends earlier where rounding allows no more progress. ``has_converged`` of the last point says how it ended.
     """
     point = _point(loss, np.array(start, dtype=np.float64), None, penalty)
     if not math.isfinite(point.value):
         raise InputError("the objective is not a finite number where the descent begins, or its gradient is not")
+    method.prepare(loss, point, penalty)
+    point = point._replace(excess=method.excess(point.gradient, math.inf))
     yield point
-    for _ in range(max_iter):
+    again, close, stalled = _MANY, int(point.has_converged(tol)), 0
+    for n in range(max_iter if point.excess > 0.0 else 0):
+        if n == again:
+            method.prepare(loss, point, penalty, anew=True)
+            again *= 2
         found = _step(loss, point, penalty, method)
         if found is None:
             method.forget()
@@ -212,10 +266,13 @@ def descend(
         if found is None:  # not even the steepest descent leads down: a minimum, or a kink
             return
         method.learn(found.w - point.w, point.gradient, found.gradient)
-        yield found
-        if point.value - found.value <= tol * abs(found.value):
+        gained = point.value - found.value
+        point = found._replace(excess=method.excess(found.gradient, gained), steps=n + 1)
+        yield point
+        close = close + 1 if point.has_converged(tol) else 0
+        stalled = stalled + 1 if gained <= ROUNDING * abs(point.value) else 0
+        if close == method.certain or stalled == _STALLED:
             return
-        point = found
 
 
 class Stage(NamedTuple):

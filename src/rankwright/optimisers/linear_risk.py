@@ -9,16 +9,22 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from rankwright.backends import Backend, Shards
-from rankwright.data import Floats, Queries
-from rankwright.kernels.linear import linear_scores, weighted_columns
+from rankwright.data import Floats, Ints, Queries
+from rankwright.kernels.linear import linear_scores, query_columns, weighted_columns
+from rankwright.kernels.linear_pairs import curvature_moments
+from rankwright.kernels.pairs import Labels, Ranked
 from rankwright.objectives.base import BoundObjective, Evaluation, Objective
 from rankwright.optimisers.cutting_plane import Plane
+
+_COLUMNS = 16  # of so many the second derivative takes all queries, of twice as many every other: a few steps' time
+_DOCS_PER_COLUMN = 32  # but no fewer documents than this for each feature
 
 
 class _Part(NamedTuple):
     """Some queries with the objective bound to them."""
 
     X: Floats
+    indptr: Ints
     objective: BoundObjective
 
 
@@ -64,6 +70,7 @@ class LinearRisk:
         self.backend, self.factor, self.total = backend, factor, total
         self.n_features = len(factor)
         self.mean = np.zeros(len(factor)) if mean is None else mean
+        self.n_docs = sum(part.n_docs for part in shards.parts)
         self.parts: Shards[_Part] = backend.apply(_bind, shards, objective)
 
     def at(self, w: Floats) -> Shards[_Placed]:
@@ -96,6 +103,26 @@ class LinearRisk:
         """The derivative by the weights."""
         gradient: Floats = self.backend.sum(_columns, place, self.mean) * (self.factor / self.total)
         return gradient
+
+    def second_derivative(self, place: Shards[_Placed]) -> Floats:
+        """Return about the second derivative by the weights: what the diagonal of that by the scores tells of it.
+
+        Scores of a query that all move alike change nothing. An objective without a diagonal counts as one whose
+        diagonal is 1, so that the matrix is right up to a factor at best. With many features a sample of the queries
+        stands for all.
+        """
+        enough = self.n_docs // (_DOCS_PER_COLUMN * self.n_features)
+        every = max(1, min(self.n_features // _COLUMNS, enough))
+        upper = self.backend.sum(_second_derivative, place, self.mean, every)
+        both = (np.triu(upper) + np.triu(upper, 1).T) * np.outer(self.factor, self.factor)
+        matrix: Floats = both / self.total
+        return matrix
+
+    def curvature_rows(self, place: Shards[_Placed], n: int) -> Floats:
+        """Return some rows V, every so many documents, with V'V about what ``second_derivative`` returns."""
+        every = max(1, -(-self.n_docs // n))
+        rows: Floats = self.backend.concat(_curvature_rows, place, every) * (self.factor / np.sqrt(self.total))
+        return rows
 
     def plane(self, place: Shards[_Placed]) -> Plane:
         """The loss, linear as it is there."""
@@ -136,7 +163,7 @@ def _joined(*places: Shards[_Placed]) -> Shards[tuple[_Placed, ...]]:
 
 
 def _bind(queries: Queries, objective: Objective) -> _Part:
-    return _Part(queries.X, objective.bind(queries))
+    return _Part(queries.X, queries.indptr, objective.bind(queries))
 
 
 def _is_ranked(part: _Part) -> int:
@@ -159,15 +186,17 @@ class _Seeded(NamedTuple):
 
 def _seed(numbered: tuple[int, _Part], seed: tuple[int, ...]) -> _Part:
     number, part = numbered
-    return _Part(part.X, _Seeded(part.objective, (*seed, number)))
+    return part._replace(objective=_Seeded(part.objective, (*seed, number)))
 
 
 def _smooth(part: Any, sigma: float) -> _Part:
-    return _Part(part.X, part.objective.smoothed(sigma))
+    smoothed: _Part = part._replace(objective=part.objective.smoothed(sigma))
+    return smoothed
 
 
 def _freeze(placed: Any) -> _Part:
-    return _Part(placed.part.X, placed.part.objective.frozen(placed.scores))
+    frozen: _Part = placed.part._replace(objective=placed.part.objective.frozen(placed.scores))
+    return frozen
 
 
 def _place(part: _Part, coef: Floats, intercept: float) -> _Placed:
@@ -206,3 +235,28 @@ def _columns(placed: _Placed, mean: Floats) -> Floats:
 def _plane(placed: _Placed, mean: Floats) -> Floats:
     offset = placed.loss - float((placed.gradient * placed.scores).sum())
     return np.append(offset, _columns(placed, mean))
+
+
+def _curvature(placed: _Placed) -> Floats:
+    """Return the diagonal of the second derivative by the scores, where it is positive; 1 where there is none."""
+    found = placed.part.objective(placed.scores).curvature
+    return np.ones(len(placed.scores)) if found is None else np.maximum(found, 0.0)
+
+
+def _second_derivative(placed: _Placed, mean: Floats, every: int) -> Floats:
+    part, none = placed.part, np.empty(0)
+    labels = Labels(np.empty(0, np.int64), none, np.ones(len(part.indptr) - 1), part.indptr)
+    ranked = Ranked(placed.scores, np.empty(0, np.int64), _curvature(placed), none)
+    return curvature_moments(part.X, mean, labels, ranked, every)
+
+
+def _curvature_rows(placed: _Placed, every: int) -> Floats:
+    part, curvature = placed.part, _curvature(placed)
+    starts, sizes = part.indptr[:-1], np.diff(part.indptr)
+    total = np.add.reduceat(curvature, starts)
+    share = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)
+    centers = query_columns(curvature * np.repeat(share, sizes), part.X, part.indptr)
+    taken = np.arange(0, len(curvature), every)
+    query = np.repeat(np.arange(len(sizes)), sizes)[taken]
+    rows: Floats = (part.X[taken] - centers[query]) * np.sqrt(every * curvature[taken])[:, np.newaxis]
+    return rows

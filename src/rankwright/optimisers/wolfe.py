@@ -11,6 +11,7 @@ _TRIALS = 20
 _WIDEN = 8.0  # the most a step grows between trials
 _FAR = 1e30
 _CLOSE = 1e-9  # a bracket of this part of its place has nothing more to tell
+ROUNDING = 1e-14  # of a value: two that differ by less are not told apart by it, but by their slopes
 _EDGE = 0.05  # a new trial stays so far from the ends of its bracket
 
 
@@ -44,6 +45,8 @@ def search(at: Callable[[float], Trial], start: Trial, flat: float) -> Trial | N
     -----
     Nocedal and Wright (2006), algorithms 3.5 and 3.6: beyond the first trial until the minimum is bracketed, then
     within, by the cubic through the ends of the bracket. It survives values that are not finite, or too high to square.
+    Where values differ by no more than rounding the slope alone decides (Hager and Zhang, 2005): a sum of many numbers
+    is not exact enough to show the last steps to a minimum, its derivative is.
 
     Examples
     --------
@@ -54,6 +57,8 @@ def search(at: Callable[[float], Trial], start: Trial, flat: float) -> Trial | N
     low, high, t = start, None, 1.0
     for _ in range(_TRIALS):
         trial = at(t)
+        if abs(trial.value - start.value) <= ROUNDING * abs(start.value) and abs(trial.slope) <= -flat * start.slope:
+            return trial
         promised = start.value + _ENOUGH * t * start.slope
         if not trial.value <= promised or (low.t > 0.0 and trial.value >= low.value):
             high = trial

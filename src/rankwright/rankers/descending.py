@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from rankwright.objectives.base import Objective
 from rankwright.objectives.names import settled
 from rankwright.optimisers.descent import LBFGS, Penalty, Point, descend, reweigh
 from rankwright.optimisers.linear_risk import LinearRisk
+from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
 from rankwright.rankers.lessons import Chapter, Lesson, fit_linear
@@ -133,35 +135,46 @@ class Descending(PathRanker, LinearScoring):
         center = self._center(w)
         outcomes: dict[int, Outcome] = {}
         order = sorted(range(len(strengths)), key=lambda at: -strengths[at])
+        preconditioner = Preconditioner()
         for at in progress.track(order, "values of alpha", len(order)):  # from a large one, whose solution is known
-            outcomes[at], w = self._descend(problem, w, Penalty(strengths[at], center))
+            outcomes[at], w = self._descend(problem, w, Penalty(strengths[at], center), preconditioner)
         return [outcomes[at] for at in range(len(strengths))]
 
-    def _descend(self, problem: Problem, start: Floats, penalty: Penalty) -> tuple[Outcome, Floats]:
+    def _descend(
+        self, problem: Problem, start: Floats, penalty: Penalty, preconditioner: Preconditioner
+    ) -> tuple[Outcome, Floats]:
         """The minimum for one strength, and its weights."""
         history: list[dict[str, Any]] = []
-        w = start
-        for step, point in self._points(problem, start, penalty):
-            row: dict[str, Any] = {"round": step, "loss": point.loss, "objective": point.value}
-            history.append(row | problem.judged(point.w))
-            w = point.w
-        return Outcome(problem.scorer(w), history), w
+        last: Point | None = None
+        for step, last in self._points(problem, start, penalty, preconditioner):
+            row: dict[str, Any] = {"round": step, "loss": last.loss, "objective": last.value}
+            history.append(row | problem.judged(last.w))
+        assert last is not None
+        return Outcome(problem.scorer(last.w), history, explain_end(last, self.tol, self.max_iter)), last.w
 
-    def _points(self, problem: Problem, start: Floats, penalty: Penalty) -> Iterator[tuple[int, Point]]:
+    def _points(
+        self, problem: Problem, start: Floats, penalty: Penalty, preconditioner: Preconditioner
+    ) -> Iterator[tuple[int, Point]]:
         """The points that the history tells of, with the number of each; the last is the minimum."""
         if problem.risk.is_ranked:
-            yield from enumerate(self._reweighed(problem, start, penalty, _ROUNDS))
+            yield from enumerate(self._reweighed(problem, start, penalty, _ROUNDS, preconditioner))
         else:
-            yield from _noted(descend(problem.risk, start, penalty, LBFGS(), tol=self.tol, max_iter=self.max_iter))
+            method = LBFGS(preconditioner)
+            yield from _noted(descend(problem.risk, start, penalty, method, tol=self.tol, max_iter=self.max_iter))
 
-    def _reweighed(self, problem: Problem, start: Floats, penalty: Penalty, rounds: int) -> Iterator[Point]:
+    def _reweighed(
+        self, problem: Problem, start: Floats, penalty: Penalty, rounds: int, preconditioner: Preconditioner
+    ) -> Iterator[Point]:
         """The minimum of each round, where the objective depends on the ranking."""
         risk = problem.risk
 
         def frozen(w: Floats) -> LinearRisk:
             return risk.frozen(risk.at(w))
 
-        return reweigh(frozen, start, penalty, LBFGS, rounds=rounds, tol=self.tol, max_iter=self.max_iter)
+        def method() -> LBFGS:
+            return LBFGS(preconditioner)
+
+        return reweigh(frozen, start, penalty, method, rounds=rounds, tol=self.tol, max_iter=self.max_iter)
 
 
 def _noted(points: Iterable[Point]) -> Iterator[tuple[int, Point]]:
@@ -174,3 +187,21 @@ def _noted(points: Iterable[Point]) -> Iterator[tuple[int, Point]]:
             last = None
     if last is not None:
         yield last
+
+
+def explain_end(point: Point, tol: float, max_iter: int, *, estimated: bool = True) -> str | None:
+    """Return how a descent ended before its tolerance, and what to do about it; None if it reached its tolerance.
+
+    ``estimated`` says whether ``excess`` estimates the distance to the minimum; else it is the last step's gain.
+    """
+    if point.has_converged(tol):
+        return None
+    share = point.excess / abs(point.value) if point.value else math.inf
+    above, fell = "is about {:.1e} of its value above its minimum", "still fell by {:.1e} of its value in a step"
+    reached = (above if estimated else fell).format(share) if math.isfinite(share) else "is not yet near its minimum"
+    if point.steps >= max_iter:
+        return f"stopped at max_iter={max_iter} where the objective {reached} (tol={tol:g}); raise max_iter, or alpha"
+    return (
+        f"no step lowers the objective any more, which {reached} (tol={tol:g}): rounding is the limit, or the "
+        "objective has kinks; raise tol"
+    )

@@ -13,8 +13,9 @@ from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.lambdas import Lambdas
 from rankwright.optimisers.descent import Penalty
+from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.rankers.base import Outcome
-from rankwright.rankers.descending import Descending, Problem, trained_measure
+from rankwright.rankers.descending import Descending, Problem, explain_end, trained_measure
 from rankwright.rankers.judging import Best
 from rankwright.rankers.parameters import check_whole
 from rankwright.rankers.training import Training
@@ -40,7 +41,7 @@ class LambdaRank(Descending):
     n_rounds : int
         The most rankings; training ends where one leaves the weights as they are.
     tol : float
-        A round ends after a step that lowers what is minimised by no more than this part of it.
+        A round ends where its objective is estimated to be at most this part of it above its minimum.
     max_iter : int
         The most steps of a round.
     hidden : sequence of int or None
@@ -112,13 +113,17 @@ class LambdaRank(Descending):
     def _begin(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
         return problem.regression(train, self.scale, backend)
 
-    def _descend(self, problem: Problem, start: Floats, penalty: Penalty) -> tuple[Outcome, Floats]:
+    def _descend(
+        self, problem: Problem, start: Floats, penalty: Penalty, preconditioner: Preconditioner
+    ) -> tuple[Outcome, Floats]:
         history: list[dict[str, Any]] = []
-        best = Best()
-        for t, point in enumerate(self._reweighed(problem, start, penalty, self.n_rounds)):
+        best, kept = Best(), None
+        own = Preconditioner()  # so that a fit is the same alone and among others
+        for t, point in enumerate(self._reweighed(problem, start, penalty, self.n_rounds, own)):
             judged = problem.judged(point.w)
             best.offer(point.w, judged)
+            kept = point if best.coef is point.w else kept
             row: dict[str, Any] = {"round": t, "loss": point.loss, "objective": point.value}
             history.append(row | judged)
-        assert best.coef is not None
-        return Outcome(problem.scorer(best.coef), history), start
+        assert kept is not None
+        return Outcome(problem.scorer(kept.w), history, explain_end(kept, self.tol, self.max_iter)), start

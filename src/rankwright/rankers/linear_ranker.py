@@ -31,7 +31,8 @@ class LinearRanker(Descending):
     alpha : float
         L2 strength, against the sum over the queries; the useful range is 1e-6 to 1e3.
     tol : float
-        Training ends after a step that lowers what is minimised by no more than this part of it.
+        Training ends where the objective is estimated to be at most this part of it above its minimum: half
+        of g' H^-1 g, with the gradient g and the second derivative H as far as L-BFGS knows it. It warns otherwise.
     max_iter : int
         The most steps; of each round, where the objective depends on the ranking.
     scale : "standard", "query" or None
@@ -70,7 +71,7 @@ class LinearRanker(Descending):
         objective: Any = "logistic",
         measure: str | Measure = "ndcg@10",
         alpha: float = 1.0,
-        tol: float = 1e-7,
+        tol: float = 1e-10,
         max_iter: int = 500,
         scale: str | None = "standard",
         backend: Backend | None = None,

@@ -32,7 +32,8 @@ class ListMLE(Descending):
     alpha : float
         L2 strength, against the sum over the queries; the useful range is 1e-6 to 1e3.
     tol : float
-        Training ends after a step that lowers what is minimised by no more than this part of it.
+        Training ends where the objective is estimated to be at most this part of it above its minimum: half
+        of g' H^-1 g, with the gradient g and the second derivative H as far as L-BFGS knows it. It warns otherwise.
     max_iter : int
         The most steps.
     hidden : sequence of int or None
@@ -74,7 +75,7 @@ class ListMLE(Descending):
         *,
         measure: str | Measure = "ndcg@10",
         alpha: float = 1.0,
-        tol: float = 1e-7,
+        tol: float = 1e-10,
         max_iter: int = 500,
         hidden: Sequence[int] | None = None,
         training: Training | Mapping[str, Any] | None = None,

@@ -34,7 +34,8 @@ class RankCosine(Descending):
         What scores are turned to: gains by their direction, or gains divided by the query's ideal DCG, the form that is
         consistent with NDCG.
     tol : float
-        Training ends after a step that lowers what is minimised by no more than this part of it.
+        Training ends where the objective is estimated to be at most this part of it above its minimum: half
+        of g' H^-1 g, with the gradient g and the second derivative H as far as L-BFGS knows it. It warns otherwise.
     max_iter : int
         The most steps.
     scale : "standard", "query" or None
@@ -70,7 +71,7 @@ class RankCosine(Descending):
         measure: str | Measure = "ndcg@10",
         alpha: float = 1.0,
         target: str = "gains",
-        tol: float = 1e-7,
+        tol: float = 1e-12,
         max_iter: int = 500,
         scale: str | None = "standard",
         backend: Backend | None = None,

@@ -37,7 +37,8 @@ class RankNet(Descending):
     per : "pair" or "query"
         Whether all pairs count alike, or all queries that have any, whatever their number of pairs.
     tol : float
-        Training ends after a step that lowers what is minimised by no more than this part of it.
+        Training ends where the objective is estimated to be at most this part of it above its minimum: half
+        of g' H^-1 g, with the gradient g and the second derivative H as far as L-BFGS knows it. It warns otherwise.
     max_iter : int
         The most steps.
     hidden : sequence of int or None
@@ -80,7 +81,7 @@ class RankNet(Descending):
         alpha: float = 1.0,
         loss: str = "logistic",
         per: str = "query",
-        tol: float = 1e-7,
+        tol: float = 1e-10,
         max_iter: int = 500,
         hidden: Sequence[int] | None = None,
         training: Training | Mapping[str, Any] | None = None,

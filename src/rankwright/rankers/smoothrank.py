@@ -18,7 +18,7 @@ from rankwright.objectives.pointwise import Squares
 from rankwright.objectives.smooth import FORMS, Smooth, check_sigma, smooth
 from rankwright.optimisers.descent import METHODS, Penalty, Stage, anneal
 from rankwright.rankers.base import LinearScoring, Outcome
-from rankwright.rankers.descending import HIGHEST, Problem
+from rankwright.rankers.descending import HIGHEST, Problem, explain_end
 from rankwright.rankers.lessons import Chapter
 from rankwright.rankers.networks import Design
 from rankwright.rankers.parameters import check_among, check_number, check_whole
@@ -218,18 +218,16 @@ class SmoothRank(PathRanker, LinearScoring):
         """The scorer and the history of an annealing."""
         history: list[dict[str, Any]] = []
         minima: list[Floats] = []
+        ends: list[str | None] = []
         for t, (sigma, point, steps) in enumerate(stages):
             row = {"round": t, "sigma": sigma, "loss": point.loss, "objective": point.value, "steps": steps}
             history.append(row | problem.judged(point.w))
             minima.append(point.w)
+            ends.append(explain_end(point, self.tol, self.max_iter, estimated=self.optimiser != "cg"))
         last = len(history) - 1
         if self.stop == "valid" and "valid" in history[0]:
             last = max(range(len(history)), key=lambda t: history[t]["valid"])
-        left: str | None = None
-        if history[last]["steps"] >= self.max_iter:
-            sigma = history[last]["sigma"]
-            left = f"the minimisation for sigma={sigma:g} stopped at max_iter={self.max_iter}; raise max_iter, or tol"
-        return Outcome(space.scorer(problem.scorer(minima[last])), history[: last + 1], unconverged=left)
+        return Outcome(space.scorer(problem.scorer(minima[last])), history[: last + 1], ends[last])
 
     def _objective(self, measure: Measure, sigma: float) -> Smooth:
         """Of the measure with a discount that tells all ranks apart."""
