@@ -345,6 +345,7 @@ class TestSmoothRank:
         ]
         assert len(set(scores)) == 1
 
+    @may_not_converge
     @may_learn_nothing
     @pytest.mark.parametrize("kernel_map", ["nystroem", "kernel_pca", KernelPCA(kernel="rbf")], ids=str)
     @pytest.mark.parametrize("scale", ["standard", "query", None])
