@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 DATA   ?= $(or $(RANKWRIGHT_DATA),../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint bench reproduction clean-kernels clean
+.PHONY: help demo test test-slow lint fuzz bench reproduction clean-kernels clean
 
 help:            ## what there is
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,6 +38,9 @@ lint: $(VENV)/dev        ## style, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+fuzz: $(VENV)/dev        ## a million damaged files, an hour or so; goes on where it was, CASES=N for N of each kind
+	$(BIN)/python -m fuzz $(if $(CASES),--cases $(CASES))
 
 bench: $(VENV)/bench     ## ratios against peers, measured side by side
 	$(BIN)/python -m benchmarks

@@ -122,8 +122,8 @@ def _read_plain(files: list[Path], n_features: int | None, backend: Backend) -> 
 
             results = progress.track(backend.map(parse, range(len(spans))), "reading", len(spans))
             parts = _checked(results, files)
-            highest = max((part.highest for part in parts), default=0)
-            if highest <= width:
+            highest = max((part.highest for part in parts), default=1)
+            if n_features or highest == width:
                 break
             width, places = highest, np.cumsum([0, *(part.rows for part in parts)], dtype=np.int64)
             if problem := _explain_no_room(int(places[-1]), width, size):

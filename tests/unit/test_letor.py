@@ -400,6 +400,13 @@ def test_memory_stays_near_the_size_of_the_result(tmp_path, compress):
     assert peak < 2.5 * (queries.X.nbytes + queries.y.nbytes)
 
 
+def test_the_number_of_features_is_the_highest_index_and_no_guess(tmp_path):
+    (tmp_path / "a").write_bytes(b"3 qid:1\x0b30:1.5\n1 qid:2 2:1\n")  # a vertical tab is part of an id
+    queries = rw.read_letor(tmp_path / "a")
+    assert queries.qid.tolist() == ["1\x0b30:1.5", "2"]
+    assert queries.X.tolist() == [[0.0, 0.0], [0.0, 1.0]]
+
+
 class TestByteOrderMark:
     """Some editors write one before UTF-8."""
 

@@ -183,7 +183,8 @@ def _(scorer: Trees, names: Sequence[str]) -> _Parts:
 def _table(header: tuple[str, ...], parts: Sequence[Part]) -> list[str]:
     """Aligned text: names to the left, numbers to the right, and at the end a bar of the size."""
     largest = parts[0].size or 1.0
-    bars = ["#" * max(round(_BAR * part.size / largest), 1) for part in parts]
+    shares = [1.0 if part.size >= largest else part.size / largest for part in parts]  # a size may be infinite
+    bars = ["#" * max(round(_BAR * share), 1) for share in shares]
     rows = [header, *((*map(printable, part.cells()), bar) for part, bar in zip(parts, bars, strict=True))]
     widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
     left = (0, len(header) - 2, len(header) - 1)

@@ -14,7 +14,7 @@ import numpy as np
 
 from rankwright.backends import Serial
 from rankwright.data import Queries
-from rankwright.errors import InputError, suggest
+from rankwright.errors import InputError, shown, suggest
 from rankwright.experiments.arrays import load_queries, save_queries
 from rankwright.files import open_binary
 from rankwright.folds import Fold, cut_folds, read_folds
@@ -232,12 +232,12 @@ def source_from_json(content: Mapping[str, Any], folder: Path) -> Source:
             raise InputError(f"data: unknown key {name!r}; {suggest(name, known)}")
         if name in ("k", "seed"):
             if type(value) is not int:
-                raise InputError(f"data.{name} is {value!r}; expected a whole number")
+                raise InputError(f"data.{name} is {shown(value)}; expected a whole number")
             arguments[name] = value
         elif name in ("file", "runs"):
             paths = [value] if isinstance(value, str) else value
             if not isinstance(paths, list) or not paths:
-                raise InputError(f"data.{name} is {value!r}; expected a path or several")
+                raise InputError(f"data.{name} is {shown(value)}; expected a path or several")
             arguments[name] = tuple(_path(name, item, folder) for item in paths)
         else:
             arguments[name] = _path(name, value, folder)
@@ -263,11 +263,11 @@ def _count_ids(paths: Sequence[Path], column: int, most: int) -> int:
 
 def _path(name: str, value: Any, folder: Path) -> str:
     if not isinstance(value, str) or not value or "\0" in value:
-        raise InputError(f"data.{name} is {value!r}; expected a path")
+        raise InputError(f"data.{name} is {shown(value)}; expected a path")
     try:
         return str((folder / Path(value).expanduser()).resolve())
     except RuntimeError as error:  # no such user, or links in a circle
-        raise InputError(f"data.{name} is {value!r}: {error}") from None
+        raise InputError(f"data.{name} is {shown(value)}: {error}") from None
 
 
 @lru_cache(maxsize=1)

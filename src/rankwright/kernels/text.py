@@ -256,6 +256,8 @@ def parse_block(
             n_hard += 1
         y[row] = value
         i = _skip_blanks(text, end)
+        while load_byte(text, i) == _RETURN:
+            i = _skip_blanks(text, i + 1)
         start = i + len(_QID)
         if not _spells(text, i, _QID) or _ends_token(load_byte(text, start)):
             return NO_QID, row, line, n_runs, n_hard, highest, widest, i, _token_end(text, i)

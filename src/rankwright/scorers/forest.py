@@ -107,7 +107,8 @@ class Forest:
     @classmethod
     def read(cls, text: str) -> Forest:
         """The trees of LightGBM's text, if they are sums of numeric splits that score a document with one number."""
-        head, *blocks = re.split(r"^Tree=[0-9]+$", text, flags=re.MULTILINE)
+        body, *rest = re.split(r"^end of trees$", text, maxsplit=1, flags=re.MULTILINE)
+        head, *blocks = re.split(r"^Tree=[0-9]+$", body, flags=re.MULTILINE)
         header = _assignments(head)
         if not head.startswith("tree\n") or header.get("version") not in ("v3", "v4"):
             raise InputError("not the text of a LightGBM model, which begins with 'tree' and a version")
@@ -116,9 +117,8 @@ class Forest:
                 raise InputError(f"{name}={shown(header.get(name))} in LightGBM's text; expected one score a document")
         if "\naverage_output" in head:
             raise InputError("LightGBM's text is of a random forest, whose trees are averaged; expected a sum")
-        if not blocks or "\nend of trees" not in blocks[-1]:
+        if not blocks or not rest:
             raise InputError("LightGBM's text ends before its trees do")
-        blocks[-1] = blocks[-1].partition("\nend of trees")[0]
         kept = _checked_header({name: header[name] for name in _HEADER if name in header})
         n_features = int(kept["max_feature_idx"]) + 1
         return cls(kept, tuple(_tree(_assignments(block), n_features) for block in blocks))

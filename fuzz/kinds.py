@@ -1,0 +1,10 @@
+"""Every kind of file that is fuzzed. To add one, write its class and put it into ``KINDS``."""
+
+from __future__ import annotations
+
+from fuzz.cases import Kind
+from fuzz.model_kind import Models
+from fuzz.spec_kind import Specs
+from fuzz.text_kinds import Letor, Qrels, Run, Scores
+
+KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (Letor, Scores, Qrels, Run, Models, Specs)}
