@@ -301,7 +301,7 @@ def test_methods_without_stumps_leave_no_steps():
 def test_a_trial_of_trees_leaves_their_importance():
     made = rw.make_queries(30, n_features=5, random_state=3)
     for names in (None, ("a", "b", "c", "d", "e")):
-        fold = rw.cut_folds(dataclasses.replace(made, features=names), 3, random_state=0)[0]
+        fold = rw.cut_folds(made.replace(features=names), 3, random_state=0)[0]
         ranker = rw.LambdaMART(n_rounds=3, n_leaves=3).fit(fold.train)
         table = decode(encode(artefacts.importance(artefacts.Trained(ranker, fold, np.zeros(1), {}))))
         assert table["feature"].tolist() == list(names or "12345")

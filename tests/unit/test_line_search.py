@@ -246,7 +246,7 @@ def test_the_likeliest_point(k):
 def test_the_likelihood_does_not_depend_on_the_order_of_rows():
     queries = rw.make_queries(20, n_docs=9, n_features=3, grades=2, random_state=1)
     rows = np.random.default_rng(0).permutation(queries.n_docs)
-    shuffled = rw.Queries.from_arrays(queries.X[rows], queries.y[rows], queries.row_qid[rows])
+    shuffled = rw.Queries.from_arrays(queries.X[rows], queries.y[rows], queries.row_qid[rows]).grouped()
     found = []
     for each in (queries, shuffled):
         landscape = Landscape.of(each, rw.parse("ndcg@3"), rw.Serial())

@@ -46,19 +46,19 @@ def simulate(
         raise InputError(f"unknown simulation {name!r}; {suggest(name, SIMULATIONS)}")
     simulation = SIMULATIONS[name]
     wanted = parse(simulation.measure if measure is None else measure)
+    if data is not None and simulation.run_on is None:
+        takers = ", ".join(other for other, each in SIMULATIONS.items() if each.run_on is not None)
+        raise InputError(f"{name} is about data of its own, and takes no folds; {takers} does")
     folds = None if data is None else read_folds(data)
     inputs = [] if folds is None else [path for fold in folds.files for part in fold for path in part]
-    return write_findings(_task(name, simulation, wanted, seed, data, folds), folder, name, inputs)
+    return write_findings(_task(simulation, wanted, seed, data, folds), folder, name, inputs)
 
 
 def _task(
-    name: str, simulation: Simulation, measure: Measure, seed: int, data: StrPath | None, folds: Folds | None
+    simulation: Simulation, measure: Measure, seed: int, data: StrPath | None, folds: Folds | None
 ) -> Callable[[], Findings]:
-    if data is None or folds is None:
-        return lambda: simulation.run(measure, seed)
     run_on = simulation.run_on
-    if run_on is None:
-        takers = ", ".join(other for other, each in SIMULATIONS.items() if each.run_on is not None)
-        raise InputError(f"{name} is about data of its own, and takes no folds; {takers} does")
+    if data is None or folds is None or run_on is None:
+        return lambda: simulation.run(measure, seed)
     source = FoldData(Path(data).resolve().name, folds)
     return lambda: run_on(measure, seed, source)
