@@ -47,8 +47,8 @@ def mean_measure(qrels: Judgments, runs: Runs, weights: Floats) -> float:
     fused = dict(fuse(list(runs.values()), weights, "min-max"))
     pool = join(list(qrels), [fused], {q: {d: float(g) for d, g in found.items()} for q, found in qrels.items()})
     X, y = np.zeros((len(pool.grades), 1), np.float32), np.nan_to_num(pool.grades)
-    bound = rw.parse(MEASURE).bind(rw.Queries(X, y, pool.indptr, np.array(pool.qid)))
-    return float(bound.restricted(pool.found).values(pool.scores[pool.found, 0]).mean())
+    queries = rw.Queries(X, y, pool.indptr, np.array(pool.qid)).keep_retrieved(pool.found)
+    return rw.parse(MEASURE).mean(queries, pool.scores[pool.found, 0])
 
 
 def peer_search(ranx: Any, qrels: Judgments, runs: Runs) -> tuple[Callable[[], Any], Callable[[Any], float]]:

@@ -17,6 +17,7 @@ from rankwright._version import __version__ as __version__
 if TYPE_CHECKING:
     from rankwright.backends import Serial as Serial
     from rankwright.backends import Threads as Threads
+    from rankwright.comparison import compare_runs as compare_runs
     from rankwright.comparison import compare_scores as compare_scores
     from rankwright.data import Queries as Queries
     from rankwright.diagnosis import Diagnosis as Diagnosis
@@ -105,7 +106,7 @@ if TYPE_CHECKING:
 # Where each public name lives: nothing is imported before it is used, so `import rankwright` is free.
 _HOME = {
     "backends": ("Serial", "Threads"),
-    "comparison": ("compare_scores",),
+    "comparison": ("compare_runs", "compare_scores"),
     "data": ("Queries",),
     "diagnosis": ("Diagnosis", "Explanation", "diagnose", "explain"),
     "errors": (

@@ -11,11 +11,13 @@ from numpy.typing import ArrayLike
 from rankwright.data import Floats, Queries
 from rankwright.errors import InputError
 from rankwright.files import StrPath
+from rankwright.fusion import Source, name_runs, open_qrels, open_runs
 from rankwright.letor import read_letor
-from rankwright.measures import bound_values, parse, split
+from rankwright.measures import Measure, bound_values, parse, split, values_of_found
 from rankwright.models import load
 from rankwright.results import Results, Table, documents_table, joined, keyed, pairs_table, queries_table
 from rankwright.scores import read_scores
+from rankwright.trec import join_runs
 
 
 def compare_scores(
@@ -38,26 +40,84 @@ def compare_scores(
     name : str
         What the comparison is called.
     """
-    parsed = [parse(m) for m in (split(measures) if isinstance(measures, str) else measures)]
-    if not parsed or not scores:
-        raise InputError("expected at least one measure and one method")
+    parsed = _parse(measures)
+    if not scores:
+        raise InputError("nothing to compare; expected at least one method")
     found: list[Floats] = [queries.group_scores(row) for row in scores.values()]
-    documents, queries = documents_table(queries), queries.grouped()
-    names, bounds = tuple(str(measure) for measure in parsed), [measure.bind(queries) for measure in parsed]
-    places = {"query": np.arange(len(queries))}
-    values = [{**places, **dict(zip(names, bound_values(bounds, row), strict=True))} for row in found]
+    grouped = queries.grouped()
+    bounds = [measure.bind(grouped) for measure in parsed]
+    values = [bound_values(bounds, row) for row in found]
+    pairs = [pairs_table(grouped, row) for row in found]
+    return _results(name, tuple(scores), parsed, queries, found, values, pairs)
+
+
+def compare_runs(
+    qrels: Source,
+    runs: Mapping[str, Source] | Sequence[Source],
+    measures: str | Sequence[str] = "ndcg@10(dialect=trec_eval),map(dialect=trec_eval)",
+    *,
+    name: str = "Comparison",
+) -> Results:
+    """Compare TREC runs on the judged queries that one of them answers.
+
+    Every run is evaluated on the documents that it found, as ``evaluate`` does. A query that a run does not answer has
+    the value 0, so that all are compared on the same queries.
+
+    Parameters
+    ----------
+    qrels : path, or mapping of query id to mapping of document id to grade
+        Judgments.
+    runs : mapping of name to run, or sequence of runs
+        A run is a path, or a mapping of query id to mapping of document id to score.
+    measures : str or sequence of str
+        The first one decides.
+    name : str
+        What the comparison is called.
+    """
+    parsed, tables = _parse(measures), open_runs(name_runs(runs))
+    if not tables:
+        raise InputError("nothing to compare; expected at least one run")
+    queries, scores = join_runs(open_qrels(qrels), tables)
+    found = list(np.ascontiguousarray(scores.T))
+    values = [values_of_found(parsed, queries, row, None) for row in found]
+    return _results(name, tuple(tables), parsed, queries, found, values)
+
+
+def _parse(measures: str | Sequence[str]) -> list[Measure]:
+    parsed = [parse(m) for m in (split(measures) if isinstance(measures, str) else measures)]
+    if not parsed:
+        raise InputError("expected at least one measure")
+    return parsed
+
+
+def _results(
+    name: str,
+    methods: tuple[str, ...],
+    measures: Sequence[Measure],
+    queries: Queries,
+    scores: Sequence[Floats],
+    values: Sequence[Floats],
+    pairs: Sequence[Table] = (),
+) -> Results:
+    """Return results of the scores of grouped rows, by method, NaN where a row is not ranked."""
+    names, places = tuple(map(str, measures)), {"query": np.arange(len(queries))}
     tables: dict[str, Table] = {
         "queries": {"fold": np.ones(len(queries), int), **queries_table(queries)},
-        "values": _of_methods(values),
-        "pairs": _of_methods([pairs_table(queries, row) for row in found]),
+        "values": _of_methods([{**places, **dict(zip(names, row, strict=True))} for row in values]),
     }
+    if pairs:
+        tables["pairs"] = _of_methods(pairs)
+    documents = documents_table(queries)
     if documents is not None:
-        rows = [{"document": np.arange(queries.n_docs), "score": row} for row in found]
+        known = [(np.flatnonzero(~np.isnan(row)), row) for row in scores]
+        rows = [{"document": at, "score": row[at]} for at, row in known]
         tables |= {"documents": documents, "scores": _of_methods(rows)}
-    return Results(name, names[0], names, tuple(scores), tables)
+    return Results(name, names[0], names, methods, tables)
 
 
-def compare_files(data: StrPath, scores: Sequence[Path], models: Sequence[Path], measures: str) -> Results:
+def compare_files(
+    data: StrPath, scores: Sequence[Path], models: Sequence[Path], measures: str = "ndcg@10,map"
+) -> Results:
     """Compare score files and saved models on a file of judged documents; the files name the methods."""
     paths = [*scores, *models]
     if not paths:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,27 @@ Ints = NDArray[np.integer[Any]]
 T = TypeVar("T", bound=np.generic)
 
 WIDEST_ID = 64  # longer ids are kept as Python's strings, not in an array of fixed width
+
+
+class Unretrieved(NamedTuple):
+    """The grades of judged documents that no run found: they belong to ideal rankings, and are never ranked.
+
+    Parameters
+    ----------
+    y : array of shape (n_unretrieved,)
+        Grades; those of a query are adjacent.
+    indptr : array of shape (n_queries + 1,)
+        Query ``i`` has the grades ``indptr[i]`` to ``indptr[i + 1]``, perhaps none.
+    """
+
+    y: Floats
+    indptr: Ints
+
+    def take(self, queries: Ints) -> Unretrieved:
+        """Return the grades of the queries at these positions."""
+        sizes = np.diff(self.indptr)[queries]
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        return Unretrieved(self.y[np.repeat(self.indptr[queries] - indptr[:-1], sizes) + np.arange(indptr[-1])], indptr)
 
 
 class Queries:
@@ -45,6 +66,9 @@ class Queries:
         Feature names.
     source : array of shape (n_docs,), optional
         The place of each of these rows in the caller's order; None where that is their own order.
+    unretrieved : Unretrieved, optional
+        Judged documents that cannot be ranked, because no run found them. They count in what a measure divides by: the
+        ideal ranking, the number of relevant documents. None where every judged document is a row.
 
     Examples
     --------
@@ -57,17 +81,22 @@ class Queries:
     ([0.0, 2.0, 1.0], [0, 2, 3])
     """
 
-    __slots__ = ("_X", "_docid", "_grouped", "_indptr", "_source", "_y", "features", "qid", "weight")
+    __slots__ = (
+        *("_X", "_docid", "_docid_ranks", "_grouped", "_indptr", "_source", "_y"),
+        *("features", "qid", "unretrieved", "weight"),
+    )
 
     qid: NDArray[Any]
     weight: Floats | None
     features: tuple[str, ...] | None
+    unretrieved: Unretrieved | None
     _X: Floats
     _y: Floats
     _indptr: Ints
     _docid: NDArray[Any] | None
     _source: Ints | None
     _grouped: Queries | None
+    _docid_ranks: Ints | None
 
     def __init__(
         self,
@@ -79,9 +108,11 @@ class Queries:
         weight: Floats | None = None,
         features: tuple[str, ...] | None = None,
         source: Ints | None = None,
+        unretrieved: Unretrieved | None = None,
     ) -> None:
         own: dict[str, Any] = {"_X": X, "_y": y, "_indptr": indptr, "qid": qid, "_docid": docid, "weight": weight}
-        own |= {"features": features, "_source": source, "_grouped": None}
+        own |= {"features": features, "_source": source, "unretrieved": unretrieved}
+        own |= {"_grouped": None, "_docid_ranks": None}
         for name, value in own.items():
             object.__setattr__(self, name, value)
 
@@ -92,20 +123,21 @@ class Queries:
         raise AttributeError(f"{name} cannot be deleted: a Queries cannot be changed; make another")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Queries, self._parts()
+        return Queries, tuple(self._parts().values())
 
-    def _parts(self) -> tuple[Any, ...]:
+    def _parts(self) -> dict[str, Any]:
         """Return the arguments of the constructor that make this again."""
-        return (
-            self._X,
-            self._y,
-            self._indptr,
-            self.qid,
-            self._docid,
-            self.weight,
-            self.features,
-            self._source,
-        )
+        return {
+            "X": self._X,
+            "y": self._y,
+            "indptr": self._indptr,
+            "qid": self.qid,
+            "docid": self._docid,
+            "weight": self.weight,
+            "features": self.features,
+            "source": self._source,
+            "unretrieved": self.unretrieved,
+        }
 
     @classmethod
     def from_arrays(
@@ -257,7 +289,7 @@ class Queries:
         if self._source is None:
             return self
         if self._grouped is None:
-            object.__setattr__(self, "_grouped", Queries(*self._parts()[:-1]))
+            object.__setattr__(self, "_grouped", Queries(**self._parts() | {"source": None}))
         assert self._grouped is not None
         return self._grouped
 
@@ -298,11 +330,13 @@ class Queries:
         return self.replace(X=X)
 
     def replace(self, **parts: Any) -> Queries:
-        """Return the same documents with other ``X``, ``y``, ``weight`` or ``features``; rows in the caller's order."""
-        X, y, indptr, qid, docid, weight, features, source = self._parts()
-        X = self.group(parts["X"]) if "X" in parts else X
-        y = self.group(parts["y"]) if "y" in parts else y
-        return Queries(X, y, indptr, qid, docid, parts.get("weight", weight), parts.get("features", features), source)
+        """Return the same documents with other ``X``, ``y``, ``weight``, ``features``, ``unretrieved`` or no ``docid``.
+
+        Rows are in the caller's order.
+        """
+        given = {name: self.group(value) if name in ("X", "y") else value for name, value in parts.items()}
+        other = Queries(**self._parts() | given)
+        return other if "docid" in parts else self._sharing_ranks(other, slice(None))
 
     def take(self, queries: ArrayLike) -> Queries:
         """Return the queries at these positions, in this order, the rows of each adjacent."""
@@ -316,7 +350,20 @@ class Queries:
         sizes = self.sizes[at]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         rows = np.repeat(self._indptr[at] - indptr[:-1], sizes) + np.arange(indptr[-1])
-        return Queries(
+        return self._part(rows, indptr, at)
+
+    def slice(self, start: int, stop: int) -> Queries:
+        """Return the queries ``start`` to ``stop``, whose rows must be adjacent, sharing memory."""
+        indptr = self.indptr
+        rows = slice(int(indptr[start]), int(indptr[stop]))
+        return self._part(rows, indptr[start : stop + 1] - indptr[start], slice(start, stop))
+
+    def _part(self, rows: Any, indptr: Ints, at: Any) -> Queries:
+        """Return these grouped rows of these queries."""
+        unretrieved = self.unretrieved
+        if unretrieved is not None:
+            unretrieved = unretrieved.take(np.arange(len(self))[at])
+        part = Queries(
             self._X[rows],
             self._y[rows],
             indptr,
@@ -324,25 +371,72 @@ class Queries:
             None if self._docid is None else self._docid[rows],
             None if self.weight is None else self.weight[at],
             self.features,
+            unretrieved=unretrieved,
         )
+        return self._sharing_ranks(part, rows)
 
-    def slice(self, start: int, stop: int) -> Queries:
-        """Return the queries ``start`` to ``stop``, whose rows must be adjacent, sharing memory."""
-        indptr = self.indptr
-        rows = slice(int(indptr[start]), int(indptr[stop]))
-        return Queries(
-            self._X[rows],
-            self._y[rows],
-            indptr[start : stop + 1] - indptr[start],
-            self.qid[start:stop],
-            None if self._docid is None else self._docid[rows],
-            None if self.weight is None else self.weight[start:stop],
-            self.features,
-        )
+    def keep_retrieved(self, retrieved: NDArray[np.bool_]) -> Queries:
+        """Return the same queries when only some documents were found, a flag per row; each query keeps one at least.
+
+        The grades of the others move to ``unretrieved``.
+        """
+        kept = self.group(retrieved)
+        before = np.concatenate([[0], np.cumsum(kept)])
+        indptr = before[self._indptr]
+        if (np.diff(indptr) == 0).any():
+            raise InputError("a query without a document cannot be ranked; expected at least one of each query")
+        left = Unretrieved(self._y[~kept], self._indptr - indptr)
+        if self.unretrieved is not None:
+            left = Unretrieved(*_join_by_query(left, self.unretrieved)[:2])
+        return self._part(kept, indptr, slice(None)).replace(unretrieved=left if len(left.y) else None)
+
+    def with_unretrieved(self) -> tuple[Queries, NDArray[np.bool_] | None]:
+        """Return the grades of all judged documents as queries without features, and which of them are rows.
+
+        Where every judged document is a row these are the queries themselves, grouped, and None.
+        """
+        if self.unretrieved is None:
+            return self.grouped(), None
+        y, indptr, is_row = _join_by_query((self._y, self._indptr), self.unretrieved)
+        return Queries(np.empty((len(y), 0), np.float32), y, indptr, self.qid, weight=self.weight), is_row
+
+    @property
+    def max_grade(self) -> float:
+        """The highest grade of a judged document."""
+        highest = float(self._y.max())
+        return highest if self.unretrieved is None else float(np.max(self.unretrieved.y, initial=highest))
+
+    @property
+    def docid_ranks(self) -> Ints:
+        """The place of each document id among all of them, sorted as texts, by row of ``grouped()``."""
+        if self._docid_ranks is None:
+            if self._docid is None:
+                raise InputError("ties=docid needs document ids; these queries have none")
+            ranks = np.unique(text_ids(self._docid), return_inverse=True)[1]
+            object.__setattr__(self, "_docid_ranks", ranks)
+        assert self._docid_ranks is not None
+        return self._docid_ranks
+
+    def _sharing_ranks(self, part: Queries, rows: Any) -> Queries:
+        """Let a part of these queries have the ranks of document ids that are known."""
+        if self._docid_ranks is not None:
+            object.__setattr__(part, "_docid_ranks", self._docid_ranks[rows])
+        return part
 
     def shards(self, n: int) -> list[Queries]:
         """Return at most ``n`` parts of whole queries, sharing memory, of about equal numbers of documents."""
         return [self.slice(start, stop) for start, stop in query_ranges(self.indptr, n)]
+
+
+def _join_by_query(rows: tuple[Floats, Ints], others: tuple[Floats, Ints]) -> tuple[Floats, Ints, NDArray[np.bool_]]:
+    """Return two sets of values by query as one, in each query those of the first set first, and which are of it."""
+    (first, first_indptr), (second, second_indptr) = rows, others
+    indptr = first_indptr + second_indptr
+    sizes = np.stack([np.diff(first_indptr), np.diff(second_indptr)], axis=1)
+    of_first: NDArray[np.bool_] = np.repeat(np.tile([True, False], len(sizes)), sizes.ravel())
+    values = np.empty(len(of_first))
+    values[of_first], values[~of_first] = first, second
+    return values, indptr, of_first
 
 
 def as_matrix(X: Any) -> Floats:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
@@ -11,9 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from rankwright._optional import require
 from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
-from rankwright.errors import InputError
+from rankwright.errors import InputError, shown
+from rankwright.fusion import Source, open_qrels, open_runs
 from rankwright.measures import Measure, bound_values, parse, split, weighted_mean
 from rankwright.models import Fitted
+from rankwright.trec import join_runs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,27 +67,53 @@ class Evaluations:
 
 
 def evaluate(
-    ranking: Fitted | ArrayLike,
-    queries: Queries,
+    ranking: Fitted | ArrayLike | Source,
+    queries: Queries | Source,
     measures: str | Measure | Sequence[str | Measure],
     backend: Backend | None = None,
 ) -> Evaluations:
-    """Evaluate a fitted ranker, a model or scores by several measures.
+    """Evaluate a fitted ranker, a model, scores or a TREC run by several measures.
 
-    Scores are one per row, in the order of the rows that the queries were made of.
+    Parameters
+    ----------
+    ranking : fitted ranker, model, array of scores, or run
+        Scores are one per row, in the order of the rows that the queries were made of. A run is a file, or a mapping
+        of query id to mapping of document id to score.
+    queries : Queries, or judgments
+        Judgments, for a run, are a file, or a mapping of query id to mapping of document id to grade. The queries that
+        are evaluated are those that are judged and in the run, as in trec_eval; judged documents that the run did not
+        find count in ideal rankings and in the number of relevant documents.
+    measures : str, Measure, or sequence of these
+        To get trec_eval's figures, name its dialect, as in ``map(dialect=trec_eval)``.
+    backend : Backend, optional
+        Where the work runs; all cores by default.
 
     Examples
     --------
     >>> queries = Queries.from_arrays([[1.0], [2.0]], [1, 0], qid=[7, 7])
     >>> evaluate([0.3, 0.1], queries, "mrr, p@1")
     Evaluations(mrr=1.0000, p@1=1.0000; 1 queries)
+    >>> evaluate({"q": {"a": 0.3, "b": 0.1}}, {"q": {"a": 1, "c": 1}}, "map(dialect=trec_eval)")
+    Evaluations(map(dialect=trec_eval)=0.5000; 1 queries)
     """
     if isinstance(measures, str):
         measures = split(measures)
     parsed = [parse(m) for m in ([measures] if isinstance(measures, Measure) else measures)]
     if not parsed:
         raise InputError("no measure given; expected names such as ndcg@10")
-    scores = queries.group_scores(ranking.predict(queries) if hasattr(ranking, "predict") else ranking)
+    found: Any = ranking
+    if not isinstance(queries, Queries):
+        queries, found = open_run(ranking, queries)
+    scores = queries.group_scores(found.predict(queries) if hasattr(found, "predict") else found)
     grouped = queries.grouped()
     values = bound_values([measure.bind(grouped) for measure in parsed], scores, backend)
     return Evaluations(tuple(str(m) for m in parsed), values, queries.qid, queries.query_weight)
+
+
+def open_run(run: Any, qrels: Source) -> tuple[Queries, Floats]:
+    """Return the judged queries that a run answers, with the documents that it found, and their scores."""
+    if hasattr(run, "predict") or not (isinstance(run, str | PathLike | Mapping) or hasattr(run, "to_dict")):
+        found, judged = shown(run), shown(qrels)
+        raise InputError(f"{found} with judgments {judged}; expected a run, or Queries in place of the judgments")
+    queries, scores = join_runs(open_qrels(qrels), open_runs({"run": run}))
+    return queries, scores[:, 0]

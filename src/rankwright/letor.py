@@ -377,6 +377,12 @@ def write_letor(queries: Queries, path: StrPath) -> None:
     """
     if np.isnan(queries.X).any():
         raise InputError("X contains NaN; LETOR text has no way to write a missing value")
+    if queries.unretrieved is not None:
+        n = len(queries.unretrieved.y)
+        raise InputError(
+            f"{n} judged documents that no run found; LETOR text has documents with features only, and measures on it "
+            "would be too high. Drop them with queries.replace(unretrieved=None)"
+        )
     check_tokens(queries.qid, "query")
     if queries.docid is not None:
         check_tokens(queries.docid, "document")

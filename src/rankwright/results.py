@@ -172,7 +172,7 @@ def n_pairs(queries: Queries) -> np.ndarray:
     >>> n_pairs(Queries.from_arrays([[0.0]] * 4, [2, 1, 1, 0], group=[4]))
     array([5])
     """
-    levels, level = np.unique(queries.y, return_inverse=True)
+    levels, level = np.unique(queries.grouped().y, return_inverse=True)
     counts = np.zeros((len(queries), len(levels)), dtype=np.int64)
     np.add.at(counts, (np.repeat(np.arange(len(queries)), queries.sizes), level), 1)
     return np.asarray((queries.sizes**2 - (counts**2).sum(axis=1)) // 2)

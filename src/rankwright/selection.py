@@ -50,7 +50,7 @@ def select(
         The first of equals wins. The warnings of its fit are issued, those of the other fits are not.
     """
     train, valid = train.grouped(), valid.grouped()
-    highest = max(float(train.y.max()), float(valid.y.max()))
+    highest = max(train.max_grade, valid.max_grade)
     decisive = parse(ranker.measure if measure is None else measure).settled(highest)
     check_counted(decisive, valid, "validation")
     bound = decisive.bind(valid)

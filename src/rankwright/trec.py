@@ -57,27 +57,40 @@ def read_run(path: StrPath) -> Judged:
 def read_trec(qrels: StrPath, runs: Sequence[StrPath]) -> Queries:
     """Judged queries whose features are the scores of runs.
 
-    The queries are the judged ones that a run answers. Their documents are those that a run found or a judge saw:
-    judged documents that no run found belong to the ideal ranking, as in trec_eval. A document without a judgment has
-    grade 0; where a run did not find a document, the feature is the lowest score of that run and query (0 where it
-    has none). Features are named by the files.
+    The queries are the judged ones that a run answers. Their documents are those that a run found. Judged documents
+    that no run found are not ranked; their grades are kept as ``unretrieved``, and count in ideal rankings and in the
+    number of relevant documents, as in trec_eval. A document without a judgment has grade 0. Where one of several runs
+    did not find a document, its feature is the lowest score of that run and query (0 where it has none). Features are
+    named by the files.
     """
     if not runs:
         raise InputError("no run given; expected at least one")
     judged, found = read_qrels(qrels), [read_run(path) for path in runs]
+    if not any(query in run for run in found for query in judged):
+        raise InputError(f"{runs[0]}: no query of the run is judged in {qrels}")
+    return join_runs(judged, dict(zip(run_names(runs), found, strict=True)))[0]
+
+
+def join_runs(judged: Table, runs: Mapping[str, Table]) -> tuple[Queries, Floats]:
+    """Return the judged queries that a run answers, as ``read_trec`` does, and the scores of the runs as they are.
+
+    The scores have a column for each run, and NaN where it did not find a document.
+    """
+    found = list(runs.values())
     wanted = [query for query in judged if any(query in run for run in found)]
     if not wanted:
-        raise InputError(f"{runs[0]}: no query of the run is judged in {qrels}")
+        known = [next(iter(table), "no query") for table in (judged, *found)]
+        raise InputError(f"no query of the runs is judged: the judgments have {known[0]!r}, a run {known[1]!r}")
     pool = join(wanted, found, judged)
     lowest = np.nan_to_num(np.fmin.reduceat(pool.scores, pool.indptr[:-1]))
-    scores = np.where(np.isnan(pool.scores), np.repeat(lowest, pool.sizes, axis=0), pool.scores)
-    return Queries.from_arrays(
-        scores,
+    everything = Queries.from_arrays(
+        np.where(np.isnan(pool.scores), np.repeat(lowest, pool.sizes, axis=0), pool.scores),
         np.nan_to_num(pool.grades),
         np.repeat(as_ids(wanted), pool.sizes),
         docid=pool.docid,
-        features=run_names(runs),
+        features=list(runs),
     )
+    return everything.keep_retrieved(pool.found), pool.scores[pool.found]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,6 +121,12 @@ class Pool:
         """Which documents a run found; the others were judged only."""
         found: NDArray[np.bool_] = np.logical_or.reduce(~np.isnan(self.scores), axis=1)
         return found
+
+    def of_found(self) -> Pool:
+        """Return the documents that a run found alone."""
+        found = self.found
+        indptr = np.concatenate([[0], np.cumsum(found)])[self.indptr]
+        return Pool(self.qid, indptr, self.docid[found], np.asfortranarray(self.scores[found]), self.grades[found])
 
     @property
     def n_runs(self) -> int:

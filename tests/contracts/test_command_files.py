@@ -16,22 +16,24 @@ READS, WRITES, FILLS = "reads", "writes", "fills"  # a file or a folder that is 
 ROLES = {  # of every option that takes a path: a new one is listed here, and then tested
     "fit": {"train": READS, "valid": READS, "model": WRITES},
     "predict": {"model": READS, "data": READS, "out": WRITES, "run": WRITES},
-    "evaluate": {"data": READS, "model": READS, "scores": READS, "per_query": WRITES},
+    "evaluate": {**dict.fromkeys(("data", "model", "scores", "qrels", "run"), READS), "per_query": WRITES},
     "explain": {"model": READS},
     "tune": {"qrels": READS, "run": READS, "out": WRITES},
     "experiment": {"spec": READS, "data": READS, "qrels": READS, "run": READS, "out": FILLS},
     "report": {"folder": FILLS},
     "reproduce": {"data": READS, "out": FILLS, "write": WRITES},
-    "compare": {"data": READS, "scores": READS, "model": READS, "out": FILLS},
+    "compare": {**dict.fromkeys(("data", "model", "scores", "qrels", "run"), READS), "out": FILLS},
     "simulate": {"out": FILLS, "data": READS},
     "demo": {"out": FILLS},
 }
+NAMED = (("tune", "run"), ("compare", "run"))  # NAME=FILE is no path
 CALLS: dict[str, list[tuple[str, ...]]] = {  # calls that read and write everything a command can; {} is the folder
     "fit": [("regression", "--train={}/train.txt", "--valid={}/valid.txt", "--model={}/new.json")],
     "predict": [("--model={}/model.json", "--data={}/test.txt", "--out={}/new.txt", "--run={}/new.run")],
     "evaluate": [
         ("--data={}/test.txt", "--model={}/model.json", "--per-query={}/new.tsv"),
         ("--data={}/test.txt", "--scores={}/scores.txt", "--per-query={}/new.tsv"),
+        ("--qrels={}/qrels", "--run={}/a.run", "--per-query={}/new.tsv"),
     ],
     "tune": [("--qrels={}/qrels", "--run={}/a.run", "--run=b={}/b.run", "--out={}/new.run")],
     "experiment": [
@@ -40,7 +42,10 @@ CALLS: dict[str, list[tuple[str, ...]]] = {  # calls that read and write everyth
         ("--data={}/MQ2008", "--rankers=regression", "--out={}/new"),
         ("--qrels={}/qrels", "--run={}/a.run", "--rankers=regression", "--out={}/new"),
     ],
-    "compare": [("--data={}/test.txt", "--scores={}/scores.txt", "--model={}/model.json", "--out={}/new")],
+    "compare": [
+        ("--data={}/test.txt", "--scores={}/scores.txt", "--model={}/model.json", "--out={}/new"),
+        ("--qrels={}/qrels", "--run={}/a.run", "--run=b={}/b.run", "--out={}/new"),
+    ],
     "reproduce": [("mq2008", "--data={}/MQ2008", "--out={}/new", "--write={}/new.md")],
     "simulate": [("smoothing", "--data={}/MQ2008", "--out={}/new")],
 }
@@ -60,7 +65,7 @@ def test_every_path_of_every_command_has_a_role():
         names = {name for name, hint in hints.items() if "Path" in str(hint)}
         found[command.name or command.callback.__name__] = names
     assert {name: names for name, names in found.items() if names} == {
-        name: {option for option in roles if (name, option) != ("tune", "run")} for name, roles in ROLES.items()
+        name: {option for option in roles if (name, option) not in NAMED} for name, roles in ROLES.items()
     }
     writers = {name for name, roles in ROLES.items() if READS in roles.values() and set(roles.values()) != {READS}}
     assert writers == set(CALLS)

@@ -260,7 +260,7 @@ def test_huge_scores_do_not_overflow_the_likelihood():
     assert np.isfinite(landscape.likeliest(landscape.at(np.array([1.0, 0.0])), 1, -1e4, 1e4, 3))
 
 
-def test_restricted_measures_keep_their_ideals():
+def test_documents_that_were_not_found_count_in_the_ideal():
     """A document that cannot be ranked counts in the ideal, as in trec_eval."""
     queries = rw.Queries.from_arrays([[3.0], [2.0], [1.0]], [0, 1, 2], qid=[7, 7, 7])
     keep = np.array([True, True, False])
@@ -269,9 +269,9 @@ def test_restricted_measures_keep_their_ideals():
         ("recall@2", 1 / 2),
         ("ndcg", (1 / np.log2(3)) / (3 + 1 / np.log2(3))),
     ):
-        bound = rw.parse(name).bind(queries).restricted(keep)
+        bound = rw.parse(name).bind(queries.keep_retrieved(keep))
         assert bound.values(np.array([3.0, 2.0]))[0] == pytest.approx(expected, abs=1e-12)
         landscape = Landscape.of_bound(Dense(queries.X[keep]), bound, queries.query_weight, rw.Serial())
         assert landscape.at(np.ones(1)).value == pytest.approx(expected, abs=1e-12)
     with pytest.raises(rw.InputError, match="without a document"):
-        rw.parse("map").bind(queries).restricted(np.zeros(3, dtype=bool))
+        queries.keep_retrieved(np.zeros(3, dtype=bool))

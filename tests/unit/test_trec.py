@@ -46,7 +46,6 @@ def test_join(files):
         ("q1", "c"): (low, 0.25, 1.0),  # judged, and found by one run only
         ("q1", "d"): (low, 0.25, 0.0),  # not judged
         ("q2", "e"): (3.0, 0.0, 0.0),
-        ("q2", "a"): (3.0, 0.0, 0.0),  # judged, not found: still there
     }
 
 

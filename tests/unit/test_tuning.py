@@ -48,7 +48,7 @@ def mean_of(measure, qrels, run):
         np.zeros((len(pool.grades), 1), np.float32), np.nan_to_num(pool.grades), pool.indptr, np.array(pool.qid)
     )
     found = pool.found
-    return float(rw.parse(measure).bind(queries).restricted(found).values(pool.scores[found, 0]).mean())
+    return rw.parse(measure).mean(queries.keep_retrieved(found), pool.scores[found, 0])
 
 
 class TestWeights:
@@ -68,11 +68,8 @@ class TestWeights:
                     crossings.add(at)
         ends = np.array(sorted(crossings))
         kept, y = pool.found, np.nan_to_num(pool.grades)
-        bound = (
-            rw.parse(measure)
-            .bind(rw.Queries(X.astype(np.float32), y, pool.indptr, np.array(pool.qid)))
-            .restricted(kept)
-        )
+        documents = rw.Queries(X.astype(np.float32), y, pool.indptr, np.array(pool.qid))
+        bound = rw.parse(measure).bind(documents.keep_retrieved(kept))
         shares = np.concatenate([(ends[1:] + ends[:-1]) / 2, [0.0, 1.0]])
         best = max(bound.values(X[kept] @ np.array([t, 1 - t])).mean() for t in shares)
         assert found.train == pytest.approx(best, abs=1e-9)
@@ -207,7 +204,7 @@ class TestTrecEval:
         if alike:
             runs = {"a": runs["run0"], "b": runs["run0"]}
         pruned = rw.tune_fusion(qrels, runs, measure="ndcg@5", folds=3)
-        monkeypatch.setattr(task, "_candidates", lambda queries, found, k, backend: found)
+        monkeypatch.setattr(task, "_candidates", lambda queries, k, backend: np.ones(queries.n_docs, bool))
         whole = rw.tune_fusion(qrels, runs, measure="ndcg@5", folds=3)
         assert pruned.weights == pytest.approx(whole.weights, abs=1e-12)
         for name, values in whole.per_query.items():

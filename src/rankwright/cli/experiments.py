@@ -96,27 +96,42 @@ def reproduce(
 
 @app.command()
 def compare(
-    data: Annotated[Path, typer.Option(help="Judged documents in LETOR format.")],
+    data: Annotated[Path | None, typer.Option(help="Judged documents in LETOR format.")] = None,
     scores: Annotated[
         list[Path] | None, typer.Option(help="A score per line, in the order of the data; repeated.")
     ] = None,
     model: Annotated[list[Path] | None, typer.Option(help="A model saved by fit; may be repeated.")] = None,
-    measures: Annotated[str, typer.Option(help="Measures, separated by commas; the first decides.")] = "ndcg@10,map",
+    qrels: Annotated[Path | None, typer.Option(help="Instead of --data: TREC judgments, with --run.")] = None,
+    run: Annotated[list[str] | None, typer.Option(help="A TREC run, as FILE or NAME=FILE; may be repeated.")] = None,
+    measures: Annotated[
+        str | None,
+        typer.Option(
+            help="Measures, separated by commas; the first decides (default: ndcg@10,map; of runs trec_eval's)."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="A folder for a report page and tables.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare score files or models on judged documents: means, paired tests, wins and losses."""
-    from rankwright.comparison import compare_files
+    """Compare score files, models or TREC runs on judged documents: means, paired tests, wins and losses."""
+    from rankwright.cli.tuning import named_runs
+    from rankwright.comparison import compare_files, compare_runs
     from rankwright.errors import InputError
     from rankwright.files import check_apart
     from rankwright.report import comparisons_text, report_files, results_json, results_text
 
     if out is not None and (out / "results.sqlite").exists():
         raise InputError(f"{out}: holds an experiment, and its report; choose another folder")
+    if (data is None) == (qrels is None) or (qrels is None) != (not run) or (qrels is not None and (scores or model)):
+        raise InputError("expected --data with --scores and --model, or --qrels with --run")
+    runs = named_runs(run or [])
     if out is not None:
-        check_apart({"--out": report_files(out)}, [data, *(scores or []), *(model or [])])
+        check_apart({"--out": report_files(out)}, [data, *(scores or []), *(model or []), qrels, *runs.values()])
     with progress_bar():
-        results = compare_files(data, scores or [], model or [], measures)
+        said = {} if measures is None else {"measures": measures}
+        if data is not None:
+            results = compare_files(data, scores or [], model or [], **said)
+        elif qrels is not None:
+            results = compare_runs(qrels, runs, name=qrels.name, **said)
     if as_json:
         print_json(results_json(results))
     else:

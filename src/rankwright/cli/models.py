@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from rankwright.data import Floats, Queries
     from rankwright.models import Model
     from rankwright.rankers import Ranker
+    from rankwright.trec import Table
+
+
+_MEASURES = "ndcg@1,ndcg@5,ndcg@10,map,mrr"
+_TREC_MEASURES = ",".join(f"{name}(dialect=trec_eval)" for name in _MEASURES.split(","))
 
 
 @app.command()
@@ -90,14 +95,18 @@ def predict(
 
 @app.command()
 def evaluate(
-    data: Annotated[Path, typer.Option(help="Judged documents in LETOR format.")],
+    data: Annotated[Path | None, typer.Option(help="Judged documents in LETOR format.")] = None,
     model: Annotated[Path | None, typer.Option(help="A model saved by fit.")] = None,
     scores: Annotated[Path | None, typer.Option(help="A score per line, in the order of the data.")] = None,
-    measures: Annotated[str, typer.Option(help="Measures, separated by commas.")] = "ndcg@1,ndcg@5,ndcg@10,map,mrr",
+    qrels: Annotated[Path | None, typer.Option(help="Instead of --data: TREC judgments, with --run.")] = None,
+    run: Annotated[Path | None, typer.Option(help="A TREC run; measures are trec_eval's by default.")] = None,
+    measures: Annotated[
+        str | None, typer.Option(help="Measures, separated by commas (default: ndcg@1,ndcg@5,ndcg@10,map,mrr).")
+    ] = None,
     per_query: Annotated[Path | None, typer.Option(help="Where to write each query's values (tab-separated).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Evaluate a model, or any tool's scores, on judged documents."""
+    """Evaluate a model, any tool's scores, or a TREC run on judged documents."""
     from rankwright import evaluation
     from rankwright.errors import InputError
     from rankwright.files import check_outputs
@@ -105,27 +114,36 @@ def evaluate(
     from rankwright.measures import parse, split
     from rankwright.models import load
     from rankwright.scores import read_scores
+    from rankwright.trec import join_runs, read_qrels, read_run
 
-    if (model is None) == (scores is None):
+    of_run, counts = run is not None, {}
+    if (data is None) != of_run or (qrels is None) == of_run or (model is None and scores is None) != of_run:
+        raise InputError("expected --data with --model or --scores, or --qrels with --run")
+    if model is not None and scores is not None:
         raise InputError("expected either --model or --scores")
-    wanted = [parse(name) for name in split(measures)]
-    check_outputs({"--per-query": per_query}, [data, model, scores])
+    wanted = [parse(name) for name in split(measures or (_TREC_MEASURES if of_run else _MEASURES))]
+    check_outputs({"--per-query": per_query}, [data, model, scores, qrels, run])
     with progress_bar():
-        if model is not None:
+        if run is not None and qrels is not None:
+            judged, answers = read_qrels(qrels), read_run(run)
+            queries, found = join_runs(judged, {run.name: answers})
+            found, counts = found[:, 0], _count_queries(judged, answers)
+        elif data is not None and model is not None:
             queries, found = _score_file(load(model), data)
-        elif scores is not None:
+        elif data is not None and scores is not None:
             queries = read_letor(data)
             found = read_scores(scores, queries)
         result = evaluation.evaluate(found, queries, wanted)
     if per_query is not None:
         _write_per_query(per_query, result)
     if as_json:
-        print_json({"queries": len(queries), "documents": queries.n_docs, "means": result.means})
+        print_json({"queries": len(queries), "documents": queries.n_docs, "means": result.means, **counts})
         return
     width = max(len(name) for name in result.measures)
     for name, value in result.means.items():
         print(f"{name:<{width}}  {value:.4f}")
-    print(f"{'queries':<{width}}  {len(queries)}")
+    left_out = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    print(f"{'queries':<{width}}  {len(queries)}" + (f" (not counted: {left_out})" if left_out else ""))
 
 
 @app.command()
@@ -135,6 +153,11 @@ def explain(model: Annotated[Path, typer.Option(help="A model saved by fit.")]) 
     from rankwright.models import load
 
     print(diagnosis.explain(load(model)))
+
+
+def _count_queries(judged: Table, run: Table) -> dict[str, int]:
+    """Return how many queries do not count, and why, as in trec_eval."""
+    return {"unanswered": len(judged.keys() - run.keys()), "unjudged": len(run.keys() - judged.keys())}
 
 
 def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ranker:

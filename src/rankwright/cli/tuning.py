@@ -33,7 +33,7 @@ def tune(
 
     if depth < 1:
         raise InputError(f"--depth {depth}: expected at least 1")
-    runs = _runs(run)
+    runs = named_runs(run)
     if out is not None:
         _check_not_output(out)
     check_outputs({"--out": out}, [qrels, *runs.values()])
@@ -65,8 +65,8 @@ def _check_not_output(out: Path) -> None:
         raise InputError(f"--out {out}: the table goes there; choose a file")
 
 
-def _runs(texts: list[str]) -> dict[str, str]:
-    """Files by name: the one that was given, or the file's own."""
+def named_runs(texts: list[str]) -> dict[str, str]:
+    """Return the files of runs by name: the one that was given, or the file's own."""
     from rankwright.errors import InputError
     from rankwright.trec import run_names
 

@@ -70,7 +70,7 @@ def diagnose(
     if wanted is None:
         raise InputError(f"measure {model.measure!r} is a user's own, which the model does not hold; pass measure=")
     queries = queries.grouped()
-    wanted = wanted.settled(float(queries.y.max()))
+    wanted = wanted.settled(queries.max_grade)
     scores = model.predict(queries)
     values = wanted.values(queries, scores, backend)
     bounds = Bounds(queries, scores, backend)

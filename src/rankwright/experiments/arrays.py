@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.data import Queries, as_ids, text_ids
+from rankwright.data import Queries, Unretrieved, as_ids, text_ids
 from rankwright.errors import InputError
 from rankwright.files import write_atomic_binary
 
@@ -25,6 +25,8 @@ def save_queries(queries: Queries, path: Path) -> None:
         arrays["source"] = queries.group(np.arange(queries.n_docs))
     if queries.weight is not None:
         arrays["weight"] = queries.weight
+    if queries.unretrieved is not None:
+        arrays |= {"unretrieved_y": queries.unretrieved.y, "unretrieved_indptr": queries.unretrieved.indptr}
     if queries.features is not None:
         arrays["features"] = np.array(queries.features, dtype=str)
     with write_atomic_binary(path) as file:
@@ -43,7 +45,8 @@ def load_queries(path: Path) -> Queries:
         if f"{name}_ends" in found:
             text, ends = found.pop(f"{name}_text").tobytes(), found.pop(f"{name}_ends").tolist()
             found[name] = as_ids([text[a:b].decode() for a, b in pairwise([0, *ends])])
-    return Queries(**found, features=features)
+    others = [found.pop(f"unretrieved_{part}", None) for part in Unretrieved._fields]
+    return Queries(**found, features=features, unretrieved=None if others[0] is None else Unretrieved(*others))
 
 
 def _text_arrays(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:

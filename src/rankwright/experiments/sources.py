@@ -302,7 +302,7 @@ def _digest(fold: Fold) -> str:
 
 def _update(digest: Any, part: Queries) -> None:
     part = part.grouped()
-    for array in (part.X, part.y, part.indptr, part.query_weight):
+    for array in (part.X, part.y, part.indptr, part.query_weight, *(part.unretrieved or ())):
         digest.update(np.ascontiguousarray(array))  # the bytes themselves, not a copy
     for names in (part.qid.tolist(), [] if part.docid is None else part.docid.tolist(), part.features or ()):
         digest.update("\n".join(map(str, names)).encode())

@@ -114,7 +114,7 @@ def run_trial(task: Task) -> Finished:
     with progress.labelled(task.label), collect_warnings():
         of_caller, digest = read_fold(task.source, task.key.fold - 1, task.run)
         fold = Fold(*(part.grouped() for part in of_caller))
-        highest = max(float(part.y.max()) for part in fold)  # so that every part is measured alike
+        highest = max(part.max_grade for part in fold)  # so that every part is measured alike
         decisive = parse(task.measure).settled(highest)
         check_counted(decisive, fold.valid, "validation")
         ranker = task.method.build(task.params, task.key.seed, task.measure)

@@ -17,6 +17,7 @@ from rankwright.measures.base import (
     Tally,
     bound_values,
     check_counted,
+    values_of_found,
     weighted_mean,
 )
 from rankwright.measures.custom import CustomMeasure
@@ -51,5 +52,6 @@ __all__ = [
     "measure",
     "parse",
     "split",
+    "values_of_found",
     "weighted_mean",
 ]

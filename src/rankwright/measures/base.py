@@ -166,10 +166,6 @@ class BoundMeasure(ABC):
         """Which queries have a value; the others are NaN, whatever ranks them."""
 
     @abstractmethod
-    def restricted(self, keep: NDArray[np.bool_]) -> BoundMeasure:
-        """The same measure of rankings of these documents alone: the others count in the ideal and cannot be ranked."""
-
-    @abstractmethod
     def fill(self, scores: Floats, order: Ints, start: int, stop: int, out: Floats) -> None:
         """Write the values of queries ``start`` to ``stop``; ``order`` holds their ranked rows."""
 
@@ -218,14 +214,6 @@ class BoundMeasure(ABC):
         sort_rows(keys, self.tie_keys[rows], np.array([0, len(keys)]), 0, 1, order)
         return order
 
-    def kept_indptr(self, keep: NDArray[np.bool_]) -> Ints:
-        """Where the queries begin when only these documents are left; every query must keep one."""
-        before = np.concatenate([[0], np.cumsum(keep)])
-        indptr: Ints = before[self.indptr]
-        if (np.diff(indptr) == 0).any():
-            raise InputError("a query without a document cannot be ranked; expected at least one of each query")
-        return indptr
-
     def check_scores(self, scores: Floats) -> None:
         """Refuse scores that are not one number per document."""
         if np.shape(scores) != (self.indptr[-1],):
@@ -259,6 +247,22 @@ def _fill_rows(bounds: list[BoundMeasure], scores: Floats, backend: Backend, row
             bound.fill(keys, order, *part, out)
 
     backend.each(work, query_ranges(indptr, n_shards(len(keys))))
+
+
+def values_of_found(measures: Sequence[Measure], queries: Queries, scores: Floats, backend: Backend | None) -> Floats:
+    """Return the values of measures, a row each, of a ranking of some documents; a score of NaN is not ranked.
+
+    What is not ranked counts in the ideal only. A query without a ranking has the value 0. Rows must be grouped.
+    """
+    first, found = queries.indptr[:-1], ~np.isnan(scores)
+    silent = ~np.logical_or.reduceat(found, first)
+    found[first[silent]] = True  # a query must have a document
+    part = queries.keep_retrieved(found)
+    bounds = [measure.bind(part) for measure in measures]
+    values = bound_values(bounds, np.nan_to_num(scores[found]), backend)
+    for bound, row in zip(bounds, values, strict=True):
+        row[silent & bound.counted & ~bound.fixed] = 0.0
+    return values
 
 
 def check_counted(measure: Measure, queries: Queries, what: str) -> None:

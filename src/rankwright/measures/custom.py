@@ -4,25 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.data import Floats, Ints, Queries
+from rankwright.data import Floats, Ints, Queries, Unretrieved
 from rankwright.errors import InputError
 from rankwright.kernels.jumps import count_jumps
 from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure, Tally
 
-Judge = Callable[[Floats], float]
+Judge = Callable[..., float]
+_NONE = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
 class CustomMeasure(Measure):
-    """A measure computed by a Python function, query by query."""
+    """A measure computed by a Python function, query by query.
+
+    Parameters
+    ----------
+    name : str
+    judge : callable
+        Of the grades in ranked order and, if ``sees_unretrieved``, of the grades of judged documents that no run found.
+    sees_unretrieved : bool
+    """
 
     name: str
     judge: Judge
+    sees_unretrieved: bool = False
 
     def __str__(self) -> str:
         return self.name
@@ -58,7 +69,10 @@ class CustomMeasure(Measure):
 
     def truncated(self, k: int) -> CustomMeasure:
         """The function of the first ``k`` grades."""
-        return CustomMeasure(f"{self.name} of the first {k}", lambda grades: self.judge(grades[:k]))
+        name = f"{self.name} of the first {k}"
+        if self.sees_unretrieved:
+            return CustomMeasure(name, lambda grades, others: self.judge(grades[:k], others), sees_unretrieved=True)
+        return CustomMeasure(name, lambda grades: self.judge(grades[:k]))
 
     def cut_at(self, k: int | None) -> CustomMeasure:
         """The function of the first ``k`` grades."""
@@ -66,7 +80,7 @@ class CustomMeasure(Measure):
 
     def bind(self, queries: Queries) -> BoundCustom:
         """Keep the grades."""
-        return BoundCustom(queries.indptr, "pessimistic", queries.y, self)
+        return BoundCustom(queries.indptr, "pessimistic", queries.y, self, queries.unretrieved)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,6 +91,7 @@ class BoundCustom(BoundMeasure):
     ties: str
     tie_keys: Floats  # the grades
     measure: CustomMeasure
+    unretrieved: Unretrieved | None = None
     arrays: None = None
 
     @property
@@ -84,14 +99,10 @@ class BoundCustom(BoundMeasure):
         """All queries."""
         return np.ones(len(self.indptr) - 1, dtype=bool)
 
-    def restricted(self, keep: NDArray[np.bool_]) -> BoundCustom:
-        """The function of these documents' grades alone."""
-        return BoundCustom(self.kept_indptr(keep), self.ties, self.tie_keys[keep], self.measure)
-
     def fill(self, scores: Floats, order: Ints, start: int, stop: int, out: Floats) -> None:
         """Write the values of queries ``start`` to ``stop``."""
         for q in range(start, stop):
-            out[q] = self._judge(self.tie_keys[order[self.indptr[q] : self.indptr[q + 1]]])
+            out[q] = self._judge(self.tie_keys[order[self.indptr[q] : self.indptr[q + 1]]], q)
 
     @property
     def fixed(self) -> NDArray[np.bool_]:
@@ -111,8 +122,8 @@ class BoundCustom(BoundMeasure):
         at_zero, at_low = 0, 0
         for q, worth in enumerate(lines.worth.tolist()):
             rows = slice(int(self.indptr[q]), int(self.indptr[q + 1]))
-            at_zero += round(worth * self._judge(self.tie_keys[lines.order[rows]]))
-            found = self._values_between(lines.scores[rows], slopes[rows], self.tie_keys[rows], lines)
+            at_zero += round(worth * self._judge(self.tie_keys[lines.order[rows]], q))
+            found = self._values_between(lines.scores[rows], slopes[rows], q, lines)
             value = at_start = None
             for time, measured in found:
                 new = round(worth * measured)
@@ -128,9 +139,10 @@ class BoundCustom(BoundMeasure):
         return Jumps(at, changes, Tally(at_zero, at_low, *counted))
 
     def _values_between(
-        self, scores: Floats, slopes: Floats, grades: Floats, lines: Lines
+        self, scores: Floats, slopes: Floats, query: int, lines: Lines
     ) -> Iterator[tuple[float, float]]:
         """From the left, where each interval between crossings begins and the value within it."""
+        grades = self.tie_keys[self.indptr[query] : self.indptr[query + 1]]
         i, j = np.triu_indices(len(scores), 1)
         steeper = slopes[i] - slopes[j]
         cross = np.divide(scores[j] - scores[i], steeper, out=np.full(len(i), np.inf), where=steeper != 0)
@@ -139,32 +151,55 @@ class BoundCustom(BoundMeasure):
         starts = np.concatenate([[lines.low], cuts])
         for start, inner in zip(starts, _between(cuts, lines.low, lines.high), strict=True):
             order = np.lexsort((grades, -(scores + slopes * inner)))
-            yield float(start), self._judge(grades[order])
+            yield float(start), self._judge(grades[order], query)
 
     def part(self, start: int, stop: int) -> BoundCustom:
         """The grades of these queries."""
         rows = slice(int(self.indptr[start]), int(self.indptr[stop]))
         indptr = self.indptr[start : stop + 1] - self.indptr[start]
-        return BoundCustom(indptr, self.ties, self.tie_keys[rows], self.measure)
+        others = None if self.unretrieved is None else self.unretrieved.take(np.arange(start, stop))
+        return BoundCustom(indptr, self.ties, self.tie_keys[rows], self.measure, others)
 
     def swap_deltas(self, scores: Floats, query: int) -> Floats:
         """The change of the measure if documents i and j exchanged their ranks, by trying every pair."""
         order = self.rank(scores, query)
         grades = self.tie_keys[self.indptr[query] + order]
-        now = self._judge(grades)
+        now = self._judge(grades, query)
         deltas = np.zeros((len(order), len(order)))
         for i, j in combinations(range(len(order)), 2):
             if grades[i] != grades[j]:
                 swapped = grades.copy()
                 swapped[[i, j]] = grades[[j, i]]
-                deltas[order[i], order[j]] = deltas[order[j], order[i]] = self._judge(swapped) - now
+                deltas[order[i], order[j]] = deltas[order[j], order[i]] = self._judge(swapped, query) - now
         return deltas
 
-    def _judge(self, grades: Floats) -> float:
-        value = float(self.measure.judge(grades))
+    def _others(self, query: int) -> Floats:
+        """The grades of judged documents of a query that no run found."""
+        if self.unretrieved is None:
+            return _NONE
+        y, indptr = self.unretrieved
+        return y[indptr[query] : indptr[query + 1]]
+
+    def _judge(self, grades: Floats, query: int) -> float:
+        others = () if not self.measure.sees_unretrieved else (self._others(query),)
+        value = float(self.measure.judge(grades, *others))
         if not 0.0 <= value <= 1.0:
             raise InputError(f"measure {self.measure} returned {value:g}; expected a number from 0 to 1")
         return value
+
+
+def takes_two(judge: Judge) -> bool:
+    """Return whether a function must have two arguments.
+
+    >>> takes_two(lambda grades: 1.0), takes_two(lambda grades, unretrieved: 1.0), takes_two(lambda grades, k=3: 1.0)
+    (False, True, False)
+    """
+    try:
+        parameters = signature(judge).parameters.values()
+    except (TypeError, ValueError):  # a function that is not Python's
+        return False
+    by_place = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(each.kind in by_place and each.default is Parameter.empty for each in parameters) == 2
 
 
 def _between(cuts: Floats, low: float, high: float) -> Floats:

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 class View(NamedTuple):
-    """What a norm may look at."""
+    """What a norm may look at: the judged documents of each query, those that no run found among them."""
 
     indptr: Ints
+    ranked: Ints  # per query, how many of its documents are ranked
     gain: Floats
     discount: Floats
     u: float
@@ -148,7 +149,7 @@ def _all_relevant(measure: TableMeasure, view: View) -> Floats:
 
 
 def _cut_off(measure: TableMeasure, view: View) -> Floats:
-    sizes = np.diff(view.indptr).astype(np.float64)
+    sizes = view.ranked.astype(np.float64)
     if measure.k is None:
         return sizes
     return np.minimum(sizes, measure.k) if measure.short == "list" else np.full(len(sizes), float(measure.k))

@@ -8,7 +8,7 @@ from functools import partial
 
 from rankwright.errors import InputError, suggest
 from rankwright.measures.base import Measure
-from rankwright.measures.custom import CustomMeasure, Judge
+from rankwright.measures.custom import CustomMeasure, Judge, takes_two
 from rankwright.measures.definitions import DEFINITIONS
 from rankwright.measures.table import TableMeasure
 
@@ -63,7 +63,8 @@ def parse(text: str | Measure) -> Measure:
 def measure(judge: Judge, name: str) -> CustomMeasure:
     """Make a measure of a function of the grades in ranked order, with values from 0 to 1.
 
-    The name can then be used wherever a measure's name can.
+    A function of two arguments gets, as the second, the grades of judged documents that no run found (TREC data have
+    such): they belong to an ideal ranking. The name can then be used wherever a measure's name can.
 
     Examples
     --------
@@ -75,7 +76,7 @@ def measure(judge: Judge, name: str) -> CustomMeasure:
         raise InputError(f"{name!r} cannot name a measure; use letters, digits, '_', '.' and '-'")
     if name.lower() in _KNOWN:
         raise InputError(f"{name!r} is a built-in measure; choose another name")
-    _custom[name] = CustomMeasure(name, judge)
+    _custom[name] = CustomMeasure(name, judge, takes_two(judge))
     return _custom[name]
 
 

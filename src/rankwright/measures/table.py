@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.data import Floats, Ints, Queries, text_ids
+from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError
 from rankwright.kernels.discounts import GEOMETRIC, Law
 from rankwright.kernels.measures import (
@@ -170,20 +170,25 @@ class TableMeasure(Measure):
 
     def bind(self, queries: Queries) -> BoundTable:
         """Compute gains, discounts and norms for these queries."""
-        self._check_grades(queries.y)
-        return self.settled(float(queries.y.max()))._bind(queries)
+        judged, is_row = queries.with_unretrieved()
+        self._check_grades(judged.y)
+        return self.settled(float(judged.y.max()))._bind(queries, judged, is_row)
 
-    def _bind(self, queries: Queries) -> BoundTable:
+    def _bind(self, queries: Queries, judged: Queries, is_row: NDArray[np.bool_] | None) -> BoundTable:
+        """Bind; documents that no run found count in norms, and in whether there is a relevant one at all."""
         definition = DEFINITIONS[self.name]
-        gain, discount = definition.gains(self, queries), discounts(self.law, int(queries.sizes.max()))
-        relevant = queries.y >= self.rel if "rel" in definition.options else queries.y > 0
-        found = np.logical_or.reduceat(relevant, queries.indptr[:-1])
-        norm = definition.norm(self, View(queries.indptr, gain, discount, definition.u, definition.v))
+        gain, discount = definition.gains(self, judged), discounts(self.law, int(judged.sizes.max()))
+        relevant = judged.y >= self.rel if "rel" in definition.options else judged.y > 0
+        found = np.logical_or.reduceat(relevant, judged.indptr[:-1])
+        norm = definition.norm(self, View(judged.indptr, queries.sizes, gain, discount, definition.u, definition.v))
         found &= norm > 1e-300  # grades so small that their gains vanish find nothing
         scale = np.divide(1.0, norm, out=np.zeros(len(queries)), where=found)
         base = np.where(found, 0.0, {"0": 0.0, "1": 1.0, "skip": np.nan}[self.empty])
         if self.k is not None and self.short == "zero":
             scale[queries.sizes < self.k] = 0.0
+        if is_row is not None:
+            gain = gain[is_row]
+            scale[np.maximum.reduceat(gain, queries.indptr[:-1]) <= 0.0] = 0.0  # what is relevant cannot be ranked
         arrays = MeasureArrays(gain, discount, scale, base, definition.u, definition.v)
         return BoundTable(queries.indptr, self.ties, _tie_keys(self.ties, queries), arrays)
 
@@ -218,11 +223,6 @@ class BoundTable(BoundMeasure):
     def counted(self) -> NDArray[np.bool_]:
         """Which queries are not skipped."""
         return ~np.isnan(self.arrays.base)
-
-    def restricted(self, keep: NDArray[np.bool_]) -> BoundTable:
-        """The same norms, for rankings of these documents alone."""
-        arrays = self.arrays._replace(gain=self.arrays.gain[keep])
-        return BoundTable(self.kept_indptr(keep), self.ties, self.tie_keys[keep], arrays)
 
     def fill(self, scores: Floats, order: Ints, start: int, stop: int, out: Floats) -> None:
         """Write the values of queries ``start`` to ``stop``."""
@@ -326,7 +326,5 @@ def _tie_keys(ties: str, queries: Queries) -> Floats:
     if ties == "reverse":
         return -rows
     if ties == "docid":
-        if queries.docid is None:
-            raise InputError("ties=docid needs document ids; these queries have none")
-        return -np.unique(text_ids(queries.docid), return_inverse=True)[1].astype(np.float64)
+        return -queries.docid_ranks.astype(np.float64)
     return rows

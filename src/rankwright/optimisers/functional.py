@@ -36,7 +36,7 @@ class FunctionalGradient:
     """
 
     def __init__(self, queries: Queries, objective: Objective, backend: Backend) -> None:
-        objective = settled(objective, float(queries.y.max()))
+        objective = settled(objective, queries.max_grade)
         self.backend, queries, self.is_ours = backend, _evenly_weighted(queries), is_ours(objective)
         self.weight = np.repeat(queries.query_weight, queries.sizes)
         self.parts = backend.apply(_bind, backend.scatter(queries), objective)
@@ -105,7 +105,7 @@ def _bind(queries: Queries, objective: Objective) -> _Part:
     if not is_ours(objective):
         return _Part(objective.bind(queries), queries.y, queries.indptr, None)
     rows, _ = grade_order(queries.y, queries.indptr)
-    graded = Queries(queries.X[:, :0], queries.y[rows], queries.indptr, queries.qid, weight=queries.weight)
+    graded = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)
     return _Part(objective.bind(graded), queries.y, queries.indptr, rows)
 
 

@@ -132,7 +132,7 @@ class Ranker(BaseEstimator, ABC):
         measure, train = parse(self.measure), self._training_queries(X, y, qid)
         self._check_sets(train, valid)
         train, valid = train.grouped(), None if valid is None else valid.grouped()
-        measure = measure.settled(max(float(part.y.max()) for part in (train, valid) if part is not None))
+        measure = measure.settled(max(part.max_grade for part in (train, valid) if part is not None))
         for part, what in ((train, "training"), (valid, "validation")):
             if part is not None:
                 check_counted(measure, part, what)

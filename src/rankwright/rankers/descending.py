@@ -61,7 +61,7 @@ class Problem(NamedTuple):
         """Bind everything."""
         standard = Standard.of(train, backend)
         factor = standard.factor_under(scale)
-        objective = settled(objective, float(train.y.max()))
+        objective = settled(objective, train.max_grade)
         risk = LinearRisk(objective, backend.scatter(train), factor, 1.0, backend, standard.mean)
         return cls(risk, standard, factor, Judge(train, valid, measure, backend))
 

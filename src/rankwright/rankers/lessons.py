@@ -66,7 +66,7 @@ class Lesson:
 
     def settled(self, objective: Objective) -> Objective:
         """For these training queries."""
-        return settled(objective, float(self.train.y.max()))
+        return settled(objective, self.train.max_grade)
 
     def judged(self, scores: Mapping[str, Floats]) -> dict[str, float]:
         """The measure by set."""

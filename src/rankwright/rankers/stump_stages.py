@@ -158,7 +158,7 @@ def _prepare(queries: Queries, measure: Measure, bins: Bins, per: str, total: fl
     rows, lower = grade_order(queries.y, queries.indptr)
     graded = Graded(queries.indptr, lower, pair_query_weights(queries, per) / total)
     binned = BinnedPart(queries.X, rows, graded, bins.encode(queries.X, rows))
-    by_grade = Queries(queries.X[:, :0], queries.y[rows], queries.indptr, queries.qid, weight=queries.weight)
+    by_grade = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)
     bound = measure.bind(by_grade)
     weight = np.where(bound.counted, queries.query_weight, 0.0)
     none = np.empty(0)

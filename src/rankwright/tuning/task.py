@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from rankwright import progress
 from rankwright.backends import Backend, n_shards
-from rankwright.data import Floats, Ints, Queries, query_ranges
+from rankwright.data import Floats, Ints, Queries, as_ids, query_ranges
 from rankwright.fusion import equal_weights, features, reciprocal_rank_fusion
 from rankwright.kernels.dominance import top_candidates
 from rankwright.kernels.linear import linear_scores
 from rankwright.kernels.order import sort_rows
-from rankwright.measures import BoundMeasure, Measure, P, check_counted, weighted_mean
+from rankwright.measures import BoundMeasure, Measure, P, check_counted, values_of_found, weighted_mean
 from rankwright.optimisers.ascent import best_weights
 from rankwright.trec import Pool
 from rankwright.tuning.results import EQUAL, RRF, TUNED
@@ -47,13 +47,13 @@ class Judge:
 class Task:
     """Runs over judged queries, ready to be weighed.
 
-    Documents that a judge saw and no run found belong to the ideal ranking and to nothing else: ``full`` knows them,
-    and every ranking is judged by ``full`` restricted to the documents that it ranks.
+    Documents that a ranking does not find belong to the ideal ranking and to nothing else: a measure is bound to the
+    documents that are ranked, with the grades of the others as unretrieved.
     """
 
     measure: Measure
-    pool: Pool
-    X: Floats
+    pool: Pool  # of the documents that a run found
+    queries: Queries  # the same, with the grades of documents that only a judge saw
     full: BoundMeasure
     judge: Judge  # by the measure's own rule for ties
     train: Judge  # by the pessimistic rule
@@ -63,16 +63,16 @@ class Task:
     def of(cls, pool: Pool, measure: Measure, normalise: str, nonnegative: bool, backend: Backend) -> Task:
         """Normalise the scores and bind the measure."""
         X, y = features(pool, normalise), np.nan_to_num(pool.grades)
-        queries = Queries(X, y, pool.indptr, np.array(pool.qid), pool.docid)
-        measure = measure.settled(float(y.max()))
+        queries = Queries(X, y, pool.indptr, as_ids(pool.qid), pool.docid).keep_retrieved(pool.found)
+        measure = measure.settled(queries.max_grade)
         check_counted(measure, queries, "judged")
-        found, training = pool.found, measure.for_training()
-        keep = _candidates(queries, found, training.cut_off, backend) if nonnegative else found
-        full, pessimistic = measure.bind(queries), training.bind(queries)
-        train = Judge(X[keep], pessimistic.restricted(keep), backend)
+        full, training, kept = measure.bind(queries), measure.for_training(), queries
+        if nonnegative and training.cut_off is not None:
+            kept = queries.keep_retrieved(_candidates(queries, training.cut_off, backend))
+        train = Judge(kept.X, training.bind(kept), backend)
         # what is dropped cannot matter where ties are broken as in training; another rule may see it
-        judge = train if measure == training else Judge(X[found], full.restricted(found), backend)
-        return cls(measure, pool, X, full, judge, train, nonnegative)
+        judge = train if measure == training else Judge(queries.X, full, backend)
+        return cls(measure, pool.of_found(), queries, full, judge, train, nonnegative)
 
     @property
     def backend(self) -> Backend:
@@ -109,17 +109,15 @@ class Task:
     def baselines(self, names: Sequence[str]) -> dict[str, Floats]:
         """The measure of each query for each run alone, for RRF, and for equal weights."""
         alone = {name: self._ranked(self.pool.scores[:, run]) for run, name in enumerate(names)}
-        fused = np.where(self.pool.found, reciprocal_rank_fusion(self.pool), np.nan)
-        return alone | {RRF: self._ranked(fused), EQUAL: self.judge(equal_weights(self.pool.n_runs))}
+        fused = self._ranked(reciprocal_rank_fusion(self.pool))
+        return alone | {RRF: fused, EQUAL: self.judge(equal_weights(self.pool.n_runs))}
 
     def _ranked(self, scores: Floats) -> Floats:
         """The measure of documents ranked by their scores: NaN is not ranked, and a query without a ranking is 0."""
-        first = self.pool.indptr[:-1]
         ranked = _first(scores, self.pool.indptr, self.measure.cut_off)
-        silent = ~np.logical_or.reduceat(ranked, first)
-        ranked[first[silent]] = True  # a query must have a document
-        values = self.full.restricted(ranked).values(np.nan_to_num(scores[ranked]), self.backend)
-        values[silent & self.full.counted & ~self.full.fixed] = 0.0
+        values: Floats = values_of_found([self.measure], self.queries, np.where(ranked, scores, np.nan), self.backend)[
+            0
+        ]
         return values
 
     @property
@@ -130,8 +128,7 @@ class Task:
     def judged(self, names: Sequence[str], weights: Floats) -> dict[str, float]:
         """The mean share of judged documents among the first k of each run and of the weighted sum."""
         shares = {name: self._judged_share(self.pool.scores[:, run]) for run, name in enumerate(names)}
-        fused = np.where(self.pool.found, linear_scores(self.X, weights, 0.0), np.nan)
-        return shares | {TUNED: self._judged_share(fused)}
+        return shares | {TUNED: self._judged_share(linear_scores(self.queries.X, weights, 0.0))}
 
     def _judged_share(self, scores: Floats) -> float:
         ranked = _first(scores, self.pool.indptr, self.judged_at)
@@ -151,12 +148,9 @@ def _first(scores: Floats, indptr: Ints, k: int | None) -> Mask:
     return within
 
 
-def _candidates(queries: Queries, found: Mask, k: int | None, backend: Backend) -> Mask:
-    """The found documents that can be among the first k for some weights that are not negative."""
-    if k is None:
-        return found
-    X, y = queries.X[found], queries.y[found]
-    indptr = np.concatenate([[0], np.cumsum(found)])[queries.indptr]
+def _candidates(queries: Queries, k: int, backend: Backend) -> Mask:
+    """The documents that can be among the first k for some weights that are not negative."""
+    X, y, indptr = queries.X, queries.y, queries.indptr
     order, keep = np.arange(len(y)), np.zeros(len(y), dtype=bool)
     sums = linear_scores(X, np.ones(X.shape[1]), 0.0)
 
@@ -165,9 +159,7 @@ def _candidates(queries: Queries, found: Mask, k: int | None, backend: Backend) 
         top_candidates(X, y, order, indptr, k, *part, keep)
 
     backend.each(work, query_ranges(indptr, n_shards(len(y))))
-    kept = found.copy()
-    kept[found] = keep
-    return kept
+    return keep
 
 
 @dataclass(frozen=True, slots=True, eq=False)
