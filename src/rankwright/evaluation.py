@@ -104,6 +104,9 @@ def evaluate(
     found: Any = ranking
     if not isinstance(queries, Queries):
         queries, found = open_run(ranking, queries)
+    seen = getattr(found, "_seen", None)  # a fitted ranker remembers its training queries
+    if seen is not None:
+        seen.warn_if_split(queries)
     scores = queries.group_scores(found.predict(queries) if hasattr(found, "predict") else found)
     grouped = queries.grouped()
     values = bound_values([measure.bind(grouped) for measure in parsed], scores, backend)

@@ -20,6 +20,7 @@ from rankwright.measures import parse
 from rankwright.scaling import PerQuery
 from rankwright.scorers import Scorer, scorer_from_json
 
+TAKE_NAN = ("BoostedTrees", "DirectRankTrees", "LambdaMART", "MART", "RankBoost")
 FORMAT, VERSION = "rankwright", 1
 MOST_FEATURES = 10_000_000  # of a model
 _DEEPEST = 32  # lists and objects inside each other in what a model tells about its training
@@ -91,7 +92,7 @@ class Model:
     def _score_rows(self, queries: Queries) -> Floats:
         check_features(queries, self.n_features, self.features, "the model was trained on")
         if not self.scorer.allow_nan:
-            check_complete(queries, "the documents", self.ranker)
+            check_complete(queries, "the documents", self.ranker, self.features)
         grouped = queries.grouped()
         scores = self.scorer((grouped if self.scaling is None else self.scaling(grouped)).X)
         return self._checked(queries.restore(scores))
@@ -141,13 +142,17 @@ def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | N
         raise InputError(f"feature {at + 1} is called {queries.features[at]!r}; {where} {names[at]!r} in its place")
 
 
-def check_complete(queries: Queries, what: str, ranker: str) -> None:
-    """Refuse missing values."""
+def check_complete(queries: Queries, what: str, ranker: str, features: tuple[str, ...] | None = None) -> None:
+    """Refuse missing values; ``features`` are names for documents that have none of their own."""
     place = first_missing(queries.grouped().X)
     if place >= 0:
         row, column = divmod(place, queries.n_features)
-        where = f"row {queries.caller_row(row)}, feature {feature_names(queries.features, queries.n_features)[column]}"
-        raise InputError(f"{what} contain NaN ({where}); {ranker} takes complete features only")
+        names = feature_names(queries.features or features, queries.n_features)
+        where = f"row {queries.caller_row(row)}, feature {names[column]}"
+        raise InputError(
+            f"{what} contain NaN ({where}); {ranker} takes complete features only: fill them in, or use a ranker that "
+            f"takes NaN ({', '.join(TAKE_NAN)})"
+        )
 
 
 def as_model(fitted: Fitted) -> Model:

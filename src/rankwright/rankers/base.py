@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from rankwright.backends import Backend, resolve
 from rankwright.data import Floats, Queries
-from rankwright.errors import CollectedWarning, InputError, collect_warnings
+from rankwright.errors import CollectedWarning, InputError, MissingQueryIdWarning, collect_warnings, warn
 from rankwright.measures import Measure, check_counted, parse
 from rankwright.models import Model, check_complete, check_features, plain
 from rankwright.objectives.bounds import Bound
 from rankwright.rankers.outcomes import Outcome as Outcome
 from rankwright.rankers.outcomes import warn_about
+from rankwright.rankers.seen_queries import SeenQueries
 from rankwright.scaling import PerQuery, check_kind
 from rankwright.scorers import Linear, Scorer
 
@@ -32,6 +33,7 @@ class _Task(NamedTuple):
     measure: Measure
     scaling: PerQuery | None
     backend: Backend
+    seen: SeenQueries | None  # None where documents came without query ids
 
 
 SET_BY_VALIDATION = ("n_features_in_", "feature_names_in_")
@@ -71,6 +73,7 @@ class Ranker(BaseEstimator, ABC):
     feature_names_in_: NDArray[Any]
     history_: list[dict[str, Any]]
     fit_warnings_: list[CollectedWarning]
+    _seen: SeenQueries | None
 
     @abstractmethod
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
@@ -97,7 +100,8 @@ class Ranker(BaseEstimator, ABC):
         y : array-like of shape (n_docs,)
             Relevance grades from 0 up; not with a ``Queries``.
         qid : array-like of shape (n_docs,)
-            Query ids in any order; without them all documents are one query.
+            Query ids in any order. Without them all documents count as one query, and ``MissingQueryIdWarning`` is
+            issued.
         valid : Queries, optional
             Validation queries: the round that is best on them by the ranker's measure is kept, unless training ends
             at an optimum.
@@ -136,10 +140,11 @@ class Ranker(BaseEstimator, ABC):
         for part, what in ((train, "training"), (valid, "validation")):
             if part is not None:
                 check_counted(measure, part, what)
+        seen = None if qid is None and not isinstance(X, Queries) else SeenQueries.of(train)
         scaling = PerQuery() if kind == "query" else None
         if scaling is not None:
             train, valid = scaling(train), None if valid is None else scaling(valid)
-        return _Task(train, valid, measure, scaling, resolve(self.backend))
+        return _Task(train, valid, measure, scaling, resolve(self.backend), seen)
 
     def _keep(self, task: _Task, outcome: Outcome) -> None:
         """Become fitted."""
@@ -148,6 +153,7 @@ class Ranker(BaseEstimator, ABC):
         self.model_ = Model(name, params, str(task.measure), scorer, d, train.features, task.scaling, history)
         self.measure_, self.scorer_, self.history_ = task.measure, scorer, history
         self.n_features_in_, self.n_queries_ = d, len(train)
+        self._seen = task.seen
 
     def predict(self, X: Any, *, qid: ArrayLike | None = None) -> Floats:
         """Return a float64 score per row, in the caller's order; larger is ranked earlier.
@@ -166,13 +172,16 @@ class Ranker(BaseEstimator, ABC):
     ) -> float:
         """The mean over the queries of the measure the ranker was fitted with.
 
+        ``SplitQueryWarning`` is issued where queries have the ids of training queries but other documents: a split,
+        as of ``KFold``, may have cut them apart.
+
         ``sample_weight`` exists because ``Pipeline.score`` passes it; give weights to ``Queries`` instead.
         """
         check_is_fitted(self)
         if sample_weight is not None:
             raise InputError("score takes no sample_weight; queries are weighted by Queries(weight=...)")
         if isinstance(X, Queries):
-            return self.measure_.mean(X, self.predict(X))
+            return self._mean(X)
         if qid is None and self.n_queries_ > 1:
             raise InputError(
                 "score needs qid: the ranker was trained on several queries, and without query ids all documents "
@@ -180,7 +189,13 @@ class Ranker(BaseEstimator, ABC):
                 "cross-validation"
             )
         matrix = self._validated(X, reset=False)
-        queries = Queries.from_arrays(matrix, _grades(y), _one_query(matrix) if qid is None else qid)
+        ids = _one_query(matrix, "score") if qid is None else qid
+        return self._mean(Queries.from_arrays(matrix, _grades(y), ids))
+
+    def _mean(self, queries: Queries) -> float:
+        """Return the mean measure on these queries."""
+        if self._seen is not None:
+            self._seen.warn_if_split(queries)
         return self.measure_.mean(queries, self.predict(queries))
 
     def to_model(self) -> Model:
@@ -213,7 +228,7 @@ class Ranker(BaseEstimator, ABC):
                 f"{type(self).__name__} requires y to be passed, but the target y is None; expected relevance grades"
             )
         matrix = self._validated(X, reset=True)
-        ids = _one_query(matrix) if qid is None else qid
+        ids = _one_query(matrix, "fit") if qid is None else qid
         return Queries.from_arrays(matrix, _grades(y), ids, features=getattr(self, "feature_names_in_", None))
 
     def _check_sets(self, train: Queries, valid: Queries | None) -> None:
@@ -226,8 +241,10 @@ class Ranker(BaseEstimator, ABC):
                 check_complete(part, f"the {what} documents", type(self).__name__)
 
     def _validated(self, X: Any, reset: bool) -> Any:
-        finite = "allow-nan" if self.allow_nan else True
-        matrix = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float32, ensure_all_finite=finite)
+        # NaN is refused later, where it is told which rankers take it
+        matrix = validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=np.float32, ensure_all_finite="allow-nan"
+        )
         return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
 
@@ -255,5 +272,13 @@ def _grades(y: Any) -> Floats:
     return grades
 
 
-def _one_query(matrix: Floats) -> NDArray[Any]:
+def _one_query(matrix: Floats, method: str) -> NDArray[Any]:
+    """Warn that documents came without query ids, and return the same id for all of them."""
+    warn(
+        f"{method} was called without qid: all {matrix.shape[0]} documents count as one query. Pass qid=. In "
+        "scikit-learn's cross-validation, searches and pipelines call "
+        "sklearn.set_config(enable_metadata_routing=True) and pass qid as well; groups, as of GroupKFold, only split "
+        "the rows and do not tell the ranker its queries",
+        MissingQueryIdWarning,
+    )
     return np.zeros(matrix.shape[0], dtype=np.int64)

@@ -1,0 +1,94 @@
+"""The queries that a ranker was trained on, remembered briefly, to notice a split that cuts queries apart."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.data import Floats, Ints, Queries
+from rankwright.errors import SplitQueryWarning, warn
+
+_COLUMNS, _SAMPLED = 4, 1_000  # features that tell documents apart, and documents that show which of them vary
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(29)
+
+
+class SeenQueries(NamedTuple):
+    """The ids of training queries, and of each its number of documents and a hash of them.
+
+    A test query that has the id of a training query but other documents is a query that was cut apart, as ``KFold``
+    does, or another query under the same id. Ids that merely number the queries of a data set (0, 1, 2, ... or
+    1, 2, 3, ... in training and in test) say nothing: two files that are numbered so share ids by chance. They count
+    only if both have the same number of queries and the test set at most half the documents, as after a split into
+    three parts or more. What goes unnoticed: a split into two halves of queries so numbered.
+    """
+
+    qid: NDArray[Any]
+    sizes: Ints
+    hashes: NDArray[np.uint64]
+    columns: Ints  # the features that the hashes are made of
+
+    @classmethod
+    def of(cls, queries: Queries) -> Self:
+        """Return what is remembered of these queries: an id and two numbers each."""
+        grouped = queries.grouped()
+        columns = _varying_columns(grouped.X)
+        return cls(queries.qid, queries.sizes, _hash_documents(grouped, columns), columns)
+
+    def warn_if_split(self, test: Queries) -> None:
+        """Warn if test queries have ids of training queries, but other documents."""
+        seen: dict[Any, list[int]] = {}
+        for at, query in enumerate(self.qid.tolist()):
+            seen.setdefault(query, []).append(at)
+        shared = [(at, seen[query]) for at, query in enumerate(test.qid.tolist()) if query in seen]
+        if not shared or self._shares_numbers_only(test):
+            return
+        sizes, hashes = test.sizes, _hash_documents(test.grouped(), self.columns)
+        other = [
+            at
+            for at, places in shared
+            if not any(self.sizes[k] == sizes[at] and self.hashes[k] == hashes[at] for k in places)
+        ]
+        if other:
+            warn(
+                f"{len(other)} of {len(test)} test queries (such as {test.qid[other[0]]!s:.40}) have the id of a "
+                "training query but other documents. If a split cut them apart (KFold does), the result is wrong: "
+                "split by rw.QueryKFold. If they are other queries, give them other ids",
+                SplitQueryWarning,
+            )
+
+    def _shares_numbers_only(self, test: Queries) -> bool:
+        """Return whether ids only number the queries of each set, and nothing else hints at a split."""
+        if not (_is_numbering(self.qid) and _is_numbering(test.qid)):
+            return False
+        return len(self.qid) != len(test) or 2 * test.n_docs > int(self.sizes.sum())
+
+
+def _is_numbering(qid: NDArray[Any]) -> bool:
+    """Return whether ids are 0, 1, 2, ... or 1, 2, 3, ..., as numbers or as text."""
+    first = str(qid[0])
+    return first in ("0", "1") and [str(query) for query in qid.tolist()] == [
+        str(number) for number in range(int(first), int(first) + len(qid))
+    ]
+
+
+def _varying_columns(X: Floats) -> Ints:
+    """Return a few columns that differ between documents, if there are any."""
+    sample = X[:: max(len(X) // _SAMPLED, 1)]
+    varying = np.flatnonzero((sample != sample[0]).any(axis=0))
+    columns = varying if len(varying) else np.arange(X.shape[1])
+    return np.unique(columns[np.linspace(0, len(columns) - 1, _COLUMNS).round().astype(np.int64)])
+
+
+def _hash_documents(queries: Queries, columns: Ints) -> NDArray[np.uint64]:
+    """Return a hash of the documents of each query, in any order, by some of their features."""
+    rows = np.zeros(queries.n_docs, dtype=np.uint64)
+    for column in columns:
+        values = queries.X[:, column] + np.float32(0.0)  # which makes 0.0 of -0.0
+        rows ^= values.astype(np.float32, copy=False).view(np.uint32)
+        rows *= _ODD
+        rows ^= rows >> _SHIFT
+    hashes: NDArray[np.uint64] = np.add.reduceat(rows, queries.indptr[:-1])
+    return hashes
