@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.model_selection import GroupKFold, KFold, cross_validate
+from tests.warned import allow_warnings
 
 import rankwright as rw
 from rankwright.models import TAKE_NAN
 from rankwright.rankers import RANKERS
-from tests.warned import allow_warnings
 
 
 @pytest.fixture(scope="module")
