@@ -7,18 +7,21 @@ killed takes nothing else with it. When the parent dies, however it dies, its wo
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import os
 import pickle
 import signal
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for_futures
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from rankwright import progress
 from rankwright.backends import Backend, Serial, Threads, enter_pool, n_cores
@@ -32,13 +35,20 @@ _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _REPORT_EVERY = 0.1  # seconds between a task's progress reports
 
 
-_NOT_STARTED = (
-    'a worker process ended before it began; a script that starts workers must do so under `if __name__ == "__main__":`'
+_NO_GUARD = (
+    'a worker process imported the script, which starts workers again; start them under `if __name__ == "__main__":`'
 )
+_NO_GUARD_STATUS = 97  # what such a process ends with
+_GIVEN_UP = (CancelledError, asyncio.CancelledError, BrokenExecutor)
+_SPARE = 2  # tasks that wait on the machines of a cluster, so that none is idle while an answer travels
 
 
 class Lost(Exception):
     """The process that ran a task died."""
+
+
+class WorkersLostError(InputError):
+    """All workers are gone, and with them the tasks that they were at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,11 @@ class Workers(Protocol):
     Tasks are taken when there is room for them, and answers are yielded as they come.
     """
 
+    @property
+    def shares_memory(self) -> bool:
+        """Whether tasks run in this process, and know what was defined in it."""
+        ...
+
     def run(self, fn: Callable[[T], R], agenda: Agenda[T]) -> Iterator[Answer[T, R]]:
         """Yield the answers in the order in which they come."""
         ...
@@ -92,6 +107,8 @@ def _chain(agenda: Agenda[T]) -> Iterator[T]:
 class InPlace:
     """One task after the other, here."""
 
+    shares_memory: ClassVar[bool] = True
+
     def run(self, fn: Callable[[T], R], agenda: Agenda[T]) -> Iterator[Answer[T, R]]:
         """Yield each answer."""
         return (_attempt(fn, task) for task in _chain(agenda))
@@ -99,21 +116,63 @@ class InPlace:
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """Tasks on any executor of ``concurrent.futures``: threads, or a Dask client's."""
+    """Tasks on any executor of ``concurrent.futures``: threads, or a Dask client's.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where tasks run.
+    n_in_flight : callable
+        How many tasks may be there at a time, by now: a cluster may grow.
+    shares_memory : bool
+        Whether tasks run in this process.
+    """
 
     executor: Executor
+    n_in_flight: Callable[[], int]
+    shares_memory: bool
 
     def run(self, fn: Callable[[T], R], agenda: Agenda[T]) -> Iterator[Answer[T, R]]:
-        """Yield the answers as they come; what has not begun is given up when the caller stops asking."""
-        submit = self.executor.submit
-        futures: dict[Future[Answer[T, R]], T] = {submit(_attempt, fn, task): task for task in _chain(agenda)}
+        """Yield the answers as they come; what has not begun is given up when the caller stops asking.
+
+        A task is asked for when there is room for it and the caller has taken the answers before it.
+        """
+        waiting: dict[Future[Answer[T, R]], T] = {}
+        done: deque[T] = deque()  # the tasks whose places are free
         try:
-            for future in as_completed(futures):
-                error = future.exception()
-                yield future.result() if error is None else Answer(futures[future], None, error)
+            while True:
+                with _workers_there():
+                    most = self.n_in_flight()
+                while len(waiting) < most and (task := agenda.next(done.popleft() if done else None)) is not None:
+                    with _workers_there():
+                        waiting[self.executor.submit(_attempt, fn, task)] = task
+                if not waiting:
+                    return
+                for future in wait_for_futures(waiting, return_when=FIRST_COMPLETED).done:
+                    task = waiting.pop(future)
+                    done.append(task)
+                    yield _answer(future, task)
         finally:
-            for future in futures:
+            for future in waiting:
                 future.cancel()
+
+
+@contextmanager
+def _workers_there() -> Iterator[None]:
+    """Raise WorkersLostError if what is done with an executor inside fails."""
+    try:
+        yield
+    except (OSError, RuntimeError, *_GIVEN_UP) as error:
+        raise WorkersLostError(f"the workers are gone ({type(error).__name__})") from None
+
+
+def _answer(future: Future[Answer[T, R]], task: T) -> Answer[T, R]:
+    """Return the answer of a future, or raise if it was given up: nobody here did, so its workers are gone."""
+    with _workers_there():
+        error = future.exception()
+        if isinstance(error, _GIVEN_UP):
+            raise error
+    return future.result() if error is None else Answer(task, None, error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +180,7 @@ class Processes:
     """Tasks in ``n`` spawned processes, one at a time in each."""
 
     n: int
+    shares_memory: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if type(self.n) is not int or self.n < 1:
@@ -158,6 +218,8 @@ class _Process:
     """A worker process and the task it is at."""
 
     def __init__(self, fn: Callable[[Any], Any], task: Any) -> None:
+        if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker that imports the script
+            os._exit(_NO_GUARD_STATUS)
         self.connection, theirs = multiprocessing.Pipe()
         context = multiprocessing.get_context("spawn")
         self.process = context.Process(target=_work, args=(fn, theirs), daemon=True)
@@ -187,15 +249,26 @@ class _Process:
         except (EOFError, OSError):  # also half a message
             self.process.join()
             self.alive = False
-            if not self.started:
-                raise InputError(_NOT_STARTED) from None
-            return Answer(self.task, None, Lost(_how_it_died(self.process.exitcode)))
+            if self.process.exitcode == _NO_GUARD_STATUS:
+                raise InputError(_NO_GUARD) from None
+            return Answer(self.task, None, Lost(self._describe_end()))
         self.started = True
         if isinstance(message, Answer):
             return Answer(self.task, message.result, message.error)
         if message is not None:
             progress.report(*message)
         return None
+
+    def _describe_end(self) -> str:
+        """Return how the process ended, and that it had not begun if so."""
+        code = self.process.exitcode
+        when = "" if self.started else " before it began"
+        if code is not None and code < 0:
+            name = signal.Signals(-code).name
+            cause = " (perhaps for want of memory)" if name == "SIGKILL" else ""
+            return f"its process was ended by {name}{when}{cause}"
+        cause = "" if self.started else "; what it printed says why: it imports the script that starts workers"
+        return f"its process ended with status {code}{when}{cause}"
 
     def stop(self) -> None:
         """End it, whatever it is at."""
@@ -266,14 +339,6 @@ def _one_thread_each() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _how_it_died(code: int | None) -> str:
-    if code is not None and code < 0:
-        name = signal.Signals(-code).name
-        cause = " (perhaps for want of memory)" if name == "SIGKILL" else ""
-        return f"its process was ended by {name}{cause}"
-    return f"its process ended with status {code}"
-
-
 @contextmanager
 def workers_of(wanted: int | Backend | Executor | Any | None) -> Iterator[Workers]:
     """Workers from what a user says: a number of processes (None: one a core), a backend, an executor, a client."""
@@ -283,10 +348,18 @@ def workers_of(wanted: int | Backend | Executor | Any | None) -> Iterator[Worker
         yield InPlace()
     elif isinstance(wanted, Threads):
         with ThreadPoolExecutor(wanted.n, initializer=enter_pool) as pool:
-            yield Pooled(pool)
+            yield Pooled(pool, lambda: wanted.n, shares_memory=True)
     elif isinstance(wanted, Executor):
-        yield Pooled(wanted)
+        n = int(getattr(wanted, "_max_workers", 0) or n_cores())  # no executor says it in public
+        yield Pooled(wanted, lambda: n, shares_memory=isinstance(wanted, ThreadPoolExecutor))
     elif hasattr(wanted, "get_executor"):  # a Dask client
-        yield Pooled(wanted.get_executor())
+        client: Any = wanted
+        executor = client.get_executor()
+        shares_memory = client.scheduler.address.startswith("inproc:")
+        try:
+            yield Pooled(executor, lambda: sum(client.nthreads().values()) + _SPARE, shares_memory)
+        finally:
+            with suppress(Exception):  # the scheduler may be gone
+                executor.shutdown(wait=False)
     else:
         raise InputError(f"workers={wanted!r}; expected a number, Serial(), Threads(n), an executor or a Dask client")

@@ -129,6 +129,7 @@ class TestExperiment:
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--folds", "0"], "0 folds"),
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--measures", ","], "no measure"),
             (["--out", "{f}", "--rankers", "adarank", "--data", "{f}"], "one of the files that are read"),
+            (["--out", "/dev/null", "--rankers", "adarank", "--data", "{f}"], "not a folder"),
             (["--out", "/proc/self/o", "--rankers", "adarank", "--data", "{f}"], "/proc/self/o: No such file"),
         ],
     )  # fmt: skip

@@ -9,14 +9,14 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import rankwright as rw
 from rankwright import progress
-from rankwright.workers import InOrder, InPlace, Lost, Pooled, Processes, workers_of
+from rankwright.workers import InOrder, InPlace, Lost, Pooled, Processes, WorkersLostError, workers_of
 
 
 def square(x: int) -> int:
@@ -66,7 +66,7 @@ def process_facts(_: int) -> tuple[int, bool, str | None]:
 def workers(request):
     if request.param == "executor":
         with ThreadPoolExecutor(2) as pool:
-            yield Pooled(pool)
+            yield Pooled(pool, lambda: 2, shares_memory=True)
     else:
         yield {"in place": InPlace(), "processes": Processes(2)}[request.param]
 
@@ -164,6 +164,114 @@ def test_what_a_user_may_say():
             pass
 
 
+class Counted:
+    """An agenda that knows how many of its tasks are not answered yet."""
+
+    def __init__(self, n: int) -> None:
+        self.left, self.out, self.most, self.returned = list(range(n)), 0, 0, []
+
+    def next(self, previous: int | None) -> int | None:
+        if previous is not None:
+            self.returned.append(previous)
+        if not self.left:
+            return None
+        self.out += 1
+        self.most = max(self.most, self.out)
+        return self.left.pop()
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("make", [rw.Threads, ThreadPoolExecutor])
+def test_no_more_tasks_are_taken_than_there_are_workers(make, n):
+    agenda = Counted(40)
+    with workers_of(make(n)) as crew:
+        for answer in crew.run(square, agenda):
+            assert answer.task not in agenda.left
+            agenda.out -= 1  # the caller has it
+    assert agenda.most == n
+    assert len(set(agenda.returned)) >= 40 - n + 1  # what a worker did last is said when it gets another
+
+
+def test_answers_that_nobody_takes_are_few():
+    begun = []
+    with workers_of(rw.Threads(2)) as crew:
+        answers = crew.run(begun.append, InOrder(range(50)))
+        next(answers)
+        time.sleep(0.2)
+        assert len(begun) <= 3
+        assert len(list(answers)) == 49
+
+
+class Dies(Executor):
+    """An executor whose workers go away after some tasks."""
+
+    def __init__(self, after: int, how: str) -> None:
+        self.left, self.how = after, how
+
+    def submit(self, fn, *arguments):
+        self.left -= 1
+        future: Future = Future()
+        if self.left >= 0:
+            future.set_result(fn(*arguments))
+        elif self.how == "refuses":
+            raise OSError("the connection is closed")
+        elif self.how == "cancels":
+            future.cancel()
+            future.set_running_or_notify_cancel()
+        return future
+
+
+@pytest.mark.parametrize("how", ["refuses", "cancels"])
+def test_workers_that_go_away_are_told_in_one_error(how):
+    answers = []
+    with pytest.raises(WorkersLostError, match="the workers are gone"), workers_of(Dies(5, how)) as crew:
+        answers.extend(crew.run(abs, InOrder(range(9))))
+    assert [answer.result for answer in answers] == list(range(len(answers)))
+
+
+def test_a_broken_pool_of_processes_is_told_in_one_error():
+    context = multiprocessing.get_context("spawn")
+    with (
+        ProcessPoolExecutor(1, mp_context=context) as pool,
+        workers_of(pool) as crew,
+        pytest.raises(WorkersLostError, match="BrokenProcessPool"),
+    ):
+        list(crew.run(kill_three, InOrder([3])))
+
+
+def _kill_self():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _exit_self():
+    os._exit(3)
+
+
+class EndsItsProcess:
+    """A function whose process ends when it receives it."""
+
+    def __init__(self, how) -> None:
+        self.how = how
+
+    def __reduce__(self):
+        return self.how, ()
+
+    def __call__(self, x: int) -> int:
+        return x
+
+
+@pytest.mark.parametrize(
+    ("how", "told"), [(_kill_self, "SIGKILL before it began"), (_exit_self, "status 3 before it began")]
+)
+def test_a_process_that_ends_at_its_start_is_not_blamed_on_a_missing_guard(how, told):
+    answers = list(Processes(2).run(EndsItsProcess(how), InOrder(range(3))))
+    assert sorted(answer.task for answer in answers) == [0, 1, 2]
+    for answer in answers:
+        assert isinstance(answer.error, Lost)
+        assert told in str(answer.error)
+        assert "__main__" not in str(answer.error)
+
+
 def test_a_script_without_a_guard_is_told(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
@@ -172,6 +280,7 @@ def test_a_script_without_a_guard_is_told(tmp_path):
     found = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert found.returncode == 1
     assert 'if __name__ == "__main__":' in found.stderr.splitlines()[-1]
+    assert found.stderr.count("Traceback") == 1  # not the worker's as well
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -223,8 +225,8 @@ def _run(planned: Experiment, out: Path, workers: str | None) -> Results:
     from rankwright.experiments import run_experiment
 
     try:
-        with progress_bar():
-            return run_experiment(planned, out, _workers(workers))
+        with progress_bar(), _workers(workers) as crew:
+            return run_experiment(planned, out, crew)
     except KeyboardInterrupt:
         print_error(f"interrupted; what is finished is kept in {out}: run it again to go on")
         raise
@@ -236,23 +238,33 @@ def _write_report(results: Results, folder: Path) -> Path:
     return write_report(results, folder)
 
 
-def _workers(text: str | None) -> Any:
-    """Workers from the command line's text."""
+@contextmanager
+def _workers(text: str | None) -> Iterator[Any]:
+    """Workers from the command line's text; a connection to a cluster is closed at the end."""
     from rankwright._optional import require
     from rankwright.backends import Threads
     from rankwright.errors import InputError
 
     if text is None or text.isdecimal():
-        return None if text is None else int(text)
+        yield None if text is None else int(text)
+        return
     kind, colon, rest = text.partition(":")
     if kind == "threads" and rest.isdecimal():
-        return Threads(int(rest))
-    if colon and rest.startswith("//"):
+        yield Threads(int(rest))
+    elif colon and rest.startswith("//"):
+        distributed = require("distributed")
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are told in a line of ours
         try:
-            return require("distributed").Client(text)
+            client = distributed.Client(text)
         except (OSError, ValueError) as error:
             raise InputError(f"--workers {text}: no Dask scheduler answers: {error}") from None
-    raise InputError(f"--workers {text}: expected a number, threads:N, or an address such as tcp://scheduler:8786")
+        try:
+            yield client
+        finally:
+            with suppress(Exception):  # the scheduler may be gone
+                client.close()
+    else:
+        raise InputError(f"--workers {text}: expected a number, threads:N, or an address such as tcp://scheduler:8786")
 
 
 @app.command()

@@ -25,7 +25,7 @@ from rankwright.experiments.trials import Key, Task, describe_queries, forget, r
 from rankwright.files import StrPath
 from rankwright.measures import CustomMeasure, parse
 from rankwright.results import Results
-from rankwright.workers import Lost, Processes, workers_of
+from rankwright.workers import Lost, WorkersLostError, workers_of
 
 _MOST_TRIALS = 1_000_000
 
@@ -59,7 +59,7 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
     _check_before(experiment)
     try:
         with workers_of(workers) as crew, open_store(folder) as store:
-            if isinstance(crew, Processes):
+            if not crew.shares_memory:
                 _check_names(experiment)
             experiment, plans = _agree(store, experiment, folder / "data", run)
             finished = store.finished()
@@ -79,6 +79,8 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
                 method, error = store.rows("SELECT method, error FROM trials LIMIT 1")[0]
                 raise InputError(f"no trial could be run, such as {method}'s: {error}")
         return read_results(folder)
+    except WorkersLostError as error:
+        raise WorkersLostError(f"{error}; what is finished is kept in {folder}: run it again to go on") from None
     finally:
         forget()
 
@@ -230,8 +232,8 @@ def _check_names(experiment: Experiment) -> None:
     for name in (experiment.measure, *experiment.measures, *trained):
         if isinstance(parse(name), CustomMeasure):
             raise InputError(
-                f"{name} is a measure of your own, which worker processes do not know: run with workers=Serial()"
-                " or Threads(n)"
+                f"{name} is a measure of your own, which other processes and machines do not know: run with"
+                " workers=Serial() or Threads(n)"
             )
 
 
