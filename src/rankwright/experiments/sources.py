@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -270,22 +270,58 @@ def _path(name: str, value: Any, folder: Path) -> str:
         raise InputError(f"data.{name} is {shown(value)}: {error}") from None
 
 
-@lru_cache(maxsize=1)
-def _read_whole(source: _Cut, run: str) -> Queries:
-    return source.read()
+class _LastRead:
+    """What each thread read last: threads that want the same share it, and one of them reads it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_thread: dict[int, _Reading] = {}
+
+    def get(self, key: Hashable, read: Callable[[], Any]) -> Any:
+        """Return what ``read`` returns, if no thread has it under this key."""
+        with self._lock:
+            found = next((reading for reading in self._by_thread.values() if reading.key == key), None)
+            reading = found or _Reading(key)
+            self._by_thread[threading.get_ident()] = reading
+        with reading.lock:
+            if reading.value is None:
+                reading.value = read()
+            return reading.value
+
+    def clear(self) -> None:
+        """Free everything."""
+        with self._lock:
+            self._by_thread.clear()
 
 
-@lru_cache(maxsize=1)
+class _Reading:
+    """Something that is read once, under its key."""
+
+    def __init__(self, key: Hashable) -> None:
+        self.key, self.lock, self.value = key, threading.Lock(), None
+
+
+_folds, _whole = _LastRead(), _LastRead()
+
+
 def read_fold(source: Source, index: int, run: str) -> tuple[Fold, str]:
-    """A fold and the digest of its data; the last one of this run is remembered."""
-    fold = source.cut(index, _read_whole(source, run)) if isinstance(source, _Cut) else source.fold(index)
-    return fold, _digest(fold)
+    """A fold and the digest of its data; the last one of this run that a thread asked for is remembered."""
+
+    def read() -> tuple[Fold, str]:
+        if isinstance(source, _Cut):
+            fold = source.cut(index, _whole.get((source, run), source.read))
+        else:
+            fold = source.fold(index)
+        return fold, _digest(fold)
+
+    found: tuple[Fold, str] = _folds.get((source, index, run), read)
+    return found
 
 
 def forget_folds() -> None:
     """Free what is remembered."""
-    read_fold.cache_clear()
-    _read_whole.cache_clear()
+    _folds.clear()
+    _whole.clear()
 
 
 def state_of(source: Source) -> list[tuple[str, int, int]]:
