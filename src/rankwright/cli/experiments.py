@@ -253,7 +253,8 @@ def _workers(text: str | None) -> Iterator[Any]:
         yield Threads(int(rest))
     elif colon and rest.startswith("//"):
         distributed = require("distributed")
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are told in a line of ours
+        for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are told in a line of ours
         try:
             client = distributed.Client(text)
         except (OSError, ValueError) as error:
