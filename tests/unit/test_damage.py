@@ -1,23 +1,28 @@
-"""A damaged store is noticed, never read: no figure changes, what is intact is kept, and the rest is run again."""
+"""Damaged stores, data and checkpoints are noticed, never read: no figure changes, what is intact is kept, and the rest is run again."""
 
 from __future__ import annotations
 
+import io
 import pickle
 import random
 import shutil
 import sqlite3
+import zipfile
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.damage import KINDS, flip_bit
+from tests.damage import KINDS, append_bytes, exchange_blocks, flip_bit
 from tests.experiments import contents
 
 import rankwright as rw
+from rankwright.array_files import read_arrays
 from rankwright.experiments import running
+from rankwright.experiments.arrays import load_queries, save_queries
 from rankwright.experiments.salvaging import open_store
 from rankwright.experiments.schema import FILE, SCHEMA
+from rankwright.optimisers.checkpoints import Checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +153,84 @@ class TestNoFigureChanges:
 def saved(folder: Path) -> bytes:
     rw.save(rw.read_model(folder, "AdaRank", fold=2), folder / "model")
     return (folder / "model").read_bytes()
+
+
+def files_of_arrays(folder, queries):
+    """Write a file of queries and a checkpoint, with a function for each that reads it."""
+    path = save_queries(queries, folder)
+    checkpoint = Checkpoint(folder / "c.npz", {"seed": 1})
+    arrays = {"w": np.linspace(0, 1, 7), "kept": np.arange(6.0).reshape(2, 3), "number": np.array(3)}
+    checkpoint.save(arrays, {"done": 2, "history": [{"loss": 0.5}]})
+    yield path, lambda: pickle.dumps(load_queries(path)._parts())
+    yield checkpoint.path, lambda: pickle.dumps(checkpoint.load())
+
+
+class TestFilesOfArrays:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def queries(cls):
+        rng = np.random.default_rng(0)
+        ids = [f"query {i}" for i in (0, 1, 0, 2, 1, 2, 2)]
+        docs, weight = [f"d{i}" for i in range(7)], [1.0, 2.0, 3.0]
+        X, y = rng.normal(size=(7, 3)), rng.integers(0, 3, 7)
+        return rw.Queries.from_arrays(X, y, ids, docid=docs, weight=weight, features=["a", "b", "c"])
+
+    @pytest.mark.parametrize("kind", [flip_bit] * 3 + [*KINDS], ids=lambda kind: kind.__name__)
+    def test_the_same_or_refused(self, queries, tmp_path, kind, request):
+        chance = random.Random(request.node.name)
+        for path, read in files_of_arrays(tmp_path, queries):
+            data, whole = path.read_bytes(), read()
+            refused = 0
+            for _ in range(100):
+                path.write_bytes(kind(data, chance))
+                try:
+                    found = read()
+                except rw.InputError as error:
+                    message = str(error)
+                    assert message.startswith(f"{path}: damaged")
+                    refused += 1
+                else:
+                    assert found == whole
+            assert refused > 30 or kind in (append_bytes, exchange_blocks)
+
+    def test_queries_under_another_name(self, queries, tmp_path):
+        path = save_queries(queries, tmp_path)
+        other = save_queries(queries.take([0]), tmp_path)
+        other.replace(path)
+        with pytest.raises(rw.InputError, match="damaged: its content does not fit its name"):
+            load_queries(path)
+
+    def test_damaged_queries_are_saved_again(self, queries, tmp_path):
+        path = save_queries(queries, tmp_path)
+        path.write_bytes(path.read_bytes()[:-100])
+        assert save_queries(queries, tmp_path) == path
+        assert load_queries(path).qid.tolist() == queries.qid.tolist()
+
+    @pytest.mark.parametrize("shape", [(10**15,), (10**9, 10**9), (0,), (3, 3), (-1,)])
+    def test_shapes_are_checked_before_memory_is_taken(self, tmp_path, shape):
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": shape})
+        with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+            archive.writestr("w.npy", header.getvalue() + bytes(64))
+        with pytest.raises(rw.InputError, match=r"a\.npz: damaged; expected arrays"):
+            read_arrays(tmp_path / "a.npz", "arrays")
+
+    def test_python_objects_and_compressed_arrays_are_refused(self, tmp_path):
+        np.savez(tmp_path / "a.npz", w=np.array([{}], dtype=object))
+        np.savez_compressed(tmp_path / "b.npz", w=np.zeros(10**6))
+        for name in ("a.npz", "b.npz"):
+            with pytest.raises(rw.InputError, match="damaged; expected arrays"):
+                read_arrays(tmp_path / name, "arrays")
+
+    def test_a_run_that_has_the_data_writes_a_damaged_file_again(self, tmp_path):
+        data = rw.make_queries(15, n_docs=5, n_features=3, random_state=0)
+        methods = [rw.Method("singlefeature")]
+        rw.run_experiment(rw.Experiment(data, methods), tmp_path, rw.Serial())
+        [path] = (tmp_path / "data").iterdir()
+        whole = load_queries(path)
+        path.write_bytes(path.read_bytes()[:2000])
+        rw.run_experiment(rw.Experiment(data, [*methods, rw.Method("regression")]), tmp_path, rw.Serial())
+        np.testing.assert_array_equal(load_queries(path).X, whole.X)
 
 
 class TestSalvaging:

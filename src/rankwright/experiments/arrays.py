@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-import zipfile
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rankwright.array_files import digest_arrays, read_arrays, write_arrays
 from rankwright.data import Queries, Unretrieved, as_ids, text_ids
 from rankwright.errors import InputError
-from rankwright.files import write_atomic_binary
+
+_EXPECTED = "queries that an experiment saved"
 
 
-def save_queries(queries: Queries, path: Path) -> None:
-    """Save queries as plain arrays, their rows grouped."""
+def save_queries(queries: Queries, folder: Path) -> Path:
+    """Save queries in a folder, as plain arrays whose digest is the name of the file, and return its path.
+
+    A file that is there already is written anew only if it is damaged.
+    """
+    arrays = _to_arrays(queries)
+    path = folder / f"{digest_arrays(arrays)}.npz"
+    try:
+        _read_checked(path)
+    except (FileNotFoundError, InputError):
+        write_arrays(path, arrays)
+    return path
+
+
+def _to_arrays(queries: Queries) -> dict[str, Any]:
+    """Return queries as plain arrays, their rows grouped."""
     grouped = queries.grouped()
     arrays: dict[str, Any] = {"X": grouped.X, "y": grouped.y, "indptr": grouped.indptr}
     arrays |= _text_arrays("qid", queries.qid)
@@ -29,17 +44,12 @@ def save_queries(queries: Queries, path: Path) -> None:
         arrays |= {"unretrieved_y": queries.unretrieved.y, "unretrieved_indptr": queries.unretrieved.indptr}
     if queries.features is not None:
         arrays["features"] = np.array(queries.features, dtype=str)
-    with write_atomic_binary(path) as file:
-        np.savez(file, **arrays)
+    return arrays
 
 
 def load_queries(path: Path) -> Queries:
-    """Load queries saved by :func:`save_queries`; runs no code."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays.files}
-    except (ValueError, EOFError, zipfile.BadZipFile, AttributeError):
-        raise InputError(f"{path}: damaged; expected queries that an experiment saved") from None
+    """Load queries saved by :func:`save_queries`; runs no code. A file whose digest is not its name is refused."""
+    found: dict[str, Any] = _read_checked(path)
     features = tuple(found.pop("features").tolist()) if "features" in found else None
     for name in ("qid", "docid"):
         if f"{name}_ends" in found:
@@ -47,6 +57,13 @@ def load_queries(path: Path) -> Queries:
             found[name] = as_ids([text[a:b].decode() for a, b in pairwise([0, *ends])])
     others = [found.pop(f"unretrieved_{part}", None) for part in Unretrieved._fields]
     return Queries(**found, features=features, unretrieved=None if others[0] is None else Unretrieved(*others))
+
+
+def _read_checked(path: Path) -> dict[str, Any]:
+    arrays = read_arrays(path, _EXPECTED)
+    if digest_arrays(arrays) != path.stem:
+        raise InputError(f"{path}: damaged: its content does not fit its name; expected {_EXPECTED}")
+    return arrays
 
 
 def _text_arrays(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:

@@ -347,15 +347,8 @@ def _update(digest: Any, part: Queries) -> None:
 def save_data(data: Queries | Sequence[Fold], folder: Path) -> Source:
     """Save data that live in Python, under the name of their content, so that workers and later runs can read them."""
     folder.mkdir(parents=True, exist_ok=True)
+    folder = folder.resolve()
     if isinstance(data, Queries):
-        return SavedQueries(saved=_save(data, folder))
-    return SavedFolds(tuple((_save(f.train, folder), _save(f.valid, folder), _save(f.test, folder)) for f in data))
-
-
-def _save(queries: Queries, folder: Path) -> str:
-    digest = hashlib.blake2b(digest_size=12)
-    _update(digest, queries)
-    path = folder.resolve() / f"{digest.hexdigest()}.npz"
-    if not path.exists():
-        save_queries(queries, path)
-    return str(path)
+        return SavedQueries(saved=str(save_queries(data, folder)))
+    saved = ([str(save_queries(part, folder)) for part in fold] for fold in data)
+    return SavedFolds(tuple((train, valid, test) for train, valid, test in saved))

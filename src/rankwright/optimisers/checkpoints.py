@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rankwright.array_files import digest_arrays, read_arrays, write_arrays
 from rankwright.data import Queries
 from rankwright.errors import InputError
-from rankwright.files import StrPath, write_atomic_binary
+from rankwright.files import StrPath
 
 _NOTES = "notes"
-_DAMAGED = (
-    ValueError,
-    KeyError,
-    OSError,
-    EOFError,
-    TypeError,
-    AttributeError,
-    RecursionError,
-    zlib.error,
-    zipfile.BadZipFile,
-    NotImplementedError,
-)
+_CHECKSUM = "checksum"
 
 
 class Checkpoint:
@@ -50,21 +38,23 @@ class Checkpoint:
         """Replace what is there."""
         if self.path is None:
             return
-        text = json.dumps({"run": self.run, **notes})
-        with write_atomic_binary(self.path) as file:
-            np.savez(file, allow_pickle=False, **{_NOTES: np.array(text), **arrays})
+        content = {_NOTES: np.array(json.dumps({"run": self.run, **notes})), **arrays}
+        write_arrays(self.path, {_CHECKSUM: np.array(digest_arrays(content)), **content})
 
     def load(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
         """What was saved last, if anything was."""
         if self.path is None or not self.path.exists():
             return None
+        expected = "a checkpoint of training: remove it, or name another file"
+        arrays: dict[str, Any] = read_arrays(self.path, expected)
+        checksum = arrays.pop(_CHECKSUM, None)
+        if str(checksum) != digest_arrays(arrays):
+            raise InputError(f"{self.path}: damaged: its content does not fit its checksum; expected {expected}")
         try:
-            with self.path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
             notes = json.loads(str(arrays.pop(_NOTES)))
             run = dict(notes.pop("run"))
-        except _DAMAGED:
-            raise InputError(f"{self.path}: not a checkpoint of training; remove it, or name another file") from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise InputError(f"{self.path}: damaged: its notes cannot be read; expected {expected}") from None
         differ = [name for name in {**self.run, **run} if self.run.get(name) != run.get(name)]
         if differ:
             raise InputError(
