@@ -135,8 +135,7 @@ def test_it_travels_with_its_queries(tmp_path):
     assert others(PerQuery()(queries)) == others(Standard.of(queries)(queries)) == expected
     assert others(queries.replace(weight=None)) == expected
     assert sum(len(others(fold.test)) for fold in rw.cut_folds(queries, 5, 0)) == len(expected)
-    save_queries(queries, tmp_path / "saved.npz")
-    back = load_queries(tmp_path / "saved.npz")
+    back = load_queries(save_queries(queries, tmp_path))
     assert others(back) == expected
     assert _digest(Fold(back, back, back)) == _digest(Fold(queries, queries, queries))
     plain = queries.replace(unretrieved=None)
