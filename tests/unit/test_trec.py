@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright import trec
+from rankwright import cli, trec
 from rankwright.scores import read_scores
 
 
@@ -179,3 +180,55 @@ class TestBlocks:
         (tmp_path / "qrels").write_bytes("q1 0 naïve 1\nq1 0 漢字 2\n".encode() + b"q1 0 \xe4 3\n")
         with pytest.raises(rw.InputError, match="qrels:3: not UTF-8; convert the file"):
             rw.read_qrels(tmp_path / "qrels")
+
+
+def test_the_command_line_evaluates_a_run(files, capsys):
+    said = ["--qrels", str(files / "qrels"), "--run", str(files / "bm25.run")]
+    assert cli.run(["evaluate", *said]) == 0
+    out = capsys.readouterr().out
+    expected = rw.evaluate(files / "bm25.run", files / "qrels", "map(dialect=trec_eval)")
+    assert f"map(dialect=trec_eval)      {expected['map(dialect=trec_eval)']:.4f}\n" in out
+    assert out.endswith("2 (not counted: 1 unanswered, 1 unjudged)\n")
+    assert cli.run(["evaluate", *said, "--measures", "p@1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "queries": 2, "documents": 4, "means": {"p@1": 0.0}, "unanswered": 1, "unjudged": 1,
+    }  # fmt: skip
+
+
+def test_the_command_line_compares_runs(files, capsys):
+    runs = ["--run", str(files / "bm25.run"), "--run", f"other={files / 'dense.run.gz'}"]
+    assert cli.run(["compare", "--qrels", str(files / "qrels"), *runs, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    expected = rw.compare_runs(files / "qrels", {"bm25": files / "bm25.run", "other": files / "dense.run.gz"})
+    assert list(found["means"]) == ["bm25", "other"]
+    assert found["means"]["other"]["map(dialect=trec_eval)"] == expected.means("map(dialect=trec_eval)")[1]
+    assert found["queries"] == 2  # of which the other run answers one: the mean is over both
+    assert expected.values("map(dialect=trec_eval)")[1].tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ["evaluate", "--qrels", "q"],
+        ["evaluate", "--run", "r"],
+        ["evaluate", "--qrels", "q", "--run", "r", "--data", "d"],
+        ["evaluate", "--qrels", "q", "--run", "r", "--model", "m"],
+        ["evaluate", "--data", "d", "--run", "r"],
+        ["evaluate", "--data", "d"],
+        ["evaluate"],
+        ["compare", "--qrels", "q"],
+        ["compare", "--qrels", "q", "--run", "r", "--scores", "s"],
+        ["compare", "--data", "d", "--run", "r"],
+        ["compare"],
+    ],
+)
+def test_judgments_go_with_runs_and_data_with_models_and_scores(said, capsys):
+    assert cli.run(said) == 2
+    assert "or --qrels with --run" in capsys.readouterr().err
+
+
+def test_a_run_needs_judgments_and_scores_need_queries(files):
+    with pytest.raises(rw.InputError, match="expected a run, or Queries in place of the judgments"):
+        rw.evaluate([1.0, 2.0], files / "qrels", "map")
+    with pytest.raises(rw.InputError, match="no query of the runs is judged: the judgments have 'a', a run 'b'"):
+        rw.evaluate({"b": {"x": 1.0}}, {"a": {"x": 1}}, "map")
