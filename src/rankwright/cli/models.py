@@ -117,10 +117,9 @@ def evaluate(
     from rankwright.trec import join_runs, read_qrels, read_run
 
     of_run, counts = run is not None, {}
-    if (data is None) != of_run or (qrels is None) == of_run or (model is None and scores is None) != of_run:
-        raise InputError("expected --data with --model or --scores, or --qrels with --run")
-    if model is not None and scores is not None:
-        raise InputError("expected either --model or --scores")
+    n_rankings = (model is not None) + (scores is not None)
+    if (data is None) != of_run or (qrels is None) == of_run or n_rankings != (not of_run):
+        raise InputError("expected either --model or --scores with --data, or --qrels with --run")
     wanted = [parse(name) for name in split(measures or (_TREC_MEASURES if of_run else _MEASURES))]
     check_outputs({"--per-query": per_query}, [data, model, scores, qrels, run])
     with progress_bar():
