@@ -67,19 +67,20 @@ def count_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -
 
 
 @kernel
-def bucket_sort(keys: Floats, items: Ints, n: int) -> tuple[Floats, Ints]:
-    """The first ``n`` keys, none negative, in ascending order, and their items; equal keys in any order.
+def bucket_sort(keys: Floats, items: Ints, n: int, low: float) -> tuple[Floats, Ints]:
+    """The first ``n`` keys, none below ``low``, in ascending order, and their items; equal keys as they came.
 
-    Keys are dealt into about as many buckets, by k / (k + their median), which are then sorted: linear, unless most
-    keys crowd together.
+    Keys are dealt into about as many buckets, by k / (k + their median), k above ``low``, which are then sorted:
+    linear, unless most keys crowd together.
     """
     sample = np.sort(keys[: n : max(n // 31, 1)][:31])
-    middle = sample[len(sample) // 2] if n > 0 else 0.0
+    middle = sample[len(sample) // 2] - low if n > 0 else 0.0
     middle = middle if middle > 0.0 else 1.0
     buckets = max(n // 2, 1)
     places, starts = np.empty(n, np.int64), np.zeros(buckets + 1, np.int64)
     for i in range(n):
-        place = min(int(buckets * (keys[i] / (keys[i] + middle))), buckets - 1)
+        key = keys[i] - low
+        place = min(int(buckets * (key / (key + middle))), buckets - 1)
         places[i] = place
         starts[place + 1] += 1
     for place in range(buckets):
@@ -89,12 +90,18 @@ def bucket_sort(keys: Floats, items: Ints, n: int) -> tuple[Floats, Ints]:
         at = starts[places[i]]
         out_keys[at], out_items[at] = -keys[i], items[i]
         starts[places[i]] += 1  # in the end, where the next bucket starts
-    keys2, items2, low = np.empty(n), np.empty(n, items.dtype), 0
+    keys2, items2, start = np.empty(n), np.empty(n, items.dtype), 0
     for place in range(buckets):
-        high = starts[place]
-        if high - low > 1:
-            merge_sort(out_keys[low:high], out_items[low:high], keys2, items2, high - low)
-        low = high
+        stop = starts[place]
+        if stop - start > 1:
+            merge_sort(out_keys[start:stop], out_items[start:stop], keys2, items2, stop - start)
+        start = stop
+    for i in range(1, n):
+        j = i
+        while j > 0 and out_keys[j - 1] < out_keys[j]:  # rounding has put the larger key into the bucket before
+            out_keys[j - 1], out_keys[j] = out_keys[j], out_keys[j - 1]
+            out_items[j - 1], out_items[j] = out_items[j], out_items[j - 1]
+            j -= 1
     return -out_keys, out_items
 
 

@@ -9,8 +9,9 @@ Two ways to follow the ranking give the same jumps:
 - ``_sweep_top`` keeps the first k documents sorted. Only neighbours among them can swap, and the k-th with the outsider
   that it meets first, which is looked for when the k-th changes. A document below k others that are at least as steep
   never comes up: what is left after dropping these is a few times k, however long the list.
-- ``_sweep_gains`` keeps only documents with a gain sorted, and for each the number of those without above it. With R
-  documents of n that have a gain it costs O(R n log n), where all pairs would cost O(n^2 log n).
+- ``sweep_gains`` keeps only documents with a gain sorted, and for each the number of those without above it. With R
+  documents of n that have a gain it costs O(R n log n), where all pairs would cost O(n^2 log n). Long lists, of which
+  that many pairs cannot be held, are left to ``long_sweep.py``.
 
 Changes of the measure are whole numbers: a query's value in fixed point, less the one before. They add up without
 rounding, so they can be added in any order, and a running sum of millions of them does not drift.
@@ -22,28 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from rankwright.kernels.gain_sweep import crossing_time, grow, sweep_gains
 from rankwright.kernels.jit import Floats, Ints, kernel
 from rankwright.kernels.jumps import count_jumps
-from rankwright.kernels.order import bucket_sort
 
 SHALLOW = 32  # cut-offs up to here are best followed by _sweep_top
-_BLOCK = 16
-
-
-@kernel
-def _crossing(b_upper: float, a_upper: float, b_lower: float, a_lower: float, now: float) -> float:
-    """When the lower of two neighbours overtakes the upper one; infinite if it never does. Without a branch."""
-    at = (b_upper - b_lower) / (a_lower - a_upper)
-    at = at if at > now else now
-    return at if a_lower > a_upper else np.inf
-
-
-@kernel
-def _grown(values: Any) -> Any:
-    """The same values with room for as many more."""
-    out = np.empty(2 * len(values), values.dtype)
-    out[: len(values)] = values
-    return out
 
 
 @kernel
@@ -52,7 +36,7 @@ def _first_outsider(
 ) -> int:
     """The outsider that overtakes (b, a) first: of several the steepest, then the first in rank; -1 if none does."""
     for j in range(n):
-        times[j] = _crossing(b, a, outer_b[j], outer_a[j], now)
+        times[j] = crossing_time(b, a, outer_b[j], outer_a[j], now)
     best, chosen = np.inf, -1
     for j in range(n):
         if times[j] < best:
@@ -116,7 +100,7 @@ def _sweep_top(
             steep[i - 1] = slope
     now, last = 0.0, depth - 1
     for r in range(last):
-        cross[r] = _crossing(b[r], a[r], b[r + 1], a[r + 1], now)
+        cross[r] = crossing_time(b[r], a[r], b[r + 1], a[r + 1], now)
     rival = _first_outsider(b[last], a[last], outer_b, outer_a, outer_place, outside, now, waits)
     cross[last] = waits[rival] if rival >= 0 else np.inf
     value = factor * total
@@ -139,7 +123,7 @@ def _sweep_top(
             lead[r + 1] = lead[r] + g[r] * (u + v * lead[r])
             cross[r] = np.inf
             if r + 1 < last:
-                cross[r + 1] = _crossing(b[r + 1], a[r + 1], b[r + 2], a[r + 2], now)
+                cross[r + 1] = crossing_time(b[r + 1], a[r + 1], b[r + 2], a[r + 2], now)
         else:
             delta = (outer_g[rival] - g[r]) * lead[r] * discount[r]
             b[r], outer_b[rival] = outer_b[rival], b[r]
@@ -147,7 +131,7 @@ def _sweep_top(
             g[r], outer_g[rival] = outer_g[rival], g[r]
             place[r], outer_place[rival] = outer_place[rival], place[r]
         if r > 0:
-            cross[r - 1] = _crossing(b[r - 1], a[r - 1], b[r], a[r], now)
+            cross[r - 1] = crossing_time(b[r - 1], a[r - 1], b[r], a[r], now)
         if r + 1 >= last and outside > 0:
             rival = _first_outsider(b[last], a[last], outer_b, outer_a, outer_place, outside, now, waits)
             cross[last] = waits[rival] if rival >= 0 else np.inf
@@ -156,137 +140,7 @@ def _sweep_top(
             new = np.int64(np.rint(value))
             if new != whole:
                 if count == len(times):
-                    times, deltas = _grown(times), _grown(deltas)
-                times[count], deltas[count] = sign * now, (new - whole if sign > 0.0 else whole - new)
-                count += 1
-                whole = new
-    return times, deltas, count, (0 if sign > 0.0 else whole - start)
-
-
-@kernel
-def _meetings(
-    b: Floats, a: Floats, above: Ints, n: int, zero_b: Floats, zero_a: Floats, zeros: int, limit: float
-) -> tuple[Floats, Ints]:
-    """When documents with and without a gain meet, in order, and who: document i as i + 1 if it rises, else -i - 1.
-
-    Every pair is written down and only those that meet are counted: what comes next overwrites the others, which is
-    quicker than a branch that nothing predicts.
-    """
-    times: Any = np.empty(8 * zeros + 64)
-    who: Any = np.empty(len(times), np.int64)
-    count = 0
-    for i in range(n):
-        if count + zeros >= len(times):
-            times, who = _grown(times), _grown(who)
-        for j in range(above[i]):
-            steeper = a[i] - zero_a[j]
-            at = max((zero_b[j] - b[i]) / steeper, 0.0)
-            times[count], who[count] = at, i + 1
-            count += (steeper > 0.0) & (at <= limit) & (at < np.inf)
-        for j in range(above[i], zeros):
-            steeper = zero_a[j] - a[i]
-            at = max((b[i] - zero_b[j]) / steeper, 0.0)
-            times[count], who[count] = at, -i - 1
-            count += (steeper > 0.0) & (at <= limit) & (at < np.inf)
-    return bucket_sort(times, who, count)
-
-
-@kernel
-def _at_rank(discount: Floats, r: int) -> float:
-    return float(discount[r]) if r < len(discount) else 0.0
-
-
-@kernel
-def _sweep_gains(
-    order: Ints,
-    scores: Floats,
-    slopes: Floats,
-    gain: Floats,
-    discount: Floats,
-    factor: float,
-    u: float,
-    v: float,
-    first: int,
-    n: int,
-    sign: float,
-    limit: float,
-    times: Floats,
-    deltas: Ints,
-    count: int,
-) -> tuple[Floats, Ints, int, Any]:
-    """Sweep one query to one side, keeping its documents with a gain sorted; see ``sweep``."""
-    kept = 0
-    for r in range(n):
-        kept += gain[order[first + r]] != 0.0
-    b, a, g, lead = np.empty(kept), np.empty(kept), np.empty(kept), np.empty(kept + 1)
-    above = np.empty(kept, np.int64)  # documents without a gain, of each with one
-    zero_b, zero_a = np.empty(n - kept), np.empty(n - kept)
-    m, zeros, total = 0, 0, 0.0
-    lead[0] = 1.0
-    for r in range(n):
-        row = order[first + r]
-        if gain[row] != 0.0:
-            b[m], a[m], g[m], above[m] = scores[row], sign * slopes[row], gain[row], zeros
-            total += g[m] * lead[m] * _at_rank(discount, r)
-            lead[m + 1] = lead[m] + g[m] * (u + v * lead[m])
-            m += 1
-        else:
-            zero_b[zeros], zero_a[zeros] = scores[row], sign * slopes[row]
-            zeros += 1
-    meetings, who = _meetings(b, a, above, kept, zero_b, zero_a, zeros, limit)
-    # the documents with a gain in ranked order, where each of them is, and when neighbours swap, by blocks
-    ranked, rank_of = np.arange(kept), np.arange(kept)
-    blocks = (kept + _BLOCK - 1) // _BLOCK
-    cross, soonest = np.full(blocks * _BLOCK, np.inf), np.full(blocks, np.inf)
-    for r in range(kept - 1):
-        cross[r] = _crossing(b[r], a[r], b[r + 1], a[r + 1], 0.0)
-    for block in range(blocks):
-        soonest[block] = cross[block * _BLOCK : (block + 1) * _BLOCK].min()
-    value = factor * total
-    whole = np.int64(np.rint(value))
-    start, next_meeting = whole, 0
-    while True:
-        block = 0
-        for i in range(1, blocks):
-            if soonest[i] < soonest[block]:
-                block = i
-        swap = soonest[block]
-        if next_meeting < len(meetings) and meetings[next_meeting] <= swap:
-            now = meetings[next_meeting]
-            rising = who[next_meeting] > 0
-            i = abs(who[next_meeting]) - 1
-            next_meeting += 1
-            r = rank_of[i] + above[i]
-            above[i] += -1 if rising else 1
-            delta = g[i] * lead[rank_of[i]] * (_at_rank(discount, rank_of[i] + above[i]) - _at_rank(discount, r))
-        else:
-            if not (swap <= limit and swap < np.inf):
-                break
-            now, r = swap, block * _BLOCK
-            while cross[r] != swap:
-                r += 1
-            x, y = ranked[r], ranked[r + 1]
-            delta = -g[x] * lead[r] * _at_rank(discount, r + above[x])
-            delta -= g[y] * lead[r + 1] * _at_rank(discount, r + 1 + above[y])
-            ranked[r], ranked[r + 1], rank_of[x], rank_of[y] = y, x, r + 1, r
-            lead[r + 1] = lead[r] + g[y] * (u + v * lead[r])
-            delta += g[y] * lead[r] * _at_rank(discount, r + above[y])
-            delta += g[x] * lead[r + 1] * _at_rank(discount, r + 1 + above[x])
-            cross[r] = np.inf
-            if r > 0:
-                z = ranked[r - 1]
-                cross[r - 1] = _crossing(b[z], a[z], b[y], a[y], now)
-            if r + 2 < kept:
-                z = ranked[r + 2]
-                cross[r + 1] = _crossing(b[x], a[x], b[z], a[z], now)
-            for changed in range(max(r - 1, 0) // _BLOCK, min(r + 1, kept - 1) // _BLOCK + 1):
-                soonest[changed] = cross[changed * _BLOCK : (changed + 1) * _BLOCK].min()
-        if delta != 0.0:
-            value += factor * delta
-            new = np.int64(np.rint(value))
-            if new != whole:
-                if count == len(times):
-                    times, deltas = _grown(times), _grown(deltas)
+                    times, deltas = grow(times), grow(deltas)
                 times[count], deltas[count] = sign * now, (new - whole if sign > 0.0 else whole - new)
                 count += 1
                 whole = new
@@ -310,14 +164,17 @@ def sweep(
     shallow: int,
     inverse_unit: float,
     n_buckets: int,
-) -> tuple[Floats, Ints, Any, Any, Ints, Floats]:
+    most_pairs: int,
+) -> tuple[Floats, Ints, Any, Any, Ints, Floats, Ints]:
     """The jumps of all queries for t from ``low`` (at most 0) to ``high`` (at least 0).
 
     Queries ranked to at most ``shallow`` places, or an eighth of their documents, are followed by ``_sweep_top``, the
-    others by ``_sweep_gains``; 0 means all.
+    others by ``sweep_gains``; 0 means all.
     ``order`` ranks the rows at t = 0 by their ``scores``, a column of ``X`` has the slopes, and ``factor`` is what a
     unit of each query's sum is worth in fixed point. Returns where the jumps are and the changes there as t increases,
-    the values at 0 and at ``low``, and by bucket of t the sums of the changes, and of the positive ones alone.
+    the values at 0 and at ``low``, and by bucket of t the sums of the changes, and of the positive ones alone. Last
+    come the queries that are left out but for their values at 0: those that ``sweep_gains`` would follow, of which more
+    than ``most_pairs`` pairs of documents may swap; see ``long_sweep.py``.
     """
     slopes = np.empty(len(scores))
     for i in range(len(slopes)):
@@ -331,6 +188,7 @@ def sweep(
     count = 0
     at_zero: Any = 0
     at_low: Any = 0
+    left_out, n_left = np.empty(len(indptr) - 1, np.int64), 0
     for q in range(len(indptr) - 1):
         if factor[q] == 0.0:
             continue
@@ -346,11 +204,18 @@ def sweep(
         own = slopes[first : first + n]
         if own.min() == own.max():
             continue
+        depth = min(len(discount), n)
+        is_top = depth <= shallow or (shallow > 0 and 8 * depth <= n)
+        if not is_top and n * n // 2 > most_pairs:
+            kept = (gain[first : first + n] != 0.0).sum()
+            if kept * (n - kept) + kept * kept // 2 > most_pairs:
+                left_out[n_left] = q
+                n_left += 1
+                continue
         for sign, limit in ((1.0, high), (-1.0, -low)):
             if limit <= 0.0:
                 continue
-            depth = min(len(discount), n)
-            if depth <= shallow or (shallow > 0 and 8 * depth <= n):
+            if is_top:
                 times, deltas, count, change = _sweep_top(
                     order,
                     scores,
@@ -371,7 +236,7 @@ def sweep(
                     count,
                 )
             else:
-                times, deltas, count, change = _sweep_gains(
+                times, deltas, count, change = sweep_gains(
                     order,
                     scores,
                     slopes,
@@ -391,4 +256,4 @@ def sweep(
             at_low += change
     times, deltas = times[:count], deltas[:count]
     sums, gains = count_jumps(times, deltas, inverse_unit, n_buckets)
-    return times, deltas, at_zero, at_low, sums, gains
+    return times, deltas, at_zero, at_low, sums, gains, left_out[:n_left]

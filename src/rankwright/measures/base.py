@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,12 +128,21 @@ class Tally(NamedTuple):
         return Tally(*(own + its for own, its in zip(self, other, strict=True)))
 
 
+class LongList(Protocol):
+    """The jumps of a list that is too long for all of them to be kept; they are found again when they are wanted."""
+
+    def pick(self, wanted: Ints) -> Ints:
+        """Return the jumps of the buckets where ``wanted`` is not 0, as ``kernels.jumps.pick_jumps`` does."""
+        ...
+
+
 class Jumps(NamedTuple):
     """Where the measures of queries change along lines, in any order, and by how much as t increases: whole numbers."""
 
     times: Floats
     deltas: Ints
-    tally: Tally
+    tally: Tally  # of all, those of long lists included
+    long_lists: tuple[LongList, ...] = ()
 
 
 N_BUCKETS = 4096

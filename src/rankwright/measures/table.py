@@ -22,6 +22,7 @@ from rankwright.kernels.measures import (
     swap_deltas,
 )
 from rankwright.kernels.sweep import SHALLOW, sweep
+from rankwright.measures import long_lists
 from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure, MeasureArrays, Tally
 from rankwright.measures.definitions import DEFINITIONS, View, discounts
 from rankwright.measures.dialects import DIALECTS
@@ -248,7 +249,7 @@ class BoundTable(BoundMeasure):
     def jumps(self, lines: Lines) -> Jumps:
         """All jumps, by the kernel that serves every family."""
         a = self.arrays
-        times, deltas, *tally = sweep(
+        times, deltas, at_zero, at_low, sums, gains, left_out = sweep(
             lines.order,
             lines.scores,
             lines.X,
@@ -264,8 +265,15 @@ class BoundTable(BoundMeasure):
             SHALLOW,
             1.0 / lines.unit,
             N_BUCKETS,
+            long_lists.MOST_PAIRS,
         )
-        return Jumps(times, deltas, Tally(*tally))
+        sides = []
+        for query in left_out.tolist():
+            for sign in (sign for sign, limit in ((1.0, lines.high), (-1.0, -lines.low)) if limit > 0.0):
+                side = long_lists.LongSide.of(lines, a, query, self.indptr, sign, sums, gains)
+                at_low += side.change if sign < 0.0 else 0
+                sides.append(side)
+        return Jumps(times, deltas, Tally(at_zero, at_low, sums, gains), tuple(sides))
 
     def total(self, scores: Floats, order: Ints, weight: Floats) -> float:
         """As for every measure; in one call, so that threads do not wait for each other's Python."""

@@ -293,7 +293,8 @@ def _sweep(
 
 
 def _picked(jumps: Jumps, inverse_unit: float, wanted: Ints) -> Ints:
-    return pick_jumps(jumps.times, jumps.deltas, inverse_unit, wanted)
+    kept = pick_jumps(jumps.times, jumps.deltas, inverse_unit, wanted)
+    return np.concatenate([kept, *(each.pick(wanted) for each in jumps.long_lists)])
 
 
 class _Labelled(NamedTuple):
