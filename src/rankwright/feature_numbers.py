@@ -42,16 +42,22 @@ def feature_names(features: Sequence[str] | None, n_features: int) -> Sequence[s
     return _Numbers(n_features) if features is None else features
 
 
+def check_feature(feature: Any, parameter: str) -> None:
+    """Raise InputError if a parameter is neither a name nor a column."""
+    is_column = isinstance(feature, (int, np.integer)) and not isinstance(feature, bool) and feature >= 0
+    if not isinstance(feature, str) and not is_column:
+        expected = "the name of a feature, or its number (in Python its column, from 0)"
+        raise InputError(f"{parameter}={shown(feature)}; expected {expected}")
+
+
 def find_column(feature: Any, names: Sequence[str], parameter: str) -> int:
     """Return the column of a feature that a parameter gives by its name or its column."""
+    check_feature(feature, parameter)
     if isinstance(feature, str):
         if feature not in names:
             known = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
             raise InputError(f"{parameter}: no feature is called {shown(feature)}; the names are: {known}")
         return names.index(feature)
-    if isinstance(feature, bool) or not isinstance(feature, (int, np.integer)) or feature < 0:
-        expected = "the name of a feature, or its number (in Python its column, from 0)"
-        raise InputError(f"{parameter}={shown(feature)}; expected {expected}")
     if feature >= len(names):
         at = f"feature {feature + 1} (in Python column {feature})"
         raise InputError(f"{parameter}: there is no {at}; the documents have {len(names)} features")

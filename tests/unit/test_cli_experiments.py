@@ -91,14 +91,16 @@ class TestExperiment:
 
     def test_a_failed_trial_is_said(self, file, capsys, tmp_path):
         (tmp_path / "spec.toml").write_text(
-            f'[data]\nfile = "{file}"\nk = 3\n[[methods]]\nranker = "regression"\n[[methods]]\nranker = "adarank"\n'
-            "set = { n_rounds = -1 }\n"
+            f'[data]\nfile = "{file}"\nk = 3\n[[methods]]\nranker = "regression"\n[[methods]]\nranker = "singlefeature"\n'
+            "set = { feature = 999 }\n"  # which is known when the data are
         )
         arguments = (tmp_path / "spec.toml", "--out", tmp_path / "out", "--workers", "threads:1")
         status, told, err = run(capsys, "experiment", *arguments)
         assert status == 1
         assert "Regression" in told
-        assert err.startswith("rankwright: 3 of 6 trials failed, such as AdaRank on fold 1: n_rounds=-1")
+        assert err.startswith(
+            "rankwright: 3 of 6 trials failed, such as SingleFeature on fold 1: feature: there is no feature 999"
+        )
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

@@ -27,7 +27,7 @@ from rankwright.optimisers.checkpoints import Checkpoint
 
 @pytest.fixture(scope="module")
 def queries():
-    return rw.make_queries(15, n_docs=5, n_features=3, random_state=0)
+    return rw.make_queries(15, n_docs=12, n_features=3, random_state=0)
 
 
 def planned(queries):

@@ -7,6 +7,7 @@ import re
 import shutil
 import sqlite3
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import date
@@ -314,8 +315,26 @@ class TestTrees:
         ],
     )  # fmt: skip
     def test_mistakes(self, file, tmp_path, method, message):
+        """They are noticed before anything is created, wherever they are in a grid."""
+        name, value = next(iter(method["set"].items()))
+        tried = {"ranker": "mart", "name": "Other"}
         with pytest.raises(rw.InputError, match=message):
-            rw.run_experiment(spec(file, methods=[method]), tmp_path, rw.Serial())
+            rw.run_experiment(spec(file, methods=[tried, method]), tmp_path / "out", rw.Serial())
+        grid = {
+            **method,
+            "set": {},
+            "grid": {name: [rw.rankers.find_ranker(method["ranker"])().get_params()[name], value]},
+        }
+        with pytest.raises(rw.InputError, match=message):
+            rw.run_experiment(spec(file, methods=[grid]), tmp_path / "out", rw.Serial())
+        assert not (tmp_path / "out").exists()
+
+    def test_checking_ten_thousand_candidates_takes_no_time(self, file):
+        grid = {"learning_rate": [i / 100 for i in range(1, 101)], "n_leaves": [*range(2, 102)]}
+        method = rw.Method("lambdamart", grid=grid)
+        start = time.process_time()
+        method.check_candidates("ndcg@10")
+        assert time.process_time() - start < 10.0
 
     @pytest.mark.parametrize(
         ("method", "message"),
@@ -532,8 +551,9 @@ class TestResuming:
         def planned(alpha):
             return spec(file, methods=[{"ranker": "regression", "set": {"alpha": alpha}}])
 
-        with pytest.raises(rw.InputError, match=r"no trial could be run, such as Regression's: alpha=-1\.0"):
+        with pytest.raises(rw.InputError, match=r"Regression: alpha=-1\.0; expected a finite number of at least 0"):
             rw.run_experiment(planned(-1.0), tmp_path, rw.Serial())
+        assert not list(tmp_path.iterdir())  # nothing was created
         results = rw.run_experiment(planned(1.0), tmp_path, rw.Serial())
         assert set(results.tables["trials"]["status"]) == {"done"}
 

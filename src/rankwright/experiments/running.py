@@ -86,7 +86,7 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
 
 
 def _check_before(experiment: Experiment) -> None:
-    """Raise InputError for what can be known to fail before there is a folder: files, folds, the number of trials."""
+    """Raise InputError for what is known to fail before there is a folder: files, folds, trials, parameters."""
     data = experiment.data
     if isinstance(data, list):
         n_folds = len(data)
@@ -104,6 +104,8 @@ def _check_before(experiment: Experiment) -> None:
             f"{n_trials:,} trials on {n_folds} folds; expected at most {_MOST_TRIALS:,}: "
             "choose fewer folds, methods, values or seeds"
         )
+    for method in experiment.methods:
+        method.check_candidates(experiment.measure)
 
 
 def _check_published(experiment: Experiment, n_folds: int) -> None:

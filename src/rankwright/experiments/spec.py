@@ -118,6 +118,14 @@ class Method:
         random = {"random_state": seed} if "random_state" in self.ranker_class().get_params(deep=False) else {}
         return self.ranker_class(measure=self.measure or measure, backend=Serial(), **random, **params)
 
+    def check_candidates(self, measure: str) -> None:
+        """Raise InputError if a combination of parameters has a value that its ranker refuses whatever the data."""
+        for params in self.candidates():
+            try:
+                self.build(params, 0, measure).check_parameters()
+            except InputError as error:
+                raise InputError(f"{self.name}: {error}") from None
+
     def to_json(self) -> dict[str, Any]:
         """What a spec says, which numbers features from 1."""
         said: dict[str, Any] = {

@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from rankwright.backends import Backend, resolve
+from rankwright import progress
+from rankwright.backends import Backend, Serial, resolve
 from rankwright.data import Floats, Queries
 from rankwright.errors import CollectedWarning, InputError, MissingQueryIdWarning, collect_warnings, warn
 from rankwright.measures import Measure, check_counted, parse
@@ -37,6 +38,19 @@ class _Task(NamedTuple):
 
 
 SET_BY_VALIDATION = ("n_features_in_", "feature_names_in_")
+
+
+_SOME_GRADE = 2.0  # that measures which depend on the highest grade are given where there are no data
+
+
+class _NoQueries:
+    """A stand-in for queries that are not known: whatever is asked of it raises LookupError."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise LookupError(name)
+
+    def __len__(self) -> int:
+        raise LookupError("len")
 
 
 class Ranker(BaseEstimator, ABC):
@@ -114,6 +128,26 @@ class Ranker(BaseEstimator, ABC):
             self.fit_warnings_ = found
             warn_about(outcome, type(self).__name__, task.train)
         return self
+
+    def check_parameters(self) -> None:
+        """Raise the InputError that ``fit`` with validation queries would raise for these parameters on any data.
+
+        What depends on the data, such as the number of a feature or the length of a prior, is left to ``fit``. It
+        takes microseconds: ``_fit`` is run up to where it first looks at the data.
+        """
+        kind = getattr(self, "scale", None)
+        if kind is not None:
+            check_kind(kind)
+        measure = parse(self.measure).settled(_SOME_GRADE)
+        resolve(self.backend)
+        nothing = cast(Queries, _NoQueries())
+        try:
+            with collect_warnings(), progress.silent():
+                self._fit(nothing, nothing, measure, Serial())
+        except InputError:
+            raise
+        except Exception:  # the data are asked for, and whatever comes of it that there are none
+            return
 
     @contextmanager
     def _restored(self) -> Iterator[None]:

@@ -130,6 +130,11 @@ class BoostedTrees(TreeRanker):
         self.random_state = random_state
         self.backend = backend
 
+    def _check_own(self, measure: Measure) -> None:
+        as_objective(self.objective, trained_measure(measure))
+        if self.n_start is not None:
+            check_whole("n_start", self.n_start, least=0)
+
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         _, _, measure, *_ = setting
         objective = as_objective(self.objective, trained_measure(measure))

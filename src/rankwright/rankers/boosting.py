@@ -11,7 +11,7 @@ from rankwright.errors import InputError, shown
 from rankwright.models import Model, check_features, load
 from rankwright.optimisers.stagewise import Boosted, Stages, boost
 from rankwright.rankers.base import Ranker
-from rankwright.rankers.parameters import check_whole
+from rankwright.rankers.parameters import check_warm_start, check_whole
 
 W = TypeVar("W")
 
@@ -26,9 +26,14 @@ class Boosting(Ranker):
     n_rounds: int
     warm_start: bool | str | os.PathLike[str]
 
+    def _check_boosting(self) -> None:
+        """Check the parameters of every boosted ranker."""
+        check_whole("n_rounds", self.n_rounds, least=1)
+        check_warm_start(self.warm_start)
+
     def _boost(self, stages: Stages[W], recall: Callable[[Mapping[str, Any]], W], train: Queries) -> Boosted:
         """Run the loop; ``recall`` makes a weak ranker of the record of its round."""
-        n_rounds, earlier = check_whole("n_rounds", self.n_rounds, least=1), self._earlier(train)
+        n_rounds, earlier = int(self.n_rounds), self._earlier(train)
         try:
             done = [] if earlier is None else [recall(record) for record in earlier.history[:n_rounds]]
         except InputError as error:
@@ -39,10 +44,8 @@ class Boosting(Ranker):
         """The model to go on from."""
         if isinstance(self.warm_start, bool):
             model: Model | None = getattr(self, "model_", None) if self.warm_start else None
-        elif isinstance(self.warm_start, (str, os.PathLike)):
-            model = load(self.warm_start)
         else:
-            raise InputError(f"warm_start={self.warm_start!r}; expected True, False or the path of a saved model")
+            model = load(self.warm_start)
         if model is None:
             return None
         name = type(self).__name__

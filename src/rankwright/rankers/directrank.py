@@ -155,6 +155,7 @@ class DirectRank(Restarting):
         check_among("penalty", self.penalty, ("l2", "l1"))
         check_among("nonnegative", self.nonnegative, (True, False))
         if self.prior is not None:
+            check_weights("prior", self.prior)
             self._check_prior(train.n_features)
         return super()._fit(train, valid, measure, backend)
 

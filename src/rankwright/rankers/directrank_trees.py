@@ -121,12 +121,15 @@ class DirectRankTrees(TreeRanker):
         self.random_state = random_state
         self.backend = backend
 
+    def _check_own(self, measure: Measure) -> None:
+        check_among("point", self.point, ("auto", "middle", "likelihood"))
+        _limits(self.weights)
+
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         train, _, measure, *_ = setting
         return SearchedStages(*setting, choice=self._choice(train, measure), limits=_limits(self.weights))
 
     def _choice(self, train: Queries, measure: Measure) -> Choice:
-        check_among("point", self.point, ("auto", "middle", "likelihood"))
         likelihood = self.point == "likelihood" or (self.point == "auto" and train.n_docs <= FEW)
         return Likeliest(measure.cut_off or PLACES) if likelihood else Middle()
 

@@ -133,8 +133,12 @@ class LambdaMART(TreeRanker):
     def _native(self) -> bool:
         return self.lambdas == "native"
 
-    def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
+    def _check_own(self, measure: Measure) -> None:
         check_among("lambdas", self.lambdas, ("exact", "native"))
+        if self._native:
+            _native_measure(measure)
+
+    def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         train, _, measure, *_ = setting
         if self._native:
             return NativeStages(*setting, objective=lambdarank(measure, train))
@@ -148,9 +152,7 @@ _KNOWN_GRADES = 30  # whose gains LightGBM knows
 
 def lambdarank(measure: Measure, queries: Queries) -> dict[str, Any]:
     """LightGBM's objective for a measure: NDCG, with gains that are a table over whole grades."""
-    wanted = measure.for_bounds()
-    if not isinstance(wanted, TableMeasure) or wanted.name != "ndcg":
-        raise InputError(f"lambdas='native' with {measure}; LightGBM has NDCG alone, lambdas='exact' any measure")
+    wanted = _native_measure(measure)
     whole = bool((queries.y == np.floor(queries.y)).all()) and float(queries.y.min()) >= 0.0
     if not whole or float(queries.y.max()) > _MOST_GRADES:
         raise InputError(f"lambdas='native' takes whole grades from 0 to {_MOST_GRADES}; lambdas='exact' any grades")
@@ -162,3 +164,11 @@ def lambdarank(measure: Measure, queries: Queries) -> dict[str, Any]:
         powers = np.exp2(grades) - (1.0 if wanted.gains == "exp" else 0.0)
         told["label_gain"] = (grades if wanted.gains == "linear" else powers).tolist()
     return told
+
+
+def _native_measure(measure: Measure) -> TableMeasure:
+    """Return the measure as LightGBM trains on it; raise InputError if it cannot."""
+    wanted = measure.for_bounds()
+    if not isinstance(wanted, TableMeasure) or wanted.name != "ndcg":
+        raise InputError(f"lambdas='native' with {measure}; LightGBM has NDCG alone, lambdas='exact' any measure")
+    return wanted

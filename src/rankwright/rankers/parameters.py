@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -39,17 +40,22 @@ def check_among(name: str, value: Any, known: Sequence[Any]) -> None:
         raise InputError(f"{name}={shown(value)}; expected {' or '.join(map(repr, known))}")
 
 
-def check_weights(name: str, value: Any, n_features: int) -> Floats:
-    """Return a parameter that must be a weight for each feature, as an array."""
+def check_weights(name: str, value: Any, n_features: int | None = None) -> Floats:
+    """Return a parameter that must be a weight for each feature, as an array; their number may not be known."""
+    each = "each feature" if n_features is None else f"each of {n_features} features"
     try:
         weights = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name}={shown(value)}; expected a number for each of {n_features} features") from None
-    if weights.shape != (n_features,) or not np.isfinite(weights).all():
-        raise InputError(
-            f"{name} has shape {weights.shape}; expected a finite weight for each of {n_features} features"
-        )
+        raise InputError(f"{name}={shown(value)}; expected a number for {each}") from None
+    if weights.ndim != 1 or n_features not in (None, len(weights)) or not np.isfinite(weights).all():
+        raise InputError(f"{name} has shape {weights.shape}; expected a finite weight for {each}")
     return weights
+
+
+def check_warm_start(value: Any) -> None:
+    """Raise InputError if ``warm_start`` is neither True, False nor a path."""
+    if not isinstance(value, (bool, str, os.PathLike)):
+        raise InputError(f"warm_start={value!r}; expected True, False or the path of a saved model")
 
 
 def check_bins(value: Any) -> int | None:

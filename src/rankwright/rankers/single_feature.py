@@ -9,7 +9,7 @@ import numpy as np
 from rankwright.backends import Backend
 from rankwright.data import Queries
 from rankwright.errors import InputError
-from rankwright.feature_numbers import feature_names, find_column
+from rankwright.feature_numbers import check_feature, feature_names, find_column
 from rankwright.measures import Measure
 from rankwright.rankers.base import Outcome, Ranker
 from rankwright.scorers import Feature
@@ -56,6 +56,8 @@ class SingleFeature(Ranker):
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         if self.sign not in (1, -1, None):
             raise InputError(f"sign={self.sign!r}; expected 1, -1 or None")
+        if self.feature is not None:
+            check_feature(self.feature, "feature")
         names = feature_names(train.features, train.n_features)
         wanted = (
             np.arange(len(names)) if self.feature is None else np.array([find_column(self.feature, names, "feature")])

@@ -21,7 +21,7 @@ from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.descending import HIGHEST, Problem, explain_end
 from rankwright.rankers.lessons import Chapter
 from rankwright.rankers.networks import Design
-from rankwright.rankers.parameters import check_among, check_number, check_whole
+from rankwright.rankers.parameters import check_among, check_number, check_weights, check_whole
 from rankwright.rankers.path import PathRanker
 from rankwright.rankers.regression import ALPHAS
 from rankwright.rankers.spaces import Space, space_of
@@ -164,6 +164,10 @@ class SmoothRank(PathRanker, LinearScoring):
         check_among("prior", self.prior, ("start", "zero"))
         check_among("stop", self.stop, ("end", "valid"))
         check_among("optimiser", self.optimiser, tuple(METHODS))
+        if isinstance(self.start, str):
+            check_among("start", self.start, ("regression",))
+        else:
+            check_weights("start", self.start)
         hidden, training = check_hidden(self.hidden), Training.of(self.training)
         if hidden:
             design = Design(hidden, training, self.scale, self.random_state)
@@ -256,7 +260,6 @@ class SmoothRank(PathRanker, LinearScoring):
     def _start(self, problem: Problem, train: Queries, scale: str | None, backend: Backend) -> Floats:
         """w0."""
         if isinstance(self.start, str):
-            check_among("start", self.start, ("regression",))
             return problem.regression(train, scale, backend)
         try:
             coef = np.asarray(self.start, dtype=np.float64)

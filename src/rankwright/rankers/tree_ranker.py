@@ -24,7 +24,7 @@ from rankwright.optimisers.polishing import polish_weights
 from rankwright.optimisers.stagewise import boost
 from rankwright.randomness import generator
 from rankwright.rankers.base import Outcome, Ranker
-from rankwright.rankers.parameters import check_number, check_whole
+from rankwright.rankers.parameters import check_number, check_warm_start, check_whole
 from rankwright.rankers.tree_stages import Grown, TreeStages
 from rankwright.scorers import Trees
 from rankwright.scorers.forest import MOST_LEAVES, Forest
@@ -68,6 +68,16 @@ class TreeRanker(Ranker):
         """Whether trees are for an objective of LightGBM's own."""
         return self.grows_native
 
+    def _check_trees(self) -> None:
+        """Check the parameters of trees that do not depend on the data."""
+        check_params(self.params, native=self._native)
+        _check_leaves(self.n_leaves)
+        check_whole("min_docs", self.min_docs, least=1)
+        self._rate()
+
+    def _check_own(self, measure: Measure) -> None:
+        """Check the parameters that only this ranker has; by default there are none."""
+
     def _weak(self, names: Sequence[str]) -> RegressionTree:
         params, n_features = check_params(self.params, native=self._native), len(names)
         for name in COLUMN_LISTS:
@@ -89,6 +99,9 @@ class TreeRanker(Ranker):
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         n_rounds, polish = check_whole("n_rounds", self.n_rounds, least=1), check_whole("polish", self.polish, least=0)
         patience = None if self.patience is None else check_whole("patience", self.patience, least=1)
+        check_warm_start(self.warm_start)
+        self._check_trees()
+        self._check_own(measure)
         weak = self._weak(feature_names(train.features, train.n_features))
         if float(np.abs(train.y).max()) > _HIGHEST:
             raise InputError(f"a grade of {np.abs(train.y).max():g}; LightGBM takes {_HIGHEST:g} at most")
@@ -143,10 +156,8 @@ class TreeRanker(Ranker):
         """The trees and the history of the model to go on from."""
         if isinstance(self.warm_start, bool):
             model: Model | Forest | None = getattr(self, "model_", None) if self.warm_start else None
-        elif isinstance(self.warm_start, (str, os.PathLike)):
-            model = _read(self.warm_start)
         else:
-            raise InputError(f"warm_start={self.warm_start!r}; expected True, False or the path of a saved model")
+            model = _read(self.warm_start)
         if model is None:
             return None, []
         if isinstance(model, Forest):
