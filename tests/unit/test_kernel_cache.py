@@ -278,9 +278,14 @@ def make_package(folder: Path) -> Path:
     return folder
 
 
+def search_path(package: Path) -> str:
+    """The package, and the libraries for an interpreter that does not find them by itself."""
+    return os.pathsep.join([str(package), str(Path(np.__file__).parents[1])])
+
+
 def start(package: Path, kind: str = "float64", **settings: str) -> subprocess.Popen[str]:
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | settings
-    environment |= {"PYTHONPATH": str(package), "PYTHONWARNINGS": "always"}
+    environment |= {"PYTHONPATH": search_path(package), "PYTHONWARNINGS": "always"}
     command = [sys.executable, "-c", "from rankwright.kernels.outer import main; main()", kind]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -325,7 +330,7 @@ def test_a_user_without_a_home_on_a_read_only_installation(tmp_path):
     for folder in (*tmp_path.parents, tmp_path, package):
         if folder.stat().st_uid == 0 and str(folder).startswith("/tmp/"):
             folder.chmod(0o755)
-    nobody = {"user": 65534, "group": 65534, "env": {"PYTHONPATH": str(package), "HOME": "/nonexistent"}}
+    nobody = {"user": 65534, "group": 65534, "env": {"PYTHONPATH": search_path(package), "HOME": "/nonexistent"}}
     command = [sys.executable, "-c", "from rankwright.kernels.outer import main; main()", "float64"]
     try:
         subprocess.run([sys.executable, "-c", "import numba"], check=True, capture_output=True, **nobody)
@@ -342,7 +347,7 @@ def test_a_user_without_a_home_on_a_read_only_installation(tmp_path):
 def test_the_library_works_with_the_compiler_switched_off(tmp_path):
     package = make_package(tmp_path / "package")
     code = "from rankwright.kernels.outer import total; import numpy as np; print(total(np.arange(4)))"
-    environment = os.environ | {"PYTHONPATH": str(package), "NUMBA_DISABLE_JIT": "1"}
+    environment = os.environ | {"PYTHONPATH": search_path(package), "NUMBA_DISABLE_JIT": "1"}
     assert subprocess.check_output([sys.executable, "-c", code], env=environment, text=True) == "10\n"
 
 

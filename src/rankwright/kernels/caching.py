@@ -91,7 +91,7 @@ class KernelCache(NullCache):
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         """Keep compiled code in the first folder that takes it."""
-        name = self._file_name(sig, cres.library.codegen)
+        name = self._file_name(sig, cres.codegen)
         if name is None or cres.library.has_dynamic_globals or any(not part.can_cache for part in cres.lifted):
             return
         if _read_state() != _STATE:  # an upgrade while this process runs: its code is not that of the files any more
