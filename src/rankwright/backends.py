@@ -14,18 +14,17 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count, islice
-from math import ceil, inf
 from multiprocessing import parent_process
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from rankwright.control_groups import core_limit
 from rankwright.data import Queries
 from rankwright.errors import InputError
 
@@ -230,41 +229,12 @@ def resolve(backend: Backend | None) -> Backend:
 def n_cores() -> int:
     """The cores this process may use: those it may run on, and no more than a container's limit allows for."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, int(min(cores, _container_limit())))
+    return max(1, int(min(cores, _core_limit())))
 
 
 @lru_cache(maxsize=1)
-def _container_limit(root: str = "/") -> float:
-    """Return how many cores' time the control groups of this process may use, rounded up; infinity without a limit.
-
-    Version 2 has ``cpu.max`` with quota and period, version 1 a file for each. A limit of any group above counts too.
-    Inside a container the mounted folder is often that of the group itself, whatever its path outside.
-    """
-    try:
-        lines = Path(root, "proc/self/cgroup").read_text(encoding="ascii").splitlines()
-    except (OSError, ValueError):  # another system
-        return inf
-    limit = inf
-    for line in lines:
-        names, _, path = line.partition(":")[2].partition(":")
-        if names and "cpu" not in names.split(","):
-            continue
-        for mounted in ("", "unified") if not names else (names, "cpu"):
-            top = Path(root, "sys/fs/cgroup", mounted)
-            own = top / path.lstrip("/")
-            for folder in (own, *own.parents[: len(own.parts) - len(top.parts)]):
-                limit = min(limit, _quota(folder))
-    return limit if limit == inf else float(ceil(limit))
-
-
-def _quota(group: Path) -> float:
-    """Return a control group's limit in cores; infinity if it has none."""
-    for quota, period in (("cpu.max", "cpu.max"), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
-        with suppress(OSError, ValueError, IndexError, ZeroDivisionError):
-            most = (group / quota).read_text(encoding="ascii").split()[0]
-            if most not in ("max", "-1"):
-                return int(most) / int((group / period).read_text(encoding="ascii").split()[-1])
-    return inf
+def _core_limit() -> float:
+    return core_limit()
 
 
 def n_threads(backend: Backend) -> int:

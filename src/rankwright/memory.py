@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-_SYSTEM = Path("/sys/fs/cgroup")
+from rankwright.control_groups import ROOT, group_folders
 
 
-def available_memory() -> int | None:
+def available_memory(root: Path = ROOT) -> int | None:
     """Return how many bytes this process can still get; None where the system does not say.
 
     It is what the machine has free, or what is left to the process's container (its control group) if that is less.
     """
-    found = [room for room in (_machine_room(), *_group_rooms()) if room is not None]
+    rooms = (_machine_room(root), *map(_group_room, group_folders("memory", root)))
+    found = [room for room in rooms if room is not None]
     return max(min(found), 0) if found else None
 
 
-def _machine_room() -> int | None:
+def _machine_room(root: Path) -> int | None:
     with suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/meminfo").read_text().splitlines():
+        for line in (root / "proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     with suppress(AttributeError, OSError, ValueError):  # not every system knows
@@ -29,30 +29,13 @@ def _machine_room() -> int | None:
     return None
 
 
-def _group_rooms() -> Iterator[int | None]:
-    """What the control groups of this process leave to it, its own and those above it."""
-    with suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text().splitlines():
-            _, controllers, name = line.split(":", 2)
-            if controllers not in ("", "memory"):
-                continue
-            root = _SYSTEM / controllers
-            limit, usage = ("memory.max", "memory.current") if not controllers else _NAMES_OF_VERSION_1
-            inside = root / name.lstrip("/")
-            for folder in (inside, *inside.parents):
-                if folder.is_relative_to(root):
-                    yield _room(folder, limit, usage)
-
-
-_NAMES_OF_VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes")
-
-
-def _room(folder: Path, limit: str, usage: str) -> int | None:
-    try:
-        most, used = int((folder / limit).read_text()), int((folder / usage).read_text())  # "max" is no number
-    except (OSError, ValueError):
-        return None
-    return most - used + _reclaimable(folder)
+def _group_room(folder: Path) -> int | None:
+    """Return what a control group leaves to its processes; None without a limit."""
+    for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+        with suppress(OSError, ValueError):  # "max" is no number
+            most, used = int((folder / limit).read_text()), int((folder / usage).read_text())
+            return most - used + _reclaimable(folder)
+    return None
 
 
 def _reclaimable(folder: Path) -> int:

@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 
 from rankwright import backends
+from rankwright.control_groups import core_limit
 
 V1 = "4:memory:/docker/x\n3:cpu,cpuacct:{}\n0::/\n"
 
 
-def write(folder: Path, files: dict[str, str]) -> str:
+def write(folder: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return str(folder)
+    return folder
 
 
 @pytest.mark.parametrize(("files", "limit"), [
@@ -43,17 +44,17 @@ def write(folder: Path, files: dict[str, str]) -> str:
       "sys/fs/cgroup/cpu/cpu.cfs_period_us": "0"}, inf),
 ])  # fmt: skip
 def test_the_limit_of_a_container(tmp_path, files, limit):
-    assert backends._container_limit.__wrapped__(write(tmp_path, files)) == limit
+    assert core_limit(write(tmp_path, files)) == limit
 
 
 def test_cores_are_those_that_may_be_used(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
-    monkeypatch.setattr(backends, "_container_limit", lambda: inf)
+    monkeypatch.setattr(backends, "_core_limit", lambda: inf)
     assert backends.n_cores() == 6
-    monkeypatch.setattr(backends, "_container_limit", lambda: 2.0)
+    monkeypatch.setattr(backends, "_core_limit", lambda: 2.0)
     assert backends.n_cores() == 2
     assert backends.resolve(None) == backends.Threads(2)
-    monkeypatch.setattr(backends, "_container_limit", lambda: 0.0)
+    monkeypatch.setattr(backends, "_core_limit", lambda: 0.0)
     assert backends.n_cores() == 1
-    monkeypatch.setattr(backends, "_container_limit", lambda: 8.0)
+    monkeypatch.setattr(backends, "_core_limit", lambda: 8.0)
     assert backends.n_cores() == 6

@@ -12,39 +12,32 @@ def test_something_is_free_here():
 
 
 @pytest.fixture
-def groups(tmp_path, monkeypatch):
+def groups(tmp_path):
     """A made-up system: 8 GB are free, and the process is in the control group /a/b."""
-    real = memory.Path
-
-    def path(name):
-        return tmp_path / str(name).lstrip("/")
-
-    monkeypatch.setattr(memory, "Path", path)
-    monkeypatch.setattr(memory, "_SYSTEM", real(tmp_path / "sys/fs/cgroup"))
     for name, text in {
         "proc/meminfo": "MemTotal: 9000000 kB\nMemAvailable:    8000000 kB\n",
         "proc/self/cgroup": "1:name=systemd:/x\n0::/a/b\n",
         "sys/fs/cgroup/a/b/memory.max": "max\n",
         "sys/fs/cgroup/a/b/memory.current": "500\n",
     }.items():
-        path(name).parent.mkdir(parents=True, exist_ok=True)
-        path(name).write_text(text)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
     return tmp_path
 
 
 def test_a_group_without_a_limit_leaves_what_the_machine_has(groups):
-    assert memory.available_memory() == 8_000_000 * 1024
+    assert memory.available_memory(groups) == 8_000_000 * 1024
 
 
 def test_the_tightest_group_counts_and_cached_files_are_free(groups):
     above = groups / "sys/fs/cgroup/a"
     (above / "memory.max").write_text("3000\n")
     (above / "memory.current").write_text("1000\n")
-    assert memory.available_memory() == 2000
+    assert memory.available_memory(groups) == 2000
     (above / "memory.stat").write_text("anon 7\ninactive_file 300\n")
-    assert memory.available_memory() == 2300
+    assert memory.available_memory(groups) == 2300
     (above / "memory.current").write_text("4000\n")
-    assert memory.available_memory() == 0
+    assert memory.available_memory(groups) == 0
 
 
 def test_groups_of_version_1(groups):
@@ -53,10 +46,10 @@ def test_groups_of_version_1(groups):
     folder.mkdir(parents=True)
     (folder / "memory.limit_in_bytes").write_text("5000\n")
     (folder / "memory.usage_in_bytes").write_text("1000\n")
-    assert memory.available_memory() == 4000
+    assert memory.available_memory(groups) == 4000
 
 
 def test_other_systems_say_nothing(groups):
     (groups / "proc/self/cgroup").unlink()
     (groups / "proc/meminfo").write_text("nothing of the kind\n")
-    assert memory.available_memory() is None or memory.available_memory() > 10e6
+    assert memory.available_memory(groups) is None or memory.available_memory(groups) > 10e6
