@@ -352,6 +352,10 @@ class Queries:
         rows = np.repeat(self._indptr[at] - indptr[:-1], sizes) + np.arange(indptr[-1])
         return self._part(rows, indptr, at)
 
+    def reorder(self, rows: Ints, queries: Ints) -> Queries:
+        """Return all queries in another order; ``rows`` are their rows of ``grouped()``, those of each adjacent."""
+        return self._part(rows, np.concatenate([[0], np.cumsum(self.sizes[queries])]), queries)
+
     def slice(self, start: int, stop: int) -> Queries:
         """Return the queries ``start`` to ``stop``, whose rows must be adjacent, sharing memory."""
         indptr = self.indptr

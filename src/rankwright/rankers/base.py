@@ -22,6 +22,7 @@ from rankwright.objectives.bounds import Bound
 from rankwright.rankers.outcomes import Outcome as Outcome
 from rankwright.rankers.outcomes import warn_about
 from rankwright.rankers.seen_queries import SeenQueries
+from rankwright.row_order import sort_by_content
 from rankwright.scaling import PerQuery, check_kind
 from rankwright.scorers import Linear, Scorer
 
@@ -79,6 +80,7 @@ class Ranker(BaseEstimator, ABC):
 
     allow_nan: ClassVar[bool] = False
     usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # parameters worth selecting on any data
+    sorts_rows: ClassVar[bool] = True  # training rows are sorted by content, so that their order changes nothing
     keeps_last: ClassVar[bool] = False  # the model is the last round, an optimum, and not the best one by validation
 
     measure: str | Measure
@@ -169,16 +171,18 @@ class Ranker(BaseEstimator, ABC):
             check_kind(kind)
         measure, train = parse(self.measure), self._training_queries(X, y, qid)
         self._check_sets(train, valid)
+        backend = resolve(self.backend)
         train, valid = train.grouped(), None if valid is None else valid.grouped()
         measure = measure.settled(max(part.max_grade for part in (train, valid) if part is not None))
         for part, what in ((train, "training"), (valid, "validation")):
             if part is not None:
                 check_counted(measure, part, what)
         seen = None if qid is None and not isinstance(X, Queries) else SeenQueries.of(train)
+        train = sort_by_content(train, backend) if self.sorts_rows else train
         scaling = PerQuery() if kind == "query" else None
         if scaling is not None:
             train, valid = scaling(train), None if valid is None else scaling(valid)
-        return _Task(train, valid, measure, scaling, resolve(self.backend), seen)
+        return _Task(train, valid, measure, scaling, backend, seen)
 
     def _keep(self, task: _Task, outcome: Outcome) -> None:
         """Become fitted."""

@@ -37,6 +37,7 @@ _OF_A_ROUND = ("round", "train", "valid", "kept")
 class TreeRanker(Ranker):
     """A ranker whose scorer is a sum of regression trees that LightGBM grows."""
 
+    sorts_rows: ClassVar[bool] = False  # they have the bits of LightGBM on the caller's rows
     allow_nan: ClassVar[bool] = True
     usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"n_leaves": (5, 10, 31)}
     grows_native: ClassVar[bool] = False

@@ -1,0 +1,40 @@
+"""An order of queries and documents by their content, in which training does not depend on the caller's order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.backends import Backend, n_shards
+from rankwright.data import Ints, Queries, query_ranges
+from rankwright.kernels.row_keys import order_in_queries, query_keys, row_keys
+
+
+def sort_by_content(queries: Queries, backend: Backend) -> Queries:
+    """Return grouped queries in an order that is a function of their grades, features and weights alone.
+
+    Queries, and the documents of each, are sorted by a hash of what training sees of them: not by their ids. Equal ones
+    need no order.
+
+    >>> from rankwright.backends import Serial
+    >>> one = Queries.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 2], qid=["b", "a", "b"])
+    >>> other = Queries.from_arrays([[2.0], [3.0], [1.0]], [1, 2, 0], qid=[7, 5, 5])
+    >>> first, second = (sort_by_content(each.grouped(), Serial()) for each in (one, other))
+    >>> first.X.tolist() == second.X.tolist(), first.indptr.tolist() == second.indptr.tolist()
+    (True, True)
+    """
+    ranges = query_ranges(queries.indptr, n_shards(queries.n_docs))
+    parts = backend.each(lambda part: _sorted_part(queries, *part), ranges)
+    within, keys = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    order = np.argsort(keys, kind="stable")
+    sizes = queries.sizes[order]
+    starts = np.cumsum(sizes) - sizes
+    rows = within[np.repeat(queries.indptr[order] - starts, sizes) + np.arange(queries.n_docs)]
+    return queries if np.array_equal(rows, np.arange(queries.n_docs)) else queries.reorder(rows, order)
+
+
+def _sorted_part(queries: Queries, start: int, stop: int) -> tuple[Ints, Ints]:
+    """Return the rows of some queries in order, and a key of each query."""
+    part = queries.slice(start, stop)
+    keys = row_keys(part.X, part.y)
+    rows = order_in_queries(keys, part.indptr)
+    return queries.indptr[start] + rows, query_keys(keys[rows], part.query_weight, part.indptr)
