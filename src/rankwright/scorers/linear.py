@@ -77,5 +77,5 @@ class Feature:
         """Read what ``to_json`` wrote."""
         index, sign = values["index"], values["sign"]
         if type(index) is not int or type(sign) is not int or sign not in (1, -1):
-            raise InputError(f"feature {shown(index)} with sign {shown(sign)}; expected a column and 1 or -1")
+            raise InputError(f"index {shown(index)} with sign {shown(sign)}; expected a column, from 0, and 1 or -1")
         return cls(index, int(sign))
