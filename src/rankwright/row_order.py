@@ -8,12 +8,14 @@ from rankwright.backends import Backend, n_shards
 from rankwright.data import Ints, Queries, query_ranges
 from rankwright.kernels.row_keys import order_in_queries, query_keys, row_keys
 
+LARGEST = 1 << 28  # bytes of features: more are not copied, and are trained on in the caller's order
+
 
 def sort_by_content(queries: Queries, backend: Backend) -> Queries:
     """Return grouped queries in an order that is a function of their grades, features and weights alone.
 
     Queries, and the documents of each, are sorted by a hash of what training sees of them: not by their ids. Equal ones
-    need no order.
+    need no order. Features of more than ``LARGEST`` bytes come back as they are: sorting needs a copy of them.
 
     >>> from rankwright.backends import Serial
     >>> one = Queries.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 2], qid=["b", "a", "b"])
@@ -22,6 +24,8 @@ def sort_by_content(queries: Queries, backend: Backend) -> Queries:
     >>> first.X.tolist() == second.X.tolist(), first.indptr.tolist() == second.indptr.tolist()
     (True, True)
     """
+    if queries.X.nbytes > LARGEST:
+        return queries
     ranges = query_ranges(queries.indptr, n_shards(queries.n_docs))
     parts = backend.each(lambda part: _sorted_part(queries, *part), ranges)
     within, keys = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import rankwright as rw
+from rankwright import row_order
 from rankwright.kernels.row_keys import row_keys
 from rankwright.row_order import sort_by_content
 
@@ -53,3 +54,10 @@ def test_keys_tell_rows_apart_but_for_the_sign_of_zero_and_kinds_of_nan():
     many = np.random.default_rng(0).integers(0, 3, (5000, 9)).astype(np.float32)
     different = {row.tobytes() for row in many}
     assert len(set(row_keys(many, np.zeros(5000)).tolist())) == len(different)
+
+
+def test_large_features_are_not_copied(monkeypatch):
+    queries = rw.make_queries(20, random_state=0)
+    assert sort_by_content(queries, rw.Serial()) is not queries
+    monkeypatch.setattr(row_order, "LARGEST", queries.X.nbytes - 1)
+    assert sort_by_content(queries, rw.Serial()) is queries
