@@ -9,13 +9,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwright.errors import InputError, shown
+from rankwright.errors import InputError
+from rankwright.ids import check_ids, text_ids
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
 T = TypeVar("T", bound=np.generic)
-
-WIDEST_ID = 64  # longer ids are kept as Python's strings, not in an array of fixed width
 
 
 class Unretrieved(NamedTuple):
@@ -175,7 +174,7 @@ class Queries:
         matrix = as_matrix(X)
         grades = _as_grades(y, len(matrix))
         ids, indptr, order = _group(qid, group, len(matrix))
-        docs = None if docid is None else _column(docid, len(matrix), "docid")
+        docs = None if docid is None else check_ids(docid, len(matrix), "docid")
         if order is not None:
             matrix, grades = matrix[order], grades[order]
             docs = None if docs is None else docs[order]
@@ -504,87 +503,13 @@ def _group(qid: ArrayLike | None, group: ArrayLike | None, n_docs: int) -> tuple
     if (qid is None) == (group is None):
         raise InputError("expected either qid (an id per row) or group (the sizes of consecutive queries)")
     if qid is not None:
-        ids = _column(qid, n_docs, "qid")
+        ids = check_ids(qid, n_docs, "qid")
         starts = find_runs(ids)
         return group_runs(starts, ids[starts], n_docs)
     sizes = np.asarray(group)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any() or sizes.sum() != n_docs:
         raise InputError(f"group must hold positive sizes that add up to the {n_docs} rows of X")
     return np.arange(len(sizes)), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), None
-
-
-def _column(values: ArrayLike, n_docs: int, name: str) -> NDArray[Any]:
-    """Return ids as an array; refuse another number of them, missing ones, and texts that cannot be told apart."""
-    column = np.asarray(values)
-    if column.shape != (n_docs,):
-        raise InputError(f"{name} has shape {column.shape}; X has {n_docs} rows")
-    if column.dtype.kind in "USO":  # as the caller has them: an array of fixed width loses NULs at the end
-        if isinstance(values, list | tuple):
-            return _as_texts(list(values), name)
-        is_narrow = column.dtype.kind == "U" and column.dtype.itemsize <= 4 * WIDEST_ID
-        return column if is_narrow else _as_texts(column.tolist(), name)
-    absent: Any = False
-    if column.dtype.kind == "f":
-        absent = ~np.isfinite(column)
-    elif column.dtype.kind in "mM":
-        absent = np.isnat(column)
-    if np.any(absent):
-        raise InputError(_MISSING.format(name=name, row=int(np.argmax(absent))))
-    return column
-
-
-_MISSING = "{name}[{row}] is missing; expected an id in every row"
-
-
-def _as_texts(values: list[Any], name: str) -> NDArray[Any]:
-    """Return ids of any kind as texts; refuse missing ones and two that become one text."""
-    if set(map(type, values)) == {str} and not any("\0" in text for text in values):
-        return as_ids(values)
-    known: dict[str, Any] = {}
-    texts = []
-    for row, value in enumerate(values):
-        if _is_missing(value):
-            raise InputError(_MISSING.format(name=name, row=row))
-        text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-        first = known.setdefault(text, value)
-        if first is not value and (isinstance(first, str) != isinstance(value, str) or first != value):
-            raise InputError(
-                f"{name} has {shown(first)} and {shown(value)}, which are one text; expected ids of one kind"
-            )
-        if "\0" in text:
-            raise InputError(f"{name}[{row}] is {shown(text)}; expected an id without a NUL character")
-        texts.append(text)
-    return as_ids(texts)
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)  # NaN is not itself
-    except TypeError:  # pandas.NA is neither equal nor unequal
-        return True
-
-
-def as_ids(texts: Sequence[str]) -> NDArray[Any]:
-    """Return texts as an array of fixed width if all are short, else as an array of Python's strings."""
-    widest = max(map(len, texts), default=0)
-    if widest <= WIDEST_ID:
-        return np.array(texts, dtype=f"U{max(widest, 1)}")
-    ids = np.empty(len(texts), dtype=object)
-    ids[:] = texts
-    return ids
-
-
-def text_ids(ids: NDArray[Any]) -> NDArray[Any]:
-    """Return ids of any kind as texts, without a fixed width that a single long one would set for all."""
-    return ids if ids.dtype.kind == "U" else as_ids([str(value) for value in ids.tolist()])
-
-
-def check_tokens(ids: NDArray[Any], what: str) -> None:
-    """Refuse ids that a line of text cannot hold."""
-    for token in ids.tolist():
-        text = str(token)
-        if not text or text.split() != [text] or "#" in text:
-            raise InputError(f"the {what} id {text!r} cannot be written: it is empty or has spaces or '#'")
 
 
 def _as_grades(y: ArrayLike, n_docs: int) -> Floats:

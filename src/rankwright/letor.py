@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from rankwright import progress
 from rankwright.backends import Backend, resolve
-from rankwright.data import WIDEST_ID, Floats, Ints, Queries, as_ids, check_tokens, group_runs
+from rankwright.data import Floats, Ints, Queries, group_runs
 from rankwright.errors import InputError, shown
 from rankwright.files import BYTE_ORDER_MARK, StrPath, is_plain, open_binary, skip_byte_order_mark, write_atomic
+from rankwright.ids import WIDEST_ID, as_ids, check_tokens
 from rankwright.kernels import text as kernel
 from rankwright.memory import available_memory
 

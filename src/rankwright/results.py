@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.data import Floats, Queries, text_ids
+from rankwright.data import Floats, Queries
 from rankwright.errors import InputError, suggest
+from rankwright.ids import text_ids
 from rankwright.measures import Measure, parse
 from rankwright.significance import Comparison, Counting, compare
 

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright import progress
-from rankwright.data import Floats, Ints, Queries, as_ids, check_tokens
+from rankwright.data import Floats, Ints, Queries
 from rankwright.errors import InputError, shown
 from rankwright.files import StrPath, open_binary, parse_decimals, skip_byte_order_mark, write_atomic
+from rankwright.ids import as_ids, check_tokens
 
 LARGEST = float(np.finfo(np.float32).max)  # features are float32
 _BLOCK = 2**16  # bytes that are split at a time: their words stay in the cache

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from rankwright.array_files import digest_arrays, read_arrays, write_arrays
-from rankwright.data import Queries, Unretrieved, as_ids, text_ids
+from rankwright.data import Queries, Unretrieved
 from rankwright.errors import InputError
+from rankwright.ids import as_ids, text_ids
 
 _EXPECTED = "queries that an experiment saved"
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from rankwright import progress
 from rankwright.backends import Backend, n_shards
-from rankwright.data import Floats, Ints, Queries, as_ids, query_ranges
+from rankwright.data import Floats, Ints, Queries, query_ranges
 from rankwright.fusion import equal_weights, features, reciprocal_rank_fusion
+from rankwright.ids import as_ids
 from rankwright.kernels.dominance import top_candidates
 from rankwright.kernels.linear import linear_scores
 from rankwright.kernels.order import sort_rows
