@@ -9,7 +9,17 @@ from fuzz.kinds import KINDS
 from fuzz.running import FINDINGS, STATE, Progress, run
 
 # a million in all
-CASES = {"letor": 300_000, "scores": 60_000, "qrels": 120_000, "run": 120_000, "model": 250_000, "spec": 100_000}
+CASES = {
+    "letor": 300_000,
+    "scores": 60_000,
+    "qrels": 120_000,
+    "run": 120_000,
+    "model": 250_000,
+    "spec": 100_000,
+    "checkpoint": 20_000,
+    "data": 20_000,
+    "store": 10_000,
+}
 
 
 def main() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from fuzz.cases import Kind
+from fuzz.file_kinds import Checkpoints, SavedData, Stores
 from fuzz.model_kind import Models
 from fuzz.spec_kind import Specs
 from fuzz.text_kinds import Letor, Qrels, Run, Scores
 
-KINDS: dict[str, type[Kind]] = {kind.name: kind for kind in (Letor, Scores, Qrels, Run, Models, Specs)}
+KINDS: dict[str, type[Kind]] = {
+    kind.name: kind for kind in (Letor, Scores, Qrels, Run, Models, Specs, Checkpoints, SavedData, Stores)
+}

@@ -158,6 +158,7 @@ def _note_problem(name: str, problem: str, number: int, path: Path, seed: int, f
 def work(name: str, cases: int, seed: int, path: Path, findings: Path, beat_file: int, folder: Path) -> None:
     """Run cases in this process until all are done."""
     warnings.simplefilter("error")
+    tempfile.tempdir = str(folder)
     kind, progress = KINDS[name](folder), Progress.load(path, seed)
     skipped = set(progress.skipped)
     beat = mmap.mmap(beat_file, _BEAT.size)

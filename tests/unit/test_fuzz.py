@@ -15,7 +15,8 @@ from fuzz.kinds import KINDS
 
 import rankwright as rw
 
-CASES = {"letor": 400, "scores": 200, "qrels": 250, "run": 250, "model": 600, "spec": 300}
+CASES = {"letor": 400, "scores": 200, "qrels": 250, "run": 250, "model": 500, "spec": 300}
+CASES |= {"checkpoint": 60, "data": 60, "store": 20}
 FOUND = sorted((Path(__file__).parent.parent / "fuzz_findings").glob("*/*"))
 
 

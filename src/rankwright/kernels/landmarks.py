@@ -11,6 +11,7 @@ from rankwright.kernels.exponentials import exp
 from rankwright.kernels.jit import Floats, inlined, kernel
 
 RBF, LAPLACIAN, POLY, SIGMOID, LINEAR = range(5)
+_FAR = 708.0  # ``exp`` of less than its negative is not 0
 
 
 @inlined
@@ -31,7 +32,9 @@ def _fill(out: Floats, x: Floats, landmarks: Floats, kind: int, gamma: float, co
                 out[i] += v * z[i]
     if kind == RBF or kind == LAPLACIAN:
         for i in range(n):
-            out[i] = exp(-gamma * out[i])
+            t = gamma * out[i]
+            e = exp(-t)
+            out[i] = e if t < _FAR else (0.0 if t >= _FAR else t)  # what is no number stays none
     elif kind == POLY:
         for i in range(n):
             base, power = gamma * out[i] + coef0, 1.0
@@ -42,7 +45,7 @@ def _fill(out: Floats, x: Floats, landmarks: Floats, kind: int, gamma: float, co
         for i in range(n):
             t = gamma * out[i] + coef0
             e = exp(-2.0 * abs(t))  # tanh of |t| is (1 - e) / (1 + e), and e is never large
-            out[i] = np.copysign((1.0 - e) / (1.0 + e), t)
+            out[i] = np.copysign((1.0 - e) / (1.0 + e), t) if t == t else t
 
 
 @kernel
