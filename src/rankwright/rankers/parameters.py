@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from rankwright.data import Floats
 from rankwright.errors import InputError, shown
 
 MOST = 2**31 - 1  # of rounds, restarts and the like: more is endless work, or a number that arrays do not take
-_LARGEST = sys.float_info.max
+_LARGEST = 1e100  # of any other number: products of larger ones are infinite
 
 
 def check_whole(name: str, value: Any, least: int) -> int:
@@ -29,7 +28,8 @@ def check_number(name: str, value: Any, least: float) -> float:
     value = value.item() if isinstance(value, np.generic) else value
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not abs(value) <= _LARGEST or value < least:
-        raise InputError(f"{name}={shown(value)}; expected a finite number of at least {least:g}")
+        most = f" and at most {_LARGEST:g}" if is_number and value > _LARGEST else ""
+        raise InputError(f"{name}={shown(value)}; expected a finite number of at least {least:g}{most}")
     return float(value)
 
 
