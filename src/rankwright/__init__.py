@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rankwright.errors import RankwrightWarning as RankwrightWarning
     from rankwright.errors import SplitQueryWarning as SplitQueryWarning
     from rankwright.errors import StoreWarning as StoreWarning
+    from rankwright.errors import TrialWarning as TrialWarning
     from rankwright.evaluation import Evaluations as Evaluations
     from rankwright.evaluation import evaluate as evaluate
     from rankwright.experiments import Experiment as Experiment
@@ -118,6 +119,7 @@ _HOME = {
         "RankwrightWarning",
         "SplitQueryWarning",
         "StoreWarning",
+        "TrialWarning",
     ),
     "evaluation": ("Evaluations", "evaluate"),
     "experiments": (

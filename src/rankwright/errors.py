@@ -44,6 +44,10 @@ class StoreWarning(RankwrightWarning):
     """An experiment's file of results was damaged and is replaced by what is intact, or another program holds it."""
 
 
+class TrialWarning(RankwrightWarning):
+    """Trials of an experiment issued warnings: they are in the table ``trials`` of the results."""
+
+
 class CollectedWarning(NamedTuple):
     """A warning as ``collect_warnings`` keeps it."""
 

@@ -223,7 +223,7 @@ class TestFilesOfArrays:
                 read_arrays(tmp_path / name, "arrays")
 
     def test_a_run_that_has_the_data_writes_a_damaged_file_again(self, tmp_path):
-        data = rw.make_queries(15, n_docs=5, n_features=3, random_state=0)
+        data = rw.make_queries(20, n_docs=12, n_features=3, random_state=0)
         methods = [rw.Method("singlefeature")]
         rw.run_experiment(rw.Experiment(data, methods), tmp_path, rw.Serial())
         [path] = (tmp_path / "data").iterdir()

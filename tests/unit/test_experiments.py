@@ -15,13 +15,15 @@ from datetime import date
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from tests.conftest import ROOT
 from tests.experiments import contents
 from tests.warned import may_not_converge
 
 import rankwright as rw
+from rankwright import progress
 from rankwright import results as results_module
-from rankwright.experiments import artefacts, experiment_from_json, running
+from rankwright.experiments import artefacts, experiment_from_json, locking, running
 from rankwright.experiments.encoding import decode, encode
 from rankwright.experiments.salvaging import open_store
 from rankwright.experiments.schema import FILE
@@ -420,13 +422,17 @@ class TestSources:
         ]  # fmt: skip
         planned = rw.Experiment(queries, methods)
         assert planned.methods[0].params["prior"] == prior.tolist()
-        found = rw.run_experiment(planned, tmp_path, rw.Serial())
+        with pytest.warns(rw.TrialWarning, match="ConvergenceWarning"):
+            found = rw.run_experiment(planned, tmp_path, rw.Serial())
         assert (found.tables["trials"]["status"] == "done").all()
         fold = rw.cut_folds(queries, 5, 0)[0]
-        expected = rw.evaluate(clone(methods[0]).fit(fold.train, valid=fold.valid), fold.test, "ndcg@10")["ndcg@10"]
+        with pytest.warns(ConvergenceWarning):
+            ranker = clone(methods[0]).fit(fold.train, valid=fold.valid)
+        expected = rw.evaluate(ranker, fold.test, "ndcg@10")["ndcg@10"]
         assert found.fold_means()[0, 0] == pytest.approx(expected, abs=1e-15)
         monkeypatch.setattr(running, "run_trial", None)  # everything is finished
-        rw.run_experiment(rw.Experiment(queries, methods), tmp_path, rw.Serial())
+        with pytest.warns(rw.TrialWarning):
+            rw.run_experiment(rw.Experiment(queries, methods), tmp_path, rw.Serial())
         with pytest.raises(rw.InputError, match="the method 'DirectRank' was"):
             rw.run_experiment(rw.Experiment(queries, [rw.DirectRank(prior=prior + 1)]), tmp_path, rw.Serial())
         assert rw.Method.of(rw.DirectRank(prior=np.array(2.0))).params == {"prior": 2.0}
@@ -600,6 +606,93 @@ class TestResuming:
         monkeypatch.setattr(running, "run_trial", look)
         rw.run_experiment(spec(file), tmp_path, rw.Serial())
         assert seen == list(range(15))
+
+
+class TestWarnings:
+    """Warnings of training are kept with the trial, and told once."""
+
+    @pytest.mark.parametrize("workers", [rw.Serial(), rw.Threads(2), 1])
+    def test_they_are_kept(self, file, tmp_path, workers):
+        methods = [
+            {"ranker": "ranksvm", "grid": {"max_iter": [1, 500]}, "set": {"C": 10.0}},
+            {"ranker": "regression"},
+        ]
+        match = r"3 of 9 trials issued warnings, \d of them chosen ones, such as RankSVM on fold \d: ConvergenceWarning: RankSVM did not converge: "  # fmt: skip
+        with pytest.warns(rw.TrialWarning, match=match) as told:
+            found = rw.run_experiment(spec(file, methods=methods), tmp_path, workers)
+        assert len(told) == 1
+        trials = found.tables["trials"]
+        short = np.array([json.loads(text).get("max_iter") == 1 for text in trials["params"]])
+        assert (short == (trials["warnings"] != "")).all()
+        assert all("\n" not in text for text in trials["warnings"])
+        rw.write_report(found, tmp_path)
+        page = (tmp_path / "report.html").read_text()
+        assert "3 trials issued warnings" in page
+        assert "RankSVM did not converge" in page
+
+    def test_without_any(self, done, tmp_path):
+        assert (done[1].tables["trials"]["warnings"] == "").all()
+        rw.write_report(done[1], tmp_path)
+        assert "issued warnings" not in (tmp_path / "report.html").read_text()
+
+
+class TestWaiting:
+    """Another program that has the store open is waited for, and named."""
+
+    @pytest.fixture
+    def hurried(self, monkeypatch):
+        monkeypatch.setattr(locking, "_SILENT", 0.3)
+        monkeypatch.setattr(locking, "_LONGEST", 1.2)
+        monkeypatch.setattr(locking, "_ONE_TRY", 0.05)
+
+    @pytest.mark.parametrize("lock", ["EXCLUSIVE", "IMMEDIATE"])
+    def test_it_is_told_who_is_waited_for(self, file, done, tmp_path, hurried, lock):
+        shutil.copytree(done[0], tmp_path / "out")
+        path, reports = tmp_path / "out" / FILE, []
+        with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+            other.execute(f"BEGIN {lock}")
+            timer = threading.Timer(0.7, other.execute, ["ROLLBACK"])
+            timer.start()
+            try:
+                match = r"results\.sqlite: another program has it open; waiting for it"
+                with pytest.warns(rw.StoreWarning, match=match), progress.listening(lambda *r: reports.append(r)):
+                    rw.run_experiment(spec(file), tmp_path / "out", rw.Serial())
+            finally:
+                timer.join()
+        assert contents(tmp_path / "out") == contents(done[0])
+        waits = [(done_, total) for what, done_, total in reports if what == f"waiting for {path}"]
+        assert waits[-1][0] == waits[-1][1]  # it ends
+
+    def test_it_ends(self, file, done, tmp_path, hurried):
+        shutil.copytree(done[0], tmp_path / "out")
+        with closing(sqlite3.connect(tmp_path / "out" / FILE, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            start = time.monotonic()
+            for call in (lambda: rw.read_results(tmp_path / "out"), lambda: rw.run_experiment(spec(file), tmp_path / "out", rw.Serial())):  # fmt: skip
+                with pytest.warns(rw.StoreWarning), pytest.raises(rw.InputError, match=r"results\.sqlite: .*locked \(another program has it open\)"):  # fmt: skip
+                    call()
+            assert time.monotonic() - start < 30
+        assert contents(tmp_path / "out") == contents(done[0])
+
+    def test_a_reader_holds_a_writer_up_for_a_moment(self, file, done, tmp_path, hurried, monkeypatch):
+        """Trials wait with their transaction, and none is lost."""
+        held = sqlite3.connect(":memory:")
+        run = running.run_trial
+
+        def hold(task):
+            nonlocal held
+            if task.key.fold == 2 and task.key.method == "Boosted":
+                held = sqlite3.connect(tmp_path / FILE, isolation_level=None, check_same_thread=False)
+                held.execute("BEGIN")
+                held.execute("SELECT * FROM trials").fetchall()
+                threading.Timer(0.6, held.execute, ["ROLLBACK"]).start()
+            return run(task)
+
+        monkeypatch.setattr(running, "run_trial", hold)
+        with pytest.warns(rw.StoreWarning, match="another program has it open"):
+            rw.run_experiment(spec(file), tmp_path, rw.Serial())
+        held.close()
+        assert contents(tmp_path) == contents(done[0])
 
 
 class TestFailing:

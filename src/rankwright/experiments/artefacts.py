@@ -124,15 +124,6 @@ def scores(trained: Trained) -> Table | None:
     return {"document": np.arange(trained.fold.test.n_docs), "score": trained.scores}
 
 
-def warnings(trained: Trained) -> Table | None:
-    """Return what training warned of, a row for each warning."""
-    found = trained.ranker.fit_warnings_
-    if not found:
-        return None
-    names = [warning.category.__name__ for warning in found]
-    return {"warning": np.array(names), "message": np.array([warning.message for warning in found])}
-
-
 ARTEFACTS: Mapping[str, Callable[[Trained], Table | None]] = {
     "curve": curve,
     "history": history,
@@ -143,5 +134,4 @@ ARTEFACTS: Mapping[str, Callable[[Trained], Table | None]] = {
     "importance": importance,
     "pairs": pairs,
     "scores": scores,
-    "warnings": warnings,
 }

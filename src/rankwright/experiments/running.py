@@ -13,7 +13,7 @@ import numpy as np
 
 from rankwright import progress
 from rankwright.data import Queries
-from rankwright.errors import InputError
+from rankwright.errors import InputError, TrialWarning, warn
 from rankwright.experiments.reading import read_results
 from rankwright.experiments.salvaging import open_store
 from rankwright.experiments.schema import row_checksum
@@ -78,11 +78,25 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
             if not store.finished():  # what is wrong with all of them is wrong with the data or the spec
                 method, error = store.rows("SELECT method, error FROM trials LIMIT 1")[0]
                 raise InputError(f"no trial could be run, such as {method}'s: {error}")
-        return read_results(folder)
+        results = read_results(folder)
     except WorkersLostError as error:
         raise WorkersLostError(f"{error}; what is finished is kept in {folder}: run it again to go on") from None
     finally:
         forget()
+    _warn_about(results)
+    return results
+
+
+def _warn_about(results: Results) -> None:
+    """Issue one warning if trials have any; such as one that was chosen, if there is one."""
+    trials = results.tables["trials"]
+    warned = trials["warnings"] != ""
+    if warned.any():
+        chosen = warned & trials["chosen"]
+        at = int(np.argmax(chosen if chosen.any() else warned))
+        where = f"{results.methods[trials['method'][at]]} on fold {trials['fold'][at]}"
+        said = f"{warned.sum()} of {len(warned)} trials issued warnings, {chosen.sum()} of them chosen ones"
+        warn(f"{said}, such as {where}: {trials['warnings'][at]}", TrialWarning)
 
 
 def _check_before(experiment: Experiment) -> None:

@@ -110,7 +110,7 @@ def standing(key: Key, value: float) -> Standing:
 
 
 def run_trial(task: Task) -> Finished:
-    """Train, choose by validation, test. Runs in a worker; warnings of training are kept as an artefact."""
+    """Train, choose by validation, test. Runs in a worker; warnings of training are kept, not issued."""
     with progress.labelled(task.label), collect_warnings():
         of_caller, digest = read_fold(task.source, task.key.fold - 1, task.run)
         fold = Fold(*(part.grouped() for part in of_caller))
@@ -131,7 +131,9 @@ def run_trial(task: Task) -> Finished:
         better = task.to_beat is None or standing(task.key, value) > task.to_beat
         predict_seconds, tested = _test(task, ranker, fold, highest) if better else (NAN, None)
         described = describe_queries(of_caller.test) if task.describe else None
-    return Finished(digest, value, seconds, predict_seconds, memory, memory_peak, tested, described)
+    warned = "; ".join(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in ranker.fit_warnings_))
+    memories = (memory, memory_peak)
+    return Finished(digest, value, seconds, predict_seconds, *memories, tested, described, " ".join(warned.split()))
 
 
 def describe_queries(test: Queries) -> Described:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from rankwright.report.blocks import Block, Cell, Column, Grid, Row, Text
@@ -17,7 +19,7 @@ MOST_FAILURES = 10  # shown one by one
 def _content(summary: Summary) -> Content | None:
     methods = by_method(summary.results, "trials")
     several = {m: table for m, table in methods.items() if len(np.unique(table["candidate"])) > 1}
-    blocks: list[Block] = [*_failures(summary)]
+    blocks: list[Block] = [*_failures(summary), *_warnings(summary)]
     if several:
         blocks.append(_grid(summary, several))
     if not blocks:
@@ -85,6 +87,23 @@ def _failures(summary: Summary) -> list[Text]:
     rest = len(failed) - len(lines)
     more = [f"And {count(rest, 'more trial')}."] if rest else []
     return [Text("\n\n".join([f"{count(len(failed), 'trial')} failed:", *lines, *more]), level="warning")]
+
+
+def _warnings(summary: Summary) -> list[Text]:
+    """Return a line for each warning of a method, with the number of trials that issued it."""
+    table = summary.table("trials")
+    if "warnings" not in table:
+        return []
+    pairs = zip(table["method"].tolist(), table["warnings"].tolist(), strict=True)
+    counts = Counter((method, text) for method, text in pairs if text)
+    if not counts:
+        return []
+    shown = counts.most_common(MOST_FAILURES)
+    lines = [f"{summary.methods[method]}, {count(n, 'trial')}: {text}" for (method, text), n in shown]
+    rest = len(counts) - len(lines)
+    more = [f"And {count(rest, 'more warning')}."] if rest else []
+    said = f"{count(counts.total(), 'trial')} issued warnings:"
+    return [Text("\n\n".join([said, *lines, *more]), level="warning")]
 
 
 SELECTION = ReportSection("Selection", ("trials",), _content)
