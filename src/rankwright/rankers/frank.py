@@ -10,7 +10,6 @@ import numpy as np
 
 from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
-from rankwright.kernels.fidelity import fidelity_state
 from rankwright.kernels.graded import Graded
 from rankwright.measures import Measure
 from rankwright.rankers.base import Outcome
@@ -18,6 +17,7 @@ from rankwright.rankers.boosting import Boosting
 from rankwright.rankers.parameters import check_bins, check_number
 from rankwright.rankers.stump_stages import Chosen, PairSums, StumpStages
 from rankwright.weak.fidelity import FidelitySearch
+from rankwright.weak.long_fidelity import sum_state
 from rankwright.weak.stumps import stack
 
 
@@ -59,7 +59,9 @@ class FRank(Boosting):
     Notes
     -----
     Tsai et al. (2007), figure 2. Step (a) is exact: the stump found is the one with the least loss (2) at its own alpha
-    (3) among all thresholds of all features (``weak/fidelity.py`` says how). Deviations:
+    (3) among all thresholds of all features (``weak/fidelity.py`` says how). Queries of thousands of documents take
+    time linear in their number: sums over their pairs are made by Fourier modes of the scores, to the last digits
+    (``weak/long_fidelity.py``). Deviations:
 
     1. (3) has ``smoothing`` in both sums. The loss falls all the same, with any step between 0 and (3): the gain is at
        least W+ (1 - exp(-alpha)) / 2 - W- (exp(alpha) - 1) / 2.
@@ -109,7 +111,7 @@ _LEAST_SMOOTHING = 1e-9  # below, rounding of the sums would show in alpha
 
 def _pair_sums(graded: Graded, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
     potentials = np.empty((2, len(scores)))
-    return fidelity_state(graded, before, scores, potentials), potentials
+    return sum_state(graded, before, scores, potentials), potentials
 
 
 class _Stages(StumpStages):

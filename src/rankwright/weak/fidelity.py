@@ -14,11 +14,10 @@ from rankwright.kernels.fidelity import (
     HEAVIER,
     LIGHTER,
     WEIGHT,
-    fidelity_gains,
     fresh_bounds,
-    split_sums,
     stale_bounds,
 )
+from rankwright.weak.long_fidelity import sum_gains, sum_splits
 from rankwright.weak.stumps import SAME, BinnedPart, Bins, sums_above
 
 _LEAST = 2.0 * SAME  # what a stump must gain to be of interest: more than a bound of 0 allows for
@@ -175,11 +174,11 @@ def _third_sums(part: PairedPart, bins: Bins, features: Ints) -> Floats:
 
 def _split_sums(part: PairedPart, bins: Bins, features: Ints) -> Floats:
     out = np.zeros((2, bins.n_slots_of(features)))
-    split_sums(part.binned.graded, part.scores, part.binned.codes, bins.starts, features, out)
+    sum_splits(part.binned.graded, part.scores, part.binned.codes, bins.starts, features, out)
     return out
 
 
 def _gains(part: PairedPart, features: Ints, cuts: Ints, alphas: Floats) -> Floats:
     out = np.zeros(len(features))
-    fidelity_gains(part.binned.graded, part.scores, part.binned.codes, features, cuts, alphas, out)
+    sum_gains(part.binned.graded, part.scores, part.binned.codes, features, cuts, alphas, out)
     return out
