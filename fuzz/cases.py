@@ -33,6 +33,7 @@ class Kind(ABC):
     """A kind of file: how one is made at random, and how it is read."""
 
     name: ClassVar[str]
+    warm_up: ClassVar[int] = 200  # cases until everything is compiled that will be
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder  # for files of a case; in memory, where there is such a folder

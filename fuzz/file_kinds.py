@@ -161,6 +161,7 @@ class Stores(_Written):
     """The results of an experiment in SQLite."""
 
     name = "store"
+    warm_up = 5
 
     def write_original(self) -> bytes:
         """Run a small experiment whose trials take no time."""

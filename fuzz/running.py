@@ -28,7 +28,6 @@ FINDINGS = Path("tests/fuzz_findings")
 _KEPT = 3  # files of a finding
 _SAVE_EVERY = 2.0  # seconds
 _POLL = 0.2
-_WARM_UP = 200  # cases
 _START = 300.0  # seconds until the first case: kernels may have to be compiled
 _BEAT = struct.Struct("<q")  # the case that runs now
 _NO_CASE = -1
@@ -137,6 +136,8 @@ def _watch(worker: subprocess.Popen[bytes], beat: mmap.mmap) -> str:
         elif time.monotonic() - since > (SECONDS if last >= 0 else _START):
             worker.kill()
             worker.wait()
+            if last < 0:
+                raise SystemExit(f"the worker did not begin within {_START:g} seconds")
             return f"hangs for more than {SECONDS:g} seconds"
     if worker.returncode == 0:
         return ""
@@ -162,7 +163,7 @@ def work(name: str, cases: int, seed: int, path: Path, findings: Path, beat_file
     kind, progress = KINDS[name](folder), Progress.load(path, seed)
     skipped = set(progress.skipped)
     beat = mmap.mmap(beat_file, _BEAT.size)
-    for number in range(_WARM_UP):  # kernels are compiled, before memory is limited and time is watched
+    for number in range(kind.warm_up):  # kernels are compiled, before memory is limited and time is watched
         check(kind, make_case(kind, seed, number))
     _limit_memory()
     saved = time.monotonic()

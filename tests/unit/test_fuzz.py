@@ -47,6 +47,7 @@ class Faulty(Kind):
     """A reader of numbers that is wrong in every way, by the first digit."""
 
     name = "faulty"
+    warm_up = 0
 
     def make(self, rng):
         return b"%d" % rng.randrange(10)
@@ -112,10 +113,7 @@ def test_a_run_goes_on_where_it_was(tmp_path):
 def test_hangs_and_crashes_are_found_and_left_out(tmp_path, monkeypatch):
     """The worker is another process, which learns of the faulty kind from a file of its own."""
     (tmp_path / "sitecustomize.py").write_text(
-        "import fuzz.kinds, fuzz.running\n"
-        "from tests.unit.test_fuzz import Faulty\n"
-        "fuzz.kinds.KINDS['faulty'] = Faulty\n"
-        "fuzz.running._WARM_UP = 0\n"
+        "import fuzz.kinds\nfrom tests.unit.test_fuzz import Faulty\nfuzz.kinds.KINDS['faulty'] = Faulty\n"
     )
     monkeypatch.setenv(
         "PYTHONPATH", os.pathsep.join([str(tmp_path), str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
