@@ -94,4 +94,4 @@ def _published(entry: Any, where: str) -> Published:
 def _check_keys(content: Mapping[str, Any], known: Sequence[str], where: str) -> None:
     for key in content:
         if key not in known:
-            raise InputError(f"{where}: unknown key {key!r}; {suggest(key, known)}")
+            raise InputError(f"{where}: unknown key {shown(key)}; {suggest(key, known)}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -103,7 +103,8 @@ def as_json(value: Any, where: str, key: str, depth: int = 0) -> Any:
 
 def is_number(value: Any) -> bool:
     """Whether this is a finite number."""
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and isfinite(value)
+    is_real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return is_real and bool(abs(value) <= sys.float_info.max)  # isfinite takes no integers of hundreds of digits
 
 
 def check_whole(name: str, value: Any, least: int) -> None:

@@ -229,7 +229,7 @@ def source_from_json(content: Mapping[str, Any], folder: Path) -> Source:
     arguments: dict[str, Any] = {}
     for name, value in content.items():
         if name not in known:
-            raise InputError(f"data: unknown key {name!r}; {suggest(name, known)}")
+            raise InputError(f"data: unknown key {shown(name)}; {suggest(name, known)}")
         if name in ("k", "seed"):
             if type(value) is not int:
                 raise InputError(f"data.{name} is {shown(value)}; expected a whole number")

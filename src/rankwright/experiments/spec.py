@@ -75,7 +75,7 @@ class Method:
         tried = self.grid if self.search is None else self.search.space
         for key in (*self.params, *tried):
             if key not in known:
-                raise InputError(f"{self.name}: {key!r} is no parameter to set; {suggest(str(key), known)}")
+                raise InputError(f"{self.name}: {shown(key)} is no parameter to set; {suggest(str(key), known)}")
             if key in self.params and key in tried:
                 raise InputError(f"{self.name}: {key} is fixed and tried; expected one of them")
         for key, values in self.grid.items():

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.data import Floats, Ints, Queries
-from rankwright.errors import InputError
+from rankwright.errors import InputError, shown
 from rankwright.kernels.discounts import GEOMETRIC, Law
 from rankwright.kernels.measures import (
     averaged_values,
@@ -83,7 +83,7 @@ class TableMeasure(Measure):
         known = DEFINITIONS[name].options
         for option in options:
             if option not in known:
-                raise InputError(f"{name} has no option {option!r}; it has {', '.join((*known, 'dialect'))}")
+                raise InputError(f"{name} has no option {shown(option)}; it has {', '.join((*known, 'dialect'))}")
         chosen: dict[str, Any] = {}
         if dialect is not None:
             k, chosen = spoken(str(dialect), name, k)
