@@ -310,7 +310,8 @@ class Store:
         columns = ("method", "fold", "seed", "trial", "content")
         self._insert("chosen", columns, (result.method, result.fold, result.seed, trial, content))
         for measure, values in result.values.items():
-            rows = [(trial, i, measure, number(value)) for i, value in enumerate(values.tolist())]
+            numbers = [number(value) for value in values] if np.isnan(values).any() else values.tolist()
+            rows = [(trial, i, measure, value) for i, value in enumerate(numbers)]
             self._connection.executemany("INSERT INTO per_query VALUES (?, ?, ?, ?)", rows)
         artefacts = [(trial, name, checksum, text) for name, (checksum, text) in result.artefacts.items()]
         self._connection.executemany("INSERT INTO artefacts VALUES (?, ?, ?, ?)", artefacts)
