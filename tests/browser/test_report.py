@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from tests.browser.reading import SLACK, response, settle
 from tests.results import simulated
@@ -84,7 +82,7 @@ def climbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("climbed")
     made = rw.make_queries(40, n_docs=12, n_features=5, noise=1.5, random_state=4)
     names = ("bm25", "<b>bold</b>", "a_long_name_without_any_space_at_all", "x", "$y$")
-    queries = dataclasses.replace(made, features=names)
+    queries = made.replace(features=names)
     methods = [
         rw.Method("directrank", params={"n_restarts": 4}),
         rw.Method("coordinateascent", params={"n_restarts": 3}),
@@ -157,7 +155,7 @@ def stumped(tmp_path_factory):
     """The report of methods with stumps."""
     folder = tmp_path_factory.mktemp("stumped")
     made = rw.make_queries(40, n_docs=12, n_features=5, noise=1.5, random_state=4)
-    queries = dataclasses.replace(made, features=("bm25", "<b>bold</b>", "a_long_name_without_any_space", "x", "$y$"))
+    queries = made.replace(features=("bm25", "<b>bold</b>", "a_long_name_without_any_space", "x", "$y$"))
     methods = [
         rw.Method("rankboost", params={"n_rounds": 20}),
         rw.Method("frank", params={"n_rounds": 10}),
@@ -188,7 +186,7 @@ def grown(tmp_path_factory):
     """The report of methods with trees."""
     folder = tmp_path_factory.mktemp("grown")
     made = rw.make_queries(40, n_docs=12, n_features=5, noise=1.5, random_state=4)
-    queries = dataclasses.replace(made, features=("bm25", "<b>bold</b>", "a_long_name_without_any_space", "x", "$y$"))
+    queries = made.replace(features=("bm25", "<b>bold</b>", "a_long_name_without_any_space", "x", "$y$"))
     shape = {"n_rounds": 12, "n_leaves": 4, "min_docs": 5}
     methods = [
         rw.Method("directranktrees", params={**shape, "polish": 3}),
@@ -222,7 +220,7 @@ def test_trees_have_sections_of_their_own(browser_page, grown, width, scheme):
 
 def test_a_large_report_is_small_and_quick(browser_page, tmp_path):
     path = rw.write_report(simulated(15, 800), tmp_path)
-    assert path.stat().st_size < 8e6
+    assert path.stat().st_size < 8.2e6  # 4.8 of them are the charting library
     page = browser_page(path)
     sections = {
         title: page.get_by_role("heading", name=title, exact=True) for title in ("Significance", "Wins and losses")
