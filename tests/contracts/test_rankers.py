@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.warned import allow_warnings, may_not_converge
+from tests.warned import allow_warnings, may_be_ineffective, may_not_converge
 
 import rankwright as rw
 from rankwright.rankers import RANKERS, find_ranker
@@ -71,7 +71,7 @@ def quick(ranker, **params) -> rw.Ranker:
     if isinstance(made, TreeRanker) and "n_rounds" not in params:
         made.set_params(n_rounds=15)
     if made.get_params().get("hidden") and "training" not in params:
-        made.set_params(training={"n_epochs": 5, "batch_size": 200})
+        made.set_params(training={"n_epochs": 5, **({} if isinstance(made, rw.BayesRank) else {"batch_size": 200})})
     return made
 
 
@@ -162,6 +162,7 @@ def test_scores_depend_on_the_row_alone_and_are_float64(ranker, queries):
         assert fitted.predict(queries.X[rows]).tobytes() == scores[rows].tobytes()
 
 
+@may_be_ineffective
 @every_ranker_and_network
 @pytest.mark.parametrize("scale", ["standard", "query", None])
 def test_is_deterministic_and_the_same_on_every_backend(ranker, scale):
@@ -381,6 +382,7 @@ def test_features_in_another_order_are_refused(ranker, tmp_path):
     assert fitted.predict(unnamed).tobytes() == fitted.predict(queries).tobytes()
 
 
+@may_be_ineffective
 @may_not_converge
 @every_ranker_and_network
 def test_the_highest_grade_is_the_whole_datas(ranker):
@@ -406,6 +408,7 @@ def short(ranker) -> dict[str, int]:
     return {name: 2 for name in ("n_restarts", "n_rounds", "max_iter") if name in quick(ranker).get_params()}
 
 
+@may_be_ineffective
 @may_not_converge
 @every_ranker_and_network
 def test_fits_in_any_thread_have_the_same_bits(ranker):

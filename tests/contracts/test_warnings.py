@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from tests.warned import allow_warnings
 
 import rankwright as rw
 from rankwright.cli import run
@@ -82,3 +83,134 @@ def test_a_limit_that_ends_training_early_is_warned_about(ranker, params, said):
         fitted = ranker(**params).fit(queries)
     assert [each.message for each in fitted.fit_warnings_] == [str(each.message) for each in found]
     assert ranker().fit(queries).fit_warnings_ == []
+
+
+OTHER_VALUES = {
+    "C": 0.5,
+    "alpha": 0.3,
+    "bins": 4,
+    "feature": 4,
+    "first_sigma": 4.0,
+    "form": "ranks",
+    "gain": "linear",
+    "hidden": (3,),
+    "k": 3,
+    "kernel_map": "nystroem",
+    "lambdas": "native",
+    "last_sigma": 0.25,
+    "learning_rate": 0.5,
+    "loss": ("squared_hinge", "fidelity"),
+    "max_iter": 1,
+    "max_seconds": 0.0,
+    "min_docs": 2,
+    "n_kicks": 3,
+    "n_leaves": 3,
+    "n_restarts": 2,
+    "n_rounds": 2,
+    "n_samples": 2,
+    "n_start": 3,
+    "nonnegative": True,
+    "objective": "squares",
+    "optimiser": "lbfgs",
+    "order": "greedy",
+    "params": {"lambda_l2": 10.0},
+    "patience": 1,
+    "penalty": "l1",
+    "per": ("query", "pair"),
+    "perfect": "measure",
+    "phi": "ranks",
+    "point": "middle",
+    "polish": 1,
+    "prior": ("zero", np.ones(10)),
+    "scale": ("query", "standard", None),
+    "sign": -1,
+    "signed": True,
+    "smoothing": 0.1,
+    "start": ("adarank", "equal", "regression", np.ones(10)),
+    "stop": "valid",
+    "target": "ndcg",
+    "tol": 0.05,
+    "training": {"n_epochs": 2},
+    "training.activation": "sigmoid",
+    "training.batch_size": 3,
+    "training.optimiser": "adaptive",
+    "training.patience": 1,
+    "training.rate": 0.1,
+    "truncate": 2,
+    "weights": (0.1, 0.2),
+}
+WITHOUT_EFFECT_BY_DESIGN = {"backend", "measure", "network", "random_state", "warm_start"}
+FEW_EPOCHS = {"n_epochs": 12, "rate": 0.3}
+CONFIGURATIONS = {
+    **{ranker.__name__: (ranker, {}) for ranker in RANKERS},
+    **{
+        f"{ranker.__name__} network": (ranker, {"hidden": (4,), "training": FEW_EPOCHS})
+        for ranker in (rw.ListNet, rw.LambdaRank, rw.NeuralRanker, rw.BayesRank)
+    },
+    "SmoothRank network": (
+        rw.SmoothRank,
+        {"hidden": (4,), "training": FEW_EPOCHS, "first_sigma": 1.0, "last_sigma": 0.5},
+    ),
+    "BayesRank": (rw.BayesRank, {"training": {"n_epochs": 5}}),
+    "BayesRank linear": (rw.BayesRank, {"hidden": None, "training": {"n_epochs": 5}}),
+    "DirectRank with a penalty": (rw.DirectRank, {"alpha": 0.01, "n_restarts": 1, "max_iter": 3}),
+    "LinearRanker sampled": (rw.LinearRanker, {"objective": "expected", "max_iter": 5}),
+    "SmoothRank on ranks": (rw.SmoothRank, {"form": "ranks"}),
+    "SmoothRank without a penalty": (rw.SmoothRank, {"alpha": 0.0}),
+}
+
+
+def in_configuration(ranker, params, name, value):
+    """Return an unfitted ranker with one parameter, or one part of ``training``, set to another value."""
+    own, _, part = name.partition(".")
+    given = {**params, name: value} if not part else {**params, own: {**(params.get(own) or {}), part: value}}
+    made = ranker(**given)
+    if "n_rounds" in made.get_params() and not given.get("hidden"):
+        made.set_params(n_rounds=given.get("n_rounds", 8))
+    return made
+
+
+def parameters_of(ranker, params):
+    """Return the names and other values of the parameters in a configuration."""
+    made = ranker(**params).get_params(deep=False)
+    names = [*made, *(name for name in OTHER_VALUES if name.startswith("training.") and params.get("training"))]
+    for name in names:
+        values = OTHER_VALUES.get(name, ()) if name not in WITHOUT_EFFECT_BY_DESIGN else ()
+        fits = list(values if isinstance(values, tuple) and name != "weights" else (values,))
+        if name == "hidden":
+            fits = [(3,)] if "hidden" not in params or params["hidden"] else []
+        if name == "training.optimiser":
+            fits = ["adam" if ranker is rw.BayesRank else "adaptive"]
+        if name == "training.patience" and ranker in (rw.BayesRank, rw.SmoothRank):
+            fits = []  # whose few epochs here are each better than the one before
+        now = made.get(name)
+        yield from (
+            (name, value) for value in fits if not (value is now or (isinstance(value, (str, int)) and value == now))
+        )
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_every_parameter_has_an_effect_or_a_warning_or_an_error(name):
+    ranker, params = CONFIGURATIONS[name]
+    queries = rw.make_queries(40, n_docs=15, n_features=10, random_state=0)
+    queries = queries.with_X(queries.X * np.array([-1, 1, 1, 1, 1, -1, 1, 1, 1, 1], np.float32))  # so that signs matter
+    train, valid = queries.take(range(25)), queries.take(range(25, 40))
+
+    def fit(parameter, value):
+        with allow_warnings(rw.IneffectiveParameterWarning, rw.DegenerateModelWarning, ConvergenceWarning) as found:
+            fitted = in_configuration(ranker, params, parameter, value).fit(train, valid=valid)
+        said = [str(each.message) for each in found if each.category is rw.IneffectiveParameterWarning]
+        return (fitted.predict(queries).tobytes(), repr(fitted.history_)), said
+
+    plain, said = fit("backend", None)
+    assert said == []
+    silent = []
+    for parameter, value in parameters_of(ranker, params):
+        try:
+            changed, said = fit(parameter, value)
+        except rw.InputError:
+            continue
+        warned = any(f": {parameter} has no effect here" in each for each in said)
+        if (changed != plain) == warned:
+            silent.append(f"{parameter}={value!r}: {said or 'no effect, and no warning'}")
+    assert silent == []

@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+from tests.warned import may_be_ineffective
 from torch import nn
 
 import rankwright as rw
@@ -190,6 +191,7 @@ OTHERS = {
 
 
 class TestRefusal:
+    @may_be_ineffective
     @pytest.mark.parametrize("name", OTHERS)
     def test_of_another_run(self, train, name, tmp_path):
         (one, other), training = OTHERS[name], {"n_epochs": 5, "checkpoint": tmp_path / "c.npz"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.conftest import data_folder
 from tests.reference.line_search import coordinate_ascent
-from tests.warned import may_learn_nothing, may_not_converge
+from tests.warned import may_be_ineffective, may_learn_nothing, may_not_converge
 
 import rankwright as rw
 from rankwright.optimisers import landscape as landscapes
@@ -86,6 +86,7 @@ def test_weights_that_must_not_be_negative_are_not(queries):
         assert best.value <= here.value + 1e-12
 
 
+@may_be_ineffective
 @pytest.mark.parametrize("penalty", ["l1", "l2"])
 def test_a_pull_brings_weights_to_the_prior(queries, penalty):
     prior = rw.Regression().fit(queries).coef_
@@ -223,6 +224,7 @@ def test_coordinate_ascent_takes_the_same_way_as_its_twin(measure):
     assert ranker.score(queries) == pytest.approx(value, abs=1e-12)
 
 
+@may_be_ineffective
 @pytest.mark.parametrize(
     ("params", "message"),
     [

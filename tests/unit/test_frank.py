@@ -285,8 +285,8 @@ class TestDegenerate:
     def test_missing_values_are_refused(self):
         X = [[np.nan], [1.0]]
         with pytest.raises(ValueError, match="NaN"):
-            rw.FRank().fit(X, [1, 0])
-        ranker = rw.FRank().fit([[0.0], [1.0]], [0, 1])
+            rw.FRank().fit(X, [1, 0], qid=[1, 1])
+        ranker = rw.FRank().fit([[0.0], [1.0]], [0, 1], qid=[1, 1])
         with pytest.raises(ValueError, match="NaN"):
             ranker.predict(X)
 

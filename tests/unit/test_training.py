@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 import torch
+from tests.warned import may_be_ineffective
 
 import rankwright as rw
 from rankwright.rankers.training import Training, check_hidden
@@ -85,6 +86,7 @@ class TestParameters:
             assert check_hidden(hidden) == (8, 4)
         assert check_hidden(None) == check_hidden(()) == ()
 
+    @may_be_ineffective
     def test_a_typo_is_found_without_hidden_layers_too(self, train):
         for ranker in (rw.ListNet, rw.SmoothRank, lambda **options: rw.BayesRank(hidden=None, **options)):
             with pytest.raises(rw.InputError, match="did you mean rate"):
@@ -123,6 +125,14 @@ class TestTheEpochThatIsKept:
         [best] = [row for row in ranker.history_ if row.get("kept")]
         assert best["train"] == max(row["train"] for row in ranker.history_)
         assert ranker.score(train) == pytest.approx(best["train"], abs=1e-12)
+
+    def test_patience_without_validation_queries_is_an_error(self, train):
+        for ranker in (
+            NETWORKS["NeuralRanker"](n_epochs=4, patience=2),
+            rw.BayesRank(hidden=None, training={"patience": 2}),
+        ):
+            with pytest.raises(rw.InputError, match=r"training\.patience=2 without validation queries.* pass valid="):
+                ranker.fit(train)
 
     def test_patience_ends_training(self, train, valid):
         whole = NETWORKS["NeuralRanker"](n_epochs=40, rate=0.05).fit(train, valid=valid).history_

@@ -533,8 +533,9 @@ class TestHistory:
         assert len(ranker.scorer_) == best + 1
 
     @every
-    def test_patience_without_validation_queries_means_nothing(self, make):
-        assert len(make(n_rounds=6, n_leaves=4, patience=1).fit(judged()).history_) == 6
+    def test_patience_without_validation_queries_is_an_error(self, make):
+        with pytest.raises(rw.InputError, match=r"patience=1 without validation queries.* pass valid="):
+            make(n_rounds=6, n_leaves=4, patience=1).fit(judged())
 
 
 class TestPolish:

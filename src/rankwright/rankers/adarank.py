@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -93,6 +93,8 @@ class AdaRank(Boosting, LinearScoring):
         self.scale = scale
         self.warm_start = warm_start
         self.backend = backend
+
+    has_thresholds: ClassVar[bool] = False
 
     def minimises(self, measure: Measure) -> Bound:
         """The exponential type one bound."""

@@ -15,12 +15,20 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from rankwright import progress
 from rankwright.backends import Backend, Serial, resolve
 from rankwright.data import Floats, Queries
-from rankwright.errors import CollectedWarning, InputError, MissingQueryIdWarning, collect_warnings, warn
+from rankwright.errors import (
+    CollectedWarning,
+    IneffectiveParameterWarning,
+    InputError,
+    MissingQueryIdWarning,
+    collect_warnings,
+    warn,
+)
 from rankwright.measures import Measure, check_counted, parse
 from rankwright.models import Model, check_complete, check_features, plain
 from rankwright.objectives.bounds import Bound
 from rankwright.rankers.outcomes import Outcome as Outcome
 from rankwright.rankers.outcomes import warn_about
+from rankwright.rankers.parameters import is_changed
 from rankwright.rankers.seen_queries import SeenQueries
 from rankwright.row_order import sort_by_content
 from rankwright.scaling import PerQuery, check_kind
@@ -99,6 +107,13 @@ class Ranker(BaseEstimator, ABC):
         """The bound that training on this measure minimises; None where what it minimises is no bound on a measure."""
         return None
 
+    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+        """Yield the parameters that have no effect together with the others, and why.
+
+        ``random_state`` is never among them: a seed where nothing is random is kept to, too.
+        """
+        yield from ()
+
     def fit(
         self,
         X: Any,
@@ -171,6 +186,9 @@ class Ranker(BaseEstimator, ABC):
             check_kind(kind)
         measure, train = parse(self.measure), self._training_queries(X, y, qid)
         self._check_sets(train, valid)
+        for parameter, why in self._ineffective(measure, valid):
+            if is_changed(self, parameter):
+                warn(f"{type(self).__name__}: {parameter} has no effect here: {why}", IneffectiveParameterWarning)
         backend = resolve(self.backend)
         train, valid = train.grouped(), None if valid is None else valid.grouped()
         measure = measure.settled(max(part.max_grade for part in (train, valid) if part is not None))

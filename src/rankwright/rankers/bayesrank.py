@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, final
 
@@ -25,6 +25,7 @@ from rankwright.rankers.parameters import check_among, check_number, check_whole
 from rankwright.rankers.training import Training, check_hidden
 
 USUAL = Training(optimiser=ADAPTIVE, rate=1.0, n_epochs=200, activation="tanh")
+_EXACT = 2  # ranks of which the expectation is exact
 GAINS = (None, "exp", "linear", "pow2")
 
 
@@ -112,6 +113,11 @@ class BayesRank(LinearScoring):
         self.scale = scale
         self.random_state = random_state
         self.backend = backend
+
+    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+        if isinstance(self.k, int) and self.k <= _EXACT:
+            yield "n_samples", f"the expectation over the first {self.k} ranks is exact; only k above 2 is sampled"
+        yield from Training.of(self.training, USUAL).ineffective(is_network=bool(check_hidden(self.hidden)))
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         alpha, hidden = check_number("alpha", self.alpha, least=0.0), check_hidden(self.hidden)

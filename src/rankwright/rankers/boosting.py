@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, TypeVar
 
 from rankwright.data import Queries
 from rankwright.errors import InputError, shown
+from rankwright.measures import Measure
 from rankwright.models import Model, check_features, load
 from rankwright.optimisers.stagewise import Boosted, Stages, boost
 from rankwright.rankers.base import Ranker
@@ -23,6 +24,8 @@ class Boosting(Ranker):
     after those of that model; ``n_rounds`` counts them all. On the same data the model has the bits of one long fit.
     """
 
+    has_thresholds: ClassVar[bool] = True  # whether weak rankers are thresholds of features
+
     n_rounds: int
     warm_start: bool | str | os.PathLike[str]
 
@@ -30,6 +33,10 @@ class Boosting(Ranker):
         """Check the parameters of every boosted ranker."""
         check_whole("n_rounds", self.n_rounds, least=1)
         check_warm_start(self.warm_start)
+
+    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+        if self.has_thresholds and getattr(self, "scale", None) == "standard":
+            yield "scale", "thresholds depend on the order of a feature's values, which only scale='query' changes"
 
     def _boost(self, stages: Stages[W], recall: Callable[[Mapping[str, Any]], W], train: Queries) -> Boosted:
         """Run the loop; ``recall`` makes a weak ranker of the record of its round."""

@@ -13,6 +13,7 @@ import numpy as np
 from rankwright import progress
 from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
+from rankwright.errors import IneffectiveParameterWarning, warn
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.names import settled
@@ -23,7 +24,7 @@ from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
 from rankwright.rankers.lessons import Chapter, Lesson, fit_linear
 from rankwright.rankers.networks import Design
-from rankwright.rankers.parameters import check_number, check_whole
+from rankwright.rankers.parameters import check_number, check_whole, is_changed
 from rankwright.rankers.path import PathRanker
 from rankwright.rankers.regression import ALPHAS, lowered, ridges
 from rankwright.rankers.training import Training, check_hidden
@@ -106,6 +107,17 @@ class Descending(PathRanker, LinearScoring):
     def _objective(self, measure: Measure) -> Objective:
         """What is minimised."""
 
+    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+        if not hasattr(self, "hidden"):
+            return
+        if not check_hidden(self.hidden):
+            yield "training", "it is of networks, and there are no hidden layers"
+            return
+        for name in ("tol", "max_iter", "n_rounds"):
+            if hasattr(self, name):
+                yield name, "a network is trained in epochs, by training"
+        yield from Training.of(self.training).ineffective(is_network=True)
+
     def _begin(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
         """Where to begin."""
         return np.zeros(train.n_features)
@@ -128,9 +140,7 @@ class Descending(PathRanker, LinearScoring):
         check_whole("max_iter", self.max_iter, least=0)
         problem = Problem.of(self._objective(measure), train, valid, measure, self.scale, backend)
         if problem.risk.is_sampled:
-            lesson = Lesson(train, valid, measure, self.scale, backend)
-            steps = replace(_ESTIMATED, n_epochs=max(min(self.max_iter, _ESTIMATED.n_epochs), 1))
-            return [fit_linear(self._objective(measure), steps, alpha, 0, lesson) for alpha in strengths]
+            return self._fit_sampled(strengths, Lesson(train, valid, measure, self.scale, backend))
         w = self._begin(problem, train, backend)
         center = self._center(w)
         outcomes: dict[int, Outcome] = {}
@@ -139,6 +149,18 @@ class Descending(PathRanker, LinearScoring):
         for at in progress.track(order, "values of alpha", len(order)):  # from a large one, whose solution is known
             outcomes[at], w = self._descend(problem, w, Penalty(strengths[at], center), preconditioner)
         return [outcomes[at] for at in range(len(strengths))]
+
+    def _fit_sampled(self, strengths: Sequence[float], lesson: Lesson) -> list[Outcome]:
+        """Train in epochs where the objective is sampled, and its values are too uncertain to converge by."""
+        if is_changed(self, "tol"):
+            warn(
+                f"{type(self).__name__}: tol has no effect here: the objective is sampled, and training goes on for "
+                f"max_iter epochs, {_ESTIMATED.n_epochs} at most",
+                IneffectiveParameterWarning,
+            )
+        steps = replace(_ESTIMATED, n_epochs=max(min(self.max_iter, _ESTIMATED.n_epochs), 1))
+        objective, seed = self._objective(lesson.measure), getattr(self, "random_state", 0)
+        return [fit_linear(objective, steps, alpha, seed, lesson) for alpha in strengths]
 
     def _descend(
         self, problem: Problem, start: Floats, penalty: Penalty, preconditioner: Preconditioner

@@ -164,6 +164,13 @@ class DirectRank(Restarting):
         if self.nonnegative and (prior < 0).any():
             raise InputError("prior has negative weights; nonnegative=True allows none")
 
+    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+        if self.alpha == 0:
+            yield "prior", "alpha=0 takes nothing off for the distance to it"
+            yield "penalty", "alpha=0 takes nothing off for any distance"
+        else:
+            yield "point", "with alpha above 0 it is where the penalty is least"
+
     def _why_unfinished(self, task: Task, best: Run) -> str | None:
         if any(record["round"] == self.max_iter and "feature" in record for record in best.records):
             return f"stopped at max_iter={self.max_iter} rounds while the measure still gained; raise max_iter"

@@ -22,6 +22,7 @@ from rankwright.optimisers.epochs import Trainee, Walk
 from rankwright.optimisers.linear_epochs import LinearTrainer
 from rankwright.randomness import generator
 from rankwright.rankers.base import Outcome
+from rankwright.rankers.parameters import check_patience
 from rankwright.rankers.training import Training
 from rankwright.scaling import Standard
 
@@ -161,6 +162,7 @@ def teach(
     observe : callable, optional
         More for the history, from the scores of the training documents.
     """
+    check_patience("training.patience", training.patience, "valid" in lesson.sets)
     walk, record = Walk(trainee, training.optimiser, training.rate, seed), _Record(trainee)
     checkpoint = _checkpoint(lesson, training, {**run, "seed": seed})
     record.load(checkpoint, walk, chapters)

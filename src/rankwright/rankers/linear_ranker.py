@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, final
 
+import numpy as np
+
 from rankwright.backends import Backend
 from rankwright.data import Floats, Queries
 from rankwright.measures import Measure
@@ -34,9 +36,12 @@ class LinearRanker(Descending):
         Training ends where the objective is estimated to be at most this part of it above its minimum: half
         of g' H^-1 g, with the gradient g and the second derivative H as far as L-BFGS knows it. It warns otherwise.
     max_iter : int
-        The most steps; of each round, where the objective depends on the ranking.
+        The most steps; of each round, where the objective depends on the ranking. Where it is sampled, the number of
+        epochs, 200 at most, and ``tol`` has no effect.
     scale : "standard", "query" or None
         Scaling of the features.
+    random_state : int, Generator or None
+        Of the samples, where the objective is sampled.
     backend : Serial, Threads or None
         Where the work runs; None means all cores.
 
@@ -46,7 +51,8 @@ class LinearRanker(Descending):
         Weights in raw units.
     history_ : list of dict
         Of the steps 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
-        ``train``, ``valid``; of the rounds, where the objective depends on the ranking.
+        ``train``, ``valid``; of the rounds, where the objective depends on the ranking. Where it is sampled, of every
+        epoch, and ``kept`` is in the one that is the model: the best on validation queries, or else in training.
 
     Notes
     -----
@@ -74,6 +80,7 @@ class LinearRanker(Descending):
         tol: float = 1e-10,
         max_iter: int = 500,
         scale: str | None = "standard",
+        random_state: int | np.random.Generator | None = 0,
         backend: Backend | None = None,
     ) -> None:
         self.objective = objective
@@ -82,6 +89,7 @@ class LinearRanker(Descending):
         self.tol = tol
         self.max_iter = max_iter
         self.scale = scale
+        self.random_state = random_state
         self.backend = backend
 
     def _objective(self, measure: Measure) -> Objective:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -93,6 +93,12 @@ class NeuralRanker(Ranker):
         self.scale = scale
         self.random_state = random_state
         self.backend = backend
+
+    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+        if self.network is not None:
+            yield "hidden", "network says what layers there are"
+            yield "training.activation", "network says what is between its layers"
+        yield from Training.of(self.training).ineffective(is_network=True)
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         alpha, hidden = check_number("alpha", self.alpha, least=0.0), check_hidden(self.hidden)

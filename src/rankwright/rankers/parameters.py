@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,27 @@ def check_warm_start(value: Any) -> None:
     """Raise InputError if ``warm_start`` is neither True, False nor a path."""
     if not isinstance(value, (bool, str, os.PathLike)):
         raise InputError(f"warm_start={value!r}; expected True, False or the path of a saved model")
+
+
+def check_patience(name: str, value: Any, has_valid: bool) -> None:
+    """Refuse early stopping without validation queries to go by."""
+    if value is not None and not has_valid:
+        raise InputError(
+            f"{name}={value} without validation queries, which early stopping goes by; pass valid= (--valid on the "
+            f"command line), or leave {name} out"
+        )
+
+
+def is_changed(ranker: Any, name: str) -> bool:
+    """Return whether a parameter differs from its default, or a part as ``training.rate`` is in its mapping."""
+    name, _, part = name.partition(".")
+    value: Any = getattr(ranker, name)
+    if part:  # a Training has all parts, so that nobody knows which of them were meant
+        return isinstance(value, Mapping) and part in value
+    default: Any = signature(type(ranker)).parameters[name].default
+    if value is default or (value is None and default == ()):
+        return False
+    return type(value) is not type(default) or bool(np.any(np.asarray(value != default)))
 
 
 def check_bins(value: Any) -> int | None:

@@ -15,7 +15,7 @@ from rankwright.data import Floats, Queries
 from rankwright.errors import InputError, shown
 from rankwright.measures import Measure
 from rankwright.objectives.pointwise import Squares
-from rankwright.objectives.smooth import FORMS, Smooth, check_sigma, smooth
+from rankwright.objectives.smooth import FORMS, Smooth, check_sigma, smooth, usual_form
 from rankwright.optimisers.descent import METHODS, Penalty, Stage, anneal
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.descending import HIGHEST, Problem, explain_end
@@ -156,6 +156,20 @@ class SmoothRank(PathRanker, LinearScoring):
         self.scale = scale
         self.random_state = random_state
         self.backend = backend
+
+    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+        if self.stop == "valid" and valid is None:
+            yield "stop", "there are no validation queries; pass valid="
+        if (self.form or usual_form(measure)) == "ranks":
+            yield "k", "soft ranks count the whole list"
+        if self.alpha == 0:
+            yield "prior", "alpha=0 holds weights to nothing"
+        if not check_hidden(self.hidden):
+            yield "training", "it is of networks, and there are no hidden layers"
+            return
+        for name in ("start", "optimiser", "tol", "max_iter"):
+            yield name, "a network is trained in epochs, by training"
+        yield from Training.of(self.training).ineffective(is_network=True)
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend

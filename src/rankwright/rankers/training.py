@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -95,6 +95,14 @@ class Training:
             batch_size=check_whole("training.batch_size", self.batch_size, least=1),
             patience=None if self.patience is None else check_whole("training.patience", self.patience, least=1),
         )
+
+    def ineffective(self, is_network: bool) -> Iterator[tuple[str, str]]:
+        """Yield what of it has no effect, and why."""
+        if not is_network:
+            yield "training.activation", "a linear scorer has no hidden layers"
+            yield "training.batch_size", "a linear scorer takes a step on all queries an epoch"
+        elif self.optimiser == ADAPTIVE:
+            yield "training.batch_size", "batch descent takes a step on all queries an epoch"
 
     def for_linear(self) -> Training:
         """The same, for a linear scorer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +24,7 @@ from rankwright.optimisers.polishing import polish_weights
 from rankwright.optimisers.stagewise import boost
 from rankwright.randomness import generator
 from rankwright.rankers.base import Outcome, Ranker
-from rankwright.rankers.parameters import check_number, check_warm_start, check_whole
+from rankwright.rankers.parameters import check_number, check_patience, check_warm_start, check_whole
 from rankwright.rankers.tree_stages import Grown, TreeStages
 from rankwright.scorers import Trees
 from rankwright.scorers.forest import MOST_LEAVES, Forest
@@ -56,6 +56,10 @@ class TreeRanker(Ranker):
     @abstractmethod
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         """The sum in training: of (train, valid, measure, weak, backend)."""
+
+    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+        if self.scale == "standard":
+            yield "scale", "splits depend on the order of a feature's values, which only scale='query' changes"
 
     def _rate(self) -> float:
         """What LightGBM multiplies values by."""
@@ -103,6 +107,7 @@ class TreeRanker(Ranker):
         check_warm_start(self.warm_start)
         self._check_trees()
         self._check_own(measure)
+        check_patience("patience", patience, valid is not None)
         weak = self._weak(feature_names(train.features, train.n_features))
         if float(np.abs(train.y).max()) > _HIGHEST:
             raise InputError(f"a grade of {np.abs(train.y).max():g}; LightGBM takes {_HIGHEST:g} at most")
