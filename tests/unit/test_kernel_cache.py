@@ -213,7 +213,7 @@ def test_code_in_a_folder_that_others_can_write_to_is_not_run(folder, tmp_path, 
     compiled, [message] = call()
     assert compiled == 1
     assert (tmp_path / "planted").exists() == (how == "trusted")  # so that the other cases can fail
-    assert ("other users can write to it" in message) == (how != "trusted")
+    assert (f"({folder}: other users can write to it)" in message) == (how != "trusted")
 
 
 def test_folders_of_other_versions_are_pruned(folder):
@@ -235,6 +235,18 @@ def test_folders_of_other_versions_are_pruned(folder):
 def test_an_upgrade_while_a_process_runs_is_not_mixed_with_it(folder, monkeypatch):
     monkeypatch.setattr(caching, "_STATE", [*caching._STATE[:-1], ("words.py", 1, 1)])
     assert call() == (1, [])
+    assert not folder.exists()
+
+
+def test_sources_that_cannot_be_read_are_told(folder, monkeypatch):
+    """As in an archive: nothing says whether compiled code is still theirs."""
+    monkeypatch.setattr(caching, "_HERE", Path(__file__).resolve().parent)
+    monkeypatch.setattr(caching, "_STATE", [])
+    caching._source_digest.cache_clear()
+    compiled, [message] = call()
+    caching._source_digest.cache_clear()
+    assert compiled == 1
+    assert "the kernels' sources cannot be read" in message
     assert not folder.exists()
 
 

@@ -7,6 +7,7 @@ have a checksum, and whatever is wrong with a file or a folder, the kernel is co
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import inspect
 import multiprocessing
@@ -92,6 +93,8 @@ class KernelCache(NullCache):
     def save_overload(self, sig: Any, cres: Any) -> None:
         """Keep compiled code in the first folder that takes it."""
         name = self._file_name(sig, cres.codegen)
+        if not _STATE:
+            _warn_unkept([])
         if name is None or cres.library.has_dynamic_globals or any(not part.can_cache for part in cres.lifted):
             return
         if _read_state() != _STATE:  # an upgrade while this process runs: its code is not that of the files any more
@@ -202,7 +205,7 @@ def _make(folder: Path) -> None:
         folder.mkdir(mode=0o755, exist_ok=True)
         _trusted_folders.cache_clear()
     if not _is_trusted(folder):
-        raise PermissionError(f"{folder}: other users can write to it")
+        raise PermissionError(errno.EACCES, "other users can write to it", str(folder))
 
 
 def _write(folder: Path, name: str, content: bytes) -> None:
