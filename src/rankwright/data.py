@@ -16,6 +16,8 @@ Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
 T = TypeVar("T", bound=np.generic)
 
+_HEAVIEST = 1e30  # weight of a query: sums of more, and their squares, may be too large for a number
+
 
 class Unretrieved(NamedTuple):
     """The grades of judged documents that no run found: they belong to ideal rankings, and are never ranked.
@@ -532,4 +534,6 @@ def _as_weight(weight: ArrayLike | None, n_queries: int) -> Floats | None:
         raise InputError(f"weight has shape {weights.shape}; there are {n_queries} queries")
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
         raise InputError("weight must be finite, not negative and not all zero")
+    if weights.max() > _HEAVIEST:
+        raise InputError(f"weight[{int(weights.argmax())}] is {weights.max():g}; expected at most {_HEAVIEST:g}")
     return weights

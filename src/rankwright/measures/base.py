@@ -233,7 +233,10 @@ class BoundMeasure(ABC):
     def sort_keys(self, scores: Floats) -> Floats:
         """What is sorted: the scores, rounded to float32 where ties follow trec_eval, which reads them so."""
         keys = np.asarray(scores, dtype=np.float64)
-        return keys.astype(np.float32).astype(np.float64) if self.ties == "docid" else keys
+        if self.ties != "docid":
+            return keys
+        with np.errstate(over="ignore"):  # scores beyond float32 are infinite, and tie, in trec_eval, too
+            return keys.astype(np.float32).astype(np.float64)
 
 
 def bound_values(bounds: Sequence[BoundMeasure], scores: Floats, backend: Backend | None = None) -> Floats:

@@ -9,6 +9,7 @@ from rankwright.errors import InputError, shown, suggest
 from rankwright.measures.definitions import DEFINITIONS
 from rankwright.measures.dialects import DIALECTS
 
+MOST_GRADE = 1000  # of err: 2^max must be a number
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "gain": ("exp", "linear", "pow2"),
     "discount": ("log2", "letor"),
@@ -43,8 +44,8 @@ def check_option(option: str, value: object) -> str | float | int:
         number = float(text)
     except ValueError:
         raise InputError(f"{option}={text}; expected a number") from None
-    if option == "max" and not (math.isfinite(number) and number >= 1 and number == int(number)):
-        raise InputError(f"max={text}; expected a whole number from 1, or data")
+    if option == "max" and not (1 <= number <= MOST_GRADE and number == int(number)):
+        raise InputError(f"max={text}; expected a whole number from 1 to {MOST_GRADE}, or data")
     if option == "p" and not 0 < number < 1:
         raise InputError(f"p={text}; expected a number between 0 and 1")
     if option == "rel" and not (math.isfinite(number) and number > 0):

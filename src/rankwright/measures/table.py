@@ -26,7 +26,7 @@ from rankwright.measures import long_lists
 from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure, MeasureArrays, Tally
 from rankwright.measures.definitions import DEFINITIONS, View, discounts
 from rankwright.measures.dialects import DIALECTS
-from rankwright.measures.options import check_cut_off, check_option, spoken
+from rankwright.measures.options import MOST_GRADE, check_cut_off, check_option, spoken
 
 _HIGHEST_EXPONENT = 60
 
@@ -167,7 +167,9 @@ class TableMeasure(Measure):
 
     def settled(self, highest: float) -> TableMeasure:
         """With ``max=data`` made the highest grade, so that every part of the data is measured alike."""
-        return replace(self, max=max(math.ceil(highest), 1)) if self.max == "data" else self
+        if self.max != "data":
+            return self
+        return replace(self, max=min(max(math.ceil(highest), 1), MOST_GRADE))  # grades above are refused when bound
 
     def bind(self, queries: Queries) -> BoundTable:
         """Compute gains, discounts and norms for these queries."""
@@ -203,12 +205,12 @@ class TableMeasure(Measure):
             raise InputError(f"{self}: grade {wrong:g} found; {self.dialect} takes integer grades only")
         if dialect is not None and dialect.top is not None and highest > dialect.top:
             raise InputError(f"{self}: grade {highest:g} found; {self.dialect} knows grades up to {dialect.top}")
-        if self.name == "err" and self.max != "data" and highest > int(self.max):
-            raise InputError(f"{self}: grade {highest:g} found; say err(max={math.ceil(highest)}) or err(max=data)")
         definition = DEFINITIONS[self.name]
         chosen = "gain" in definition.options and self.gain != "linear"
         if (chosen or definition.powers) and highest > _HIGHEST_EXPONENT:
             raise InputError(f"{self}: grade {highest:g} is too high for 2^l{'; use gain=linear' if chosen else ''}")
+        if self.name == "err" and self.max != "data" and highest > int(self.max):
+            raise InputError(f"{self}: grade {highest:g} found; say err(max={math.ceil(highest)}) or err(max=data)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,7 +27,7 @@ from rankwright.measures import Measure, check_counted, parse
 from rankwright.models import Model, check_complete, check_features, plain
 from rankwright.objectives.bounds import Bound
 from rankwright.rankers.outcomes import Outcome as Outcome
-from rankwright.rankers.outcomes import warn_about
+from rankwright.rankers.outcomes import check_finite, warn_about
 from rankwright.rankers.parameters import is_changed
 from rankwright.rankers.seen_queries import SeenQueries
 from rankwright.row_order import sort_by_content
@@ -205,6 +205,7 @@ class Ranker(BaseEstimator, ABC):
     def _keep(self, task: _Task, outcome: Outcome) -> None:
         """Become fitted."""
         name, params, train = type(self).__name__, plain(self.get_params(deep=False)), task.train
+        check_finite(outcome, name, train)
         scorer, history, d = outcome.scorer, outcome.history, train.n_features
         self.model_ = Model(name, params, str(task.measure), scorer, d, train.features, task.scaling, history)
         self.measure_, self.scorer_, self.history_ = task.measure, scorer, history

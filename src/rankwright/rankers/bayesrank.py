@@ -21,7 +21,7 @@ from rankwright.optimisers.epochs import ADAPTIVE
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.lessons import Chapter, Lesson, fit_linear
 from rankwright.rankers.networks import Design
-from rankwright.rankers.parameters import check_among, check_number, check_whole
+from rankwright.rankers.parameters import check_among, check_strength, check_whole
 from rankwright.rankers.training import Training, check_hidden
 
 USUAL = Training(optimiser=ADAPTIVE, rate=1.0, n_epochs=200, activation="tanh")
@@ -120,7 +120,7 @@ class BayesRank(LinearScoring):
         yield from Training.of(self.training, USUAL).ineffective(is_network=bool(check_hidden(self.hidden)))
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
-        alpha, hidden = check_number("alpha", self.alpha, least=0.0), check_hidden(self.hidden)
+        alpha, hidden = check_strength("alpha", self.alpha), check_hidden(self.hidden)
         training = Training.of(self.training, USUAL)
         objective = self._objective(measure)
 

@@ -24,7 +24,7 @@ from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
 from rankwright.rankers.lessons import Chapter, Lesson, fit_linear
 from rankwright.rankers.networks import Design
-from rankwright.rankers.parameters import check_number, check_whole, is_changed
+from rankwright.rankers.parameters import check_number, check_strength, check_whole, is_changed
 from rankwright.rankers.path import PathRanker
 from rankwright.rankers.regression import ALPHAS, lowered, ridges
 from rankwright.rankers.training import Training, check_hidden
@@ -129,7 +129,7 @@ class Descending(PathRanker, LinearScoring):
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
     ) -> list[Outcome]:
-        strengths = [check_number("alpha", value, least=0.0) for value in values]
+        strengths = [check_strength("alpha", value) for value in values]
         hidden, training = check_hidden(getattr(self, "hidden", None)), Training.of(getattr(self, "training", None))
         if hidden:
             design = Design(hidden, training, self.scale, self.random_state)

@@ -17,7 +17,7 @@ from rankwright.optimisers.landscape import Point
 from rankwright.optimisers.line_search import Choice, Likeliest, Middle
 from rankwright.optimisers.pull import Pull
 from rankwright.rankers.base import Outcome
-from rankwright.rankers.parameters import check_among, check_number, check_weights, check_whole
+from rankwright.rankers.parameters import check_among, check_number, check_strength, check_weights, check_whole
 from rankwright.rankers.restarts import Restarting, Run, Task
 
 _CLIMBS: Mapping[str, Climb] = {"cyclic": cyclic, "greedy": greedy, "powell": powell}
@@ -147,7 +147,7 @@ class DirectRank(Restarting):
         check_whole("max_iter", self.max_iter, least=1)
         check_whole("n_kicks", self.n_kicks, least=0)
         check_number("tol", self.tol, least=0.0)
-        check_number("alpha", self.alpha, least=0.0)
+        check_strength("alpha", self.alpha)
         if self.truncate is not None:
             check_whole("truncate", self.truncate, least=1)
         check_among("order", self.order, tuple(_CLIMBS))

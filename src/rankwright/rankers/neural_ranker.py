@@ -16,7 +16,7 @@ from rankwright.rankers.base import Outcome, Ranker
 from rankwright.rankers.descending import trained_measure
 from rankwright.rankers.lessons import Chapter
 from rankwright.rankers.networks import Design
-from rankwright.rankers.parameters import check_number
+from rankwright.rankers.parameters import check_strength
 from rankwright.rankers.training import Training, check_hidden
 
 
@@ -101,7 +101,7 @@ class NeuralRanker(Ranker):
         yield from Training.of(self.training).ineffective(is_network=True)
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
-        alpha, hidden = check_number("alpha", self.alpha, least=0.0), check_hidden(self.hidden)
+        alpha, hidden = check_strength("alpha", self.alpha), check_hidden(self.hidden)
         if not hidden and self.network is None:
             raise InputError(f"hidden={self.hidden!r}; expected hidden layers (LinearRanker is without)")
         training = Training.of(self.training)

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwright.data import Queries
-from rankwright.errors import DegenerateModelWarning, warn
-from rankwright.scorers import Scorer
+from rankwright.errors import DegenerateModelWarning, InputError, warn
+from rankwright.scorers import Linear, Scorer
 
 _FIRST_DOCS = 1_000  # that are scored at first to see whether a model ranks anything
 
@@ -35,6 +35,17 @@ class Outcome(NamedTuple):
     history: list[dict[str, Any]]
     unconverged: str | None = None
     reason: str | None = None
+
+
+def check_finite(outcome: Outcome, name: str, train: Queries) -> None:
+    """Refuse a model with weights or scores that are not finite: numbers became too large on the way."""
+    scorer = outcome.scorer
+    finite = not isinstance(scorer, Linear) or bool(np.isfinite([*scorer.coef, scorer.intercept]).all())
+    if not finite or not np.isfinite(scorer(train.X[:_FIRST_DOCS])).all():
+        raise InputError(
+            f"{name} ended with a model that is not finite: numbers became too large in training. Expected parameters, "
+            "grades and features of ordinary size; scale them down"
+        )
 
 
 def warn_about(outcome: Outcome, name: str, train: Queries) -> None:

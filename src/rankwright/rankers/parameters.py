@@ -14,6 +14,7 @@ from rankwright.errors import InputError, shown
 
 MOST = 2**31 - 1  # of rounds, restarts and the like: more is endless work, or a number that arrays do not take
 _LARGEST = 1e100  # of any other number: products of larger ones are infinite
+_STRONGEST = 1e30
 
 
 def check_whole(name: str, value: Any, least: int) -> int:
@@ -24,14 +25,19 @@ def check_whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def check_number(name: str, value: Any, least: float) -> float:
+def check_number(name: str, value: Any, least: float, most: float = _LARGEST) -> float:
     """A parameter that must be a finite number."""
     value = value.item() if isinstance(value, np.generic) else value
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not abs(value) <= _LARGEST or value < least:
-        most = f" and at most {_LARGEST:g}" if is_number and value > _LARGEST else ""
-        raise InputError(f"{name}={shown(value)}; expected a finite number of at least {least:g}{most}")
+    if not is_number or not abs(value) <= most or value < least:
+        limit = f" and at most {most:g}" if is_number and value > most else ""
+        raise InputError(f"{name}={shown(value)}; expected a finite number of at least {least:g}{limit}")
     return float(value)
+
+
+def check_strength(name: str, value: Any) -> float:
+    """Return the strength of a penalty, or the weight of a loss: small enough for its square to be a number."""
+    return check_number(name, value, least=0.0, most=_STRONGEST)
 
 
 def check_among(name: str, value: Any, known: Sequence[Any]) -> None:

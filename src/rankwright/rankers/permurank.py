@@ -18,7 +18,7 @@ from rankwright.optimisers.newton import minimise
 from rankwright.optimisers.row_space import WeightSpace
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Best, Judge
-from rankwright.rankers.parameters import check_among, check_number, check_whole
+from rankwright.rankers.parameters import check_among, check_number, check_strength, check_whole
 from rankwright.rankers.structured import STARTS, adarank_weights
 from rankwright.rankers.working_sets import WorkingSets
 from rankwright.scaling import Standard
@@ -117,7 +117,7 @@ class PermuRank(LinearScoring):
         return TypeTwo(measure.for_bounds(), "hinge", "sum", self.phi, self.perfect)
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
-        C, tol = check_number("C", self.C, least=0.0), check_number("tol", self.tol, least=0.0)
+        C, tol = check_strength("C", self.C), check_number("tol", self.tol, least=0.0)
         n_rounds = check_whole("n_rounds", self.n_rounds, least=1)
         check_among("phi", self.phi, tuple(PHIS))
         check_among("perfect", self.perfect, ("measure", "grades"))

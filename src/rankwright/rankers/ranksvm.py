@@ -18,7 +18,7 @@ from rankwright.optimisers.row_space import WeightSpace
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
 from rankwright.rankers.outcomes import describe_gap
-from rankwright.rankers.parameters import check_among, check_number, check_whole
+from rankwright.rankers.parameters import check_among, check_number, check_strength, check_whole
 from rankwright.rankers.path import PathRanker
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
@@ -108,7 +108,7 @@ class RankSVM(PathRanker, LinearScoring):
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
     ) -> list[Outcome]:
-        strengths = [check_number("C", value, least=0.0) for value in values]
+        strengths = [check_strength("C", value) for value in values]
         check_among("loss", self.loss, ("hinge", "squared_hinge"))
         check_among("per", self.per, ("pair", "query"))
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)

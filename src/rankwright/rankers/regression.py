@@ -9,17 +9,19 @@ import numpy as np
 
 from rankwright.backends import Backend, single_blas
 from rankwright.data import Floats, Ints, Queries
+from rankwright.errors import InputError
 from rankwright.kernels.linear import weighted_moments
 from rankwright.measures import Measure
 from rankwright.optimisers.row_space import WeightSpace
 from rankwright.rankers.base import LinearScoring, Outcome
-from rankwright.rankers.parameters import check_number
+from rankwright.rankers.parameters import check_strength
 from rankwright.rankers.path import PathRanker
 from rankwright.scaling import Standard
 from rankwright.scorers import Linear
 
 ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # the paper's
 _HIGH_GRADE = 8.0
+_MOST_GRADE = 500.0  # whose gain can be squared
 
 
 @final
@@ -84,7 +86,12 @@ class Regression(PathRanker, LinearScoring):
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
     ) -> list[Outcome]:
-        strengths = [check_number("alpha", value, least=0.0) for value in values]
+        strengths = [check_strength("alpha", value) for value in values]
+        if train.max_grade > _MOST_GRADE:
+            raise InputError(
+                f"the highest grade is {train.max_grade:g}; expected at most {_MOST_GRADE:g}, since Regression learns "
+                "gains of 2^grade - 1. Divide the grades, or take LinearRanker(objective='squares')"
+            )
         outcomes = []
         for scorer, loss in ridges(train, strengths, self.scale, backend):
             record = {"loss": loss, "train": measure.for_training().mean(train, scorer(train.X), backend)}

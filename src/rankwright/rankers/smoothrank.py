@@ -21,7 +21,7 @@ from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.descending import HIGHEST, Problem, explain_end
 from rankwright.rankers.lessons import Chapter
 from rankwright.rankers.networks import Design
-from rankwright.rankers.parameters import check_among, check_number, check_weights, check_whole
+from rankwright.rankers.parameters import check_among, check_number, check_strength, check_weights, check_whole
 from rankwright.rankers.path import PathRanker
 from rankwright.rankers.regression import ALPHAS
 from rankwright.rankers.spaces import Space, space_of
@@ -174,7 +174,7 @@ class SmoothRank(PathRanker, LinearScoring):
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
     ) -> list[Outcome]:
-        strengths = [check_number("alpha", value, least=0.0) for value in values]
+        strengths = [check_strength("alpha", value) for value in values]
         check_among("prior", self.prior, ("start", "zero"))
         check_among("stop", self.stop, ("end", "valid"))
         check_among("optimiser", self.optimiser, tuple(METHODS))

@@ -19,7 +19,7 @@ from rankwright.rankers.adarank import AdaRank
 from rankwright.rankers.base import LinearScoring, Outcome
 from rankwright.rankers.judging import Judge
 from rankwright.rankers.outcomes import describe_gap
-from rankwright.rankers.parameters import check_among, check_number, check_whole
+from rankwright.rankers.parameters import check_among, check_number, check_strength, check_whole
 from rankwright.rankers.path import PathRanker
 from rankwright.scaling import Standard, scaled_weights
 from rankwright.scorers import Linear
@@ -51,7 +51,7 @@ class StructuredSVM(PathRanker, LinearScoring):
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
     ) -> list[Outcome]:
-        strengths = [check_number("C", value, least=0.0) for value in values]
+        strengths = [check_strength("C", value) for value in values]
         check_number("tol", self.tol, least=0.0)
         check_whole("max_iter", self.max_iter, least=1)
         check_among("start", self.start, STARTS)

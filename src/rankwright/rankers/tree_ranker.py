@@ -33,6 +33,8 @@ from rankwright.weak.trees import RegressionTree, check_params
 _HIGHEST = 1e15  # grade; LightGBM has single precision, and squares
 _OF_A_ROUND = ("round", "train", "valid", "kept")
 
+_FASTEST = 1e6  # learning rate; from 1 on trees overshoot, and soon their sums are no numbers
+
 
 class TreeRanker(Ranker):
     """A ranker whose scorer is a sum of regression trees that LightGBM grows."""
@@ -66,6 +68,8 @@ class TreeRanker(Ranker):
         rate = check_number("learning_rate", getattr(self, "learning_rate", 1.0), least=0.0)
         if rate == 0.0:
             raise InputError("learning_rate=0; expected a number above 0")
+        if rate > _FASTEST:
+            raise InputError(f"learning_rate={rate:g}; expected a number above 0 and at most {_FASTEST:g}")
         return rate
 
     @property
