@@ -239,6 +239,7 @@ class TestSalvaging:
         with pytest.warns(rw.StoreWarning, match=match):
             rw.run_experiment(planned(queries), folder, rw.Serial())
         assert (folder / "results.damaged.sqlite").read_bytes() == damaged
+        assert not (folder / "results.damaged.sqlite-journal").exists()  # there was nothing to roll back
         assert not [path for path in folder.iterdir() if path.name.startswith(".")]
 
     def test_a_chosen_trial_is_run_again(self, queries, done, copied, ran):

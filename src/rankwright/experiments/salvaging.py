@@ -56,7 +56,7 @@ def salvage(path: Path) -> None:
         with Store.writing(temporary) as store:
             store.copy(found, trials)
         journal = path.with_name(path.name + "-journal")
-        if journal.exists():  # it belongs to the damaged file
+        if journal.exists() and journal.stat().st_size:  # of a killed process; it belongs to the damaged file
             journal.replace(aside.with_name(aside.name + "-journal"))
         temporary.replace(path)
     finally:
