@@ -21,6 +21,7 @@ import numpy as np
 import rankwright as rw
 from fuzz.cases import Kind, OrRefused
 from fuzz.mutation import EXTREME, maybe, mutate_bytes
+from rankwright.experiments import contents
 from rankwright.experiments.arrays import load_queries, save_queries
 from rankwright.experiments.schema import FILE
 from rankwright.optimisers.checkpoints import Checkpoint
@@ -165,6 +166,7 @@ class Stores(_Written):
 
     def write_original(self) -> bytes:
         """Run a small experiment whose trials take no time."""
+        contents._MOST_ROWS = 100  # more than it has: a damaged table is searched row by row
         queries = rw.make_queries(9, n_docs=4, n_features=2, random_state=0)
         methods = [rw.Method("regression", grid={"alpha": [0.1, 10.0]}), rw.Method("singlefeature")]
         experiment = rw.Experiment(list(rw.cut_folds(queries, 3, 0)), methods, "ndcg@5", ["map"])
@@ -236,6 +238,8 @@ class Stores(_Written):
 def _damage_table(rng: Random, connection: sqlite3.Connection, table: str) -> None:
     """Change, delete or repeat a row, or more than that."""
     columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+    if not columns:  # it was dropped
+        return
     column, n = rng.choice(columns), connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
     keys = [row[5] for row in connection.execute(f"PRAGMA table_info({table})")]
     key = " AND ".join(f"{name} IS ?" for name, part in zip(columns, keys, strict=True) if part) or "rowid IS ?"
