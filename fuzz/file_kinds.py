@@ -167,7 +167,8 @@ class Stores(_Written):
     def write_original(self) -> bytes:
         """Run a small experiment whose trials take no time."""
         contents._MOST_ROWS = 100  # more than it has: a damaged table is searched row by row
-        queries = rw.make_queries(9, n_docs=4, n_features=2, random_state=0)
+        X = np.random.default_rng(0).normal(size=(36, 2))
+        queries = rw.Queries.from_arrays(X, [0, 2, 1, 0] * 9, np.repeat(np.arange(9), 4))  # all queries have grades
         methods = [rw.Method("regression", grid={"alpha": [0.1, 10.0]}), rw.Method("singlefeature")]
         experiment = rw.Experiment(list(rw.cut_folds(queries, 3, 0)), methods, "ndcg@5", ["map"])
         no_memory = mock.Mock(return_value=0.0), 0.0
