@@ -184,12 +184,13 @@ class TestParameters:
         plain, moved = (bayesrank(5, hidden=None, scale=scale).fit(data) for data in (queries, shifted))
         assert moved.score(shifted) == pytest.approx(plain.score(queries), abs=0.01)
 
-    def test_a_users_measure(self, small):
+    def test_a_users_measure(self):
+        small = rw.make_queries(10, n_docs=8, n_features=4, random_state=0)
         first = rw.measure(lambda grades: float(grades[0] > 0), name="first")
         ranker = bayesrank(20, measure=first, k=None, hidden=None, n_samples=16).fit(small)
         exact = on.ExpectedMeasure("p@1").bind(small)(ranker.predict(small))
         assert kept(ranker)["expected"] == pytest.approx(1.0 - exact.loss / len(small), abs=0.15)
-        assert ranker.history_[-1]["expected"] > ranker.history_[0]["expected"]
+        assert kept(ranker)["expected"] > ranker.history_[0]["expected"]
 
     @may_be_ineffective
     @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sklearn.decomposition import KernelPCA
 from sklearn.kernel_approximation import Nystroem
 from tests.conftest import ROOT
 from tests.reference.landmarks import score
-from tests.warned import may_learn_nothing, may_not_converge
+from tests.warned import may_have_warned_in_trials, may_learn_nothing, may_not_converge
 
 import rankwright as rw
 from rankwright import cli
@@ -21,6 +21,7 @@ from rankwright.experiments import experiment_from_json
 from rankwright.models import Model
 from rankwright.rankers import kernel_map as maps
 from rankwright.rankers.kernel_map import learn_map
+from rankwright.row_order import sort_by_content
 from rankwright.scorers import Kernel, KernelSum, Linear, scorer_from_json
 
 NAMES = ("rbf", "laplacian", "poly", "sigmoid", "linear")
@@ -292,8 +293,9 @@ class TestSmoothRank:
         assert ranker.predict(valid.X, qid=valid.row_qid).tobytes() == scores.tobytes()
 
     @may_not_converge
-    def test_standard_scaling_is_part_of_the_scorer(self, queries):
+    def test_standard_scaling_is_part_of_the_scorer(self, queries, monkeypatch):
         """In units of any size, so that the scales change no bits but those of rounding."""
+        monkeypatch.setattr(rw.SmoothRank, "_sorts_rows", lambda self: False)  # another order draws other landmarks
         other = queries.with_X(queries.X * np.float32(2.0) ** np.array([-20, 0, 3, 10, 20], np.float32))
         here, there = (rw.SmoothRank(kernel_map="nystroem", **FAST).fit(each) for each in (queries, other))
         np.testing.assert_allclose(here.predict(queries), there.predict(other), rtol=1e-9, atol=1e-9)
@@ -326,6 +328,7 @@ class TestSmoothRank:
 
     def test_the_start_is_the_regression_of_mapped_documents(self, queries):
         """A penalty that lets nothing move leaves the start, which Regression finds among the mapped documents."""
+        queries = sort_by_content(queries, Serial())
         space = learn_map("nystroem", queries, "standard", Serial())
         start = rw.SmoothRank(kernel_map="nystroem", alpha=1e12, **FAST).fit(queries).predict(queries)
         mapped = space(queries)
@@ -398,6 +401,7 @@ class TestAround:
         assert cli.run(["fit", "smoothrank", *files, *options]) == 0
         assert isinstance(rw.load(tmp_path / "m.json").scorer, KernelSum)
 
+    @may_have_warned_in_trials
     def test_a_report_leaves_out_weights_and_steps(self, tmp_path, queries, monkeypatch):
         monkeypatch.setattr(maps, "_COMPONENTS", 10)
         rw.write_letor(queries, tmp_path / "all.txt")

@@ -15,6 +15,7 @@ import rankwright as rw
 from rankwright.kernels.linear import linear_scores
 from rankwright.optimisers.pairs import PairProblem
 from rankwright.rankers.working_sets import WorkingSets
+from rankwright.row_order import sort_by_content
 from rankwright.scaling import Standard
 
 
@@ -38,6 +39,7 @@ def compare(queries, rounds, name, least=2, weights=None, **options):
 
     After a round whose weights are 0 but for rounding, rounding chooses the rankings: it is the last to be compared.
     """
+    queries = sort_by_content(queries, rw.Serial())  # as the ranker sees them: of equal choices the first counts
     factor = Standard.of(queries).factor
     twin = list(permurank(queries, name, rounds, factor, start=weights, **options))
     if weights is not None:

@@ -122,7 +122,7 @@ class TestMeasure:
         by_rel = {rel: rw.SVMMap(C=1.0, measure=f"map(rel={rel})").fit(queries) for rel in (1, 2)}
         y = (queries.y >= 2).astype(float)
         binary = rw.Queries(queries.X, y, queries.indptr, queries.qid)
-        assert by_rel[2].coef_.tobytes() == rw.SVMMap(C=1.0).fit(binary).coef_.tobytes()
+        assert by_rel[2].coef_ == pytest.approx(rw.SVMMap(C=1.0).fit(binary).coef_, rel=1e-3, abs=1e-6)
         assert by_rel[1].coef_.tobytes() == rw.SVMMap(C=1.0).fit(queries).coef_.tobytes()
         assert by_rel[1].coef_ != pytest.approx(by_rel[2].coef_, rel=0.01)
 

@@ -88,7 +88,6 @@ class Ranker(BaseEstimator, ABC):
 
     allow_nan: ClassVar[bool] = False
     usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # parameters worth selecting on any data
-    sorts_rows: ClassVar[bool] = True  # training rows are sorted by content, so that their order changes nothing
     keeps_last: ClassVar[bool] = False  # the model is the last round, an optimum, and not the best one by validation
 
     measure: str | Measure
@@ -102,6 +101,10 @@ class Ranker(BaseEstimator, ABC):
     @abstractmethod
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
         """Train; per-query scaling has been done, standard scaling is the ranker's own affair."""
+
+    def _sorts_rows(self) -> bool:
+        """Return whether training rows are sorted by their content, so that their order changes nothing."""
+        return True
 
     def minimises(self, measure: Measure) -> Bound | None:
         """The bound that training on this measure minimises; None where what it minimises is no bound on a measure."""
@@ -196,7 +199,7 @@ class Ranker(BaseEstimator, ABC):
             if part is not None:
                 check_counted(measure, part, what)
         seen = None if qid is None and not isinstance(X, Queries) else SeenQueries.of(train)
-        train = sort_by_content(train, backend) if self.sorts_rows else train
+        train = sort_by_content(train, backend) if self._sorts_rows() else train
         scaling = PerQuery() if kind == "query" else None
         if scaling is not None:
             train, valid = scaling(train), None if valid is None else scaling(valid)

@@ -92,6 +92,10 @@ class LinearRanker(Descending):
         self.random_state = random_state
         self.backend = backend
 
+    def _sorts_rows(self) -> bool:
+        """Return False for a user's function, which may know something else of each row."""
+        return isinstance(self.objective, str) or hasattr(self.objective, "bind")
+
     def _objective(self, measure: Measure) -> Objective:
         return as_objective(self.objective, trained_measure(measure))
 

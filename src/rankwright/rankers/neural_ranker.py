@@ -96,7 +96,8 @@ class NeuralRanker(Ranker):
 
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.network is not None:
-            yield "hidden", "network says what layers there are"
+            if self.hidden:
+                yield "hidden", "network says what layers there are"
             yield "training.activation", "network says what is between its layers"
         yield from Training.of(self.training).ineffective(is_network=True)
 

@@ -160,7 +160,7 @@ class SmoothRank(PathRanker, LinearScoring):
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.stop == "valid" and valid is None:
             yield "stop", "there are no validation queries; pass valid="
-        if (self.form or usual_form(measure)) == "ranks":
+        if (self.form or usual_form(measure)) == "ranks" and self.k is not None:
             yield "k", "soft ranks count the whole list"
         if self.alpha == 0:
             yield "prior", "alpha=0 holds weights to nothing"

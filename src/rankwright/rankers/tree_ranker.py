@@ -39,7 +39,6 @@ _FASTEST = 1e6  # learning rate; from 1 on trees overshoot, and soon their sums 
 class TreeRanker(Ranker):
     """A ranker whose scorer is a sum of regression trees that LightGBM grows."""
 
-    sorts_rows: ClassVar[bool] = False  # they have the bits of LightGBM on the caller's rows
     allow_nan: ClassVar[bool] = True
     usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"n_leaves": (5, 10, 31)}
     grows_native: ClassVar[bool] = False
@@ -184,6 +183,10 @@ class TreeRanker(Ranker):
                 f"warm_start: a model with scale={model.params.get('scale')!r}; this ranker has {self.scale!r}"
             )
         return model.scorer.forest, model.history if model.ranker == type(self).__name__ else []
+
+    def _sorts_rows(self) -> bool:
+        """Return False: trees have the bits of LightGBM on the caller's rows."""
+        return False
 
     @property
     def feature_importances_(self) -> Floats:
