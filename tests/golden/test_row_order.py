@@ -78,7 +78,7 @@ def test_shuffled_rows_give_the_same_bits(train, name):
 
 @pytest.mark.parametrize("name", [*CONVEX, "RankCosine"])
 def test_where_rows_are_not_sorted_a_minimum_is_the_same_to_1e4_of_the_range(train, name, monkeypatch):
-    monkeypatch.setattr(rw.Ranker, "sorts_rows", False)
+    monkeypatch.setattr(rw.Ranker, "_sorts_rows", lambda self: False)
     plain, other = (RANKERS[name]().fit(each).predict(train) for each in (train, shuffled(train, 0)))
     assert other == pytest.approx(plain, abs=1e-4 * np.ptp(plain))
 

@@ -14,10 +14,18 @@ from fuzz.cases import UNDECIDED, Kind, check
 from fuzz.kinds import KINDS
 
 import rankwright as rw
+from rankwright import letor, trec
 
 CASES = {"letor": 400, "scores": 200, "qrels": 250, "run": 250, "model": 500, "spec": 300}
 CASES |= {"checkpoint": 60, "data": 60, "store": 20}
 FOUND = sorted((Path(__file__).parent.parent / "fuzz_findings").glob("*/*"))
+
+
+@pytest.fixture(autouse=True)
+def blocks(monkeypatch):
+    """Cases change the size of the blocks that are read; other tests need the usual ones again."""
+    monkeypatch.setattr(letor, "BLOCK", letor.BLOCK)
+    monkeypatch.setattr(trec, "_BLOCK", trec._BLOCK)
 
 
 def test_there_are_two_thousand_cases():

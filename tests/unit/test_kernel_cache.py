@@ -330,8 +330,12 @@ def test_checkouts_with_the_same_sources_share_a_folder(tmp_path):
 def test_processes_that_compile_at_once_do_not_disturb_each_other(tmp_path):
     package = make_package(tmp_path / "package")
     kinds = ("float64", "float32", "float64")
-    for process in [start(package, kind) for kind in kinds]:
-        assert process.communicate() == ("10 1\n", "")
+    for out, err in [process.communicate() for process in [start(package, kind) for kind in kinds]]:
+        assert out in (
+            "10 1\n",
+            "10 0\n",
+        )  # the latter where another process was so much earlier that its file is there
+        assert err == ""
     for kind in set(kinds):
         assert run(package, kind) == ("10 0", "")
 

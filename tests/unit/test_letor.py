@@ -388,7 +388,7 @@ def test_memory_stays_near_the_size_of_the_result(tmp_path, compress):
     path = tmp_path / "a.txt"
     path.write_bytes(gzip.compress(text, 1) if compress else text)
     del text
-    (tmp_path / "small.txt").write_bytes(line % 1)
+    (tmp_path / "small.txt").write_bytes(gzip.compress(line % 1) if compress else line % 1)
     rw.read_letor(tmp_path / "small.txt")  # loads the kernels
     tracemalloc.start()
     try:
