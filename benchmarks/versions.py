@@ -90,7 +90,7 @@ def time_line_search(measure: str, n_docs: int) -> Task:
         import rankwright as rw
 
         queries = rw.make_queries(max(40_000 // n_docs, 1), n_docs=n_docs, n_features=4, random_state=0)
-        return lambda: rw.DirectRank(measure=measure, n_restarts=0, max_iter=1).fit(queries)
+        return lambda: rw.DirectRank(measure=measure, n_restarts=1, max_iter=1).fit(queries)
 
     return prepare
 

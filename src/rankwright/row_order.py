@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.backends import Backend, n_shards
-from rankwright.data import Ints, Queries, query_ranges
+from rankwright.data import Floats, Ints, Queries, query_ranges
 from rankwright.kernels.row_keys import order_in_queries, query_keys, row_keys
 
 LARGEST = 1 << 28  # bytes of features: more are not copied, and are trained on in the caller's order
@@ -39,6 +39,12 @@ def sort_by_content(queries: Queries, backend: Backend) -> Queries:
 def _sorted_part(queries: Queries, start: int, stop: int) -> tuple[Ints, Ints]:
     """Return the rows of some queries in order, and a key of each query."""
     part = queries.slice(start, stop)
-    keys = row_keys(part.X, part.y)
+    features = np.ascontiguousarray(part.X, dtype=np.float32).view(np.uint32)
+    keys = row_keys(features, _bits(part.y))
     rows = order_in_queries(keys, part.indptr)
-    return queries.indptr[start] + rows, query_keys(keys[rows], part.query_weight, part.indptr)
+    return queries.indptr[start] + rows, query_keys(keys[rows], _bits(part.query_weight), part.indptr)
+
+
+def _bits(numbers: Floats) -> Ints:
+    """Return the bits of numbers, with one pattern for 0 and -0."""
+    return (np.asarray(numbers, dtype=np.float64) + 0.0).view(np.uint64)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, inlined, kernel
+from rankwright.kernels.jit import Ints, inlined, kernel
 
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _ODD = np.uint64(0xBF58476D1CE4E5B9)
-_MISSING = np.uint64(0x7FF8000000000000)
 _HALF, _SHIFT = np.uint64(32), np.uint64(29)
+_SIGN, _INFINITE, _MISSING = np.uint32(0x80000000), np.uint32(0x7F800000), np.uint32(0x7FC00000)
 
 
 @inlined
@@ -21,42 +21,42 @@ def _mix(key: np.uint64, bits: np.uint64) -> np.uint64:
 
 
 @inlined
-def _bits(x: float, cell: Floats, bits: Ints) -> np.uint64:
-    """Return the bits of a number, with one for all missing values and one for 0 and -0."""
-    cell[0] = x + 0.0
-    return bits[0] if x == x else _MISSING
+def _same_bits(bits: np.uint32) -> np.uint64:
+    """Return the bits of a float32, with one pattern for all missing values and one for 0 and -0."""
+    size = bits & ~_SIGN
+    if size == np.uint32(0):
+        return np.uint64(0)
+    return np.uint64(_MISSING if size > _INFINITE else bits)
 
 
 @kernel
-def row_keys(X: Floats, y: Floats) -> Ints:
+def row_keys(bits: Ints, y: Ints) -> Ints:
     """Return a key of 64 bits for each row: equal for equal grades and features, and otherwise almost surely not.
 
-    All missing values are equal, and so are 0 and -0. Four sequences side by side, which do not wait for each other.
+    ``bits`` are those of float32 features as uint32, ``y`` those of float64 grades as uint64. All missing values are
+    equal, and so are 0 and -0. Four sequences side by side, which do not wait for each other.
     """
-    n, d = X.shape
-    out, cell = np.empty(n, np.uint64), np.empty(1)
-    bits = cell.view(np.uint64)
+    n, d = bits.shape
+    out = np.empty(n, np.uint64)
     for i in range(n):
-        k0, k1, k2, k3 = _mix(_SEED, _bits(y[i], cell, bits)), _SEED, _SEED, _SEED
+        k0, k1, k2, k3 = _mix(_SEED, y[i]), _SEED, _SEED, _SEED
         for j in range(0, d - 3, 4):
-            k0 = _mix(k0, _bits(np.float64(X[i, j]), cell, bits))
-            k1 = _mix(k1, _bits(np.float64(X[i, j + 1]), cell, bits))
-            k2 = _mix(k2, _bits(np.float64(X[i, j + 2]), cell, bits))
-            k3 = _mix(k3, _bits(np.float64(X[i, j + 3]), cell, bits))
+            k0 = _mix(k0, _same_bits(bits[i, j]))
+            k1 = _mix(k1, _same_bits(bits[i, j + 1]))
+            k2 = _mix(k2, _same_bits(bits[i, j + 2]))
+            k3 = _mix(k3, _same_bits(bits[i, j + 3]))
         for j in range(d - d % 4, d):
-            k0 = _mix(k0, _bits(np.float64(X[i, j]), cell, bits))
+            k0 = _mix(k0, _same_bits(bits[i, j]))
         out[i] = _mix(_mix(_mix(k0, k1), k2), k3)
     return out
 
 
 @kernel
-def query_keys(keys: Ints, weight: Floats, indptr: Ints) -> Ints:
-    """Return a key for each query, by its weight and by the keys of its rows, which are in order."""
-    out, cell = np.empty(len(weight), np.uint64), np.empty(1)
-    bits = cell.view(np.uint64)
+def query_keys(keys: Ints, weight: Ints, indptr: Ints) -> Ints:
+    """Return a key for each query, by the bits of its weight and by the keys of its rows, which are in order."""
+    out = np.empty(len(weight), np.uint64)
     for q in range(len(weight)):
-        cell[0] = weight[q]
-        key = _mix(_SEED, bits[0])
+        key = _mix(_SEED, weight[q])
         for i in range(indptr[q], indptr[q + 1]):
             key = _mix(key, keys[i])
         out[q] = key
