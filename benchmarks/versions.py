@@ -170,7 +170,7 @@ def time_in(tree: Path, name: str, folder: Path) -> float | str:
     command = [sys.executable, "-m", "benchmarks.versions", "--task", name, "--folder", str(folder)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        return (done.stderr.strip().splitlines() or ["no output"])[-1][:80]
+        return f"exit status {done.returncode}: {(done.stderr.strip().splitlines() or ['no output'])[-1][:80]}"
     seconds: list[float] = json.loads(done.stdout.splitlines()[-1])
     return median(seconds)
 
