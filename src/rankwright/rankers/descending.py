@@ -32,7 +32,7 @@ from rankwright.scaling import Standard, scaled_weights
 from rankwright.scorers import Linear
 
 _ROUNDS = 20  # of an objective that depends on the ranking
-_FLAT = 1e-9  # of a slope over a step as long as the weights: no step gains more
+_FLAT = 1e-9  # an objective that is 0, and whose slope over a step as long as the weights is, cannot fall
 _ESTIMATED = Training(rate=0.03, n_epochs=200)  # where the objective is sampled
 HIGHEST = 4.0  # grade: the smoothing means the same on all data only if scores are of one size
 
@@ -218,7 +218,7 @@ def explain_end(point: Point, tol: float, max_iter: int, *, estimated: bool = Tr
     ``estimated`` says whether ``excess`` estimates the distance to the minimum; else it is the last step's gain.
     """
     slope = float(np.linalg.norm(point.gradient) * np.linalg.norm(point.w))
-    if point.has_converged(tol) or slope <= _FLAT:
+    if point.has_converged(tol) or max(slope, abs(point.value)) <= _FLAT:
         return None
     share = point.excess / abs(point.value) if point.value else math.inf
     above, fell = "is about {:.1e} of its value above its minimum", "still fell by {:.1e} of its value in a step"
