@@ -217,18 +217,22 @@ def test_code_in_a_folder_that_others_can_write_to_is_not_run(folder, tmp_path, 
 
 
 def test_folders_of_other_versions_are_pruned(folder):
-    others = [folder.parent / f"rankwright-{i}" for i in range(7)]
+    others = [folder.parent / f"rankwright-{i:024x}" for i in range(7)]
     for i, other in enumerate(others):
         other.mkdir()
         (other / "a.nbc").touch()
         os.utime(other, (i, i))
-    (folder.parent / "something-else").mkdir()
+    others_own = [folder.parent / name for name in ("something-else", "rankwright-results", f"rankwright-{99:024x}")]
+    for own in others_own:  # of the user, whatever it is called
+        own.mkdir()
+        (own / "results.sqlite").touch()
+        os.utime(own, (0, 0))
     folder.mkdir()
     (folder / "old.tmp").touch()
     os.utime(folder / "old.tmp", (1, 1))
     call()
     assert [other.exists() for other in others] == [False] * 3 + [True] * 4
-    assert (folder.parent / "something-else").exists()
+    assert all((own / "results.sqlite").exists() for own in others_own)
     assert [path.suffix for path in folder.iterdir()] == [".nbc"]
 
 

@@ -13,6 +13,7 @@ import inspect
 import multiprocessing
 import os
 import pickle
+import re
 import secrets
 import shutil
 import stat
@@ -193,7 +194,9 @@ def _is_trusted(folder: Path) -> bool:
             return False
         if not hasattr(os, "geteuid"):
             return True
-        return found.st_uid in (os.geteuid(), 0, _HERE.stat().st_uid) and not found.st_mode & stat.S_IWOTH
+        return found.st_uid in (os.geteuid(), 0, _HERE.stat().st_uid) and not found.st_mode & (
+            stat.S_IWGRP | stat.S_IWOTH
+        )
     except OSError:
         return False
 
@@ -223,14 +226,21 @@ def _write(folder: Path, name: str, content: bytes) -> None:
 
 @lru_cache(maxsize=4)
 def _prune(folder: Path) -> None:
-    """Remove what other versions left beside a folder but for the latest, and what was never finished; once."""
+    """Remove all but the latest cache folders of other versions, and temporary files older than an hour; once."""
     with suppress(OSError):
-        others = [path for path in folder.parent.glob("rankwright-*") if path != folder and path.is_dir()]
+        others = [path for path in folder.parent.glob("rankwright-*") if path != folder and _is_cache(path)]
         for path in sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)[_KEPT_FOLDERS:]:
             shutil.rmtree(path, ignore_errors=True)
         for path in folder.glob("*.tmp"):
             if time.time() - path.stat().st_mtime > _HOUR:
                 path.unlink(missing_ok=True)
+
+
+def _is_cache(path: Path) -> bool:
+    """Whether a folder has the name of one of ours, and nothing in it but compiled kernels."""
+    if re.fullmatch(r"rankwright-[0-9a-f]{24}", path.name) is None or not path.is_dir():
+        return False
+    return all(file.suffix in (".nbc", ".tmp") for file in path.iterdir())
 
 
 @lru_cache(maxsize=4)
