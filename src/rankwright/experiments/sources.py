@@ -111,7 +111,8 @@ class _Cut(ABC):
     def check_count(self, n: int) -> None:
         """Raise InputError if so many queries are too few for the folds."""
         if n < self.k:
-            raise InputError(f"{n} queries cannot make {self.k} folds; choose at most {n}, or give more queries")
+            fewer = f"choose at most {n}, or " if n >= 3 else ""  # folds are three at least
+            raise InputError(f"{n} queries cannot make {self.k} folds; {fewer}give more queries")
 
     @abstractmethod
     def _count_queries(self, most: int) -> int:
