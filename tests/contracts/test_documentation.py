@@ -1,0 +1,215 @@
+"""Every example runs: the files in ``examples/``, and the blocks of Python and of commands in README and the pages of docs.
+
+A page runs from top to bottom in a folder with the files that it names, on small data. Names that a reader brings
+(``X``, ``train``, ...) are in GIVEN. Commands with a placeholder, or that take minutes, have their options checked only.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import re
+import shlex
+import shutil
+import tomllib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+import torch
+import typer
+
+import rankwright as rw
+from rankwright.cli import run
+from rankwright.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+SYNOPSIS = re.compile(r"\[--|\[OPTION|\bDIR\b|\bFOLDS\b|\bMODEL\b|\.\.\.|^rankwright (demo|reproduce)\b")
+MOST_QUERIES = 24  # that a block may make: what it shows does not depend on their number
+
+
+class Block(NamedTuple):
+    page: str
+    line: int
+    language: str
+    text: str
+
+
+def blocks(page: str) -> Iterator[Block]:
+    """Yield the fenced blocks of a page."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for found in re.finditer(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        yield Block(page, text.count("\n", 0, found.start()) + 2, found[1], found[2])
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Yield the arguments of each ``rankwright`` command, without settings before it and comments after it."""
+    for line in text.replace("\\\n", " ").splitlines():
+        found = re.match(r"(?:\$ )?(?:[A-Z_]+=\S+ )*(rankwright .*?)(\s{2,}#.*)?$", line)
+        if found:
+            yield shlex.split(found[1])
+
+
+def pages() -> list[str]:
+    """Return the pages with something to run."""
+    names = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
+    return [
+        name
+        for name in names
+        if any(block.language in ("python", "toml") or list(commands(block.text)) for block in blocks(name))
+    ]
+
+
+def check_options(arguments: list[str]) -> None:
+    """Raise if the command has no such options."""
+    tree = typer.main.get_command(app)
+    command = tree.commands[arguments[1]]
+    while hasattr(command, "commands"):
+        command = command.commands[arguments[2]]
+    known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    used = {option for argument in arguments[2:] for option in re.findall(r"--[a-z-]+", argument.split("=")[0])}
+    assert used <= known, f"{' '.join(arguments)}: no option {used - known}"
+
+
+def load_example(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", ROOT / "examples" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Return a folder with the files that the pages name."""
+    path = tmp_path_factory.mktemp("reader")
+    queries = rw.make_queries(MOST_QUERIES, n_docs=10, n_features=30, random_state=0)
+    for name in ("MQ2008", "OHSUMED"):
+        for number, fold in enumerate(rw.cut_folds(queries, 5, random_state=0), 1):
+            (path / name / f"Fold{number}").mkdir(parents=True)
+            for part, file in zip(fold, ("train.txt", "vali.txt", "test.txt"), strict=True):
+                rw.write_letor(part, path / name / f"Fold{number}" / file)
+    for part, file in zip(rw.cut_folds(queries, 4, random_state=1)[0], ("train", "vali", "test"), strict=True):
+        rw.write_letor(part, path / f"{file}.txt")
+    (path / "new.txt").write_bytes((path / "test.txt").read_bytes())
+    test = rw.read_letor(path / "test.txt")
+    for column, file in enumerate(("mine", "theirs", "scores")):
+        np.savetxt(path / f"{file}.txt", test.X[:, column])
+    load_example("hybrid").write_files(path, n_queries=15, n_found=30, n_docs=45)
+    return path
+
+
+@pytest.fixture(scope="module")
+def brought(folder) -> dict[str, Any]:
+    """Return the names that a reader brings."""
+    train, valid, test = rw.read_folds(folder / "MQ2008")[0]
+    X, y, qid = train.X[:59], train.y[:59], train.row_qid[:59]
+    frame = pd.DataFrame(X[:, :3], columns=["bm25", "clicks", "age"])
+    trees = lightgbm.LGBMRanker(n_estimators=5, num_leaves=4, min_child_samples=1, verbosity=-1, n_jobs=1)
+    return {
+        "__name__": "__main__",
+        "rw": rw,
+        "np": np,
+        "train": train,
+        "valid": valid,
+        "test": test,
+        "queries": train,
+        "X": X,
+        "y": y,
+        "qid": qid,
+        "frame": frame.assign(grade=y, query=qid, url=[f"u{i}" for i in range(len(y))]),
+        "model": rw.Regression().fit(X[:, :3], y, qid=qid),
+        "scores": torch.zeros(2, 3, requires_grad=True),
+        "labels": torch.tensor([[1, 0, 2], [0, 1, 0]]),
+        "lengths": torch.tensor([3, 2]),
+        "lightgbm_or_xgboost_model": trees.fit(train.X, train.y, group=train.sizes),
+        "new_bm25": {"q": {"a": 1.0, "b": 0.5}},
+        "new_dense": {"q": {"a": 0.1, "c": 0.5}},
+    }
+
+
+@pytest.fixture
+def given(folder, brought, monkeypatch) -> Iterator[dict[str, Any]]:
+    """Return the names for one page; the working directory is ``folder``, and nothing else outlasts the page."""
+    make, run_experiment = rw.make_queries, rw.run_experiment
+
+    def run_anew(experiment, out):
+        shutil.rmtree(out, ignore_errors=True)
+        return run_experiment(experiment, out, rw.Serial())
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(rw, "run_experiment", run_anew)
+    monkeypatch.setattr(rw, "make_queries", lambda n=200, **options: make(min(n, MOST_QUERIES), **options))
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    torch.set_num_threads(1)
+    with warnings.catch_warnings(), sklearn.config_context():
+        warnings.simplefilter("ignore")  # of little data; what is shown must not raise
+        yield dict(brought)
+    torch.set_rng_state(state)
+    torch.set_num_threads(threads)
+
+
+def run_python(block: Block, names: dict[str, Any]) -> None:
+    """Run a block, at its own line numbers; with prompts it is a doctest."""
+    if block.text.startswith(">>>"):
+        test = doctest.DocTestParser().get_doctest(block.text, names, block.page, block.page, block.line - 1)
+        result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(
+            test, clear_globs=False
+        )
+        names.update(test.globs)
+        assert result.failed == 0, f"{block.page}:{block.line}"
+    else:
+        exec(compile("\n" * (block.line - 1) + block.text, str(ROOT / block.page), "exec"), names)
+
+
+def run_command(arguments: list[str], capsys, where: str) -> None:
+    """Check the options of a command, and run it unless it is a synopsis."""
+    check_options(arguments)
+    if SYNOPSIS.search(" ".join(arguments)):
+        return
+    first = [argument for argument in arguments if re.fullmatch(r"\w+=model.json", argument)]
+    if first:  # a model to go on from
+        assert run([*arguments[1:3], "--train", "train.txt", "--set", "n_rounds=3", "--model", "model.json"]) == 0
+    workers = []
+    if arguments[1] == "experiment":
+        workers = ["--workers", "threads:1"]
+        shutil.rmtree(arguments[arguments.index("--out") + 1], ignore_errors=True)  # of another block's
+    assert run([*arguments[1:], *workers]) == 0, f"{where}: {capsys.readouterr().err}"
+
+
+@pytest.mark.parametrize("page", pages())
+def test_pages(page, given, folder, capsys, monkeypatch):
+    if any(block.text.startswith(">>>") for block in blocks(page)):
+        monkeypatch.undo()  # what is printed depends on the number of queries
+    for block in blocks(page):
+        if block.language == "toml" and "data" in tomllib.loads(block.text):
+            (folder / "spec.toml").write_text(block.text, encoding="utf-8")
+    for block in blocks(page):
+        if block.language == "python":
+            run_python(block, given)
+        elif block.language in ("", "sh", "console"):
+            for arguments in commands(block.text):
+                run_command(arguments, capsys, f"{block.page}:{block.line}")
+
+
+def test_targets_of_make():
+    """Every ``make`` command in a block of README and CONTRIBUTING has its target."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for page in ("README.md", "CONTRIBUTING.md"):
+        used = re.findall(r"^make ([a-z-]+)|`make ([a-z-]+)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+        assert {name for pair in used for name in pair if name} <= targets
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "examples").glob("*.py")))
+def test_examples(name, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("sys.argv", [name, *([str(tmp_path)] if name == "hybrid" else [])])
+    monkeypatch.setattr("tempfile.mkdtemp", lambda: str(tmp_path))
+    load_example(name).main()
+    captured = capsys.readouterr()
+    assert captured.out
+    assert captured.err == ""
