@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 DATA   ?= $(or $(RANKWRIGHT_DATA),../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint fuzz bench reproduction clean-kernels clean
+.PHONY: help demo test test-slow lint fuzz mutants bench reproduction clean-kernels clean
 
 help:            ## what there is
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,9 @@ lint: $(VENV)/dev        ## style, types, layers
 fuzz: $(VENV)/dev        ## a million damaged files, an hour or so; goes on where it was, CASES=N for N of each kind
 	$(BIN)/python -m fuzz $(if $(CASES),--cases $(CASES))
 
+mutants: $(VENV)/dev     ## how many changes to the code the tests notice, an hour or more on two cores; SAMPLE=N for N changes
+	RANKWRIGHT_DATA=$(abspath $(DATA)) $(BIN)/python -m mutants $(if $(SAMPLE),--sample $(SAMPLE))
+
 bench: $(VENV)/bench     ## ratios against peers, measured side by side
 	$(BIN)/python -m benchmarks
 
@@ -53,5 +56,5 @@ clean-kernels:   ## forget compiled kernels
 	find src -path '*/__pycache__/rankwright-*' -type d -empty -delete
 
 clean:           ## remove the environment and every cache
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,225 @@
+"""The measurement: record the tests, judge each mutation of a sample, and keep the results in a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TypeVar
+
+from mutants.code import Project
+from mutants.judging import Copy, Run
+from mutants.recording import Recording
+from mutants.selection import Selection
+from mutants.sites import Mutation
+
+T = TypeVar("T")
+_INTERPRETED = {"NUMBA_DISABLE_JIT": "1"}
+_CANDIDATES = 25  # tests of a kernel that are tried with the compiler off
+_SLOW = 5.0  # seconds after which a test is too slow with the compiler off
+_START = 60.0  # seconds of processor time for imports and collection
+_COMPILING = 900.0  # seconds of processor time for kernels to be compiled
+_LONG = 6 * 3600.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutation.
+
+    Parameters
+    ----------
+    key : str
+        The mutation's key.
+    place : str
+        File and line.
+    operator : str
+        The name of cosmic-ray's operator.
+    diff : str
+        The change.
+    outcome : str
+        ``killed``, ``timed out`` (counts as killed), ``survived`` or ``no test`` (counts as survived).
+    compiler : str
+        ``on`` or ``off``.
+    test : str
+        The test that failed; empty where code could not be imported.
+    n_tests : int
+        The number of tests chosen.
+    seconds : float
+        The time on the wall.
+    """
+
+    key: str
+    place: str
+    operator: str
+    diff: str
+    outcome: str
+    compiler: str
+    test: str
+    n_tests: int
+    seconds: float
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether the tests noticed the change."""
+        return self.outcome in ("killed", "timed out")
+
+
+class Measurement:
+    """The state of a measurement in a folder.
+
+    Parameters
+    ----------
+    root : Path
+        The project.
+    folder : Path
+        The folder for copies, recordings and results.
+    jobs : int
+        How many processes run tests at a time.
+    seconds : float
+        The time of the tests chosen for a mutation.
+    ignored : sequence of str
+        Paths of tests to leave out.
+    """
+
+    def __init__(self, root: Path, folder: Path, jobs: int, seconds: float, ignored: Sequence[str] = ()) -> None:
+        self._folder, self._seconds, self._ignored = folder, seconds, ignored
+        self.sources = _read(root, "src")
+        self._project = Project(self.sources, _read(root, "tests"))
+        self._digest = _digest([self.sources, _read(root, "tests"), list(ignored)])
+        self._copies = [Copy(root, folder / "copies" / str(number)) for number in range(jobs)]
+        self._unreliable: set[tuple[str, str]] = set()  # tests with the compiler on or off
+        self.verdicts: dict[str, Verdict] = {}
+        self._results = folder / "results.json"
+        if self._results.exists():
+            self.verdicts = {entry["key"]: Verdict(**entry) for entry in json.loads(self._results.read_text())}
+
+    def run(self, mutations: Sequence[Mutation], seconds: float, report: Callable[[Verdict], None]) -> list[Verdict]:
+        """Judge mutations that are not judged yet, and return the verdicts on all of them.
+
+        Parameters
+        ----------
+        mutations : sequence of Mutation
+            The mutations.
+        seconds : float
+            The time for recording which tests execute which lines.
+        report : callable
+            Called with each verdict as it is reached.
+        """
+        keys = {mutation: mutation.identify(self.sources[mutation.path]) for mutation in mutations}
+        waiting = [mutation for mutation in mutations if keys[mutation] not in self.verdicts]
+        if waiting:
+            compiled = self._record_suite(seconds)
+            selection = Selection(self._project, compiled, self._record_kernels(waiting, compiled))
+
+            def judge(mutation: Mutation, copy: Copy) -> None:
+                verdict = self._judge(mutation, keys[mutation], selection, copy)
+                self.verdicts[verdict.key] = verdict
+                self._save()
+                report(verdict)
+
+            self._spread(judge, waiting)
+        return [self.verdicts[keys[mutation]] for mutation in mutations]
+
+    def drop_false_kills(self, verdicts: Sequence[Verdict]) -> int:
+        """Forget verdicts by tests that fail on the code as it is, and never choose these tests again."""
+        for compiler, settings in (("on", {}), ("off", _INTERPRETED)):
+            tests = {verdict.test for verdict in verdicts if verdict.test and verdict.compiler == compiler}
+            run = self._copies[0].run_tests(sorted(tests), _LONG, settings)
+            self._unreliable |= {(test, compiler) for test in run.failed}
+        false = [verdict.key for verdict in verdicts if (verdict.test, verdict.compiler) in self._unreliable]
+        for key in false:
+            del self.verdicts[key]
+        self._save()
+        return len(false)
+
+    def _record_suite(self, seconds: float) -> Recording:
+        folder = self._folder / f"suite-{self._digest}"
+        if not (folder / "done").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            count = len(self._copies)
+            ignored = [argument for path in self._ignored for argument in ("--ignore", path)]
+
+            def record(number: int, copy: Copy) -> None:
+                part = ["--mutants-record", str(folder / str(number)), "--mutants-part", f"{number}/{count}/{seconds}"]
+                copy.run_pytest([*part, *ignored], _LONG)
+
+            self._spread(record, range(count))
+            (folder / "done").touch()
+        return Recording(folder)
+
+    def _record_kernels(self, mutations: Sequence[Mutation], compiled: Recording) -> Recording:
+        """Try tests of kernels with the compiler off: which pass in time, and which lines do they execute."""
+        selection = Selection(self._project, compiled)
+        kernels = [mutation for mutation in mutations if mutation.is_kernel]
+        chosen = [selection.choose(mutation, self._seconds)[0] for mutation in kernels]
+        tests = {test for candidates in chosen for test in candidates[:_CANDIDATES]}
+        folder = self._folder / f"kernels-{_digest([self._digest, sorted(tests)])}"
+        if not (folder / "done").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            options = ["--mutants-limit", str(_SLOW), "--mutants-record"]
+
+            def record(number: int, copy: Copy) -> None:
+                part = sorted(tests)[number :: len(self._copies)]
+                copy.run_tests(part, _LONG, _INTERPRETED, *options, str(folder / str(number)))
+
+            self._spread(record, range(len(self._copies)))
+            (folder / "done").touch()
+        return Recording(folder)
+
+    def _judge(self, mutation: Mutation, key: str, selection: Selection, copy: Copy) -> Verdict:
+        source = self.sources[mutation.path]
+        copy.write(mutation.path, mutation.apply(source) or source)
+        allowed = _START + 3 * self._seconds
+        try:
+            chosen, compiler = selection.choose(mutation, self._seconds)
+            tests = [test for test in chosen if (test, compiler) not in self._unreliable]
+            if compiler == "off":
+                settings = _INTERPRETED
+            elif mutation.is_kernel:  # any change in this folder has all kernels compiled again
+                settings, allowed = {"NUMBA_CACHE_DIR": str(copy.folder / ".numba")}, allowed + _COMPILING
+            else:
+                settings = {}
+            run = copy.run_tests(tests, allowed, settings, "-x")
+        finally:
+            copy.write(mutation.path, source)
+        place, diff = f"{mutation.path}:{mutation.line}", mutation.compare(source)
+        outcome, test = _name_outcome(run), run.failed[0] if run.failed else ""
+        return Verdict(key, place, mutation.operator, diff, outcome, compiler, test, len(tests), run.seconds)
+
+    def _spread(self, work: Callable[[T, Copy], None], things: Sequence[T]) -> None:
+        """Do work on each thing, as many at a time as there are copies."""
+        free: SimpleQueue[Copy] = SimpleQueue()
+        for copy in self._copies:
+            free.put(copy)
+
+        def take(thing: T) -> None:
+            copy = free.get()
+            try:
+                work(thing, copy)
+            finally:
+                free.put(copy)
+
+        with ThreadPoolExecutor(len(self._copies)) as pool:
+            list(pool.map(take, things))
+
+    def _save(self) -> None:
+        temporary = self._results.with_suffix(".new")
+        temporary.write_text(json.dumps([asdict(verdict) for verdict in list(self.verdicts.values())], indent=1))
+        temporary.replace(self._results)
+
+
+def _name_outcome(run: Run) -> str:
+    return {"passed": "survived", "failed": "killed"}.get(run.outcome, run.outcome)
+
+
+def _read(root: Path, folder: str) -> dict[str, str]:
+    files = sorted((root / folder).rglob("*.py"))
+    return {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in files}
+
+
+def _digest(content: object) -> str:
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=8).hexdigest()
