@@ -21,7 +21,7 @@ from benchmarks import (
     tuning,
 )
 from benchmarks.report import publish
-from rankwright.files import write_atomic
+from rankwright.basics.files import write_atomic
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import rankwright as rw
 from benchmarks.report import Row, Table, below, publish
 from benchmarks.timing import THREADS
-from rankwright import progress
+from rankwright.basics import progress
 
 ROUNDS = 500
 

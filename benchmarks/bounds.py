@@ -20,7 +20,7 @@ from benchmarks.reading import resident
 from benchmarks.report import Row, Table, below, faster, publish, skipped
 from benchmarks.starting import data_root
 from benchmarks.timing import THREADS, medians, take_turns, timed
-from rankwright.data import Floats
+from rankwright.basics.array_types import Floats
 from rankwright.kernels.jit import Ints, kernel
 from rankwright.objectives.rankings import Rankings, rankings
 

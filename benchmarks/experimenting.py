@@ -14,10 +14,10 @@ import rankwright as rw
 from benchmarks.report import Row, Table, publish, skipped
 from benchmarks.starting import find_data
 from benchmarks.timing import take_turns
-from rankwright import progress
-from rankwright.backends import Serial
-from rankwright.experiments.sources import FoldFolder
-from rankwright.reproduction import reproduction
+from rankwright.basics import progress
+from rankwright.experiments.data_sources import FoldFolder
+from rankwright.papers.reproduction import reproduction
+from rankwright.runtime.backends import Serial
 
 _TURNS = 3
 

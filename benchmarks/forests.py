@@ -19,12 +19,12 @@ import rankwright as rw
 from benchmarks.report import header
 from benchmarks.starting import data_root
 from benchmarks.web_search import ASPECTS, KINDS, feature
-from rankwright.data import Floats
+from rankwright.analysis.significance import compare
+from rankwright.basics.array_types import Floats
 from rankwright.optimisers.ascent import Rules
 from rankwright.optimisers.polishing import polish_weights
-from rankwright.rankers.tree_ranker import tree_landscape
+from rankwright.rankers.trees.tree_ranker import tree_landscape
 from rankwright.scorers import Trees
-from rankwright.significance import compare
 
 QUERIES, VALID, TEST, DOCUMENTS, FEATURES = 6_000, 1_500, 2_000, 120, 136
 LEAVES = (10, 31, 63)

@@ -11,7 +11,7 @@ import numpy as np
 import rankwright as rw
 from benchmarks.report import Row, Table, faster, publish, skipped
 from benchmarks.timing import THREADS, find_peer, medians, take_turns
-from rankwright.data import Floats
+from rankwright.basics.array_types import Floats
 from rankwright.measures import bound_values
 
 MEASURES = ("ndcg@10(gain=linear)", "map")  # as trec_eval and ranx define them

@@ -22,13 +22,13 @@ import rankwright as rw
 from benchmarks import padded
 from benchmarks.report import Row, Table, publish
 from benchmarks.timing import THREADS, medians, take_turns
-from rankwright.backends import n_cores
-from rankwright.files import write_atomic
+from rankwright.basics.files import write_atomic
 from rankwright.objectives import ExpectedMeasure, Lambdas, SoftPositions, Squares, TopOne
 from rankwright.optimisers.devices import at_work
-from rankwright.optimisers.modules import feed_forward
-from rankwright.optimisers.neural import Trainer, batches_of
-from rankwright.optimisers.steps import Adam
+from rankwright.optimisers.step_rules import Adam
+from rankwright.optimisers.torch_modules import feed_forward
+from rankwright.optimisers.torch_trainer import Trainer, batches_of
+from rankwright.runtime.backends import n_cores
 from rankwright.torch import loss_of
 
 HIDDEN, FEATURES, DOCUMENTS = (256, 128), 136, 720_000

@@ -15,9 +15,9 @@ from sklearn.svm import LinearSVC
 import rankwright as rw
 from benchmarks.report import Row, Table, below, faster, publish
 from benchmarks.timing import THREADS, medians, take_turns, timed
-from rankwright.data import Floats
-from rankwright.optimisers.pairs import PairProblem
-from rankwright.scaling import Standard
+from rankwright.basics.array_types import Floats
+from rankwright.optimisers.pair_problem import PairProblem
+from rankwright.scorers.scaling import Standard
 
 PASSES = 1000  # of LinearSVC over the pairs, at most: its default
 SVMRANK_C = 5.0

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 import rankwright as rw
-from rankwright.data import Floats, Ints
-from rankwright.weak.stumps import Bins, on_grid
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.optimisers.weak.threshold_stumps import Bins, on_grid
 
 _SAME = 1e-12  # losses that differ by less are equal, up to rounding
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.timing import find_peer
-from rankwright.data import Floats
+from rankwright.basics.array_types import Floats
 
 Programme = tuple[Floats, Floats, Floats, Floats, Floats, Any]  # H, f, A, upper, lower, kinds; as daqp takes them
 

@@ -9,7 +9,7 @@ import numpy as np
 import rankwright as rw
 from benchmarks.report import Row, Table, publish
 from benchmarks.timing import medians, take_turns
-from rankwright.data import Floats
+from rankwright.basics.array_types import Floats
 from rankwright.objectives import ExpectedMeasure
 from rankwright.objectives.listwise import gumbel
 

@@ -21,14 +21,14 @@ from benchmarks.reading import resident
 from benchmarks.report import Row, Table, below, faster, publish, skipped
 from benchmarks.starting import data_root
 from benchmarks.timing import THREADS, find_peer, medians, take_turns, timed
-from rankwright.data import Floats
-from rankwright.kernels.order import sort_rows
+from rankwright.basics.array_types import Floats
+from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.measures import BoundMeasure, Lines
 from rankwright.measures.table import BoundTable
 from rankwright.optimisers.ascent import Rules, cyclic
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import Likeliest, Middle, search_line
-from rankwright.scaling import Standard
+from rankwright.scorers.scaling import Standard
 
 MEASURE = "ndcg@10"
 _BARS = (0.0, 0.8, 1.6, 2.4)  # a document's grade is how many of these its relevance passes

@@ -18,10 +18,10 @@ from benchmarks.report import Row, Table, below, faster, publish, skipped
 from benchmarks.starting import data_root
 from benchmarks.timing import THREADS, medians, take_turns
 from benchmarks.web_search import ASPECTS, KINDS, feature
-from rankwright.data import Floats
-from rankwright.folds import Fold
-from rankwright.kernels.exponentials import exp
+from rankwright.basics.array_types import Floats
+from rankwright.data.folds import Fold
 from rankwright.kernels.jit import kernel
+from rankwright.kernels.objectives.exponentials import exp
 from rankwright.measures import NDCG
 from rankwright.objectives import Lambdas, SoftPositions, SoftRanks, TopOne
 from rankwright.objectives.base import Objective

@@ -15,9 +15,9 @@ from benchmarks.boosting import make_data
 from benchmarks.paper_stumps import Tried, list_pairs, list_stumps, search_naively
 from benchmarks.report import Row, Table, below, faster, publish, skipped
 from benchmarks.timing import THREADS, find_peer, medians, take_turns, timed
-from rankwright.data import Floats, Ints
-from rankwright.models import Model
-from rankwright.weak.stumps import Bins, Stump, stack
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.models.model import Model
+from rankwright.optimisers.weak.threshold_stumps import Bins, Stump, stack
 
 ROUNDS = 300
 BINS = 255

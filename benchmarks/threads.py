@@ -9,8 +9,8 @@ from statistics import median
 import rankwright as rw
 from benchmarks.report import Row, Table, publish
 from benchmarks.searching import fit_round, make_large
-from rankwright.backends import n_cores
-from rankwright.files import write_atomic
+from rankwright.basics.files import write_atomic
+from rankwright.runtime.backends import n_cores
 
 COUNTS = (1, 2, 4, 8, 16)
 SHAPE = (20_000, 24, 519)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import rankwright as rw
 from benchmarks.report import Row, Table, publish, skipped
-from rankwright.folds import Fold
+from rankwright.data.folds import Fold
 
 MEASURE = "ndcg@10"
 RESTARTS, KICKS = 20, 3

@@ -13,9 +13,9 @@ import numpy as np
 import rankwright as rw
 from benchmarks.report import Row, Table, below, faster, publish, skipped
 from benchmarks.timing import THREADS, find_peer, medians, take_turns, timed
-from rankwright.data import Floats
-from rankwright.fusion import fuse
-from rankwright.trec import join
+from rankwright.basics.array_types import Floats
+from rankwright.data.run_fusion import fuse
+from rankwright.data.trec import join
 
 MEASURE = "ndcg@10(gain=linear)"  # as ranx defines ndcg@10
 NOISE = (1.5, 1.0, 1.2)  # of the runs

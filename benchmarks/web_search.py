@@ -23,10 +23,10 @@ from benchmarks.paper_stumps import list_pairs, list_stumps, try_all
 from benchmarks.reading import resident
 from benchmarks.report import Row, Table, below, publish
 from benchmarks.timing import THREADS, timed
-from rankwright import progress
-from rankwright.data import Floats, Ints
+from rankwright.basics import progress
+from rankwright.basics.array_types import Floats, Ints
 from rankwright.objectives.pairwise import query_pairs
-from rankwright.weak.stumps import Bins
+from rankwright.optimisers.weak.threshold_stumps import Bins
 
 QUERIES, FEATURES, ROUNDS = 12_000, 619, 271
 SIZES = (1_000, 2_000, 4_000, 8_000, 12_000)

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
-from rankwright.errors import InputError
+from rankwright.basics.errors import InputError
 
 _LONGEST = 1_000  # characters of a message that is to be one line
 _PACKAGE = "rankwright"

@@ -21,9 +21,9 @@ import numpy as np
 import rankwright as rw
 from fuzz.cases import Kind, OrRefused
 from fuzz.mutation import EXTREME, maybe, mutate_bytes
-from rankwright.experiments import contents
-from rankwright.experiments.arrays import load_queries, save_queries
-from rankwright.experiments.schema import FILE
+from rankwright.experiments.saved_queries import load_queries, save_queries
+from rankwright.experiments.storage import contents
+from rankwright.experiments.storage.schema import FILE
 from rankwright.optimisers.checkpoints import Checkpoint
 
 _SHAPES = ("()", "(0,)", "(-1,)", "(10**12,)", "(1000000000000,)", "(3, 1)", "(2, 2, 2)", "'x'", "(1.5,)", "(True,)")

@@ -12,9 +12,10 @@ import numpy as np
 from fuzz import references
 from fuzz.cases import Kind
 from fuzz.mutation import maybe, mutate_bytes, number, wrap_text
-from rankwright import Queries, letor, read_letor, read_qrels, read_run, trec
-from rankwright.backends import Serial
-from rankwright.scores import read_scores
+from rankwright import Queries, read_letor, read_qrels, read_run
+from rankwright.data import letor, trec
+from rankwright.data.score_files import read_scores
+from rankwright.runtime.backends import Serial
 
 _IDS = (
     "1",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from rankwright.kernels.graded import Graded, grade_order
+from rankwright.kernels.objectives.graded_pairs import Graded, grade_order
 
 SCORES = {
     "zero": lambda rng, n: np.zeros(n),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import rankwright as rw
-from rankwright.results import Results, Table
+from rankwright.analysis.results import Results, Table
 
 NAMES = (
     "SingleFeature", "Regression", "AdaRank", "RankBoost", "RankNet", "ListNet", "ListMLE", "LambdaRank",

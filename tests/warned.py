@@ -18,8 +18,8 @@ def allow_warnings(*categories: type[Warning]) -> Iterator[list[warnings.Warning
         yield found
 
 
-may_learn_nothing = pytest.mark.filterwarnings("ignore::rankwright.errors.DegenerateModelWarning")
+may_learn_nothing = pytest.mark.filterwarnings("ignore::rankwright.basics.errors.DegenerateModelWarning")
 may_not_converge = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-may_have_warned_in_trials = pytest.mark.filterwarnings("ignore::rankwright.errors.TrialWarning")
-may_lack_qid = pytest.mark.filterwarnings("ignore::rankwright.errors.MissingQueryIdWarning")
-may_be_ineffective = pytest.mark.filterwarnings("ignore::rankwright.errors.IneffectiveParameterWarning")
+may_have_warned_in_trials = pytest.mark.filterwarnings("ignore::rankwright.basics.errors.TrialWarning")
+may_lack_qid = pytest.mark.filterwarnings("ignore::rankwright.basics.errors.MissingQueryIdWarning")
+may_be_ineffective = pytest.mark.filterwarnings("ignore::rankwright.basics.errors.IneffectiveParameterWarning")

@@ -12,29 +12,39 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rankwright._version import __version__ as __version__
+from rankwright.basics.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from rankwright.backends import Serial as Serial
-    from rankwright.backends import Threads as Threads
-    from rankwright.comparison import compare_runs as compare_runs
-    from rankwright.comparison import compare_scores as compare_scores
-    from rankwright.data import Queries as Queries
-    from rankwright.diagnosis import Diagnosis as Diagnosis
-    from rankwright.diagnosis import Explanation as Explanation
-    from rankwright.diagnosis import diagnose as diagnose
-    from rankwright.diagnosis import explain as explain
-    from rankwright.errors import DegenerateModelWarning as DegenerateModelWarning
-    from rankwright.errors import IneffectiveParameterWarning as IneffectiveParameterWarning
-    from rankwright.errors import InputError as InputError
-    from rankwright.errors import KernelCacheWarning as KernelCacheWarning
-    from rankwright.errors import MissingQueryIdWarning as MissingQueryIdWarning
-    from rankwright.errors import RankwrightWarning as RankwrightWarning
-    from rankwright.errors import SplitQueryWarning as SplitQueryWarning
-    from rankwright.errors import StoreWarning as StoreWarning
-    from rankwright.errors import TrialWarning as TrialWarning
-    from rankwright.evaluation import Evaluations as Evaluations
-    from rankwright.evaluation import evaluate as evaluate
+    from rankwright.analysis.diagnosis import Diagnosis as Diagnosis
+    from rankwright.analysis.diagnosis import Explanation as Explanation
+    from rankwright.analysis.diagnosis import diagnose as diagnose
+    from rankwright.analysis.diagnosis import explain as explain
+    from rankwright.analysis.evaluation import Evaluations as Evaluations
+    from rankwright.analysis.evaluation import evaluate as evaluate
+    from rankwright.analysis.results import Results as Results
+    from rankwright.analysis.score_comparison import compare_runs as compare_runs
+    from rankwright.analysis.score_comparison import compare_scores as compare_scores
+    from rankwright.analysis.selection import QueryKFold as QueryKFold
+    from rankwright.analysis.selection import select as select
+    from rankwright.basics.errors import DegenerateModelWarning as DegenerateModelWarning
+    from rankwright.basics.errors import IneffectiveParameterWarning as IneffectiveParameterWarning
+    from rankwright.basics.errors import InputError as InputError
+    from rankwright.basics.errors import KernelCacheWarning as KernelCacheWarning
+    from rankwright.basics.errors import MissingQueryIdWarning as MissingQueryIdWarning
+    from rankwright.basics.errors import RankwrightWarning as RankwrightWarning
+    from rankwright.basics.errors import SplitQueryWarning as SplitQueryWarning
+    from rankwright.basics.errors import StoreWarning as StoreWarning
+    from rankwright.basics.errors import TrialWarning as TrialWarning
+    from rankwright.data.folds import cut_folds as cut_folds
+    from rankwright.data.folds import read_folds as read_folds
+    from rankwright.data.letor import read_letor as read_letor
+    from rankwright.data.letor import write_letor as write_letor
+    from rankwright.data.queries import Queries as Queries
+    from rankwright.data.synthetic import make_queries as make_queries
+    from rankwright.data.trec import read_qrels as read_qrels
+    from rankwright.data.trec import read_run as read_run
+    from rankwright.data.trec import read_trec as read_trec
+    from rankwright.data.trec import write_run as write_run
     from rankwright.experiments import Experiment as Experiment
     from rankwright.experiments import Method as Method
     from rankwright.experiments import Published as Published
@@ -43,10 +53,6 @@ if TYPE_CHECKING:
     from rankwright.experiments import read_model as read_model
     from rankwright.experiments import read_results as read_results
     from rankwright.experiments import run_experiment as run_experiment
-    from rankwright.folds import cut_folds as cut_folds
-    from rankwright.folds import read_folds as read_folds
-    from rankwright.letor import read_letor as read_letor
-    from rankwright.letor import write_letor as write_letor
     from rankwright.measures import AP as AP
     from rankwright.measures import DCG as DCG
     from rankwright.measures import ERR as ERR
@@ -59,9 +65,9 @@ if TYPE_CHECKING:
     from rankwright.measures import Recall as Recall
     from rankwright.measures import measure as measure
     from rankwright.measures import parse as parse
-    from rankwright.models import Model as Model
-    from rankwright.models import load as load
-    from rankwright.models import save as save
+    from rankwright.models.model import Model as Model
+    from rankwright.models.model import load as load
+    from rankwright.models.model import save as save
     from rankwright.rankers import MART as MART
     from rankwright.rankers import SVMNDCG as SVMNDCG
     from rankwright.rankers import AdaRank as AdaRank
@@ -89,15 +95,9 @@ if TYPE_CHECKING:
     from rankwright.rankers import SVMMap as SVMMap
     from rankwright.rankers import Training as Training
     from rankwright.report import write_report as write_report
-    from rankwright.results import Results as Results
-    from rankwright.scaling import scale as scale
-    from rankwright.selection import QueryKFold as QueryKFold
-    from rankwright.selection import select as select
-    from rankwright.synthetic import make_queries as make_queries
-    from rankwright.trec import read_qrels as read_qrels
-    from rankwright.trec import read_run as read_run
-    from rankwright.trec import read_trec as read_trec
-    from rankwright.trec import write_run as write_run
+    from rankwright.runtime.backends import Serial as Serial
+    from rankwright.runtime.backends import Threads as Threads
+    from rankwright.scorers.scaling import scale as scale
     from rankwright.tuning import FusionResult as FusionResult
     from rankwright.tuning import Polished as Polished
     from rankwright.tuning import polish as polish
@@ -106,11 +106,11 @@ if TYPE_CHECKING:
 
 # Where each public name lives: nothing is imported before it is used, so `import rankwright` is free.
 _HOME = {
-    "backends": ("Serial", "Threads"),
-    "comparison": ("compare_runs", "compare_scores"),
-    "data": ("Queries",),
-    "diagnosis": ("Diagnosis", "Explanation", "diagnose", "explain"),
-    "errors": (
+    "runtime.backends": ("Serial", "Threads"),
+    "analysis.score_comparison": ("compare_runs", "compare_scores"),
+    "data.queries": ("Queries",),
+    "analysis.diagnosis": ("Diagnosis", "Explanation", "diagnose", "explain"),
+    "basics.errors": (
         "DegenerateModelWarning",
         "IneffectiveParameterWarning",
         "InputError",
@@ -121,7 +121,7 @@ _HOME = {
         "StoreWarning",
         "TrialWarning",
     ),
-    "evaluation": ("Evaluations", "evaluate"),
+    "analysis.evaluation": ("Evaluations", "evaluate"),
     "experiments": (
         "Experiment",
         "Method",
@@ -132,8 +132,8 @@ _HOME = {
         "read_results",
         "run_experiment",
     ),
-    "folds": ("cut_folds", "read_folds"),
-    "letor": ("read_letor", "write_letor"),
+    "data.folds": ("cut_folds", "read_folds"),
+    "data.letor": ("read_letor", "write_letor"),
     "measures": (
         "AP",
         "DCG",
@@ -148,7 +148,7 @@ _HOME = {
         "measure",
         "parse",
     ),
-    "models": ("Model", "load", "save"),
+    "models.model": ("Model", "load", "save"),
     "rankers": (
         "AdaRank",
         "BayesRank",
@@ -178,11 +178,11 @@ _HOME = {
         "Training",
     ),
     "report": ("write_report",),
-    "results": ("Results",),
-    "scaling": ("scale",),
-    "selection": ("QueryKFold", "select"),
-    "synthetic": ("make_queries",),
-    "trec": ("read_qrels", "read_run", "read_trec", "write_run"),
+    "analysis.results": ("Results",),
+    "scorers.scaling": ("scale",),
+    "analysis.selection": ("QueryKFold", "select"),
+    "data.synthetic": ("make_queries",),
+    "data.trec": ("read_qrels", "read_run", "read_trec", "write_run"),
     "tuning": ("FusionResult", "Polished", "polish", "polish_model", "tune_fusion"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}

@@ -5,8 +5,8 @@ import pytest
 from tests.browser.pages import NAMES
 from tests.browser.reading import DUEL, MINUS, column, head, names_shown, settle
 
+from rankwright.analysis.significance import Counting
 from rankwright.report.blocks import Duel, DuelQuery
-from rankwright.significance import Counting
 
 
 def tallied(page, section=DUEL):

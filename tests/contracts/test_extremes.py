@@ -13,7 +13,7 @@ from tests.warned import allow_warnings
 import rankwright as rw
 from rankwright.cli import run
 from rankwright.rankers import RANKERS
-from rankwright.rankers.outcomes import Outcome, check_finite
+from rankwright.rankers.fit_result import Outcome, check_finite
 from rankwright.scorers import Linear
 
 every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: ranker.__name__)

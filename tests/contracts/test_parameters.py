@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rankwright as rw
-from rankwright.errors import collect_warnings
+from rankwright.basics.errors import collect_warnings
 from rankwright.rankers import RANKERS
 
 WRONG = [-1, "nonsense", float("nan"), [[1]], {"x": 1}]

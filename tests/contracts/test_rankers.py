@@ -24,7 +24,7 @@ from tests.warned import allow_warnings, may_be_ineffective, may_learn_nothing, 
 
 import rankwright as rw
 from rankwright.rankers import RANKERS, find_ranker
-from rankwright.rankers.tree_ranker import TreeRanker
+from rankwright.rankers.trees.tree_ranker import TreeRanker
 from rankwright.scorers import Trees
 
 EXPECTED = {

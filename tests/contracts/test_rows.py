@@ -14,7 +14,7 @@ import pytest
 import rankwright as rw
 from rankwright.cli import run
 from rankwright.rankers import RANKERS
-from rankwright.rankers.tree_ranker import TreeRanker
+from rankwright.rankers.trees.tree_ranker import TreeRanker
 
 
 class Shuffled:

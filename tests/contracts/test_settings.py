@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import rankwright as rw
+from rankwright.basics.errors import printable
 from rankwright.cli import run
 from rankwright.cli.app import parameters
-from rankwright.errors import printable
 from rankwright.rankers import RANKERS
 
 TEXTS = (

@@ -9,9 +9,9 @@ import pytest
 from tests.conftest import data_folder
 
 import rankwright as rw
-from rankwright.report.published import published_figures
+from rankwright.papers.reproduction import NAMES, reproduction
+from rankwright.report.published_tables import published_figures
 from rankwright.report.summary import Summary
-from rankwright.reproduction import NAMES, reproduction
 
 MAP, NDCG = "map(dialect=letor3)", "ndcg@10(dialect=letor3)"
 FOLDERS = {"ohsumed": "OHSUMED", "ohsumed-2.0": "OHSUMED-2.0", "mq2008": "MQ2008"}

@@ -10,7 +10,7 @@ from tests.warned import may_not_converge
 
 import rankwright as rw
 from rankwright.measures import parse
-from rankwright.rankers.descending import Problem
+from rankwright.rankers.listwise.descent_ranker import Problem
 
 CONVEX = {
     "ListNet": rw.ListNet,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.backends import n_shards, resolve
-from rankwright.kernels.linear import weighted_columns, weighted_moments
+from rankwright.kernels.scorers.linear_scores import weighted_columns, weighted_moments
+from rankwright.runtime.backends import n_shards, resolve
 
 BACKENDS = [rw.Serial(), rw.Threads(1), rw.Threads(2), rw.Threads(5)]
 

@@ -13,7 +13,7 @@ from tests.warned import may_be_ineffective, may_learn_nothing
 
 import rankwright as rw
 from rankwright import objectives as on
-from rankwright.rankers.bayesrank import USUAL
+from rankwright.rankers.smooth.bayesrank import USUAL
 
 
 @pytest.fixture(scope="module")

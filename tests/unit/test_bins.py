@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwright as rw
-from rankwright.kernels.bins import bin_sums, find_thresholds, sum_up
-from rankwright.weak.stumps import BinnedPart, Bins, Stump, best_stump, sums_above
+from rankwright.kernels.optimisers.feature_bins import bin_sums, find_thresholds, sum_up
+from rankwright.optimisers.weak.threshold_stumps import BinnedPart, Bins, Stump, best_stump, sums_above
 
 LARGEST, TINY = float(np.finfo(np.float32).max), float(np.finfo(np.float32).smallest_subnormal)
 ODD = [0.0, -0.0, 1.0, np.nextafter(np.float32(1), np.float32(2)), LARGEST, -LARGEST, TINY, -TINY, 2 * TINY, 1e30, 0.1]
@@ -131,7 +131,7 @@ class TestBins:
         assert bins.find(Stump(1, 5.0, 1.0)) is None
 
     def test_groups_hold_all_features_in_order(self, monkeypatch):
-        monkeypatch.setattr("rankwright.weak.stumps._SLOTS_AT_A_TIME", 10)
+        monkeypatch.setattr("rankwright.optimisers.weak.threshold_stumps._SLOTS_AT_A_TIME", 10)
         bins = bins_of(np.random.default_rng(0).normal(size=(7, 5)), None)
         groups = bins.groups(np.arange(5))
         assert len(groups) > 1

@@ -13,7 +13,7 @@ from tests.scored import by_query, problems, scores_of
 
 import rankwright as rw
 from rankwright.objectives import rankings as searching
-from rankwright.objectives.bounds import KINDS, Basic, TypeOne, TypeTwo, every_bound
+from rankwright.objectives.upper_bounds import KINDS, Basic, TypeOne, TypeTwo, every_bound
 
 NAMES = ["map", "ndcg", "ndcg@3", "err", "p@2", "mrr", "wta", "ndcg@3(discount=letor)", "ap@2"]
 PHIS = ["pairs", "ranks"]

@@ -12,7 +12,7 @@ from tests.warned import may_be_ineffective
 from torch import nn
 
 import rankwright as rw
-from rankwright.array_files import digest_arrays, read_arrays, write_arrays
+from rankwright.basics.array_files import digest_arrays, read_arrays, write_arrays
 from rankwright.optimisers.epochs import Walk
 
 

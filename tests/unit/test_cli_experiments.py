@@ -17,7 +17,7 @@ import pytest
 from tests.experiments import contents
 
 import rankwright as rw
-import rankwright.reproduction
+import rankwright.papers.reproduction
 from rankwright import cli
 
 
@@ -292,7 +292,7 @@ class TestReproduce:
     @pytest.fixture(autouse=True)
     def few_methods(self, monkeypatch):
         """What a protocol holds is tested elsewhere: the quick methods of it will do."""
-        whole = rankwright.reproduction._protocol
+        whole = rankwright.papers.reproduction._protocol
 
         def quick(*arguments):
             protocol = whole(*arguments)
@@ -301,7 +301,7 @@ class TestReproduce:
             ]
             return replace(protocol, methods=tuple(kept))
 
-        monkeypatch.setattr(rankwright.reproduction, "_protocol", quick)
+        monkeypatch.setattr(rankwright.papers.reproduction, "_protocol", quick)
 
     @pytest.fixture
     def data(self, tmp_path):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rankwright import backends
-from rankwright.control_groups import core_limit
+from rankwright.runtime import backends
+from rankwright.runtime.control_groups import core_limit
 
 V1 = "4:memory:/docker/x\n3:cpu,cpuacct:{}\n0::/\n"
 

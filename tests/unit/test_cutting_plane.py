@@ -11,11 +11,11 @@ from tests.conftest import random_queries
 from tests.reference.permurank import Query
 
 import rankwright as rw
-from rankwright.objectives.bounds import TypeTwo
+from rankwright.objectives.upper_bounds import TypeTwo
 from rankwright.optimisers import cutting_plane as module
 from rankwright.optimisers.cutting_plane import Plane, best_scale, cutting_planes
 from rankwright.optimisers.linear_risk import LinearRisk
-from rankwright.scaling import Standard
+from rankwright.scorers.scaling import Standard
 
 STRENGTHS = [1e-3, 0.1, 1.0, 30.0, 1e4]
 

@@ -17,11 +17,11 @@ from tests.damage import KINDS, append_bytes, exchange_blocks, flip_bit
 from tests.experiments import contents
 
 import rankwright as rw
-from rankwright.array_files import read_arrays
-from rankwright.experiments import running
-from rankwright.experiments.arrays import load_queries, save_queries
-from rankwright.experiments.salvaging import open_store
-from rankwright.experiments.schema import FILE, SCHEMA
+from rankwright.basics.array_files import read_arrays
+from rankwright.experiments import experiment_run as running
+from rankwright.experiments.saved_queries import load_queries, save_queries
+from rankwright.experiments.storage.salvaging import open_store
+from rankwright.experiments.storage.schema import FILE, SCHEMA
 from rankwright.optimisers.checkpoints import Checkpoint
 
 

@@ -10,10 +10,10 @@ from sklearn.base import clone
 from tests.warned import may_not_converge
 
 import rankwright as rw
-from rankwright.diagnosis import Alone, BoundAt, Certificate, Least
-from rankwright.diagnosis.verdicts import LEAST_GAIN, LOOSE, MOST_GAP, Facts, judge
-from rankwright.experiments import artefacts
-from rankwright.objectives.bounds import Basic, TypeOne, TypeTwo, every_bound
+from rankwright.analysis.diagnosis import Alone, BoundAt, Certificate, Least
+from rankwright.analysis.diagnosis.verdicts import LEAST_GAIN, LOOSE, MOST_GAP, Facts, judge
+from rankwright.experiments.tables import artefacts
+from rankwright.objectives.upper_bounds import Basic, TypeOne, TypeTwo, every_bound
 from rankwright.optimisers.landscape import Landscape
 from rankwright.scorers import Linear
 
@@ -210,7 +210,7 @@ SHAPE = {"n_rounds": 13, "n_leaves": 4, "min_docs": 5}
 )
 @pytest.mark.parametrize("many", [100_000, 1])  # documents: with more, some rounds do not know the training measure
 def test_trees_know_their_training_queries(queries, ranker, validated, many, monkeypatch, tmp_path):
-    monkeypatch.setattr("rankwright.rankers.tree_stages._MANY", many)
+    monkeypatch.setattr("rankwright.rankers.trees.tree_boosting._MANY", many)
     train, valid = queries.slice(0, 28), queries.slice(28, 40)
     fitted = clone(ranker).fit(train, valid=valid if validated else None)
     rw.save(fitted, tmp_path / "model.json")
@@ -252,7 +252,7 @@ def test_a_measure_of_ones_own(queries):
 
 
 def test_a_measure_of_ones_own_is_not_searched_for_hours(queries, monkeypatch):
-    monkeypatch.setattr("rankwright.diagnosis.weights.MOST_CROSSINGS", 10)
+    monkeypatch.setattr("rankwright.analysis.diagnosis.single_weights.MOST_CROSSINGS", 10)
     mine = rw.measure(lambda grades: float(grades[0] > 0), name="mine")
     found = rw.diagnose(rw.AdaRank(measure=mine).fit(queries), queries)
     assert found.alone is None

@@ -13,8 +13,8 @@ from rankwright.optimisers import landscape as landscapes
 from rankwright.optimisers.ascent import Kicks, Rules, best_weights, cyclic, greedy, kicked, powell
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import Likeliest, search_line
-from rankwright.scaling import Standard
 from rankwright.scorers import Linear
+from rankwright.scorers.scaling import Standard
 
 rw.measure(lambda grades: float(grades[:2].mean() / 2), name="two_first")
 MEASURES = ["ndcg@10", "ndcg@3", "map", "err", "mrr", "two_first"]

@@ -21,12 +21,15 @@ from tests.experiments import contents
 from tests.warned import may_not_converge
 
 import rankwright as rw
-from rankwright import progress
-from rankwright import results as results_module
-from rankwright.experiments import artefacts, experiment_from_json, locking, running
-from rankwright.experiments.encoding import decode, encode
-from rankwright.experiments.salvaging import open_store
-from rankwright.experiments.schema import FILE
+from rankwright.analysis import results as results_module
+from rankwright.basics import progress
+from rankwright.experiments import experiment_from_json
+from rankwright.experiments import experiment_run as running
+from rankwright.experiments.storage import locking
+from rankwright.experiments.storage.encoding import decode, encode
+from rankwright.experiments.storage.salvaging import open_store
+from rankwright.experiments.storage.schema import FILE
+from rankwright.experiments.tables import artefacts
 
 ALPHAS = [0.01, 1.0, 1000.0]
 

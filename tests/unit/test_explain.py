@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from tests.warned import may_learn_nothing
 
 import rankwright as rw
-from rankwright.diagnosis import StepFunction
-from rankwright.diagnosis.explaining import MOST_TOLD
-from rankwright.diagnosis.parts import trend
-from rankwright.experiments import artefacts
-from rankwright.experiments.encoding import decode, encode
-from rankwright.experiments.steps import MOST_FEATURES, MOST_STEPS, steps_table
-from rankwright.models import Model
+from rankwright.analysis.diagnosis import StepFunction
+from rankwright.analysis.diagnosis.explanation import MOST_TOLD
+from rankwright.analysis.diagnosis.explanation_parts import trend
+from rankwright.experiments.storage.encoding import decode, encode
+from rankwright.experiments.tables import artefacts
+from rankwright.experiments.tables.step_tables import MOST_FEATURES, MOST_STEPS, steps_table
+from rankwright.models.model import Model
 from rankwright.scorers import Feature, Linear, Stumps, Trees
-from rankwright.scorers.forest import Forest, Tree
+from rankwright.scorers.lightgbm_text import Forest, Tree
 
 
 def model(

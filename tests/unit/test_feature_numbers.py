@@ -11,12 +11,12 @@ import pytest
 
 import rankwright as rw
 from rankwright.cli import run
+from rankwright.data.feature_numbers import COLUMN_LISTS, COLUMN_PARAMETERS, columns_to_numbers, numbers_to_columns
 from rankwright.experiments import Experiment, Method, Search, read_experiment, read_results, run_experiment
-from rankwright.experiments.parsing import experiment_from_json
-from rankwright.feature_numbers import COLUMN_LISTS, COLUMN_PARAMETERS, columns_to_numbers, numbers_to_columns
+from rankwright.experiments.spec_files import experiment_from_json
+from rankwright.optimisers.weak.regression_trees import _TAKEN
 from rankwright.rankers import RANKERS
 from rankwright.report import write_report
-from rankwright.weak.trees import _TAKEN
 
 N_FEATURES = 5
 BY_FEATURE = {"max_bin_by_feature", "feature_contri", "cegb_penalty_feature_lazy", "cegb_penalty_feature_coupled"}

@@ -12,8 +12,9 @@ from scipy.optimize import approx_fprime
 from tests.graded import documents, some_documents
 from tests.reference import frank as twin
 
-from rankwright.kernels.bins import sum_up
-from rankwright.kernels.fidelity import (
+from rankwright.kernels.objectives.graded_pairs import FIDELITY, LOGISTIC, Graded, pair_loss_sums
+from rankwright.kernels.optimisers.feature_bins import sum_up
+from rankwright.kernels.optimisers.fidelity_sums import (
     _WIDE,
     FLATTER,
     HEAVIER,
@@ -26,7 +27,6 @@ from rankwright.kernels.fidelity import (
     split_sums,
     stale_bounds,
 )
-from rankwright.kernels.graded import FIDELITY, LOGISTIC, Graded, pair_loss_sums
 
 PLACES = {"loss": LOSS, "weight": WEIGHT, "lighter": LIGHTER, "heavier": HEAVIER, "flatter": FLATTER}
 FINE = np.linspace(-40, 40, 800_001)

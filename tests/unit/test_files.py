@@ -13,7 +13,7 @@ import pytest
 
 import rankwright as rw
 from rankwright import cli
-from rankwright.files import check_writable, write_atomic, write_atomic_binary
+from rankwright.basics.files import check_writable, write_atomic, write_atomic_binary
 from rankwright.optimisers.checkpoints import Checkpoint
 
 pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -85,7 +85,7 @@ def test_arrays_are_written_to_pipes(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs bash")
 def test_process_substitution(tmp_path):
     code = (
-        "import sys\nfrom rankwright.files import check_writable, write_atomic\ncheck_writable(sys.argv[1])\n"
+        "import sys\nfrom rankwright.basics.files import check_writable, write_atomic\ncheck_writable(sys.argv[1])\n"
         "with write_atomic(sys.argv[1]) as file: file.write('3\\n1\\n2\\n')\n"
     )
     command = (

@@ -14,10 +14,10 @@ from tests.reference import frank as twin
 from tests.warned import may_learn_nothing
 
 import rankwright as rw
-from rankwright import backends
-from rankwright.rankers.frank import _Stages
-from rankwright.weak.fidelity import FidelitySearch
-from rankwright.weak.stumps import Bins
+from rankwright.optimisers.weak.fidelity_stumps import FidelitySearch
+from rankwright.optimisers.weak.threshold_stumps import Bins
+from rankwright.rankers.stumps.frank import _Stages
+from rankwright.runtime import backends
 
 
 def twin_pairs(queries):
@@ -144,7 +144,7 @@ class TestTheWinnerIsThatOfTheFullSearch:
     def test_many_slots_are_gone_through_in_groups(self, monkeypatch):
         queries = rw.make_queries(10, n_docs=10, n_features=9, random_state=5)
         expected = rw.FRank(n_rounds=10).fit(queries).history_
-        monkeypatch.setattr("rankwright.weak.stumps._SLOTS_AT_A_TIME", 150)
+        monkeypatch.setattr("rankwright.optimisers.weak.threshold_stumps._SLOTS_AT_A_TIME", 150)
         assert rw.FRank(n_rounds=10).fit(queries).history_ == expected
 
 

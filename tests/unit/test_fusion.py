@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.reference import fusion as reference
 
 import rankwright as rw
-from rankwright.fusion import (
+from rankwright.data.run_fusion import (
     NORMALISATIONS,
     equal_weights,
     fuse,
@@ -23,9 +23,9 @@ from rankwright.fusion import (
     reciprocal_rank_fusion,
     write_fused,
 )
-from rankwright.kernels.dominance import top_candidates
-from rankwright.kernels.order import sort_rows
-from rankwright.trec import join
+from rankwright.data.trec import join
+from rankwright.kernels.measures.sorting import sort_rows
+from rankwright.kernels.optimisers.dominance import top_candidates
 
 EVERY = list(NORMALISATIONS)
 RUNS = st.dictionaries(

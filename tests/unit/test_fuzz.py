@@ -14,7 +14,7 @@ from fuzz.cases import UNDECIDED, Kind, check
 from fuzz.kinds import KINDS
 
 import rankwright as rw
-from rankwright import letor, trec
+from rankwright.data import letor, trec
 
 CASES = {"letor": 400, "scores": 200, "qrels": 250, "run": 250, "model": 500, "spec": 300}
 CASES |= {"checkpoint": 60, "data": 60, "store": 20}

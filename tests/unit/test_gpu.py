@@ -8,9 +8,9 @@ import torch
 
 import rankwright as rw
 from rankwright import objectives as on
-from rankwright.optimisers.modules import feed_forward
-from rankwright.optimisers.neural import Trainer
-from rankwright.optimisers.steps import Adam
+from rankwright.optimisers.step_rules import Adam
+from rankwright.optimisers.torch_modules import feed_forward
+from rankwright.optimisers.torch_trainer import Trainer
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
 

@@ -16,12 +16,12 @@ from tests.warned import may_have_warned_in_trials, may_learn_nothing, may_not_c
 
 import rankwright as rw
 from rankwright import cli
-from rankwright.backends import Serial, Threads
+from rankwright.data.row_order import sort_by_content
 from rankwright.experiments import experiment_from_json
-from rankwright.models import Model
-from rankwright.rankers import kernel_map as maps
-from rankwright.rankers.kernel_map import learn_map
-from rankwright.row_order import sort_by_content
+from rankwright.models.model import Model
+from rankwright.rankers.smooth import kernel_map as maps
+from rankwright.rankers.smooth.kernel_map import learn_map
+from rankwright.runtime.backends import Serial, Threads
 from rankwright.scorers import Kernel, KernelSum, Linear, scorer_from_json
 
 NAMES = ("rbf", "laplacian", "poly", "sigmoid", "linear")

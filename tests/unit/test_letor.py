@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.reference import letor as reference
 
 import rankwright as rw
-from rankwright import letor
+from rankwright.data import letor
 
 
 def check(path: Path, text: str, **options) -> rw.Queries:

@@ -17,7 +17,7 @@ from rankwright.optimisers import landscape as landscapes
 from rankwright.optimisers.columns import Dense
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import Likeliest, Middle, search_line
-from rankwright.optimisers.pull import Pull
+from rankwright.optimisers.prior_penalty import Pull
 
 rw.measure(lambda grades: float((grades[:3] * np.array([0.5, 0.3, 0.2])[: len(grades)]).sum() / 3), name="three_first")
 MEASURES = [

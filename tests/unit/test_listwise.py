@@ -12,11 +12,11 @@ from tests.reference import listwise, measures
 from tests.scored import problems
 
 import rankwright as rw
-from rankwright.objectives.lambdas import BoundLambdas, BoundTried, Lambdas
 from rankwright.objectives.listwise import Cosine, Likelihood, TopOne
-from rankwright.objectives.names import OBJECTIVES, as_objective
+from rankwright.objectives.objective_names import OBJECTIVES, as_objective
 from rankwright.objectives.pairwise import Fidelity, Logistic
 from rankwright.objectives.smooth import SoftPositions
+from rankwright.objectives.swap_lambdas import BoundLambdas, BoundTried, Lambdas
 
 LISTWISE = {
     "top one": (TopOne(), lambda q, s, y: listwise.cross_entropy(s, y)),

@@ -7,10 +7,18 @@ import pytest
 from tests.reference import frank as twin
 
 import rankwright as rw
-from rankwright.kernels.fidelity import FLATTER, HEAVIER, LIGHTER, LOSS, WEIGHT, fidelity_gains, split_sums
-from rankwright.kernels.graded import Graded, grade_order
-from rankwright.weak import long_fidelity
-from rankwright.weak.long_fidelity import sum_gains, sum_splits, sum_state
+from rankwright.kernels.objectives.graded_pairs import Graded, grade_order
+from rankwright.kernels.optimisers.fidelity_sums import (
+    FLATTER,
+    HEAVIER,
+    LIGHTER,
+    LOSS,
+    WEIGHT,
+    fidelity_gains,
+    split_sums,
+)
+from rankwright.optimisers.weak import long_fidelity
+from rankwright.optimisers.weak.long_fidelity import sum_gains, sum_splits, sum_state
 
 N = 120
 

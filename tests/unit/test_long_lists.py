@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.reference.line_search import crossings, inner_points, values_along
 
 import rankwright as rw
-from rankwright.kernels.order import bucket_sort
+from rankwright.kernels.measures.sorting import bucket_sort
 from rankwright.measures import long_lists, table
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import search_line

@@ -93,7 +93,7 @@ def test_long_lists_are_sorted_from_any_start(n):
     grades, scores = rng.integers(0, 3, n).astype(float), rng.integers(0, max(n // 3, 1), n).astype(float)
     bound = rw.NDCG().bind(one_query(grades))
     assert bound.rank(scores, 0).tolist() == reference.rank(grades, scores)
-    from rankwright.kernels.order import sort_rows
+    from rankwright.kernels.measures.sorting import sort_rows
 
     order = rng.permutation(n)
     sort_rows(scores, grades, np.array([0, n]), 0, 1, order)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankwright import memory
+from rankwright.runtime import memory
 
 
 def test_something_is_free_here():

@@ -17,9 +17,9 @@ import pytest
 from tests.warned import may_learn_nothing
 
 import rankwright as rw
+from rankwright.basics.errors import printable
+from rankwright.basics.files import write_atomic
 from rankwright.cli import run
-from rankwright.errors import printable
-from rankwright.files import write_atomic
 from rankwright.scorers import Linear
 
 
@@ -180,7 +180,9 @@ class TestAtomicWriting:
             file.write("x")
 
     def test_standard_output_even_if_it_is_a_file(self, tmp_path):
-        code = "from rankwright.files import write_atomic\nwith write_atomic('/dev/stdout') as f: f.write('hello')"
+        code = (
+            "from rankwright.basics.files import write_atomic\nwith write_atomic('/dev/stdout') as f: f.write('hello')"
+        )
         with (tmp_path / "out").open("wb") as out:
             subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
         assert (tmp_path / "out").read_text() == "hello"

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import rankwright as rw
-from rankwright.optimisers.modules import ACTIVATIONS, feed_forward, plain_layers
+from rankwright.optimisers.torch_modules import ACTIVATIONS, feed_forward, plain_layers
 from rankwright.scorers import Network
 
 

@@ -9,10 +9,10 @@ from torch import nn
 
 import rankwright as rw
 from rankwright import objectives as on
-from rankwright.optimisers import neural
-from rankwright.optimisers.modules import feed_forward
-from rankwright.optimisers.neural import Trainer, batches_of
-from rankwright.optimisers.steps import Adam
+from rankwright.optimisers import torch_trainer as neural
+from rankwright.optimisers.step_rules import Adam
+from rankwright.optimisers.torch_modules import feed_forward
+from rankwright.optimisers.torch_trainer import Trainer, batches_of
 from rankwright.torch import loss_of
 from rankwright.torch.base import Labels, Lists, Rows
 

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from tests.results import simulated
 
-from rankwright.demo import _against
+from rankwright.analysis.results import Results
+from rankwright.cli.demo import _against
+from rankwright.papers.reproduction import t_tests
 from rankwright.report.notation import signed
-from rankwright.report.sections.duels import DUELS
-from rankwright.report.sections.results import RESULTS
-from rankwright.report.sections.significance import SIGNIFICANCE
+from rankwright.report.sections.duels_section import DUELS
+from rankwright.report.sections.results_section import RESULTS
+from rankwright.report.sections.significance_section import SIGNIFICANCE
 from rankwright.report.summary import Summary
-from rankwright.report.tables import comparison_table, text
-from rankwright.report.tables import csv as as_csv
+from rankwright.report.text_tables import comparison_table, text
+from rankwright.report.text_tables import csv as as_csv
 from rankwright.report.texts import results_json
-from rankwright.reproduction import t_tests
-from rankwright.results import Results
 
 MEASURES = ("ndcg@10", "map(empty=skip)", "p@5")
 

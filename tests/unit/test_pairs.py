@@ -11,13 +11,13 @@ from sklearn.svm import LinearSVC
 from tests.reference.pairwise import differences, pair_sums
 
 import rankwright as rw
-from rankwright.kernels import pairs as kernels
-from rankwright.kernels.pair_products import query_product
-from rankwright.kernels.solving import cholesky_solve, shifted_cholesky
+from rankwright.kernels.objectives import pair_sums as kernels
+from rankwright.kernels.objectives.pair_products import query_product
+from rankwright.kernels.optimisers.linear_systems import cholesky_solve, shifted_cholesky
 from rankwright.objectives.pairwise import Hinge, SquaredHinge, query_pairs
 from rankwright.optimisers.newton import minimise
-from rankwright.optimisers.pairs import PairProblem
-from rankwright.scaling import Standard
+from rankwright.optimisers.pair_problem import PairProblem
+from rankwright.scorers.scaling import Standard
 
 
 @st.composite

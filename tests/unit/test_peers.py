@@ -16,12 +16,12 @@ import pytest
 from sklearn.metrics import dcg_score, ndcg_score
 
 import rankwright as rw
+from rankwright.analysis.results import Results
+from rankwright.analysis.score_comparison import compare_files
 from rankwright.cli import run
-from rankwright.comparison import compare_files
 from rankwright.experiments import Experiment, Method, run_experiment
-from rankwright.experiments.sources import TrecFiles
-from rankwright.results import Results
-from rankwright.tuning.results import TUNED
+from rankwright.experiments.data_sources import TrecFiles
+from rankwright.tuning.fusion_result import TUNED
 
 ir_measures = pytest.importorskip("ir_measures")
 pytrec_eval = pytest.importorskip("pytrec_eval")

@@ -12,11 +12,11 @@ from tests.reference.permurank import permurank
 from tests.warned import may_learn_nothing, may_not_converge
 
 import rankwright as rw
-from rankwright.kernels.linear import linear_scores
-from rankwright.optimisers.pairs import PairProblem
-from rankwright.rankers.working_sets import WorkingSets
-from rankwright.row_order import sort_by_content
-from rankwright.scaling import Standard
+from rankwright.data.row_order import sort_by_content
+from rankwright.kernels.scorers.linear_scores import linear_scores
+from rankwright.optimisers.pair_problem import PairProblem
+from rankwright.rankers.bounds.working_sets import WorkingSets
+from rankwright.scorers.scaling import Standard
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from tests.reference import measures, plackett_luce
 from tests.scored import problems
 
 import rankwright as rw
-from rankwright.kernels.plackett_luce import _draw
+from rankwright.kernels.objectives.plackett_luce import _draw
 from rankwright.objectives import listwise
 from rankwright.objectives.listwise import ExpectedMeasure
 

@@ -11,8 +11,8 @@ from tests.conftest import random_queries
 from tests.reference import plackett_luce
 
 import rankwright as rw
-from rankwright.kernels.graded import misordered_shares
-from rankwright.kernels.pairs import grade_places
+from rankwright.kernels.objectives.graded_pairs import misordered_shares
+from rankwright.kernels.objectives.pair_sums import grade_places
 from rankwright.objectives.pointwise import Squares
 
 

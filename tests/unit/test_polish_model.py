@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 import rankwright as rw
 from rankwright.optimisers import polishing as climbing
 from rankwright.scorers import Trees
-from rankwright.tuning import polishing
-from rankwright.tuning.ensembles import ensemble_of
+from rankwright.tuning import model_polishing as polishing
+from rankwright.tuning.tree_ensembles import ensemble_of
 
 try:
     import xgboost as xgb
@@ -755,7 +755,7 @@ import sys
 sys.modules["xgboost"] = None
 import lightgbm as lgb
 import rankwright as rw
-from rankwright._optional import require
+from rankwright.basics.optional_imports import require
 queries = rw.make_queries(12, random_state=0)
 data = lgb.Dataset(queries.X, queries.y, group=queries.sizes)
 model = lgb.train({"objective": "lambdarank", "num_leaves": 4, "verbose": -1, "num_threads": 1}, data, 3)

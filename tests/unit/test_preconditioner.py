@@ -8,11 +8,11 @@ from scipy.optimize import minimize
 
 import rankwright as rw
 from rankwright.measures import parse
-from rankwright.objectives.names import OBJECTIVES
+from rankwright.objectives.objective_names import OBJECTIVES
 from rankwright.optimisers import preconditioner as module
 from rankwright.optimisers.descent import LBFGS, Penalty, descend
 from rankwright.optimisers.preconditioner import Preconditioner
-from rankwright.rankers.descending import Problem
+from rankwright.rankers.listwise.descent_ranker import Problem
 
 SMOOTH_CONVEX = ("squared_hinge", "squares", "logistic", "exponential", "top_one", "likelihood")
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.experiments import artefacts
-from rankwright.experiments.profiles import profiles_table
-from rankwright.report.runs import kept_climbs
-from rankwright.report.sections.restarts import starts_of
-from rankwright.results import keyed
+from rankwright.analysis.results import keyed
+from rankwright.experiments.tables import artefacts
+from rankwright.experiments.tables.profile_tables import profiles_table
+from rankwright.report.chosen_runs import kept_climbs
+from rankwright.report.sections.restarts_section import starts_of
 from rankwright.scorers import Linear
 
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, cross_validate
 from tests.warned import allow_warnings
 
 import rankwright as rw
-from rankwright.models import TAKE_NAN
+from rankwright.models.model import TAKE_NAN
 from rankwright.rankers import RANKERS
 
 

@@ -16,9 +16,9 @@ from tests.reference.pairwise import pairs
 from tests.warned import may_learn_nothing
 
 import rankwright as rw
-from rankwright import backends
-from rankwright.kernels.graded import Graded, exponential_sums, grade_order
+from rankwright.kernels.objectives.graded_pairs import Graded, exponential_sums, grade_order
 from rankwright.objectives.pairwise import query_pairs
+from rankwright.runtime import backends
 
 MOST = 1 - 1e-9  # of |r|: the step is finite
 
@@ -164,7 +164,7 @@ class TestRoundByRound:
     def test_many_slots_are_gone_through_in_groups(self, monkeypatch):
         queries = rw.make_queries(10, n_docs=10, n_features=9, random_state=5)
         expected = rw.RankBoost(n_rounds=10).fit(queries).history_
-        monkeypatch.setattr("rankwright.weak.stumps._SLOTS_AT_A_TIME", 150)
+        monkeypatch.setattr("rankwright.optimisers.weak.threshold_stumps._SLOTS_AT_A_TIME", 150)
         assert rw.RankBoost(n_rounds=10).fit(queries).history_ == expected
 
 

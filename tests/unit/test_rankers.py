@@ -10,7 +10,7 @@ from tests.reference import adarank as reference
 from tests.reference import measures
 
 import rankwright as rw
-from rankwright.scaling import Standard
+from rankwright.scorers.scaling import Standard
 
 
 class TestAdaRank:

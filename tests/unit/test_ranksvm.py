@@ -10,10 +10,10 @@ from tests.reference.pairwise import differences
 from tests.warned import may_learn_nothing, may_not_converge
 
 import rankwright as rw
-from rankwright import selection
+from rankwright.analysis import selection
 from rankwright.objectives.pairwise import query_pairs
 from rankwright.rankers import PathRanker
-from rankwright.scaling import Standard
+from rankwright.scorers.scaling import Standard
 
 CS = (0.1, 1.0, 10.0, 100.0)
 

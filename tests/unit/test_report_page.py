@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.browser.pages import HOSTILE, small_page
 
-from rankwright.errors import InputError
+from rankwright.basics.errors import InputError
 from rankwright.report import blocks, page
 from rankwright.report.blocks import (
     TRACES,
@@ -29,8 +29,8 @@ from rankwright.report.blocks import (
     Section,
     Text,
 )
+from rankwright.report.json_values import plain
 from rankwright.report.page import embedded, render
-from rankwright.report.values import plain
 
 ASSETS = {
     path.name: path.read_text(encoding="utf-8")

@@ -13,34 +13,35 @@ import pytest
 from tests.results import handmade, simulated
 
 import rankwright as rw
-from rankwright.experiments import artefacts
+from rankwright.analysis.results import Results, Table
+from rankwright.analysis.significance import Counting
+from rankwright.experiments.tables import artefacts
 from rankwright.report.blocks import Block, Chart, Choice, Duel, Grid, Section, Text
-from rankwright.report.published import fold_table, published_figures, published_table
-from rankwright.report.sections import SECTIONS, duels
-from rankwright.report.sections.bounds import BOUNDS, bounded
-from rankwright.report.sections.costs import COSTS
-from rankwright.report.sections.curves import CURVES
-from rankwright.report.sections.duels import DUELS, first_scores, most_different, ranks
+from rankwright.report.published_tables import fold_table, published_figures, published_table
+from rankwright.report.report_files import make_page, write_report
+from rankwright.report.sections import SECTIONS
+from rankwright.report.sections import duels_section as duels
+from rankwright.report.sections.bounds_section import BOUNDS, bounded
+from rankwright.report.sections.costs_section import COSTS
+from rankwright.report.sections.curves_section import CURVES
+from rankwright.report.sections.duels_section import DUELS, first_scores, most_different, ranks
 from rankwright.report.sections.features import MOST_FEATURES
-from rankwright.report.sections.grades import GRADES
-from rankwright.report.sections.groups import GROUPS, Groups, group, group_means
-from rankwright.report.sections.importance import IMPORTANCE, MOST_ROWS
-from rankwright.report.sections.learning import LEARNING, MOST_POINTS, mean_line, thinned
-from rankwright.report.sections.polishing import POLISHING, places, polished_runs
-from rankwright.report.sections.profiles import MOST_CHARTS, PROFILES, heights, lines_of, turns
-from rankwright.report.sections.published import PUBLISHED
-from rankwright.report.sections.restarts import MOST_STARTS, RESTARTS, agreement, best_so_far, starts_of
-from rankwright.report.sections.results import RESULTS
-from rankwright.report.sections.selection import MOST_FAILURES, SELECTION
-from rankwright.report.sections.significance import SIGNIFICANCE
-from rankwright.report.sections.steps import MOST_PANELS, STEPS, learned
-from rankwright.report.sections.tree_weights import TREE_WEIGHTS, weighted_runs
-from rankwright.report.sections.tree_weights import heights as weight_heights
-from rankwright.report.sections.weights import WEIGHTS
+from rankwright.report.sections.grades_section import GRADES
+from rankwright.report.sections.groups_section import GROUPS, Groups, group, group_means
+from rankwright.report.sections.importance_section import IMPORTANCE, MOST_ROWS
+from rankwright.report.sections.learning_section import LEARNING, MOST_POINTS, mean_line, thinned
+from rankwright.report.sections.polishing_section import POLISHING, places, polished_runs
+from rankwright.report.sections.profiles_section import MOST_CHARTS, PROFILES, heights, lines_of, turns
+from rankwright.report.sections.published_section import PUBLISHED
+from rankwright.report.sections.restarts_section import MOST_STARTS, RESTARTS, agreement, best_so_far, starts_of
+from rankwright.report.sections.results_section import RESULTS
+from rankwright.report.sections.selection_section import MOST_FAILURES, SELECTION
+from rankwright.report.sections.significance_section import SIGNIFICANCE
+from rankwright.report.sections.steps_section import MOST_PANELS, STEPS, learned
+from rankwright.report.sections.tree_weights_section import TREE_WEIGHTS, weighted_runs
+from rankwright.report.sections.tree_weights_section import heights as weight_heights
+from rankwright.report.sections.weights_section import WEIGHTS
 from rankwright.report.summary import Summary
-from rankwright.report.writing import make_page, write_report
-from rankwright.results import Results, Table
-from rankwright.significance import Counting
 
 TWO = {"map": {"a": [0.5, 0.7, 0.2], "b": [0.4, 0.6, 0.6]}}
 FOLDS = [1, 1, 2]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from tests.results import handmade, simulated
 
+from rankwright.analysis.significance import bootstrap_interval
 from rankwright.report.notation import MISSING
 from rankwright.report.summary import BELOW, Summary
-from rankwright.report.tables import Entry, TextTable, comparison_table, csv, latex, markdown, results_table, text
-from rankwright.significance import bootstrap_interval
+from rankwright.report.text_tables import Entry, TextTable, comparison_table, csv, latex, markdown, results_table, text
 
 NONE = None
 LOW = [0.1, 0.2, 0.15, 0.3, 0.25, 0.2, 0.1, 0.3]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import rankwright as rw
-from rankwright import row_order
-from rankwright.kernels.row_keys import row_keys
-from rankwright.row_order import sort_by_content
+from rankwright.data import row_order
+from rankwright.data.row_order import sort_by_content
+from rankwright.kernels.data.row_keys import row_keys
 
 
 def bits(queries):

@@ -9,10 +9,10 @@ from sklearn.base import clone
 import rankwright as rw
 from rankwright.objectives.pairwise import pair_query_weights
 from rankwright.optimisers import newton
-from rankwright.optimisers.pairs import PairProblem
-from rankwright.optimisers.row_space import WeightSpace
-from rankwright.rankers import permurank, ranksvm
-from rankwright.scaling import Standard
+from rankwright.optimisers.pair_problem import PairProblem
+from rankwright.optimisers.weight_space import WeightSpace
+from rankwright.rankers.bounds import permurank, ranksvm
+from rankwright.scorers.scaling import Standard
 
 
 def wide_queries(n_docs=60, n_features=150, seed=0):

@@ -16,8 +16,7 @@ from scipy import stats
 from tests.conftest import ROOT
 from tests.reference import significance as reference
 
-from rankwright.errors import InputError
-from rankwright.significance import (
+from rankwright.analysis.significance import (
     Comparison,
     bootstrap_interval,
     cohen_d,
@@ -30,6 +29,7 @@ from rankwright.significance import (
     wilcoxon,
     winning_number,
 )
+from rankwright.basics.errors import InputError
 
 TESTS = [paired_t, wilcoxon, randomisation]
 
@@ -343,7 +343,7 @@ def test_comparisons_say_what_the_single_functions_say():
 def test_comparisons_do_not_depend_on_how_many_there_are(monkeypatch):
     values = some_values()
     together = compare(values, n=300)
-    monkeypatch.setattr("rankwright.significance.comparison.TOGETHER", 2)
+    monkeypatch.setattr("rankwright.analysis.significance.comparison.TOGETHER", 2)
     assert compare(values, n=300) == together
     [alone] = compare({name: values[name] for name in ("m1", "m3")}, n=300)
     [among] = [c for c in together if (c.first, c.second) == ("m1", "m3")]
@@ -411,7 +411,7 @@ def test_columns_of_different_queries_are_refused():
 
 
 def test_importing_brings_in_neither_scipy_nor_scikit_learn():
-    code = "import sys, rankwright.significance; print(*{'scipy', 'sklearn'} & set(sys.modules))"
+    code = "import sys, rankwright.analysis.significance; print(*{'scipy', 'sklearn'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.split() == []
 
 

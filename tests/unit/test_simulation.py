@@ -10,14 +10,15 @@ import pytest
 
 from rankwright import InputError, cli
 from rankwright.measures import parse
-from rankwright.objectives.losses import Losses
-from rankwright.simulation import SIMULATIONS, simulate
-from rankwright.simulation.bounds import curves, facts
-from rankwright.simulation.bounds.claims import CLAIMS, claims_grid
-from rankwright.simulation.bounds.curves import BASIC, NAMES, ONE, PAIRS, QUARTER, RANKS, SETS, STEPS
-from rankwright.simulation.bounds.facts import nearest_arc
-from rankwright.simulation.bounds.page import make_page
-from rankwright.simulation.bounds.tables import FACTS, make_tables
+from rankwright.objectives.bound_losses import Losses
+from rankwright.papers.simulation import SIMULATIONS, simulate
+from rankwright.papers.simulation.bounds import bounds_curves as curves
+from rankwright.papers.simulation.bounds import bounds_facts as facts
+from rankwright.papers.simulation.bounds.bounds_claims import CLAIMS, claims_grid
+from rankwright.papers.simulation.bounds.bounds_curves import BASIC, NAMES, ONE, PAIRS, QUARTER, RANKS, SETS, STEPS
+from rankwright.papers.simulation.bounds.bounds_facts import nearest_arc
+from rankwright.papers.simulation.bounds.bounds_page import make_page
+from rankwright.papers.simulation.bounds.bounds_tables import FACTS, make_tables
 
 FILES = ["figure1.csv", "figure2.csv", "figure3.csv", "figure4.csv", "points1.csv", "points2.csv", "seeds.csv",
          "summary.csv"]  # fmt: skip

@@ -9,18 +9,28 @@ import pytest
 
 import rankwright as rw
 from rankwright import InputError, cli
-from rankwright.folds import cut_folds
+from rankwright.data.folds import cut_folds
 from rankwright.measures import parse
 from rankwright.optimisers.landscape import Profile
-from rankwright.simulation import FoldData, simulate, smoothing
-from rankwright.simulation.smoothing import annealing, lines, tables
-from rankwright.simulation.smoothing.annealing import CHOSEN, Annealing, anneal_fold, fold_mean
-from rankwright.simulation.smoothing.claims import claims_grid
-from rankwright.simulation.smoothing.facts import annealing_facts, line_facts, local_maxima
-from rankwright.simulation.smoothing.findings import find
-from rankwright.simulation.smoothing.lines import DIRECTIONS, SIGMAS, TRUE, Line, View, draw_line, reach
-from rankwright.simulation.smoothing.page import make_page
-from rankwright.simulation.smoothing.tables import make_tables, told
+from rankwright.papers.simulation import FoldData, simulate, smoothing
+from rankwright.papers.simulation.smoothing import annealing
+from rankwright.papers.simulation.smoothing import smoothing_lines as lines
+from rankwright.papers.simulation.smoothing import smoothing_tables as tables
+from rankwright.papers.simulation.smoothing.annealing import CHOSEN, Annealing, anneal_fold, fold_mean
+from rankwright.papers.simulation.smoothing.smoothing_claims import claims_grid
+from rankwright.papers.simulation.smoothing.smoothing_facts import annealing_facts, line_facts, local_maxima
+from rankwright.papers.simulation.smoothing.smoothing_findings import find
+from rankwright.papers.simulation.smoothing.smoothing_lines import (
+    DIRECTIONS,
+    SIGMAS,
+    TRUE,
+    Line,
+    View,
+    draw_line,
+    reach,
+)
+from rankwright.papers.simulation.smoothing.smoothing_page import make_page
+from rankwright.papers.simulation.smoothing.smoothing_tables import make_tables, told
 
 FILES = ["annealing.csv", "figure1.csv", "figure2.csv", "folds.csv", "lines.csv"]
 ALPHAS = (0.1, 10.0, 1e9)

@@ -16,9 +16,9 @@ from tests.reference.derivatives import gradient as exact
 from tests.scored import grades_of, problems, scores_of
 
 import rankwright as rw
-from rankwright.kernels import exponentials
-from rankwright.kernels.discounts import GEOMETRIC, HARMONIC, LOGARITHMIC, Law, discount_at
-from rankwright.kernels.smooth import _soften
+from rankwright.kernels.measures.discounts import GEOMETRIC, HARMONIC, LOGARITHMIC, Law, discount_at
+from rankwright.kernels.objectives import exponentials
+from rankwright.kernels.objectives.smooth_measures import _soften
 from rankwright.measures.definitions import discounts
 from rankwright.objectives.smooth import FORMS, SoftPositions, SoftRanks, usual_form
 
@@ -372,9 +372,9 @@ class TestExponentials:
 import numpy as np
 from rankwright.kernels import caching
 caching._folders = tuple  # nothing that was compiled before
-from rankwright.kernels.listwise import softmax
+from rankwright.kernels.objectives.list_losses import softmax
 softmax(np.zeros(2), np.empty(2))
-from rankwright.kernels.exponentials import exp
+from rankwright.kernels.objectives.exponentials import exp
 print(exp(-1.0))
 """
         found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -326,7 +326,7 @@ class TestWhatCannotBeGoneOnFrom:
 
 @pytest.mark.parametrize("kind", RANKERS)
 def test_the_same_bits_on_every_backend(kind, monkeypatch):
-    monkeypatch.setattr("rankwright.backends._DOCS_PER_SHARD", 60)
+    monkeypatch.setattr("rankwright.runtime.backends._DOCS_PER_SHARD", 60)
     queries = rw.make_queries(60, n_docs=12, n_features=9, random_state=0)
     found = [kind(n_rounds=12, backend=b).fit(queries) for b in (rw.Serial(), rw.Threads(2), rw.Threads(3))]
     assert found[0].history_ == found[1].history_ == found[2].history_

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankwright.optimisers.steps import Adam, AdaptiveRate, Place
+from rankwright.optimisers.step_rules import Adam, AdaptiveRate, Place
 
 torch = pytest.importorskip("torch")
 

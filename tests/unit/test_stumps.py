@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwright as rw
+from rankwright.optimisers.weak.threshold_stumps import BinnedPart, Bins, Stump, on_grid, stack
 from rankwright.scorers import Stumps, scorer_from_json
-from rankwright.weak.stumps import BinnedPart, Bins, Stump, on_grid, stack
 
 LARGEST, TINY = float(np.finfo(np.float32).max), float(np.finfo(np.float32).smallest_subnormal)
 ODD = [0.0, -0.0, 1.0, np.nextafter(np.float32(1), np.float32(2)), LARGEST, -LARGEST, TINY, -TINY, 2 * TINY, 1e30, 0.1]

@@ -11,10 +11,10 @@ from tests.reference import bounds as reference
 from tests.warned import may_learn_nothing, may_not_converge
 
 import rankwright as rw
-from rankwright import selection
+from rankwright.analysis import selection
 from rankwright.objectives import rankings as searching
-from rankwright.objectives.bounds import Basic
-from rankwright.scaling import Standard
+from rankwright.objectives.upper_bounds import Basic
+from rankwright.scorers.scaling import Standard
 
 #: Rankers, the measure that they train on, and which rankings are perfect.
 TRAINED = {

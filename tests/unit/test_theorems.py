@@ -13,9 +13,9 @@ from tests.reference.measures import averaged
 from tests.scored import by_query, problems
 
 import rankwright as rw
-from rankwright.objectives.bounds import KINDS, Basic, TypeOne, TypeTwo
 from rankwright.objectives.rankings import rankings
-from rankwright.scaling import Standard
+from rankwright.objectives.upper_bounds import KINDS, Basic, TypeOne, TypeTwo
+from rankwright.scorers.scaling import Standard
 
 PHIS = ["pairs", "ranks"]
 

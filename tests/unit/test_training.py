@@ -12,7 +12,7 @@ import torch
 from tests.warned import may_be_ineffective
 
 import rankwright as rw
-from rankwright.rankers.training import Training, check_hidden
+from rankwright.rankers.networks.training_options import Training, check_hidden
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright import cli, trec
-from rankwright.scores import read_scores
+from rankwright import cli
+from rankwright.data import trec
+from rankwright.data.score_files import read_scores
 
 
 @pytest.fixture

@@ -17,11 +17,11 @@ from tests.warned import may_learn_nothing
 
 import rankwright as rw
 from rankwright.objectives import Lambdas
-from rankwright.objectives.names import OBJECTIVES
-from rankwright.rankers import tree_stages
-from rankwright.rankers.lambdamart import lambdarank
+from rankwright.objectives.objective_names import OBJECTIVES
+from rankwright.rankers.trees import tree_boosting as tree_stages
+from rankwright.rankers.trees.lambdamart import lambdarank
 from rankwright.scorers import Trees
-from rankwright.scorers.forest import Forest
+from rankwright.scorers.lightgbm_text import Forest
 
 ALL = {
     "MART": lambda **more: rw.MART(**more),

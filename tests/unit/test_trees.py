@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from tests.reference import trees as twin
 
 import rankwright as rw
-from rankwright.kernels.trees import leaf_scores, leaf_values
-from rankwright.optimisers.functional import residuals
+from rankwright.kernels.scorers.tree_scores import leaf_scores, leaf_values
+from rankwright.optimisers.functional_gradient import residuals
+from rankwright.optimisers.weak.regression_trees import RegressionTree, check_params
 from rankwright.scorers import Trees
-from rankwright.scorers.forest import Forest, Tree, nameable
-from rankwright.weak.trees import RegressionTree, check_params
+from rankwright.scorers.lightgbm_text import Forest, Tree, nameable
 
 QUIET = {"verbosity": -1, "num_threads": 1, "deterministic": True, "force_col_wise": True}
 
@@ -495,7 +495,7 @@ class TestHostileTexts:
         code = (
             "import sys, numpy as np, rankwright as rw\n"
             "from rankwright.scorers import Trees\n"
-            "from rankwright.scorers.forest import Forest\n"
+            "from rankwright.scorers.lightgbm_text import Forest\n"
             "trees = Trees(Forest.read(sys.stdin.read()))\n"
             "assert trees(np.ones((2, 1), np.float32)).tolist() == [1.0, 1.0]\n"
             "try:\n"

@@ -20,7 +20,8 @@ from tests.experiments import contents
 
 import rankwright as rw
 from rankwright import cli
-from rankwright.experiments import sources, trials
+from rankwright.experiments import data_sources as sources
+from rankwright.experiments import trials
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,11 @@ import pytrec_eval
 
 import rankwright as rw
 from rankwright import cli
-from rankwright.fusion import normalised
-from rankwright.trec import join
-from rankwright.tuning import fusion, task
-from rankwright.tuning.results import EQUAL, RRF, TUNED
+from rankwright.data.run_fusion import normalised
+from rankwright.data.trec import join
+from rankwright.tuning import fusion_task as task
+from rankwright.tuning import fusion_tuning as fusion
+from rankwright.tuning.fusion_result import EQUAL, RRF, TUNED
 
 TREC = "ndcg@10(dialect=trec_eval)"
 

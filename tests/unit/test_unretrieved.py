@@ -11,15 +11,15 @@ from tests.contracts.test_rankers import name_of, quick
 from tests.reference import measures as reference
 
 import rankwright as rw
-from rankwright.data import Unretrieved
-from rankwright.experiments.arrays import load_queries, save_queries
-from rankwright.experiments.sources import _digest
-from rankwright.folds import Fold
-from rankwright.objectives.lambdas import Lambdas
+from rankwright.data.folds import Fold
+from rankwright.data.queries import Unretrieved
+from rankwright.experiments.data_sources import _digest
+from rankwright.experiments.saved_queries import load_queries, save_queries
+from rankwright.objectives.swap_lambdas import Lambdas
 from rankwright.optimisers.columns import Dense
 from rankwright.optimisers.landscape import Landscape
 from rankwright.rankers import RANKERS
-from rankwright.scaling import PerQuery, Standard
+from rankwright.scorers.scaling import PerQuery, Standard
 
 
 def make(n_queries: int = 40, seed: int = 0, grades: int = 4) -> rw.Queries:

@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 import rankwright as rw
-from rankwright.errors import collect_warnings, warn
+from rankwright.basics.errors import collect_warnings, warn
 
 
 def test_every_category_is_public_and_a_rankwright_warning():

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import rankwright as rw
-from rankwright import progress
-from rankwright.workers import InOrder, InPlace, Lost, Pooled, Processes, WorkersLostError, workers_of
+from rankwright.basics import progress
+from rankwright.runtime.workers import InOrder, InPlace, Lost, Pooled, Processes, WorkersLostError, workers_of
 
 
 def square(x: int) -> int:
@@ -275,7 +275,7 @@ def test_a_process_that_ends_at_its_start_is_not_blamed_on_a_missing_guard(how, 
 def test_a_script_without_a_guard_is_told(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        "from rankwright.workers import InOrder, Processes\nprint(list(Processes(1).run(abs, InOrder([1]))))\n"
+        "from rankwright.runtime.workers import InOrder, Processes\nprint(list(Processes(1).run(abs, InOrder([1]))))\n"
     )
     found = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert found.returncode == 1
@@ -287,7 +287,7 @@ def test_a_script_without_a_guard_is_told(tmp_path):
 def test_workers_follow_a_killed_parent(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        "import os, time\nfrom rankwright.workers import InOrder, Processes\n"
+        "import os, time\nfrom rankwright.runtime.workers import InOrder, Processes\n"
         "def work(x):\n    time.sleep(60 * (x > 1))\n    return os.getpid()\n"
         "if __name__ == '__main__':\n"
         "    for answer in Processes(2).run(work, InOrder(range(9))):\n        print(answer.result, flush=True)\n"

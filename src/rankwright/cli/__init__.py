@@ -2,10 +2,10 @@
 
 # the order of the help, not of the alphabet
 # isort: off
-from rankwright.cli import models
-from rankwright.cli import tuning
-from rankwright.cli import experiments
-from rankwright.cli import simulation
+from rankwright.cli import model_commands as models
+from rankwright.cli import tuning_commands as tuning
+from rankwright.cli import experiment_commands as experiments
+from rankwright.cli import simulation_commands as simulation
 from rankwright.cli import catalogue
 from rankwright.cli.app import run
 # isort: on

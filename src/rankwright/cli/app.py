@@ -36,7 +36,7 @@ class _EscapedOutput:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        from rankwright.errors import printable
+        from rankwright.basics.errors import printable
 
         self._stream.write(printable(text, keep="\n\t"))
         return len(text)
@@ -89,7 +89,7 @@ def _explain(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}"
-    from rankwright.errors import InputError
+    from rankwright.basics.errors import InputError
 
     return str(error) if isinstance(error, InputError) else None
 
@@ -101,14 +101,14 @@ def _fail(message: str, status: int) -> int:
 
 def print_error(message: str) -> None:
     """Print one line on standard error, with nothing in it that could move a terminal's cursor."""
-    from rankwright.errors import printable
+    from rankwright.basics.errors import printable
 
     print("rankwright: " + printable(" ".join(message.split())), file=sys.stderr)
 
 
 def print_json(value: Any) -> None:
     """Print a value on one line."""
-    from rankwright.models import plain
+    from rankwright.models.model import plain
 
     print(json.dumps(plain(value), allow_nan=False))
 
@@ -122,7 +122,7 @@ def progress_bar() -> Iterator[None]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from rankwright import progress
+    from rankwright.basics import progress
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

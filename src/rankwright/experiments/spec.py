@@ -12,16 +12,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from rankwright.backends import Serial
-from rankwright.data import Queries
-from rankwright.errors import InputError, shown, suggest
-from rankwright.experiments.search import Params, Search, as_json, check_whole, is_number
-from rankwright.experiments.sources import FoldFolder, LetorFiles, Source
-from rankwright.feature_numbers import columns_to_numbers, convert_grid
-from rankwright.files import StrPath
-from rankwright.folds import Fold
+from rankwright.basics.errors import InputError, shown, suggest
+from rankwright.basics.files import StrPath
+from rankwright.data.feature_numbers import columns_to_numbers, convert_grid
+from rankwright.data.folds import Fold
+from rankwright.data.queries import Queries
+from rankwright.experiments.data_sources import FoldFolder, LetorFiles, Source
+from rankwright.experiments.parameter_search import Params, Search, as_json, check_whole, is_number
 from rankwright.measures import Measure, TableMeasure, parse, split
 from rankwright.rankers import Ranker, find_ranker
+from rankwright.runtime.backends import Serial
 
 _MOST_CANDIDATES = 10_000  # of a method
 _MOST_SEEDS = 1_000

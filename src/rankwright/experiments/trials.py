@@ -12,20 +12,21 @@ from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from rankwright import progress
-from rankwright.backends import Serial
-from rankwright.data import Floats, Queries
-from rankwright.errors import InputError, collect_warnings
-from rankwright.experiments.artefacts import ARTEFACTS, Trained, deviation
-from rankwright.experiments.search import Params
-from rankwright.experiments.sources import Source, forget_folds, read_fold
+from rankwright.analysis.results import Table, documents_table, queries_table
+from rankwright.basics import progress
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError, collect_warnings
+from rankwright.data.folds import Fold
+from rankwright.data.queries import Queries
+from rankwright.data.synthetic import make_queries
+from rankwright.experiments.data_sources import Source, forget_folds, read_fold
+from rankwright.experiments.parameter_search import Params
 from rankwright.experiments.spec import Method
-from rankwright.folds import Fold
+from rankwright.experiments.tables.artefacts import ARTEFACTS, Trained, deviation
 from rankwright.measures import BoundMeasure, Measure, bound_values, check_counted, parse, weighted_mean
-from rankwright.models import to_text
+from rankwright.models.model import to_text
 from rankwright.rankers import Ranker
-from rankwright.results import Table, documents_table, queries_table
-from rankwright.synthetic import make_queries
+from rankwright.runtime.backends import Serial
 
 NAN = float("nan")
 

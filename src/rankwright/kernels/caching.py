@@ -32,7 +32,7 @@ import numpy as np
 from numba.core import compiler, config, serialize
 from numba.core.caching import NullCache
 
-from rankwright.errors import KernelCacheWarning
+from rankwright.basics.errors import KernelCacheWarning
 
 _HERE = Path(__file__).resolve().parent
 _rebuild: Any = compiler.CompileResult._rebuild  # Numba ships no types
@@ -46,7 +46,7 @@ _HOUR, _DAY = 3600.0, 86400.0
 def _read_state() -> list[tuple[str, int, int]]:
     """Return the names, times and sizes of the kernels' sources."""
     with suppress(OSError):
-        found = [(entry.name, entry.stat()) for entry in os.scandir(_HERE) if entry.name.endswith(".py")]
+        found = [(path.relative_to(_HERE).as_posix(), path.stat()) for path in _HERE.rglob("*.py")]
         return sorted((name, status.st_mtime_ns, status.st_size) for name, status in found)
     return []  # in an archive, say
 
@@ -172,7 +172,7 @@ def _user_folder() -> Path:
 @lru_cache(maxsize=64)
 def _source_digest(path: str) -> str | None:
     """Return what tells apart sources outside of this package; the package's own are in the folder's name."""
-    if Path(path).resolve().parent == _HERE:
+    if Path(path).resolve().is_relative_to(_HERE):
         return "" if _STATE else None
     try:
         return hashlib.blake2b(Path(path).read_bytes(), digest_size=12).hexdigest()

@@ -23,7 +23,7 @@ from rankwright.measures.base import (
 from rankwright.measures.custom import CustomMeasure
 from rankwright.measures.definitions import DEFINITIONS
 from rankwright.measures.dialects import DIALECTS
-from rankwright.measures.names import AP, DCG, ERR, NDCG, RBP, RR, WTA, P, Recall, measure, parse, split
+from rankwright.measures.parsing import AP, DCG, ERR, NDCG, RBP, RR, WTA, P, Recall, measure, parse, split
 from rankwright.measures.table import BoundTable, TableMeasure
 
 __all__ = [

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.backends import Backend, n_shards, resolve
-from rankwright.data import Floats, Ints, Queries, query_ranges
-from rankwright.errors import InputError
-from rankwright.kernels.measures import weighted_total
-from rankwright.kernels.order import sort_rows
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries, query_ranges
+from rankwright.kernels.measures.measure_values import weighted_total
+from rankwright.kernels.measures.sorting import sort_rows
+from rankwright.runtime.backends import Backend, n_shards, resolve
 
 
 class Measure(ABC):

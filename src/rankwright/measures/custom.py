@@ -10,9 +10,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.data import Floats, Ints, Queries, Unretrieved
-from rankwright.errors import InputError
-from rankwright.kernels.jumps import count_jumps
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries, Unretrieved
+from rankwright.kernels.measures.jump_buckets import count_jumps
 from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure, Tally
 
 Judge = Callable[..., float]

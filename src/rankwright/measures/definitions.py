@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rankwright.data import Floats, Ints, Queries
-from rankwright.kernels.discounts import GEOMETRIC, HARMONIC, LOGARITHMIC, Law
-from rankwright.kernels.measures import ideal_values
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.data.queries import Queries
+from rankwright.kernels.measures.discounts import GEOMETRIC, HARMONIC, LOGARITHMIC, Law
+from rankwright.kernels.measures.measure_values import ideal_values
 
 if TYPE_CHECKING:
     from rankwright.measures.table import TableMeasure

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwright.data import Floats, Ints
-from rankwright.kernels.gain_sweep import Chain, make_chain
-from rankwright.kernels.jumps import pick_jumps
-from rankwright.kernels.long_sweep import Notes, make_notes, pick_blocks, tally_blocks
-from rankwright.kernels.meetings import make_cuts
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.kernels.measures.gain_sweep import Chain, make_chain
+from rankwright.kernels.measures.jump_buckets import pick_jumps
+from rankwright.kernels.measures.long_sweep import Notes, make_notes, pick_blocks, tally_blocks
+from rankwright.kernels.measures.meetings import make_cuts
 from rankwright.measures.base import Lines, MeasureArrays
 
 MOST_PAIRS = 1 << 18  # of documents of a query that may swap: the jumps of longer lists are not kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from rankwright.errors import InputError, shown, suggest
+from rankwright.basics.errors import InputError, shown, suggest
 from rankwright.measures.definitions import DEFINITIONS
 from rankwright.measures.dialects import DIALECTS
 

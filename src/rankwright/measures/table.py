@@ -9,10 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.data import Floats, Ints, Queries
-from rankwright.errors import InputError, shown
-from rankwright.kernels.discounts import GEOMETRIC, Law
-from rankwright.kernels.measures import (
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError, shown
+from rankwright.data.queries import Queries
+from rankwright.kernels.measures.discounts import GEOMETRIC, Law
+from rankwright.kernels.measures.jump_sweep import SHALLOW, sweep
+from rankwright.kernels.measures.measure_values import (
     averaged_values,
     ideal_values,
     leads,
@@ -21,7 +23,6 @@ from rankwright.kernels.measures import (
     swap_adjacent,
     swap_deltas,
 )
-from rankwright.kernels.sweep import SHALLOW, sweep
 from rankwright.measures import long_lists
 from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure, MeasureArrays, Tally
 from rankwright.measures.definitions import DEFINITIONS, View, discounts

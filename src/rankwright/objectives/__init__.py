@@ -4,12 +4,12 @@ Any of these, or a function of your own, can be handed to ``rw.LinearRanker(obje
 """
 
 from rankwright.objectives.base import BoundObjective, Evaluation, Objective
-from rankwright.objectives.lambdas import Lambdas
 from rankwright.objectives.listwise import Cosine, ExpectedMeasure, Likelihood, TopOne
-from rankwright.objectives.names import OBJECTIVES
+from rankwright.objectives.objective_names import OBJECTIVES
 from rankwright.objectives.pairwise import Exponential, Fidelity, Hinge, Logistic, SquaredHinge
 from rankwright.objectives.pointwise import Squares
 from rankwright.objectives.smooth import SoftPositions, SoftRanks
+from rankwright.objectives.swap_lambdas import Lambdas
 
 __all__ = [
     "OBJECTIVES",

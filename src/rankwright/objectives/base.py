@@ -6,8 +6,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rankwright.data import Floats, Queries
-from rankwright.errors import InputError
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries
 
 
 def check_scores(scores: Any, n_docs: int) -> Floats:

@@ -7,12 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwright.data import Floats, Ints, Queries
-from rankwright.errors import InputError
-from rankwright.kernels.graded import grade_order
-from rankwright.kernels.listwise import cosines, cross_entropies, label_likelihoods, query_softmax
-from rankwright.kernels.plackett_luce import expected_sampled, expected_top_two
-from rankwright.kernels.smooth import Gained
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries
+from rankwright.kernels.objectives.graded_pairs import grade_order
+from rankwright.kernels.objectives.list_losses import cosines, cross_entropies, label_likelihoods, query_softmax
+from rankwright.kernels.objectives.plackett_luce import expected_sampled, expected_top_two
+from rankwright.kernels.objectives.smooth_measures import Gained
 from rankwright.measures import NDCG, BoundMeasure, Measure, parse
 from rankwright.objectives.base import BoundObjective, Evaluation, check_scores, nowhere
 from rankwright.objectives.smooth import gained

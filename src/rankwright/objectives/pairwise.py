@@ -6,10 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwright.data import Floats, Ints, Queries
-from rankwright.errors import InputError
-from rankwright.kernels.graded import FIDELITY, LOGISTIC, Graded, exponential_sums, grade_order, pair_loss_sums
-from rankwright.kernels.pairs import SMOOTH, Labels, Ranked, grade_places, pair_sums, pair_weights
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries
+from rankwright.kernels.objectives.graded_pairs import (
+    FIDELITY,
+    LOGISTIC,
+    Graded,
+    exponential_sums,
+    grade_order,
+    pair_loss_sums,
+)
+from rankwright.kernels.objectives.pair_sums import SMOOTH, Labels, Ranked, grade_places, pair_sums, pair_weights
 from rankwright.objectives.base import Evaluation, check_scores
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rankwright.data import Floats, Ints
-from rankwright.kernels.rankings import pair_coefficients, rank_coefficients
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.kernels.objectives.ranking_search import pair_coefficients, rank_coefficients
 
 
 class Phi(ABC):

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwright.data import Floats, Ints, Queries
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.data.queries import Queries
 from rankwright.objectives.base import Evaluation, check_scores, nowhere
 
 

@@ -9,12 +9,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.data import Floats, Ints, Queries
-from rankwright.errors import InputError
-from rankwright.kernels.assignment import assign_ranks
-from rankwright.kernels.lattice import SLACK, best_paths, lattice_sizes, worst_rankings
-from rankwright.kernels.order import sort_rows
-from rankwright.kernels.rankings import (
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries
+from rankwright.kernels.measures.sorting import sort_rows
+from rankwright.kernels.objectives.assignment import assign_ranks
+from rankwright.kernels.objectives.lattice import SLACK, best_paths, lattice_sizes, worst_rankings
+from rankwright.kernels.objectives.ranking_search import (
     best_imperfect,
     hardest_perfect,
     rank_classes,

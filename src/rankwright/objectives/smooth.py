@@ -8,10 +8,11 @@ from typing import Protocol
 
 import numpy as np
 
-from rankwright.data import Floats, Queries
-from rankwright.errors import InputError
-from rankwright.kernels.discounts import Law
-from rankwright.kernels.smooth import Gained, soft_positions, soft_ranks
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries
+from rankwright.kernels.measures.discounts import Law
+from rankwright.kernels.objectives.smooth_measures import Gained, soft_positions, soft_ranks
 from rankwright.measures import Measure, TableMeasure, parse
 from rankwright.objectives.base import BoundObjective, Evaluation, Objective, check_scores, nowhere
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.backends import Backend
-from rankwright.data import Floats, Queries
+from rankwright.basics.array_types import Floats
+from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.optimisers.columns import Dense
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import Choice, Found, search_line
+from rankwright.runtime.backends import Backend
 
 
 class Additive:

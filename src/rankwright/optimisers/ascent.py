@@ -8,13 +8,13 @@ from time import monotonic
 
 import numpy as np
 
-from rankwright.backends import Backend
-from rankwright.data import Floats
+from rankwright.basics.array_types import Floats
 from rankwright.measures import BoundMeasure
 from rankwright.optimisers.columns import Dense, Direction
 from rankwright.optimisers.landscape import Landscape, Point
 from rankwright.optimisers.line_search import Choice, Found, Middle, search_line
-from rankwright.optimisers.pull import Pull
+from rankwright.optimisers.prior_penalty import Pull
+from rankwright.runtime.backends import Backend
 
 _SLACK = 1e-12
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.array_files import digest_arrays, read_arrays, write_arrays
-from rankwright.data import Queries
-from rankwright.errors import InputError
-from rankwright.files import StrPath
+from rankwright.basics.array_files import digest_arrays, read_arrays, write_arrays
+from rankwright.basics.errors import InputError
+from rankwright.basics.files import StrPath
+from rankwright.data.queries import Queries
 
 _NOTES = "notes"
 _CHECKSUM = "checksum"

@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from rankwright.data import Floats, Ints
-from rankwright.kernels.linear import linear_scores, query_spreads
-from rankwright.kernels.trees import leaf_scores, leaf_values
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.kernels.scorers.linear_scores import linear_scores, query_spreads
+from rankwright.kernels.scorers.tree_scores import leaf_scores, leaf_values
 
 Direction = int | Floats  # a column, or a weight for every column
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rankwright.data import Floats
+from rankwright.basics.array_types import Floats
 
 _PATIENCE, _LESS = 40, 0.99  # rounds in which the gap must become this part of what it was: otherwise rounding is all
 _IDLE = 20  # rounds after which a plane that holds nothing up is dropped

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rankwright.data import Floats
-from rankwright.errors import InputError
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
 from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.optimisers.wolfe import ROUNDING, Trial, search
 

@@ -9,7 +9,7 @@ from threading import Lock, RLock
 
 import torch
 
-from rankwright.errors import InputError
+from rankwright.basics.errors import InputError
 
 _random = RLock()  # torch's own random numbers are one for all threads
 _gpu = RLock()  # graphs can be captured by one thread at a time, while no other uses the GPU

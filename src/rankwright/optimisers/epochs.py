@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rankwright.data import Floats
-from rankwright.errors import InputError
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
 from rankwright.objectives.base import Objective
-from rankwright.optimisers.steps import Adam, AdaptiveRate, Place
-from rankwright.scaling import Standard
+from rankwright.optimisers.step_rules import Adam, AdaptiveRate, Place
 from rankwright.scorers import Scorer
+from rankwright.scorers.scaling import Standard
 
 ADAM, ADAPTIVE = "adam", "adaptive"
 

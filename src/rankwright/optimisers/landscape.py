@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwright.backends import Backend, Shards, n_shards
-from rankwright.data import Floats, Ints, Queries, query_ranges
-from rankwright.kernels.jumps import pick_jumps
-from rankwright.kernels.likelihood import likelihood_slope
-from rankwright.kernels.linear import moved_scores, query_spread, query_spreads
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.data.queries import Queries, query_ranges
+from rankwright.kernels.measures.jump_buckets import pick_jumps
+from rankwright.kernels.optimisers.likelihood import likelihood_slope
+from rankwright.kernels.scorers.linear_scores import moved_scores, query_spread, query_spreads
 from rankwright.measures import BoundMeasure, Jumps, Lines, Measure, Tally
 from rankwright.optimisers.columns import Columns, Dense, Direction
+from rankwright.runtime.backends import Backend, Shards, n_shards
 
 _FIXED_POINT = 2.0**60
 _EXACT = 1 << 22  # features up to here are scored anew after every step

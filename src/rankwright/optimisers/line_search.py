@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.data import Floats, Ints
+from rankwright.basics.array_types import Floats, Ints
 from rankwright.optimisers.columns import Direction
 from rankwright.optimisers.landscape import Jumping, Landscape, Point
-from rankwright.optimisers.pull import Along, Pull
+from rankwright.optimisers.prior_penalty import Along, Pull
 
 _NARROW = 1e-9  # intervals narrower than this, relative to t, may be nothing but rounding
 _SLACK = 1e-12

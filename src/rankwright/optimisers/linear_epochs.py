@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.backends import Backend
-from rankwright.data import Floats, Queries
-from rankwright.kernels.linear import linear_scores
+from rankwright.basics.array_types import Floats
+from rankwright.data.queries import Queries
+from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.objectives.base import Objective
 from rankwright.optimisers.linear_risk import LinearRisk
-from rankwright.optimisers.steps import Adam, Place
-from rankwright.scaling import Standard
+from rankwright.optimisers.step_rules import Adam, Place
+from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
+from rankwright.scorers.scaling import Standard
 
 
 class LinearTrainer:

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from rankwright.backends import Backend, Shards
-from rankwright.data import Floats, Ints, Queries
-from rankwright.kernels.linear import linear_scores, query_columns, weighted_columns
-from rankwright.kernels.linear_pairs import curvature_moments
-from rankwright.kernels.pairs import Labels, Ranked
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.data.queries import Queries
+from rankwright.kernels.objectives.linear_pairs import curvature_moments
+from rankwright.kernels.objectives.pair_sums import Labels, Ranked
+from rankwright.kernels.scorers.linear_scores import linear_scores, query_columns, weighted_columns
 from rankwright.objectives.base import BoundObjective, Evaluation, Objective
 from rankwright.optimisers.cutting_plane import Plane
+from rankwright.runtime.backends import Backend, Shards
 
 _COLUMNS = 16  # of so many the second derivative takes all queries, of twice as many every other: a few steps' time
 _DOCS_PER_COLUMN = 32  # but no fewer documents than this for each feature

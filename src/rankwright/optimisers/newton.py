@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rankwright.data import Floats
-from rankwright.kernels.solving import cholesky_solve, shifted_cholesky
+from rankwright.basics.array_types import Floats
+from rankwright.kernels.optimisers.linear_systems import cholesky_solve, shifted_cholesky
 
 _FIRST, _LEAST, _LAST = 4.0, 0.0625, 1e-12  # smoothing: cold and warm starts begin with, and where to give up
 _SHARE = 0.5  # where the gradient causes less than this part of what smoothing causes, less smoothing is due

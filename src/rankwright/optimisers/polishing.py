@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwright import progress
-from rankwright.data import Floats
+from rankwright.basics import progress
+from rankwright.basics.array_types import Floats
 from rankwright.optimisers.ascent import Kicks, Rules, Step, cyclic, kicked
 from rankwright.optimisers.landscape import Landscape, Point
 

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rankwright.data import Floats
-from rankwright.kernels.linear import linear_scores, weighted_columns, weighted_moments
-from rankwright.kernels.solving import cholesky_solve, shifted_cholesky
+from rankwright.basics.array_types import Floats
+from rankwright.kernels.optimisers.linear_systems import cholesky_solve, shifted_cholesky
+from rankwright.kernels.scorers.linear_scores import linear_scores, weighted_columns, weighted_moments
 
 _MOST_COLUMNS = 768  # features up to which the matrix itself is factorised
 _MOST_ROWS = 512  # documents that stand for all of them where there are more features

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from rankwright import progress
+from rankwright.basics import progress
 
 W = TypeVar("W")
 

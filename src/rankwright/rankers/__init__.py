@@ -4,34 +4,34 @@ To add one, write its file and put it into the import and ``RANKERS`` below: the
 the documentation find it here.
 """
 
-from rankwright.errors import InputError, suggest
-from rankwright.rankers.adarank import AdaRank
+from rankwright.basics.errors import InputError, suggest
 from rankwright.rankers.base import Ranker
-from rankwright.rankers.bayesrank import BayesRank
-from rankwright.rankers.boosted_trees import BoostedTrees
-from rankwright.rankers.coordinate_ascent import CoordinateAscent
-from rankwright.rankers.directrank import DirectRank
-from rankwright.rankers.directrank_trees import DirectRankTrees
-from rankwright.rankers.frank import FRank
-from rankwright.rankers.lambdamart import LambdaMART
-from rankwright.rankers.lambdarank import LambdaRank
-from rankwright.rankers.linear_ranker import LinearRanker
-from rankwright.rankers.listmle import ListMLE
-from rankwright.rankers.listnet import ListNet
-from rankwright.rankers.mart import MART
-from rankwright.rankers.neural_ranker import NeuralRanker
-from rankwright.rankers.path import PathRanker
-from rankwright.rankers.permurank import PermuRank
-from rankwright.rankers.rankboost import RankBoost
-from rankwright.rankers.rankcosine import RankCosine
-from rankwright.rankers.ranknet import RankNet
-from rankwright.rankers.ranksvm import RankSVM
-from rankwright.rankers.regression import Regression
-from rankwright.rankers.single_feature import SingleFeature
-from rankwright.rankers.smoothrank import SmoothRank
-from rankwright.rankers.svm_map import SVMMap
-from rankwright.rankers.svm_ndcg import SVMNDCG
-from rankwright.rankers.training import Training
+from rankwright.rankers.bounds.adarank import AdaRank
+from rankwright.rankers.bounds.permurank import PermuRank
+from rankwright.rankers.bounds.ranksvm import RankSVM
+from rankwright.rankers.bounds.svm_map import SVMMap
+from rankwright.rankers.bounds.svm_ndcg import SVMNDCG
+from rankwright.rankers.exact.coordinate_ascent import CoordinateAscent
+from rankwright.rankers.exact.directrank import DirectRank
+from rankwright.rankers.listwise.lambdarank import LambdaRank
+from rankwright.rankers.listwise.linear_ranker import LinearRanker
+from rankwright.rankers.listwise.listmle import ListMLE
+from rankwright.rankers.listwise.listnet import ListNet
+from rankwright.rankers.listwise.rankcosine import RankCosine
+from rankwright.rankers.listwise.ranknet import RankNet
+from rankwright.rankers.listwise.regression import Regression
+from rankwright.rankers.listwise.single_feature import SingleFeature
+from rankwright.rankers.networks.neural_ranker import NeuralRanker
+from rankwright.rankers.networks.training_options import Training
+from rankwright.rankers.regularisation_path import PathRanker
+from rankwright.rankers.smooth.bayesrank import BayesRank
+from rankwright.rankers.smooth.smoothrank import SmoothRank
+from rankwright.rankers.stumps.frank import FRank
+from rankwright.rankers.stumps.rankboost import RankBoost
+from rankwright.rankers.trees.boosted_trees import BoostedTrees
+from rankwright.rankers.trees.directrank_trees import DirectRankTrees
+from rankwright.rankers.trees.lambdamart import LambdaMART
+from rankwright.rankers.trees.mart import MART
 
 RANKERS: tuple[type[Ranker], ...] = (
     AdaRank,

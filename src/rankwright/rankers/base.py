@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from rankwright import progress
-from rankwright.backends import Backend, Serial, resolve
-from rankwright.data import Floats, Queries
-from rankwright.errors import (
+from rankwright.basics import progress
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import (
     CollectedWarning,
     IneffectiveParameterWarning,
     InputError,
@@ -23,16 +22,18 @@ from rankwright.errors import (
     collect_warnings,
     warn,
 )
+from rankwright.data.queries import Queries
+from rankwright.data.row_order import sort_by_content
 from rankwright.measures import Measure, check_counted, parse
-from rankwright.models import Model, check_complete, check_features, plain
-from rankwright.objectives.bounds import Bound
-from rankwright.rankers.outcomes import Outcome as Outcome
-from rankwright.rankers.outcomes import check_finite, warn_about
-from rankwright.rankers.parameters import is_changed
+from rankwright.models.model import Model, check_complete, check_features, plain
+from rankwright.objectives.upper_bounds import Bound
+from rankwright.rankers.fit_result import Outcome as Outcome
+from rankwright.rankers.fit_result import check_finite, warn_about
+from rankwright.rankers.parameter_checks import is_changed
 from rankwright.rankers.seen_queries import SeenQueries
-from rankwright.row_order import sort_by_content
-from rankwright.scaling import PerQuery, check_kind
+from rankwright.runtime.backends import Backend, Serial, resolve
 from rankwright.scorers import Linear, Scorer
+from rankwright.scorers.scaling import PerQuery, check_kind
 
 
 class _Task(NamedTuple):

@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, TypeVar
 
-from rankwright.data import Queries
-from rankwright.errors import InputError, shown
+from rankwright.basics.errors import InputError, shown
+from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.models import Model, check_features, load
+from rankwright.models.model import Model, check_features, load
 from rankwright.optimisers.stagewise import Boosted, Stages, boost
 from rankwright.rankers.base import Ranker
-from rankwright.rankers.parameters import check_warm_start, check_whole
+from rankwright.rankers.parameter_checks import check_warm_start, check_whole
 
 W = TypeVar("W")
 

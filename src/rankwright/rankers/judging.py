@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from rankwright.backends import Backend
-from rankwright.data import Floats, Queries
+from rankwright.basics.array_types import Floats
+from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.optimisers.landscape import Landscape
+from rankwright.runtime.backends import Backend
 
 
 class Judge:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.data import Floats, Ints, Queries
-from rankwright.errors import SplitQueryWarning, warn
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import SplitQueryWarning, warn
+from rankwright.data.queries import Queries
 
 _COLUMNS, _SAMPLED = 4, 1_000  # features that tell documents apart, and documents that show which of them vary
 _ODD = np.uint64(0x9E3779B97F4A7C15)

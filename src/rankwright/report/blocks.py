@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
-from rankwright.errors import InputError, shown
-from rankwright.report.duels import Documents, Duel, DuelQuery
-from rankwright.report.grids import Cell, Column, Grid, Row
-from rankwright.report.values import Json, check_names, plain
+from rankwright.basics.errors import InputError, shown
+from rankwright.report.duel_blocks import Documents, Duel, DuelQuery
+from rankwright.report.grid_blocks import Cell, Column, Grid, Row
+from rankwright.report.json_values import Json, check_names, plain
 
 __all__ = [
     "Block",

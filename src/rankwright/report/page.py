@@ -12,8 +12,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from rankwright._optional import require
-from rankwright.errors import printable
+from rankwright.basics.errors import printable
+from rankwright.basics.optional_imports import require
 from rankwright.report.blocks import Block, Page, Section
 
 # One scope, in this order: the later files use what the earlier ones define.

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from rankwright.data import Floats
-from rankwright.results import Results, Table
-from rankwright.significance import Comparison, PValues, bootstrap_interval
+from rankwright.analysis.results import Results, Table
+from rankwright.analysis.significance import Comparison, PValues, bootstrap_interval
+from rankwright.basics.array_types import Floats
 
 LEVEL = 0.05  # a difference is called significant below this p
 ABOVE, BELOW = "▲", "▼"

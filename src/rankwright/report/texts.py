@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from rankwright.analysis.results import Results
 from rankwright.report.summary import Summary
-from rankwright.report.tables import comparison_table, results_table, text
-from rankwright.results import Results
+from rankwright.report.text_tables import comparison_table, results_table, text
 
 
 def results_text(results: Results) -> str:

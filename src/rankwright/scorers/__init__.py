@@ -6,9 +6,9 @@ To add one, write its file and put it into ``KINDS``.
 from collections.abc import Mapping
 from typing import Any
 
-from rankwright.errors import InputError, shown
+from rankwright.basics.errors import InputError, shown
 from rankwright.scorers.base import Scorer
-from rankwright.scorers.kernel import Kernel, KernelSum
+from rankwright.scorers.kernel_sum import Kernel, KernelSum
 from rankwright.scorers.linear import Feature, Linear
 from rankwright.scorers.network import Network
 from rankwright.scorers.stumps import Steps, Stumps

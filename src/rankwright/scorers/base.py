@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from rankwright.data import Floats
-from rankwright.errors import InputError, shown
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError, shown
 
 
 class Scorer(Protocol):

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rankwright.data import Floats
-from rankwright.errors import InputError, shown
-from rankwright.kernels.linear import linear_scores
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError, shown
+from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.scorers.base import number, numbers
 
 

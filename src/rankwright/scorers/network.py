@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rankwright.data import Floats, Ints
-from rankwright.errors import InputError, shown
-from rankwright.kernels import network as loops
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError, shown
+from rankwright.kernels.scorers import network_scores as loops
 from rankwright.scorers.base import as_list, numbers
 
 ACTIVATIONS = {

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.data import Floats, Ints
-from rankwright.errors import InputError
-from rankwright.kernels.stumps import step_scores
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError
+from rankwright.kernels.scorers.stump_scores import step_scores
 from rankwright.scorers.base import as_list, numbers
 
 _LAST_INDEX = 2**63 - 1

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rankwright._optional import require
-from rankwright.backends import Backend, n_threads, resolve
-from rankwright.data import Floats, Ints
-from rankwright.errors import InputError
-from rankwright.kernels.trees import tree_leaves, tree_scores
-from rankwright.scorers.forest import Forest
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError
+from rankwright.basics.optional_imports import require
+from rankwright.kernels.scorers.tree_scores import tree_leaves, tree_scores
+from rankwright.runtime.backends import Backend, n_threads, resolve
+from rankwright.scorers.lightgbm_text import Forest
 
 _DEEPEST = 4_096  # LightGBM's SHAP values take room that is quadratic in the depth
 _LARGE = 10_000_000  # values of features, times trees: on less LightGBM has one thread

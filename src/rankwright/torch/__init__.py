@@ -10,18 +10,18 @@ from dataclasses import fields
 from typing import Any
 
 from rankwright import objectives
-from rankwright._optional import require
+from rankwright.basics.optional_imports import require
 from rankwright.measures import parse
 
 require("torch")
 
 from rankwright.torch.base import Loss, Prepared  # noqa: E402
-from rankwright.torch.expected import ExpectedMeasure  # noqa: E402
-from rankwright.torch.lambdas import Lambdas  # noqa: E402
+from rankwright.torch.expected_measure import ExpectedMeasure  # noqa: E402
 from rankwright.torch.listwise import Cosine, Likelihood, TopOne  # noqa: E402
 from rankwright.torch.pairwise import Exponential, Fidelity, Hinge, Logistic, SquaredHinge  # noqa: E402
 from rankwright.torch.pointwise import Squares  # noqa: E402
 from rankwright.torch.smooth import SoftPositions, SoftRanks  # noqa: E402
+from rankwright.torch.swap_lambdas import Lambdas  # noqa: E402
 
 LOSSES: tuple[type[Loss], ...] = (
     Cosine,

@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rankwright.data import Floats, Ints, Queries
-from rankwright.errors import InputError
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries
 from rankwright.objectives.base import Objective
 
 REDUCTIONS = ("mean", "sum", "none")

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from rankwright import objectives
-from rankwright.data import Ints, Queries
+from rankwright.basics.array_types import Ints
+from rankwright.data.queries import Queries
 from rankwright.torch.base import Batch, Labels, Loss
 from rankwright.torch.pairwise import places
 

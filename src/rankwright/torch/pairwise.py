@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from rankwright import objectives
-from rankwright.data import Ints, Queries
+from rankwright.basics.array_types import Ints
+from rankwright.data.queries import Queries
 from rankwright.objectives.pairwise import by_grade
 from rankwright.torch.base import Batch, Labels, Loss
 

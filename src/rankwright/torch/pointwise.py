@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rankwright import objectives
-from rankwright.data import Queries
+from rankwright.data.queries import Queries
 from rankwright.torch.base import Batch, Labels, Loss
 
 

@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 
 from rankwright import objectives
-from rankwright.data import Floats, Queries
-from rankwright.kernels.discounts import GEOMETRIC, LOGARITHMIC, Law
-from rankwright.kernels.smooth import Gained
+from rankwright.basics.array_types import Floats
+from rankwright.data.queries import Queries
+from rankwright.kernels.measures.discounts import GEOMETRIC, LOGARITHMIC, Law
+from rankwright.kernels.objectives.smooth_measures import Gained
 from rankwright.measures import Measure, parse
 from rankwright.objectives.smooth import check_sigma, gained
 from rankwright.torch.base import Batch, Labels, Loss

@@ -1,24 +1,24 @@
 """The sections of the report, in order. To add one, write a file and a line here."""
 
 from rankwright.report.sections.base import Content, ReportSection
-from rankwright.report.sections.bounds import BOUNDS
-from rankwright.report.sections.costs import COSTS
-from rankwright.report.sections.curves import CURVES
-from rankwright.report.sections.duels import DUELS
-from rankwright.report.sections.grades import GRADES
-from rankwright.report.sections.groups import GROUPS
-from rankwright.report.sections.importance import IMPORTANCE
-from rankwright.report.sections.learning import LEARNING
-from rankwright.report.sections.polishing import POLISHING
-from rankwright.report.sections.profiles import PROFILES
-from rankwright.report.sections.published import PUBLISHED
-from rankwright.report.sections.restarts import RESTARTS
-from rankwright.report.sections.results import RESULTS
-from rankwright.report.sections.selection import SELECTION
-from rankwright.report.sections.significance import SIGNIFICANCE
-from rankwright.report.sections.steps import STEPS
-from rankwright.report.sections.tree_weights import TREE_WEIGHTS
-from rankwright.report.sections.weights import WEIGHTS
+from rankwright.report.sections.bounds_section import BOUNDS
+from rankwright.report.sections.costs_section import COSTS
+from rankwright.report.sections.curves_section import CURVES
+from rankwright.report.sections.duels_section import DUELS
+from rankwright.report.sections.grades_section import GRADES
+from rankwright.report.sections.groups_section import GROUPS
+from rankwright.report.sections.importance_section import IMPORTANCE
+from rankwright.report.sections.learning_section import LEARNING
+from rankwright.report.sections.polishing_section import POLISHING
+from rankwright.report.sections.profiles_section import PROFILES
+from rankwright.report.sections.published_section import PUBLISHED
+from rankwright.report.sections.restarts_section import RESTARTS
+from rankwright.report.sections.results_section import RESULTS
+from rankwright.report.sections.selection_section import SELECTION
+from rankwright.report.sections.significance_section import SIGNIFICANCE
+from rankwright.report.sections.steps_section import STEPS
+from rankwright.report.sections.tree_weights_section import TREE_WEIGHTS
+from rankwright.report.sections.weights_section import WEIGHTS
 
 SECTIONS: tuple[ReportSection, ...] = (
     RESULTS,

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.data import Floats
+from rankwright.analysis.results import Table
+from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Chart
-from rankwright.report.runs import fold_means
-from rankwright.results import Table
+from rankwright.report.chosen_runs import fold_means
 
 MOST_FEATURES = 25
 _ROW, _REST = 20, 130  # pixels for each feature, and for the axes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from rankwright.analysis.results import Table
 from rankwright.report.summary import Summary
-from rankwright.results import Table
 
 
 class Judged(NamedTuple):

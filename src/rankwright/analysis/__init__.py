@@ -1,0 +1,1 @@
+"""What can be said of a ranking: evaluate, compare, select, test, diagnose, explain."""

@@ -1,0 +1,125 @@
+"""``diagnose``: any trained ranker on any judged queries."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.analysis.diagnosis.diagnosis_result import Diagnosis
+from rankwright.analysis.diagnosis.loss_bounds import Bounds, mean
+from rankwright.analysis.diagnosis.single_weights import Alone, weights_alone
+from rankwright.analysis.diagnosis.training_facts import training_of
+from rankwright.analysis.diagnosis.verdicts import Facts, judge
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+from rankwright.data.feature_numbers import feature_names
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure, parse, weighted_mean
+from rankwright.models.model import Fitted, Model
+from rankwright.objectives.phi import PHIS
+from rankwright.objectives.upper_bounds import Bound, every_bound
+from rankwright.runtime.backends import Backend, resolve
+from rankwright.scorers import Linear
+
+
+def diagnose(
+    ranking: Fitted,
+    queries: Queries,
+    measure: str | Measure | None = None,
+    *,
+    phi: str = "pairs",
+    backend: Backend | None = None,
+) -> Diagnosis:
+    """The measure of a trained ranker, every bound on its loss, the gaps, and whether surrogate or optimiser failed.
+
+    Parameters
+    ----------
+    ranking : fitted ranker or Model
+        What was trained.
+    queries : Queries
+        Where to look. Only the training queries tell about training.
+    measure : str or Measure, optional
+        What is wanted; by default what the ranker was trained on.
+    phi : "pairs" or "ranks"
+        What query-level scores are made of, in type two bounds.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Returns
+    -------
+    Diagnosis
+        By query and in the mean; ``print`` tells it, ``to_pandas`` makes a data frame.
+
+    Notes
+    -----
+    Bounds are those of Xu et al., section 4 (``rankwright.objectives.upper_bounds``). Type two bounds change with the
+    scale of the scores, which changes no ranking, so they are also shown at the scale where their mean is least. What
+    one weight alone would gain is found by exact line searches. ``docs/diagnosis.md`` explains the verdicts.
+
+    Examples
+    --------
+    >>> from rankwright import RankSVM, make_queries
+    >>> queries = make_queries(30, random_state=0)
+    >>> found = diagnose(RankSVM(measure="ndcg@10").fit(queries), queries)
+    >>> found.seen, bool((found["type two, margin"].gap >= 0).all())
+    (True, True)
+    """
+    if phi not in PHIS:
+        raise InputError(f"phi={phi!r}; expected one of {', '.join(PHIS)}")
+    asked = None if measure is None else parse(measure)
+    training, model, backend = training_of(ranking, asked), ranking.to_model(), resolve(backend)
+    wanted = asked if asked is not None else training.measure
+    if wanted is None:
+        raise InputError(f"measure {model.measure!r} is a user's own, which the model does not hold; pass measure=")
+    queries = queries.grouped()
+    wanted = wanted.settled(queries.max_grade)
+    scores = model.predict(queries)
+    values = wanted.values(queries, scores, backend)
+    bounds = Bounds(queries, scores, backend)
+    loss = bounds.loss(wanted.for_training())
+    # the basic loss itself is not among the bounds, unless it is what the ranker minimises
+    found = bounds.evaluate(every_bound(wanted.for_training(), phi)[1:], training.own)
+    alone = _alone(model, queries, wanted, backend)
+    own = next((bound for bound in found if bound.own), None)
+    after = None if own is None or training.own is None else _after(model, queries, alone, training.own, backend)
+    seen = training.saw(_recorded(training.measure, queries, scores, backend))
+    mean_loss = mean(loss, queries.query_weight)
+    facts = Facts(str(wanted), mean_loss, own, after, training.certificate, alone, training.validated, seen)
+    return Diagnosis(
+        model.ranker,
+        str(wanted),
+        str(wanted.for_training()),
+        queries.qid,
+        queries.query_weight,
+        values,
+        1.0 - loss,
+        bounds.live(wanted.for_training()),
+        found,
+        bounds.left_out,
+        training.certificate,
+        alone,
+        seen,
+        judge(facts),
+    )
+
+
+def _recorded(measure: Measure | None, queries: Queries, scores: Floats, backend: Backend) -> float:
+    """The ranker's measure as training records it."""
+    if measure is None:
+        return float("nan")
+    return weighted_mean(measure.for_training().values(queries, scores, backend), queries.query_weight)
+
+
+def _alone(model: Model, queries: Queries, measure: Measure, backend: Backend) -> Alone | None:
+    if not isinstance(model.scorer, Linear):
+        return None
+    names = tuple(feature_names(queries.features or model.features, queries.n_features))
+    scaled = queries if model.scaling is None else model.scaling(queries)
+    return weights_alone(scaled, np.asarray(model.scorer.coef), measure, names, backend)
+
+
+def _after(model: Model, queries: Queries, alone: Alone | None, own: Bound, backend: Backend) -> float | None:
+    """The mean of the ranker's own bound after the best change of one weight."""
+    if alone is None:
+        return None
+    scaled = queries if model.scaling is None else model.scaling(queries)
+    return Bounds(queries, Linear(alone.moved())(scaled.X), backend).plain(own, True).mean

@@ -1,0 +1,197 @@
+"""``explain``: what a model makes of each feature, as a table and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from textwrap import fill
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankwright.analysis.diagnosis.explanation_parts import Slope, Splits, StepFunction
+from rankwright.basics.errors import InputError, printable
+from rankwright.basics.optional_imports import require
+from rankwright.data.feature_numbers import feature_names
+from rankwright.models.model import Fitted, as_model
+from rankwright.scorers import Feature, Linear, Scorer, Stumps, Trees
+
+MOST_TOLD = 12  # features in the text; the table has all
+_BAR, _WIDTH = 20, 100  # characters
+
+Part = StepFunction | Slope | Splits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """What a model makes of each feature.
+
+    Parameters
+    ----------
+    ranker : str
+        What trained the model.
+    what : str
+        What the model is, in a few words.
+    parts : tuple of StepFunction, of Slope or of Splits
+        The features that the model uses, the one of the largest range, weight or gain first. A score is ``intercept``
+        plus the sum of what they add; of splits it is not.
+    kind : type
+        Which of the three.
+    intercept : float
+        What every score has.
+    scaled : bool
+        Whether features are scaled within each query first: then thresholds and weights are those of scaled features.
+    """
+
+    ranker: str
+    what: str
+    parts: tuple[Part, ...]
+    kind: type[Part]
+    intercept: float
+    scaled: bool
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __iter__(self) -> Iterator[Part]:
+        return iter(self.parts)
+
+    def __getitem__(self, name: str) -> Part:
+        for part in self.parts:
+            if part.name == name:
+                return part
+        used = ", ".join(part.name for part in self.parts) or "no feature"
+        raise KeyError(f"the model does not use {name!r}; it uses {used}")
+
+    def to_pandas(self) -> Any:
+        """A data frame: feature, index, and from, to, value, missing by step; or weight; or figures of splits.
+
+        A document with a feature above ``from`` and at most ``to`` has the value. Where ``missing`` is true, a row has
+        the value of documents that lack the feature. Figures of splits are gain, splits, trees, from, to, monotone.
+        """
+        rows = [row for part in self.parts for row in part.rows()]
+        columns = {name: [row[i] for row in rows] for i, name in enumerate(self.kind.columns)}
+        return require("pandas").DataFrame(columns)
+
+    def __repr__(self) -> str:
+        return f"Explanation({self.ranker}: {self.what})"
+
+    def __str__(self) -> str:
+        units = "Features are scaled within each query first, from 0 to 1: all numbers are of scaled features."
+        meaning = f"{self.kind.meaning} {units}" if self.scaled else self.kind.meaning
+        lines = [f"{printable(self.ranker)}: {self.what}.", fill(meaning, _WIDTH)]
+        if self.parts:
+            lines += ["", *_table(self.kind.header, self.parts[:MOST_TOLD])]
+        if len(self.parts) > MOST_TOLD:
+            lines.append(f"and {len(self.parts) - MOST_TOLD:,} more, of at most {self.parts[MOST_TOLD].size:.4g}")
+        return "\n".join(lines)
+
+
+def explain(fitted: Fitted) -> Explanation:
+    """What a trained ranker makes of each feature: step functions of stumps, weights, importance for trees.
+
+    Parameters
+    ----------
+    fitted : fitted ranker or Model
+        What was trained.
+
+    Returns
+    -------
+    Explanation
+        ``print`` tells the most important features, ``to_pandas`` makes a table of all.
+
+    Examples
+    --------
+    >>> from rankwright.models.model import Model
+    >>> scorer = Stumps(np.array([1, 1]), np.array([0.5, 2.0], np.float32), np.array([1.0, -0.25]))
+    >>> found = explain(Model("RankBoost", {}, "map", scorer, n_features=3))
+    >>> found
+    Explanation(RankBoost: 2 stumps on 1 of 3 features)
+    >>> for step in found["2"].steps:
+    ...     print(*step)
+    -inf 0.5 0.0
+    0.5 2.0 1.0
+    2.0 inf 0.75
+    """
+    model = as_model(fitted)
+    parts = _explained(model.scorer, feature_names(model.features, model.n_features))
+    ordered = sorted(parts.parts, key=lambda part: -part.size)
+    return Explanation(model.ranker, parts.what, tuple(ordered), parts.kind, parts.intercept, model.scaling is not None)
+
+
+class _Parts(NamedTuple):
+    parts: Sequence[Any]
+    kind: type[Part]
+    what: str
+    intercept: float = 0.0
+
+
+@singledispatch
+def _explained(scorer: Scorer, names: Sequence[str]) -> _Parts:
+    """The parts of a scorer: a function for each kind that can be explained."""
+    raise InputError(
+        f"a scorer of kind {scorer.kind!r} has no function for each feature; expected stumps, weights or trees"
+    )
+
+
+@_explained.register
+def _(scorer: Stumps, names: Sequence[str]) -> _Parts:
+    parts = []
+    _, counts = np.unique(scorer.feature, return_counts=True)
+    for k, (index, n_stumps) in enumerate(zip(scorer.steps.features.tolist(), counts.tolist(), strict=True)):
+        thresholds, values, missing = scorer.steps.of(k)
+        known = missing if scorer.allow_nan else None
+        parts.append(StepFunction(names[index], index, thresholds, values, known, n_stumps))
+    what = f"{len(scorer):,} stump{'s' * (len(scorer) != 1)} on {len(parts):,} of {len(names):,} features"
+    return _Parts(parts, StepFunction, what)
+
+
+@_explained.register
+def _(scorer: Linear, names: Sequence[str]) -> _Parts:
+    parts = [Slope(names[i], i, float(scorer.coef[i])) for i in np.flatnonzero(scorer.coef).tolist()]
+    what = f"weights of {len(parts):,} of {len(names):,} features, and {scorer.intercept:.4g} for all"
+    return _Parts(parts, Slope, what, scorer.intercept)
+
+
+@_explained.register
+def _(scorer: Feature, names: Sequence[str]) -> _Parts:
+    what = f"one of {len(names):,} features"
+    return _Parts([Slope(names[scorer.index], scorer.index, float(scorer.sign))], Slope, what)
+
+
+@_explained.register
+def _(scorer: Trees, names: Sequence[str]) -> _Parts:
+    split = [tree.columns for tree in scorer.forest.trees if len(tree.columns["split_feature"])]
+    features = np.concatenate([np.empty(0, np.int64), *(tree["split_feature"] for tree in split)])
+    thresholds = np.concatenate([np.empty(0), *(tree["threshold"] for tree in split)])
+    order = np.argsort(features, kind="stable")
+    used, starts = np.unique(features[order], return_index=True)
+    own_thresholds = np.split(thresholds[order], starts[1:])
+    n_trees = np.bincount(np.concatenate([np.empty(0, np.int64), *(np.unique(t["split_feature"]) for t in split)]))
+    gain, monotone = scorer.importance(), scorer.forest.header.get("monotone_constraints", "").split()
+    whole = float(gain.sum()) or 1.0
+    parts = []
+    for i, own in zip(used.tolist(), own_thresholds, strict=False):
+        figures = float(gain[i]) / whole, len(own), int(n_trees[i]), float(own.min()), float(own.max())
+        parts.append(Splits(names[i], i, *figures, int(monotone[i]) if monotone else 0))
+    leaves = f"{len(features) + len(split):,} leaves"
+    trees = f"{len(split):,} tree{'s' * (len(split) != 1)} of {leaves} in all"
+    return _Parts(parts, Splits, f"{trees}, on {len(parts):,} of {len(names):,} features")
+
+
+def _table(header: tuple[str, ...], parts: Sequence[Part]) -> list[str]:
+    """Aligned text: names to the left, numbers to the right, and at the end a bar of the size."""
+    largest = parts[0].size or 1.0
+    shares = [1.0 if part.size >= largest else part.size / largest for part in parts]  # a size may be infinite
+    bars = ["#" * max(round(_BAR * share), 1) for share in shares]
+    rows = [header, *((*map(printable, part.cells()), bar) for part, bar in zip(parts, bars, strict=True))]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+    left = (0, len(header) - 2, len(header) - 1)
+    return [
+        "  ".join(
+            cell.ljust(width) if i in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,189 @@
+"""Parts of an explanation: what a model makes of one feature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+
+_LITTLE = 0.1  # of all its ups and downs: what a function that mostly rises may fall
+_HELD = {-1: "to fall", 0: "free", 1: "to rise"}
+
+
+class Step(NamedTuple):
+    """A document whose feature is above ``low`` and at most ``high`` has the value."""
+
+    low: float
+    high: float
+    value: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepFunction:
+    """What a feature adds to the score: a value between every two thresholds.
+
+    Parameters
+    ----------
+    name : str
+        The feature's name, or its number from 1.
+    index : int
+        Its column, from 0.
+    thresholds : array of shape (n,)
+        Where the value changes, ascending.
+    values : array of shape (n + 1,)
+        The values before, between and after them. The first is 0.
+    missing : float or None
+        The value of a document that lacks the feature; None if the model takes complete features only.
+    n_stumps : int
+        How many stumps it is the sum of.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ("feature", "index", "from", "to", "value", "missing")
+    header: ClassVar[tuple[str, ...]] = ("feature", "range", "stumps", "from", "to", "values", "")
+    meaning: ClassVar[str] = (
+        "A score is the sum of one value for each feature. Range: highest less lowest value. The value changes between "
+        "from and to. It is 0 below from: only differences of values matter."
+    )
+    name: str
+    index: int
+    thresholds: Floats
+    values: Floats
+    missing: float | None
+    n_stumps: int
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Where the feature has which value, from minus to plus infinity."""
+        ends = [-np.inf, *self.thresholds.tolist(), np.inf]
+        return tuple(map(Step, ends[:-1], ends[1:], self.values.tolist()))
+
+    @property
+    def size(self) -> float:
+        """The range, highest less lowest value: how much the feature can matter."""
+        reached = self.values if self.missing is None else np.append(self.values, self.missing)
+        return float(np.ptp(reached))
+
+    @property
+    def trend(self) -> str:
+        """Whether the values rise, fall, mostly do so, or neither."""
+        return trend(self.values)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """A row for each step, and one for missing values, which lie nowhere."""
+        known = [(self.name, self.index, *step, False) for step in self.steps]
+        nowhere = [] if self.missing is None else [(self.name, self.index, np.nan, np.nan, self.missing, True)]
+        return known + nowhere
+
+    def cells(self) -> tuple[str, ...]:
+        """A row of the text."""
+        ends = (f"{self.thresholds[0]:.4g}", f"{self.thresholds[-1]:.4g}")
+        missing = f", missing {self.missing:+.4f}" if self.missing else ""
+        return self.name, f"{self.size:.4f}", f"{self.n_stumps:,}", *ends, self.trend + missing
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """What a feature adds to the score: its value times a weight.
+
+    Parameters
+    ----------
+    name : str
+        The feature's name, or its number from 1.
+    index : int
+        Its column, from 0.
+    weight : float
+        What it is multiplied by.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ("feature", "index", "weight")
+    header: ClassVar[tuple[str, ...]] = ("feature", "weight", "score", "")
+    meaning: ClassVar[str] = (
+        "A score is the sum of the features times their weights. A weight counts units of its feature: weights of "
+        "features of different spread cannot be compared."
+    )
+    name: str
+    index: int
+    weight: float
+
+    @property
+    def size(self) -> float:
+        """The size of the weight."""
+        return abs(self.weight)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """One row."""
+        return [(self.name, self.index, self.weight)]
+
+    def cells(self) -> tuple[str, ...]:
+        """A row of the text."""
+        return self.name, f"{self.weight:.4g}", "rises" if self.weight > 0 else "falls"
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """How trees use a feature. What it adds to a score is no function of its own: that depends on other features.
+
+    Parameters
+    ----------
+    name : str
+        The feature's name, or its number from 1.
+    index : int
+        Its column, from 0.
+    gain : float
+        Its share in what all splits have gained.
+    n_splits, n_trees : int
+        How many splits are on it, and how many trees have one.
+    low, high : float
+        The lowest and the highest threshold.
+    monotone : {-1, 0, 1}
+        Whether trees were made to have scores that fall, or rise, with it.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ("feature", "index", "gain", "splits", "trees", "from", "to", "monotone")
+    header: ClassVar[tuple[str, ...]] = ("feature", "gain", "splits", "trees", "from", "to", "held", "")
+    meaning: ClassVar[str] = (
+        "A score is the sum of a value of each tree. Gain: the feature's share in what all splits took off the loss "
+        "that trees were fitted to. It tells of the fit, not of the measure, and not which way scores go. Thresholds "
+        "are between from and to. Held: whether scores may only rise, or fall, with the feature."
+    )
+    name: str
+    index: int
+    gain: float
+    n_splits: int
+    n_trees: int
+    low: float
+    high: float
+    monotone: int = 0
+
+    @property
+    def size(self) -> float:
+        """The share of the gain."""
+        return self.gain
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """One row."""
+        counts = self.gain, self.n_splits, self.n_trees
+        return [(self.name, self.index, *counts, self.low, self.high, self.monotone)]
+
+    def cells(self) -> tuple[str, ...]:
+        """A row of the text."""
+        counts = f"{self.gain:.4f}", f"{self.n_splits:,}", f"{self.n_trees:,}"
+        return self.name, *counts, f"{self.low:.4g}", f"{self.high:.4g}", _HELD[self.monotone]
+
+
+def trend(values: Floats) -> str:
+    """Whether values rise or fall; a little of the other makes it "mostly".
+
+    >>> trend(np.array([0, 1, 3])), trend(np.array([0, -9, -8, -9])), trend(np.array([0, 1, 0])), trend(np.zeros(2))
+    ('rises', 'mostly falls', 'mixed', 'flat')
+    """
+    jumps = np.diff(values)
+    up, down = float(jumps[jumps > 0].sum()), float(-jumps[jumps < 0].sum())
+    if up + down == 0.0:
+        return "flat"
+    if min(up, down) > _LITTLE * (up + down):
+        return "mixed"
+    return f"{'mostly ' if min(up, down) > 0 else ''}{'rises' if up > down else 'falls'}"

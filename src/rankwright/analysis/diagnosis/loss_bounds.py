@@ -1,0 +1,235 @@
+"""Bounds on the loss of a ranking: by query, and at the scale of its scores that suits them best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.analysis.diagnosis.score_scales import Placed, Pool, Tangent, least_factor, least_of, pool, spread
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure
+from rankwright.objectives.bound_losses import BoundLoss
+from rankwright.objectives.upper_bounds import KINDS, Basic, Bound, TypeTwo
+from rankwright.runtime.backends import Backend, Shards
+
+_ROUNDS = 4  # of a search for the best scale
+_NEAR = 1e-3  # it ends when the least cannot be lower by more than this part
+
+
+class Least(NamedTuple):
+    """A bound at the multiple of the scores where its mean is least; multiples change no ranking."""
+
+    factor: float  # 0 where it is least when all scores are alike
+    values: Floats
+    exact: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundAt:
+    """A bound on the loss of a ranking.
+
+    Parameters
+    ----------
+    name : str
+        Which bound.
+    measure : str
+        The measure whose loss it bounds.
+    own : bool
+        Whether it is the one that the ranker minimises.
+    weight : array of shape (n_queries,)
+        Query weights.
+    loss : array of shape (n_queries,)
+        The basic loss 1 - E of its measure.
+    values : array of shape (n_queries,)
+        The bound at the scores as they are.
+    exact : array of shape (n_queries,)
+        Where not, the true bound may be larger; the value is above the loss all the same.
+    least : Least, optional
+        The bound at its best scale, for type two bounds: not for the step, which has none, nor for a sum that is not
+        exact, whose rankings change with the scale.
+    """
+
+    name: str
+    measure: str
+    own: bool
+    weight: Floats
+    loss: Floats
+    values: Floats
+    exact: NDArray[np.bool_]
+    least: Least | None = None
+
+    def __repr__(self) -> str:
+        return f"BoundAt({self.name} on {self.measure}: mean={self.mean:.4g}, gap={self.mean_gap:.4g})"
+
+    @property
+    def gap(self) -> Floats:
+        """By query, how far the bound is above the loss."""
+        return self.values - self.loss
+
+    @property
+    def mean(self) -> float:
+        """Over the queries, as weighted."""
+        return mean(self.values, self.weight)
+
+    @property
+    def mean_gap(self) -> float:
+        """The mean of the bound less that of the loss."""
+        return mean(self.gap, self.weight)
+
+    @property
+    def total(self) -> float:
+        """The weighted sum over the queries."""
+        return float(self.values @ self.weight)
+
+    @property
+    def least_mean(self) -> float:
+        """The mean at the best scale; the mean itself where scale does not matter."""
+        return self.mean if self.least is None else mean(self.least.values, self.weight)
+
+
+def mean(values: Floats, weight: Floats) -> float:
+    """The weighted mean; queries of no loss count as such."""
+    total = float(weight.sum())
+    return float(values @ weight) / total if total > 0 else float("nan")
+
+
+class Bounds:
+    """Evaluates bounds at the scores of some queries.
+
+    Parameters
+    ----------
+    queries : Queries
+        The judged documents.
+    scores : array of shape (n_docs,)
+        Their scores.
+    backend : Backend
+        Where the work runs.
+    """
+
+    def __init__(self, queries: Queries, scores: Floats, backend: Backend) -> None:
+        self.backend, self.weight, self.parts = backend, queries.query_weight, placed(queries, scores, backend)
+        self._pools: dict[tuple[Measure, str, str], Pool] = {}
+        self._losses: dict[Measure, Floats] = {}
+        self.left_out: dict[str, str] = {}
+
+    def loss(self, measure: Measure) -> Floats:
+        """The basic loss 1 - E of each query."""
+        if measure not in self._losses:
+            self._losses[measure] = self._at(self._bound(Basic(measure)), 1.0).values
+        return self._losses[measure]
+
+    def live(self, measure: Measure) -> NDArray[np.bool_]:
+        """Which queries have rankings that are better than others."""
+        found: NDArray[np.bool_] = self.backend.concat(_live, self._bound(Basic(measure)))
+        return found
+
+    def evaluate(self, bounds: Sequence[Bound], own: Bound | None) -> tuple[BoundAt, ...]:
+        """These bounds and the ranker's own; one that cannot be evaluated is left out, with the reason."""
+        wanted = [*bounds, *([] if own is None or own in bounds else [own])]
+        found = []
+        for bound in wanted:
+            try:
+                found.append(self.scaled(bound, bound == own))
+            except InputError as error:
+                self.left_out[bound_name(bound)] = str(error)
+        return tuple(found)
+
+    def plain(self, bound: Bound, own: bool) -> BoundAt:
+        """A bound at the scores as they are; ``own`` is whether the ranker minimises it."""
+        values, exact, _ = self._at(self._bound(bound), 1.0)
+        about = bound_name(bound), str(bound.measure), own
+        return BoundAt(*about, self.weight, self.loss(bound.measure), values, exact)
+
+    def scaled(self, bound: Bound, own: bool) -> BoundAt:
+        """The same, and at its best scale."""
+        losses, found = self._bound(bound), self.plain(bound, own)
+        return replace(found, least=self._least(bound, losses, found.values, found.exact))
+
+    def _least(self, bound: Bound, losses: Shards[_Bound], values: Floats, exact: NDArray[np.bool_]) -> Least | None:
+        if not isinstance(bound, TypeTwo) or bound.surrogate == "step":
+            return None
+        if bound.over == "sum" and not exact.all():  # what stands in for it at one scale is no bound of another
+            return None
+        rankings = self._pool(bound)
+        if not rankings.unit > 0.0:  # all scores are alike
+            return Least(1.0, values, exact)
+        kind, tangents, found = KINDS[bound.surrogate], list[Tangent](), Least(1.0, values, exact)
+        for _ in range(_ROUNDS):
+            factor, lowest = least_factor(kind, rankings, self.weight, tangents)
+            if bound.over == "sum":
+                factor = least_of(lambda s: mean(self._at(losses, s).values, self.weight), factor or rankings.unit)
+            at = self._at(losses, factor)
+            there = Least(factor, at.values, at.exact)
+            reached = mean(there.values, self.weight)
+            found = min(found, there, key=lambda least: mean(least.values, self.weight))
+            if bound.over == "sum" or not there.exact.all() or reached <= lowest * (1.0 + _NEAR):
+                break
+            tangents.append(Tangent(factor, at.values, at.rises))
+        return found
+
+    def _pool(self, bound: TypeTwo) -> Pool:
+        """What all surrogates of one measure have in common."""
+        key = bound.measure, bound.phi, bound.perfect
+        if key not in self._pools:
+            self._pools[key] = pool(bound, self.parts, self.weight, self.backend)
+        return self._pools[key]
+
+    def _bound(self, bound: Bound) -> Shards[_Bound]:
+        return self.backend.apply(_bind, self.parts, bound)
+
+    def _at(self, losses: Shards[_Bound], factor: float) -> _Found:
+        columns = self.backend.concat(_values, losses, factor)
+        return _Found(columns[:, 0], columns[:, 1] > 0.0, columns[:, 2])
+
+
+class _Found(NamedTuple):
+    values: Floats
+    exact: NDArray[np.bool_]
+    rises: Floats
+
+
+class _Bound(NamedTuple):
+    losses: BoundLoss
+    scores: Floats
+
+
+def placed(queries: Queries, scores: Floats, backend: Backend) -> Shards[Placed]:
+    """Queries with their scores, cut into shards."""
+    shards, parts, start = backend.scatter(queries), [], 0
+    for shard in shards.parts:
+        parts.append(Placed(shard, spread(scores[start : start + shard.n_docs], shard)))
+        start += shard.n_docs
+    return Shards(tuple(parts))
+
+
+def bound_name(bound: Bound) -> str:
+    """What tells it from others on the same measure."""
+    if not isinstance(bound, TypeTwo):
+        return bound.label
+    by_grade = ", perfect by grade" if bound.perfect == "grades" else ""
+    return f"{bound.label}{by_grade}{', Phi of ranks' if bound.phi == 'ranks' else ''}"
+
+
+def _bind(part: Placed, bound: Bound) -> _Bound:
+    return _Bound(bound.bind(part.queries), part.scores)
+
+
+def _live(bound: _Bound) -> NDArray[np.bool_]:
+    live = np.zeros(len(bound.losses.sizes), dtype=bool)
+    live[bound.losses.rankings.live] = True
+    return live
+
+
+def _values(bound: _Bound, factor: float) -> Floats:
+    """By query: the bound, whether it is exact, and how it rises with the factor."""
+    losses = bound.losses
+    found = losses.at(bound.scores * factor)
+    rises = np.add.reduceat(found.gradient * bound.scores, losses.rankings.indptr[:-1])
+    by_query = np.divide(rises, losses.weight, out=np.zeros(len(rises)), where=losses.weight > 0)
+    return np.stack([found.values, found.exact, by_query], axis=1)

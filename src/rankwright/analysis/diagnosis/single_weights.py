@@ -1,0 +1,81 @@
+"""Weights alone: what the measure would gain if one weight of a linear scorer were another, by exact line searches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure
+from rankwright.optimisers.landscape import Landscape
+from rankwright.optimisers.line_search import search_line
+from rankwright.runtime.backends import Backend
+
+MOST_CROSSINGS = 1_000_000  # of a measure that only Python can compute
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alone:
+    """For each weight, what the best other value of it would bring, all others staying as they are.
+
+    Parameters
+    ----------
+    features : tuple of str
+        Their names, or their numbers from 1.
+    coef : array of shape (n_features,)
+        The weights.
+    to : array of shape (n_features,)
+        The best value of each alone; its own where no other is better.
+    gain : array of shape (n_features,)
+        What the mean measure would gain, ties broken pessimistically.
+    highest : float
+        No value of the measure is above this: 1, or more for a measure that is not bounded.
+    """
+
+    features: tuple[str, ...]
+    coef: Floats
+    to: Floats
+    gain: Floats
+    highest: float
+
+    @property
+    def best(self) -> int:
+        """The weight that would gain most."""
+        return int(np.argmax(self.gain))
+
+    def moved(self) -> Floats:
+        """The weights with that one changed."""
+        coef = self.coef.copy()
+        coef[self.best] = self.to[self.best]
+        return coef
+
+
+def weights_alone(
+    queries: Queries, coef: Floats, measure: Measure, names: tuple[str, ...], backend: Backend
+) -> Alone | None:
+    """Search along every weight; None where that would take too long, or no query counts.
+
+    ``queries`` are scaled as the weights expect them.
+    """
+    if _crossings(queries, measure) > MOST_CROSSINGS:
+        return None
+    landscape = Landscape.of(queries, measure.for_training(), backend)
+    if not landscape.total_weight > 0:
+        return None
+    point = landscape.at(coef)
+    to, gain = coef.copy(), np.zeros(len(coef))
+    for column in range(len(coef)):
+        found = search_line(landscape, point, column, beat=point.value)
+        if found is not None:
+            value = landscape.anew(found.point).value  # large data are updated step by step
+            to[column], gain[column] = found.point.coef[column], max(value - point.value, 0.0)
+    return Alone(names, coef, to, gain, landscape.highest)
+
+
+def _crossings(queries: Queries, measure: Measure) -> int:
+    """About how often a user's function would be called."""
+    if measure.for_training().bind(queries.slice(0, 1)).arrays is not None:
+        return 0
+    return int((queries.sizes * (queries.sizes - 1) // 2).sum()) * queries.n_features

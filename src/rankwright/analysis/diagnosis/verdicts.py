@@ -1,0 +1,158 @@
+"""Verdicts: what held a training back, by rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rankwright.analysis.diagnosis.loss_bounds import BoundAt, mean
+from rankwright.analysis.diagnosis.single_weights import Alone
+from rankwright.analysis.diagnosis.training_facts import Certificate
+
+MOST_GAP = 0.01  # relative: above it the optimiser has not finished
+LEAST_GAIN = 0.005  # of a measure with values up to 1: below it one weight alone brings nothing that counts
+LEAST_FALL = 0.1  # relative: a bound that falls less at its best scale has a scale that suits it
+LOOSE = 2.0  # a bound that is this many times the loss says little about it
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the problem is, and why.
+
+    Parameters
+    ----------
+    problem : {"optimiser", "scale", "surrogate", "neither", "unknown"}
+        What to change first.
+    text : str
+        The reason, in words.
+    """
+
+    problem: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a verdict rests on."""
+
+    measure: str
+    loss: float  # the mean basic loss
+    own: BoundAt | None
+    own_after: float | None  # its mean after the best change of one weight
+    certificate: Certificate | None
+    alone: Alone | None
+    validated: bool
+    seen: bool | None  # whether the queries are the training queries
+
+    @property
+    def gain(self) -> float:
+        """Of the best change of one weight; 0 where it is too small to count, or not known."""
+        if self.alone is None:
+            return 0.0
+        gain = float(self.alone.gain[self.alone.best])
+        return gain if gain > LEAST_GAIN * self.alone.highest else 0.0
+
+    @property
+    def change(self) -> str:
+        """That change in words."""
+        if self.alone is None:
+            return ""
+        return (
+            f"another weight of feature {self.alone.features[self.alone.best]} alone would raise {self.measure} "
+            f"by {self.gain:.4f}"
+        )
+
+
+def percent(part: float) -> str:
+    """At most this part of a whole.
+
+    >>> percent(0.0123), percent(1e-6)
+    ('1.23%', '0.01%')
+    """
+    return f"{part:.2%}" if part >= 1e-4 else "0.01%"
+
+
+def judge(facts: Facts) -> Verdict:
+    """The first rule that applies: nothing to gain, the optimiser, other queries, the scale, the surrogate, neither."""
+    certificate = facts.certificate
+    if not facts.loss > LEAST_GAIN:
+        return Verdict("neither", f"There is next to nothing to gain: the loss is {facts.loss:.4f}.")
+    if certificate is not None and certificate.relative > MOST_GAP:
+        return Verdict(
+            "optimiser",
+            f"It stopped where its objective may be {percent(certificate.relative)} above the least there is. Let it "
+            "run longer, or to a smaller tol, before anything else is judged.",
+        )
+    if facts.seen is False:
+        return _elsewhere(facts)
+    scale = _scale(facts)
+    if scale is not None:
+        return scale
+    loose = _loose(facts)
+    if facts.gain > 0.0:
+        found = _gain(facts)
+        return found if found.problem == "optimiser" else Verdict(found.problem, f"{found.text} {loose}".strip())
+    if facts.alone is None:
+        return Verdict("surrogate", loose) if loose else Verdict("unknown", "No weights were tried one by one.")
+    text = (
+        f"No weight alone raises {facts.measure} by more than {LEAST_GAIN * facts.alone.highest:g}: along each of them "
+        "the measure itself has next to nothing left. Several weights at once, other features or another scorer may "
+        "bring more."
+    )
+    return Verdict("neither", f"{text} {loose}".strip())
+
+
+def _elsewhere(facts: Facts) -> Verdict:
+    """Of queries that training did not see: their best weights are others, if only by chance."""
+    found = f"On these {facts.change}" if facts.gain > 0.0 else "On these no weight alone brings anything that counts"
+    found = found if facts.alone is not None else "Here no weights were tried one by one"
+    return Verdict("unknown", f"{found}, but only the training queries tell what held training back.")
+
+
+def _scale(facts: Facts) -> Verdict | None:
+    own = facts.own
+    if own is None or own.least is None or not own.least_mean < (1.0 - LEAST_FALL) * own.mean:
+        return None
+    if own.least.factor == 0.0:  # all scores alike are no scores
+        return None
+    length = "short: try a larger C" if own.least.factor > 1.0 else "long: try a smaller C"
+    return Verdict(
+        "scale",
+        f"Times {own.least.factor:.3g}, which changes no ranking, the scores would have a bound of "
+        f"{own.least_mean:.4f} instead of {own.mean:.4f}. For these queries the weights are too {length}.",
+    )
+
+
+def _gain(facts: Facts) -> Verdict:
+    certificate, own, after = facts.certificate, facts.own, facts.own_after
+    if certificate is not None:
+        return Verdict(
+            "surrogate",
+            f"The optimiser has done its work (its objective is at most {percent(certificate.relative)} above the "
+            f"least), yet {facts.change}.",
+        )
+    if own is None or after is None:
+        return Verdict("surrogate", f"What it minimises is no bound on a measure, and {facts.change}.")
+    what = "the loss that it minimises" if own.name == "basic loss" else f"the bound that it minimises ({own.name})"
+    if after < own.mean:
+        text = f"It could have gone on: {facts.change}, and lower {what} from {own.mean:.4f} to {after:.4f}."
+        chosen = " Validation queries chose the round that was kept, so this may be on purpose."
+        return Verdict("optimiser", text + (chosen if facts.validated else ""))
+    return Verdict(
+        "surrogate",
+        f"{facts.change[0].upper()}{facts.change[1:]}, but raise {what} from {own.mean:.4f} to {after:.4f}.",
+    )
+
+
+def _loose(facts: Facts) -> str:
+    """Whether the ranker's bound says little about the loss, even at its best scale."""
+    own = facts.own
+    if own is None or own.least is None:
+        return ""
+    if own.least.factor == 0.0:
+        return "Its bound is least when all scores are alike: it cannot guide."
+    loss = mean(own.loss, own.weight)
+    if own.least_mean <= LOOSE * loss:
+        return ""
+    return (
+        f"Its bound is {own.least_mean:.4f} at its best scale, where the loss is {loss:.4f}: it says little about it."
+    )

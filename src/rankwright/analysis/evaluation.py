@@ -1,0 +1,123 @@
+"""Evaluation: measures x queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError, shown
+from rankwright.basics.optional_imports import require
+from rankwright.data.queries import Queries
+from rankwright.data.run_fusion import Source, open_qrels, open_runs
+from rankwright.data.trec import join_runs
+from rankwright.measures import Measure, bound_values, parse, split, weighted_mean
+from rankwright.models.model import Fitted
+from rankwright.runtime.backends import Backend
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluations:
+    """Measures of a ranking, by query and in the mean.
+
+    Parameters
+    ----------
+    measures : tuple of str
+        Names that say exactly what was computed.
+    values : array of shape (n_measures, n_queries)
+        NaN where a measure skips a query.
+    qid : array of shape (n_queries,)
+    weight : array of shape (n_queries,)
+        Query weights, used by the means.
+    """
+
+    measures: tuple[str, ...]
+    values: Floats
+    qid: NDArray[Any]
+    weight: Floats
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The weighted mean of each measure over the queries that count."""
+        return {name: weighted_mean(row, self.weight) for name, row in zip(self.measures, self.values, strict=True)}
+
+    @property
+    def per_query(self) -> dict[str, Floats]:
+        """The values of each measure, in the order of ``qid``."""
+        return dict(zip(self.measures, self.values, strict=True))
+
+    def __getitem__(self, measure: str | Measure) -> float:
+        name = str(parse(measure))
+        if name not in self.measures:
+            raise KeyError(f"{name} was not evaluated; there are {', '.join(self.measures)}")
+        return self.means[name]
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{name}={value:.4f}" for name, value in self.means.items())
+        return f"Evaluations({means}; {len(self.qid)} queries)"
+
+    def to_pandas(self) -> Any:
+        """A data frame with a row per query and a column per measure."""
+        frame = require("pandas").DataFrame(self.per_query, index=self.qid)
+        frame.index.name = "qid"
+        return frame
+
+
+def evaluate(
+    ranking: Fitted | ArrayLike | Source,
+    queries: Queries | Source,
+    measures: str | Measure | Sequence[str | Measure],
+    backend: Backend | None = None,
+) -> Evaluations:
+    """Evaluate a fitted ranker, a model, scores or a TREC run by several measures.
+
+    Parameters
+    ----------
+    ranking : fitted ranker, model, array of scores, or run
+        Scores are one per row, in the order of the rows that the queries were made of. A run is a file, or a mapping
+        of query id to mapping of document id to score.
+    queries : Queries, or judgments
+        Judgments, for a run, are a file, or a mapping of query id to mapping of document id to grade. The queries that
+        are evaluated are those that are judged and in the run, as in trec_eval; judged documents that the run did not
+        find count in ideal rankings and in the number of relevant documents.
+    measures : str, Measure, or sequence of these
+        To get trec_eval's figures, name its dialect, as in ``map(dialect=trec_eval)``.
+    backend : Backend, optional
+        Where the work runs; all cores by default.
+
+    Examples
+    --------
+    >>> queries = Queries.from_arrays([[1.0], [2.0]], [1, 0], qid=[7, 7])
+    >>> evaluate([0.3, 0.1], queries, "mrr, p@1")
+    Evaluations(mrr=1.0000, p@1=1.0000; 1 queries)
+    >>> evaluate({"q": {"a": 0.3, "b": 0.1}}, {"q": {"a": 1, "c": 1}}, "map(dialect=trec_eval)")
+    Evaluations(map(dialect=trec_eval)=0.5000; 1 queries)
+    """
+    if isinstance(measures, str):
+        measures = split(measures)
+    parsed = [parse(m) for m in ([measures] if isinstance(measures, Measure) else measures)]
+    if not parsed:
+        raise InputError("no measure given; expected names such as ndcg@10")
+    found: Any = ranking
+    if not isinstance(queries, Queries):
+        queries, found = open_run(ranking, queries)
+    seen = getattr(found, "_seen", None)  # a fitted ranker remembers its training queries
+    if seen is not None:
+        seen.warn_if_split(queries)
+    scores = queries.group_scores(found.predict(queries) if hasattr(found, "predict") else found)
+    grouped = queries.grouped()
+    values = bound_values([measure.bind(grouped) for measure in parsed], scores, backend)
+    return Evaluations(tuple(str(m) for m in parsed), values, queries.qid, queries.query_weight)
+
+
+def open_run(run: Any, qrels: Source) -> tuple[Queries, Floats]:
+    """Return the judged queries that a run answers, with the documents that it found, and their scores."""
+    if hasattr(run, "predict") or not (isinstance(run, str | PathLike | Mapping) or hasattr(run, "to_dict")):
+        found, judged = shown(run), shown(qrels)
+        raise InputError(f"{found} with judgments {judged}; expected a run, or Queries in place of the judgments")
+    queries, scores = join_runs(open_qrels(qrels), open_runs({"run": run}))
+    return queries, scores[:, 0]

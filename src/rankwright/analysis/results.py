@@ -1,0 +1,215 @@
+"""Results: what an experiment or a comparison found, as plain tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.analysis.significance import Comparison, Counting, compare
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError, suggest
+from rankwright.data.ids import text_ids
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure, parse
+
+Table = Mapping[str, NDArray[Any]]  # columns of equal length, by name
+
+MOST_DOCUMENTS = 100_000  # of a fold's test queries: beyond, single documents are not kept
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """What an experiment found: the chosen trial of every method, fold and seed.
+
+    ``method`` columns are numbers into ``methods``; ``query`` columns are rows of ``queries``.
+
+    Parameters
+    ----------
+    name : str
+        What the experiment is called.
+    measure : str
+        The measure that selected, and that decides.
+    measures : tuple of str
+        The measures on test queries, ``measure`` among them.
+    methods : tuple of str
+        The methods, in the order of the spec.
+    tables : mapping of str to table
+        ``queries`` (fold, qid, n_docs, n_pairs, weight), ``documents`` (query, docid, grade), ``values`` (method, seed,
+        query, and a column for each measure), ``trials`` (everything tried), and the artefacts that trials left, each
+        with the columns method, fold and seed before its own.
+    planned : (int, int), optional
+        How many folds and trials the experiment has when it is finished.
+    """
+
+    name: str
+    measure: str
+    measures: tuple[str, ...]
+    methods: tuple[str, ...]
+    tables: Mapping[str, Table]
+    planned: tuple[int, int] | None = None
+
+    def __repr__(self) -> str:
+        n = len(self.tables["queries"]["qid"])
+        return f"Results({self.name}: {', '.join(self.methods)}; {len(self.folds)} folds, {n} test queries)"
+
+    def values(self, measure: str | Measure | None = None) -> Floats:
+        """A row per method and a column per test query: the mean over the seeds; NaN where a method has no result."""
+        table = self.tables["values"]
+        column = table[self._known(measure)]
+        shape = (len(self.methods), len(self.tables["queries"]["qid"]))
+        total, count = np.zeros(shape), np.zeros(shape)
+        np.add.at(total, (table["method"], table["query"]), column)
+        np.add.at(count, (table["method"], table["query"]), 1.0)
+        means = np.full(shape, np.nan)
+        np.divide(total, count, out=means, where=count > 0)
+        return means
+
+    def fold_means(self, measure: str | Measure | None = None) -> Floats:
+        """A row per method and a column per fold: the weighted mean over the fold's test queries."""
+        values = self.values(measure)
+        fold, weight = self.tables["queries"]["fold"], self.tables["queries"]["weight"]
+        counted = np.where(np.isnan(values), 0.0, weight)
+        means = np.full((len(self.methods), len(self.folds)), np.nan)
+        for column, name in enumerate(self.folds):
+            inside = fold == name
+            total = counted[:, inside].sum(axis=1)
+            summed = np.nansum(values[:, inside] * counted[:, inside], axis=1)
+            np.divide(summed, total, out=means[:, column], where=total > 0)
+        return means
+
+    def means(self, measure: str | Measure | None = None) -> Floats:
+        """The mean of the fold means of every method, which is how LETOR's figures are published."""
+        means = self.fold_means(measure)
+        return np.asarray(means.mean(axis=1)) if means.size else np.full(len(self.methods), np.nan)
+
+    def compare(self, measure: str | Measure | None = None, *, baseline: str | None = None) -> list[Comparison]:
+        """Compare every two methods that have results on all folds, or each of them with a baseline.
+
+        A difference is the difference of the means: queries count as they do in ``means``.
+        """
+        rows = zip(self.methods, self.values(measure), self.means(measure), strict=True)
+        complete = {name: row for name, row, mean in rows if not np.isnan(mean)}
+        return compare(complete, baseline=baseline, **self.counting._asdict())
+
+    @property
+    def counting(self) -> Counting:
+        """How the test queries count in every mean: by their weights, and each fold like every other."""
+        return Counting(self.tables["queries"]["weight"], self.tables["queries"]["fold"])
+
+    def parts(self, measure: str | Measure | None = None) -> Floats:
+        """What each query brings to the mean of the fold means: mean + n w (value - mean).
+
+        Their plain mean is that mean, and the error of the one is the error of the other.
+        """
+        means = self.means(measure)[:, None]
+        return np.asarray(means + self._weights(measure) * (self.values(measure) - means))
+
+    def _weights(self, measure: str | Measure | None) -> Floats:
+        """For each method and query n w; NaN where there is no value, or where the query has no weight."""
+        values, found = self.values(measure), np.full((len(self.methods), len(self.tables["queries"]["qid"])), np.nan)
+        for row, own in zip(found, values, strict=True):
+            counted = self.counting.counted(own, own)
+            row[counted] = self.counting.factors(counted)
+        return found
+
+    def errors(self, measure: str | Measure | None = None) -> Floats:
+        """The standard error of each of the means over the queries; NaN where there are fewer than two."""
+        parts = self.parts(measure)
+        n = np.sum(~np.isnan(parts), axis=1)
+        deviation = np.where(np.isnan(parts), 0.0, parts - self.means(measure)[:, None])
+        return np.asarray(np.sqrt((deviation**2).sum(axis=1) / np.where(n > 1, n * (n - 1.0), np.nan)))
+
+    @property
+    def folds(self) -> NDArray[Any]:
+        """The numbers of the folds that have results."""
+        return np.unique(self.tables["queries"]["fold"])
+
+    @property
+    def unfinished(self) -> str:
+        """What is missing, in words; empty where nothing is."""
+        trials = self.tables.get("trials")
+        if trials is None or self.planned is None:
+            return ""
+        n_folds, n_trials = self.planned
+        done = int(np.sum(trials["status"] == "done"))
+        if done >= n_trials:
+            return ""
+        return f"unfinished: {done} of {n_trials} trials, results on {len(self.folds)} of {n_folds} folds"
+
+    def _known(self, measure: str | Measure | None) -> str:
+        name = self.measure if measure is None else str(measure)
+        if name not in self.measures:
+            name = str(parse(measure or name))
+        if name not in self.measures:
+            raise InputError(f"{name} was not measured; {suggest(name, self.measures)}")
+        return name
+
+
+def queries_table(queries: Queries) -> Table:
+    """What results know of queries."""
+    return {
+        "qid": text_ids(queries.qid),
+        "n_docs": queries.sizes,
+        "n_pairs": n_pairs(queries),
+        "weight": queries.query_weight,
+    }
+
+
+def documents_table(queries: Queries) -> Table | None:
+    """What results know of documents; nothing where there are too many to look at."""
+    if queries.n_docs > MOST_DOCUMENTS:
+        return None
+    grouped, names = queries.grouped(), text_ids(queries.group(queries.doc_names))
+    return {"query": np.repeat(np.arange(len(queries)), queries.sizes), "docid": names, "grade": grouped.y}
+
+
+def n_pairs(queries: Queries) -> np.ndarray:
+    """The number of pairs of documents of different grades, by query.
+
+    >>> from rankwright import Queries
+    >>> n_pairs(Queries.from_arrays([[0.0]] * 4, [2, 1, 1, 0], group=[4]))
+    array([5])
+    """
+    levels, level = np.unique(queries.grouped().y, return_inverse=True)
+    counts = np.zeros((len(queries), len(levels)), dtype=np.int64)
+    np.add.at(counts, (np.repeat(np.arange(len(queries)), queries.sizes), level), 1)
+    return np.asarray((queries.sizes**2 - (counts**2).sum(axis=1)) // 2)
+
+
+def pairs_table(queries: Queries, scores: Floats) -> Table:
+    """For every two grades, how many pairs of documents of one query are in the right order, tied, and there at all."""
+    counts: dict[tuple[float, float], list[int]] = {}
+    scores, queries = queries.group(scores), queries.grouped()
+    for rows in queries:
+        grades = queries.y[rows]
+        levels = np.unique(grades)
+        ordered = [np.sort(scores[rows][grades == level]) for level in levels]
+        for low in range(len(levels)):
+            for high in range(low + 1, len(levels)):
+                below = int(np.searchsorted(ordered[low], ordered[high], side="left").sum())
+                upto = int(np.searchsorted(ordered[low], ordered[high], side="right").sum())
+                count = counts.setdefault((float(levels[high]), float(levels[low])), [0, 0, 0])
+                for place, number in enumerate((below, upto - below, len(ordered[low]) * len(ordered[high]))):
+                    count[place] += number
+    table = np.array([[*grades, *count] for grades, count in sorted(counts.items(), reverse=True)]).reshape(-1, 5)
+    return dict(zip(("high", "low", "right", "tied", "total"), table.T, strict=True))
+
+
+def joined(tables: Sequence[Table], names: Iterable[str] | None = None) -> Table:
+    """Tables one under the other; a column that one of them lacks is NaN there."""
+    wanted = dict.fromkeys(name for table in tables for name in table) if names is None else names
+    if not tables:
+        return {name: np.array([], dtype=int) for name in wanted}
+    sizes = [len(next(iter(table.values()))) for table in tables]
+    parts = list(zip(tables, sizes, strict=True))
+    return {name: np.concatenate([table.get(name, np.full(size, np.nan)) for table, size in parts]) for name in wanted}
+
+
+def keyed(table: Table, method: int, fold: int, seed: int) -> Table:
+    """The table of one trial with the columns that say whose it is before its own."""
+    n = len(next(iter(table.values()), ()))
+    return {"method": np.full(n, method), "fold": np.full(n, fold), "seed": np.full(n, seed), **table}

@@ -1,0 +1,139 @@
+"""Comparison: scores and models on one set of judged queries, as results that tables and reports are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwright.analysis.results import Results, Table, documents_table, joined, keyed, pairs_table, queries_table
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+from rankwright.basics.files import StrPath
+from rankwright.data.letor import read_letor
+from rankwright.data.queries import Queries
+from rankwright.data.run_fusion import Source, name_runs, open_qrels, open_runs
+from rankwright.data.score_files import read_scores
+from rankwright.data.trec import join_runs
+from rankwright.measures import Measure, bound_values, parse, split, values_of_found
+from rankwright.models.model import load
+
+
+def compare_scores(
+    scores: Mapping[str, ArrayLike],
+    queries: Queries,
+    measures: str | Sequence[str] = "ndcg@10,map",
+    *,
+    name: str = "Comparison",
+) -> Results:
+    """Compare rankings of the same queries, given by their scores.
+
+    Parameters
+    ----------
+    scores : mapping of str to array of shape (n_docs,)
+        By the name of a method, its score of every row, in the order of the rows that ``queries`` was made of.
+    queries : Queries
+        Judged documents.
+    measures : str or sequence of str
+        The first one decides.
+    name : str
+        What the comparison is called.
+    """
+    parsed = _parse(measures)
+    if not scores:
+        raise InputError("nothing to compare; expected at least one method")
+    found: list[Floats] = [queries.group_scores(row) for row in scores.values()]
+    grouped = queries.grouped()
+    bounds = [measure.bind(grouped) for measure in parsed]
+    values = [bound_values(bounds, row) for row in found]
+    pairs = [pairs_table(grouped, row) for row in found]
+    return _results(name, tuple(scores), parsed, queries, found, values, pairs)
+
+
+def compare_runs(
+    qrels: Source,
+    runs: Mapping[str, Source] | Sequence[Source],
+    measures: str | Sequence[str] = "ndcg@10(dialect=trec_eval),map(dialect=trec_eval)",
+    *,
+    name: str = "Comparison",
+) -> Results:
+    """Compare TREC runs on the judged queries that one of them answers.
+
+    Every run is evaluated on the documents that it found, as ``evaluate`` does. A query that a run does not answer has
+    the value 0, so that all are compared on the same queries.
+
+    Parameters
+    ----------
+    qrels : path, or mapping of query id to mapping of document id to grade
+        Judgments.
+    runs : mapping of name to run, or sequence of runs
+        A run is a path, or a mapping of query id to mapping of document id to score.
+    measures : str or sequence of str
+        The first one decides.
+    name : str
+        What the comparison is called.
+    """
+    parsed, tables = _parse(measures), open_runs(name_runs(runs))
+    if not tables:
+        raise InputError("nothing to compare; expected at least one run")
+    queries, scores = join_runs(open_qrels(qrels), tables)
+    found = list(np.ascontiguousarray(scores.T))
+    values = [values_of_found(parsed, queries, row, None) for row in found]
+    return _results(name, tuple(tables), parsed, queries, found, values)
+
+
+def _parse(measures: str | Sequence[str]) -> list[Measure]:
+    parsed = [parse(m) for m in (split(measures) if isinstance(measures, str) else measures)]
+    if not parsed:
+        raise InputError("expected at least one measure")
+    return parsed
+
+
+def _results(
+    name: str,
+    methods: tuple[str, ...],
+    measures: Sequence[Measure],
+    queries: Queries,
+    scores: Sequence[Floats],
+    values: Sequence[Floats],
+    pairs: Sequence[Table] = (),
+) -> Results:
+    """Return results of the scores of grouped rows, by method, NaN where a row is not ranked."""
+    names, places = tuple(map(str, measures)), {"query": np.arange(len(queries))}
+    tables: dict[str, Table] = {
+        "queries": {"fold": np.ones(len(queries), int), **queries_table(queries)},
+        "values": _of_methods([{**places, **dict(zip(names, row, strict=True))} for row in values]),
+    }
+    if pairs:
+        tables["pairs"] = _of_methods(pairs)
+    documents = documents_table(queries)
+    if documents is not None:
+        known = [(np.flatnonzero(~np.isnan(row)), row) for row in scores]
+        rows = [{"document": at, "score": row[at]} for at, row in known]
+        tables |= {"documents": documents, "scores": _of_methods(rows)}
+    return Results(name, names[0], names, methods, tables)
+
+
+def compare_files(
+    data: StrPath, scores: Sequence[Path], models: Sequence[Path], measures: str = "ndcg@10,map"
+) -> Results:
+    """Compare score files and saved models on a file of judged documents; the files name the methods."""
+    paths = [*scores, *models]
+    if not paths:
+        raise InputError("nothing to compare; give --scores or --model, at least one of them")
+    loaded = {path: load(path) for path in models}
+    queries = read_letor(data, n_features=max((model.n_features for model in loaded.values()), default=None))
+    names = [path.name.partition(".")[0] or path.name for path in paths]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in paths]
+    if len(set(names)) < len(names):
+        raise InputError(f"{next(name for name in names if names.count(name) > 1)}: given twice")
+    found = [loaded[path].predict(queries) if path in loaded else read_scores(path, queries) for path in paths]
+    return compare_scores(dict(zip(names, found, strict=True)), queries, measures, name=Path(data).name)
+
+
+def _of_methods(tables: Sequence[Table]) -> Table:
+    """The tables of all methods, one each, as the artefacts of an experiment are."""
+    return joined([keyed(table, number, fold=1, seed=0) for number, table in enumerate(tables)])

@@ -1,0 +1,155 @@
+"""Selection: the best of a grid on validation queries, and cross-validation by query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.model_selection import BaseCrossValidator, ParameterGrid
+from sklearn.utils import check_random_state
+
+from rankwright.basics import progress
+from rankwright.basics.array_types import Ints
+from rankwright.basics.errors import InputError, collect_warnings, warn
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure, check_counted, parse, weighted_mean
+from rankwright.rankers import PathRanker, Ranker
+
+R = TypeVar("R", bound=Ranker)
+
+
+def select(
+    ranker: R,
+    grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
+    train: Queries,
+    valid: Queries,
+    *,
+    measure: str | Measure | None = None,
+) -> R:
+    """Fit every combination of a grid on ``train`` and return the ranker that is best on ``valid``.
+
+    Rankers with a ``fit_path`` are fitted for all values of its parameter at once, which takes less time.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        An unfitted ranker; it is not changed.
+    grid : mapping of str to sequence, or several
+        Values to try by parameter, as in scikit-learn.
+    train, valid : Queries
+        ``valid`` also chooses the rounds of rankers that have any.
+    measure : str or Measure, optional
+        Decides; by default the ranker's own.
+
+    Returns
+    -------
+    Ranker
+        Fitted, with ``selection_``: a list of dicts of the parameters tried and ``value``, the measure on ``valid``.
+        The first of equals wins. The warnings of its fit are issued, those of the other fits are not.
+    """
+    train, valid = train.grouped(), valid.grouped()
+    highest = max(train.max_grade, valid.max_grade)
+    decisive = parse(ranker.measure if measure is None else measure).settled(highest)
+    check_counted(decisive, valid, "validation")
+    bound = decisive.bind(valid)
+    tried: list[dict[str, Any]] = []
+    best: R | None = None
+    combinations = list(ParameterGrid(grid))
+    if not combinations:
+        raise InputError("the grid is empty; expected at least one combination of parameters")
+    candidates = _fits(ranker, combinations, train, valid)
+    with collect_warnings():  # of candidates that are not chosen nobody needs to know
+        for params, candidate in progress.track(zip(combinations, candidates), "selecting", len(combinations)):
+            value = weighted_mean(bound.values(candidate.predict(valid)), valid.query_weight)
+            if best is None or value > max(row["value"] for row in tried):
+                best = candidate
+            tried.append({**params, "value": value})
+    assert best is not None
+    for found in best.fit_warnings_:
+        warn(found.message, found.category)
+    best.selection_ = tried
+    return best
+
+
+def _fits(ranker: R, combinations: Sequence[Mapping[str, Any]], train: Queries, valid: Queries) -> Iterator[R]:
+    """Fit every combination, in order; those that differ in the parameter of a path are fitted together."""
+    ready: dict[int, R] = {}
+    for at, params in enumerate(combinations):
+        if at not in ready:
+            together = _along_path(ranker, combinations, at)
+            base = clone(ranker).set_params(**params)
+            if len(together) > 1 and isinstance(base, PathRanker):
+                values = [combinations[k][base.path_parameter] for k in together]
+                ready.update(zip(together, base.fit_path(values, train, valid=valid), strict=True))
+            else:
+                ready[at] = base.fit(train, valid=valid)
+        yield ready.pop(at)
+
+
+def _along_path(ranker: Ranker, combinations: Sequence[Mapping[str, Any]], at: int) -> list[int]:
+    """The combinations from this one on that equal it but for the parameter of a path."""
+    if not isinstance(ranker, PathRanker) or ranker.path_parameter not in combinations[at]:
+        return [at]
+    names = combinations[at].keys() - {ranker.path_parameter}
+
+    def is_like(other: Mapping[str, Any]) -> bool:
+        return other.keys() == combinations[at].keys() and all(other[name] is combinations[at][name] for name in names)
+
+    return [k for k in range(at, len(combinations)) if is_like(combinations[k])]
+
+
+class QueryKFold(BaseCrossValidator):
+    """K folds of whole queries: the documents of a query never part.
+
+    Parameters
+    ----------
+    n_splits : int
+        The number of folds.
+    shuffle : bool
+        Whether to shuffle the queries first; otherwise they are cut in order of first appearance.
+    random_state : int, RandomState or None
+        Seeds the shuffle.
+
+    Examples
+    --------
+    >>> for train, test in QueryKFold(2).split(np.zeros((4, 1)), qid=["a", "b", "a", "c"]):
+    ...     print(train, test)
+    [3] [0 1 2]
+    [0 1 2] [3]
+    """
+
+    __metadata_request__split: ClassVar[dict[str, bool]] = {"qid": True}
+
+    def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None) -> None:
+        self.n_splits = n_splits
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, qid: Any = None, groups: Any = None) -> int:
+        """The number of folds."""
+        return self.n_splits
+
+    def split(
+        self, X: Any, y: Any = None, qid: ArrayLike | None = None, groups: Any = None
+    ) -> Iterator[tuple[Ints, Ints]]:
+        """Yield the rows of training and test documents of each fold."""
+        if qid is None:
+            raise InputError(
+                "QueryKFold needs qid: pass qid= to fit, after sklearn.set_config(enable_metadata_routing=True)"
+            )
+        if self.n_splits < 2:
+            raise InputError(f"n_splits={self.n_splits}; expected at least 2")
+        ids = np.asarray(qid)
+        queries = Queries.from_arrays(np.zeros((len(ids), 1)), np.zeros(len(ids)), ids)
+        order = np.arange(len(queries))
+        if len(order) < self.n_splits:
+            raise InputError(f"{len(order)} queries cannot make {self.n_splits} folds")
+        if self.shuffle:
+            order = check_random_state(self.random_state).permutation(order)
+        row_query = queries.restore(np.repeat(np.arange(len(queries)), queries.sizes))
+        for fold in np.array_split(order, self.n_splits):
+            test = np.isin(row_query, fold)
+            yield np.flatnonzero(~test), np.flatnonzero(test)

@@ -1,0 +1,32 @@
+"""Significance: whether a difference between two methods on the same queries could be chance, and how large it is.
+
+>>> round(randomisation([0.2, 0.4, 0.3, 0.1], [0.3, 0.6, 0.3, 0.5]), 3)  # 2 of 2^3: one query does not differ
+0.25
+"""
+
+from rankwright.analysis.significance.comparison import Comparison, PValues, compare
+from rankwright.analysis.significance.effects import cohen_d, rank_biserial
+from rankwright.analysis.significance.method_pairs import ALL_ALIKE, Counting, Tally, tally
+from rankwright.analysis.significance.p_values import holm, paired_t, wilcoxon
+from rankwright.analysis.significance.resampling import Interval, bootstrap_interval, randomisation
+from rankwright.analysis.significance.winning_number import WinningNumber, winning_number
+
+__all__ = [
+    "ALL_ALIKE",
+    "Comparison",
+    "Counting",
+    "Interval",
+    "PValues",
+    "Tally",
+    "WinningNumber",
+    "bootstrap_interval",
+    "cohen_d",
+    "compare",
+    "holm",
+    "paired_t",
+    "randomisation",
+    "rank_biserial",
+    "tally",
+    "wilcoxon",
+    "winning_number",
+]

@@ -1,0 +1,145 @@
+"""Paired values: what two methods reach on the same queries."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+
+# Values that are equal up to rounding differ by a few units of 2^-53, relative to the largest. A grid of 2^-40 is far
+# above that and far below any difference that matters. It also leaves 13 bits for sums: up to thousands of times the
+# largest value they are exact, so that no order of summation, and so no number of threads, changes them.
+GRID_BITS = 40
+
+Mask = NDArray[np.bool_]
+
+
+class Tally(NamedTuple):
+    """The mean difference of two methods, and how many queries each of them wins.
+
+    Parameters
+    ----------
+    n : int
+        The number of queries that both methods have a value of and that count in the mean.
+    difference : float
+        The mean of second - first.
+    wins, ties, losses : int
+        Queries where the second is better, equal (up to rounding), worse.
+    """
+
+    n: int
+    difference: float
+    wins: int
+    ties: int
+    losses: int
+
+
+class Counting(NamedTuple):
+    """How queries count in a mean: by their weights, and each fold like every other; all alike where both are None."""
+
+    weight: Floats | None = None
+    fold: NDArray[np.generic] | None = None
+
+    def counted(self, first: Floats, second: Floats) -> Mask:
+        """Return which queries both methods have a value of and that have a weight."""
+        known: Mask = ~(np.isnan(first) | np.isnan(second))
+        return known if self.weight is None else known & (self.weight > 0)
+
+    def factors(self, counted: Mask) -> Floats | float:
+        """Return n w for each of the n counted queries; w is its share of the mean of the fold means.
+
+        The plain mean of values times these is that mean.
+        """
+        if self.weight is None and self.fold is None:
+            return 1.0
+        n = int(counted.sum())
+        weight = np.ones(n) if self.weight is None else self.weight[counted]
+        if self.fold is None:
+            return np.asarray(n * weight / weight.sum())
+        names, place = np.unique(self.fold[counted], return_inverse=True)
+        total = np.bincount(place, weights=weight, minlength=len(names))
+        return np.asarray(n * weight / (total[place] * len(names)))
+
+
+def count_differences(plain: Floats, weighted: Floats) -> Tally:
+    """Return the tally of differences, given as they are and as they count in the mean."""
+    wins, losses = int(np.count_nonzero(plain > 0)), int(np.count_nonzero(plain < 0))
+    mean = float(weighted.mean()) if len(weighted) else math.nan
+    return Tally(len(plain), mean, wins, len(plain) - wins - losses, losses)
+
+
+ALL_ALIKE = Counting()
+
+
+def tally(a: ArrayLike, b: ArrayLike, counting: Counting = ALL_ALIKE) -> Tally:
+    """Return the mean of b - a and the queries that each wins; a query where either is NaN is left out.
+
+    >>> tally([0.5, 0.5, 0.5], [0.5, 0.25, 1.0], Counting(weight=np.array([1.0, 2.0, 1.0])))
+    Tally(n=3, difference=0.0, wins=1, ties=1, losses=1)
+    """
+    first, second = as_values(a, "a"), as_values(b, "b")
+    counted = counting.counted(first, second)
+    plain = rounded_difference(first[counted], second[counted])
+    return count_differences(plain, weigh(plain, counting.factors(counted)))
+
+
+def weigh(differences: Floats, factors: Floats | float) -> Floats:
+    """Return differences times factors, rounded so that their sum does not depend on its order."""
+    product: Floats = differences * factors
+    return rounded(product, largest(product))
+
+
+def differences(a: ArrayLike, b: ArrayLike) -> Floats:
+    """``b - a`` on the queries where neither is NaN, rounded so that noise is zero.
+
+    >>> differences([0.1 + 0.2, 0.5, np.nan], [0.3, 0.75, 1.0]).tolist()
+    [0.0, 0.25]
+    """
+    first, second = as_values(a, "a"), as_values(b, "b")
+    if len(first) != len(second):
+        raise InputError(f"a has {len(first)} values and b has {len(second)}; expected one of each per query")
+    counted = ~(np.isnan(first) | np.isnan(second))
+    return rounded_difference(first[counted], second[counted])
+
+
+def rounded_difference(a: Floats, b: Floats) -> Floats:
+    """``b - a`` in multiples of about 2^-40 of the largest value; neither holds NaN."""
+    return rounded(b - a, max(largest(a), largest(b)))
+
+
+def rounded(values: Floats, unit: float) -> Floats:
+    """Values as multiples of a power of two, about 2^-40 of ``unit``."""
+    shift = GRID_BITS - math.frexp(unit)[1]
+    on_grid: Floats = np.ldexp(np.rint(np.ldexp(values, shift)), -shift) + 0.0  # never -0.0
+    return on_grid
+
+
+def largest(values: Floats) -> float:
+    """The largest magnitude; 0 if there are no values."""
+    return float(np.abs(values).max(initial=0.0))
+
+
+def is_constant(values: Floats) -> bool:
+    """Whether all values are equal; there must be one."""
+    return bool((values == values[0]).all())
+
+
+def as_values(values: ArrayLike, what: str) -> Floats:
+    """One number per query, NaN where the measure skips it; anything else is refused."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} is not numeric: {error}") from None
+    if array.ndim != 1:
+        raise InputError(f"{what} has shape {array.shape}; expected one value per query")
+    infinite = np.isinf(array)
+    if infinite.any():
+        raise InputError(
+            f"{what}[{int(np.argmax(infinite))}] is infinite; expected numbers, or NaN for skipped queries"
+        )
+    return array

@@ -1,0 +1,112 @@
+"""The demonstration: the whole job on built-in data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from rankwright.analysis.results import Results
+from rankwright.analysis.significance import Comparison
+from rankwright.basics.errors import InputError
+from rankwright.basics.files import write_atomic
+from rankwright.data.letor import write_letor
+from rankwright.data.synthetic import make_queries
+from rankwright.experiments import read_experiment, read_model, run_experiment
+from rankwright.models.model import save
+from rankwright.report import results_text, write_report
+from rankwright.report.notation import interval, p_equals, signed
+
+SPEC = """\
+# Add a method and run: rankwright experiment spec.toml --out .  (what is finished is not run again)
+name = "Demonstration"
+measure = "ndcg@10"             # selects on validation queries, and decides
+measures = ["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr", "err@10"]
+
+[data]
+file = "queries.txt"            # judged documents in LETOR format
+k = 5                           # cut into five folds of whole queries
+
+[[methods]]
+ranker = "singlefeature"        # the baseline: the best single feature
+name = "Best feature"
+
+[[methods]]
+ranker = "regression"
+grid = { alpha = [0.0001, 0.001, 0.01, 0.1, 1.0, 10.0] }
+
+[[methods]]
+ranker = "adarank"              # boosts features on the measure itself
+name = "AdaRank on NDCG"
+
+[[methods]]
+ranker = "adarank"
+name = "AdaRank on MAP"
+measure = "map"
+
+[[methods]]
+ranker = "directrank"           # maximises the measure itself, by exact line searches
+name = "DirectRank on NDCG"
+set = { n_restarts = 2 }
+
+[[methods]]
+ranker = "rankboost"            # boosts thresholds of features; the report draws what it learned of each
+
+[[methods]]
+ranker = "listnet"              # cross entropy of whole lists
+grid = { alpha = [0.01, 1.0, 100.0] }
+"""
+_FILES = ("queries.txt", "model.json", "report.html", "tables", "results.sqlite", "results.lock")
+
+
+def run_demo(folder: Path) -> tuple[Results, str]:
+    """Make data, compare rankers on five folds, write the report, and leave every file in ``folder``."""
+    queries = make_queries(600, n_docs=40, n_features=30, noise=2.0, random_state=7)
+    spec = folder / "spec.toml"
+    _check_folder(folder, spec)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError(f"{folder}: not a folder; expected one to fill") from None
+    with write_atomic(spec) as file:
+        file.write(SPEC)
+    if not (folder / "queries.txt").exists():
+        write_letor(queries, folder / "queries.txt")
+    results = run_experiment(read_experiment(spec), folder)
+    page = write_report(results, folder)
+    best = results.methods[int(np.argmax(results.means()))]
+    save(read_model(folder, best), folder / "model.json")
+    told = "\n\n".join(
+        [
+            f"{len(queries)} made-up queries, {queries.n_docs:,} judged documents, {queries.n_features} features.",
+            results_text(results),
+            _against(results, results.methods[0]),
+            f"The model of {best} from fold 1: {folder / 'model.json'}\n"
+            f"The spec, to edit and run again: {folder / 'spec.toml'}\n"
+            f"The report, to open in a browser: {page}",
+        ]
+    )
+    return results, told
+
+
+def _check_folder(folder: Path, spec: Path) -> None:
+    """Raise, before anything is written, if the folder has files that the demonstration would mix with its own."""
+    if spec.exists():
+        if spec.read_text(encoding="utf-8", errors="replace") == SPEC:
+            return
+        raise InputError(f"{spec}: not the demo's; run it with rankwright experiment, or choose another folder")
+    for name in _FILES:
+        if (folder / name).exists():
+            raise InputError(f"{folder / name}: not the demo's, which would write there; choose another folder")
+
+
+def _against(results: Results, baseline: str) -> str:
+    """Every method against the baseline, in words."""
+    return "\n".join(_sentence(found) for found in results.compare(baseline=baseline))
+
+
+def _sentence(found: Comparison) -> str:
+    return (
+        f"{found.second} against {found.first}: {signed(found.difference)} {interval(found.low, found.high)}, "
+        f"better on {found.wins} queries and worse on {found.losses}, {p_equals(found.adjusted.randomisation)}"
+    )

@@ -1,0 +1,283 @@
+"""Commands that compare rankers."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwright.cli.app import JsonOption, app, as_called, print_error, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from rankwright.analysis.results import Results
+    from rankwright.experiments import Experiment
+
+OutOption = Annotated[Path, typer.Option(help="The folder of the results; an unfinished experiment there is resumed.")]
+WorkersOption = Annotated[
+    str | None,
+    typer.Option(help="Where trials run: a number of processes (default: one a core), threads:N, or a Dask address."),
+]
+
+
+@app.command()
+def experiment(
+    out: OutOption,
+    spec: Annotated[Path | None, typer.Argument(help="A spec in TOML; or say it with the options.")] = None,
+    data: Annotated[Path | None, typer.Option(help="A folder of folds, or a LETOR file to cut into folds.")] = None,
+    qrels: Annotated[Path | None, typer.Option(help="Instead of --data: TREC judgments, with --run.")] = None,
+    run: Annotated[list[Path] | None, typer.Option(help="A TREC run, a feature each; may be repeated.")] = None,
+    folds: Annotated[int | None, typer.Option(help="How many folds to cut a file or runs into (default: 5).")] = None,
+    rankers: Annotated[str | None, typer.Option(help="Rankers, separated by commas, with their usual grids.")] = None,
+    measure: Annotated[str | None, typer.Option(help="Selects on validation, and decides (default: ndcg@10).")] = None,
+    measures: Annotated[str | None, typer.Option(help="What to measure on test queries, separated by commas.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="Random seeds, separated by commas (default: 0).")] = None,
+    workers: WorkersOption = None,
+) -> None:
+    """Compare rankers on folds, with selection, significance and a report page; resumable."""
+    from rankwright.basics.errors import InputError
+    from rankwright.experiments import read_experiment
+
+    said = {"--data": data, "--qrels": qrels, "--run": run, "--folds": folds, "--rankers": rankers}
+    said |= {"--measure": measure, "--measures": measures, "--seeds": seeds}
+    if spec is not None:
+        for option, value in said.items():
+            if value is not None:
+                raise InputError(f"{option} and a spec; expected one or the other")
+        planned = read_experiment(spec)
+    else:
+        planned = _from_options(data, qrels, run, folds, rankers, measure, measures, seeds)
+    _check_folder(out, [spec, *planned.files])
+    _run_and_report(planned, out, workers)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an experiment.")],
+) -> None:
+    """Write the report page and the tables of an experiment, finished or not."""
+    from rankwright.experiments import read_results
+
+    print(f"report: {_write_report(read_results(folder), folder)}")
+
+
+@app.command()
+def reproduce(
+    names: Annotated[list[str], typer.Argument(metavar="ohsumed|ohsumed-2.0|mq2008", help="One or several.")],
+    data: Annotated[Path, typer.Option(help="The folder of the data sets, or of the one.")],
+    out: Annotated[Path, typer.Option(help="The folder of the results, a folder each.")] = Path("reproduction"),
+    write: Annotated[Path | None, typer.Option(help="Where to write the page, in Markdown.")] = None,
+    workers: WorkersOption = None,
+) -> None:
+    """Run the papers' protocols: published figures beside ours, with the difference and its standard error."""
+    from rankwright.basics.files import check_outputs, write_atomic
+    from rankwright.papers.reproduction import reproductions, told, winners, written
+    from rankwright.report.text_tables import text
+
+    planned = reproductions(names, data)
+    inputs = [path for each in planned.values() for path in each.files]
+    for name in planned:
+        _check_folder(out / name, inputs)
+    check_outputs({"--write": write}, [*inputs, *(path for name in planned for path in _experiment_files(out / name))])
+    results = {}
+    for name, each in planned.items():
+        results[name] = _run(each, out / name, workers)
+        _tell_failures(results[name])
+        print(told(results[name]) + f"\n\nreport: {_write_report(results[name], out / name)}\n")
+    if len(results) > 1:
+        print(text(winners(results)))
+    if write is not None:
+        commands = [f"rankwright reproduce {' '.join(results)} --data DIR --write {write}"]
+        with write_atomic(write) as file:
+            file.write(written(results, commands))
+
+
+@app.command()
+def compare(
+    data: Annotated[Path | None, typer.Option(help="Judged documents in LETOR format.")] = None,
+    scores: Annotated[
+        list[Path] | None, typer.Option(help="A score per line, in the order of the data; repeated.")
+    ] = None,
+    model: Annotated[list[Path] | None, typer.Option(help="A model saved by fit; may be repeated.")] = None,
+    qrels: Annotated[Path | None, typer.Option(help="Instead of --data: TREC judgments, with --run.")] = None,
+    run: Annotated[list[str] | None, typer.Option(help="A TREC run, as FILE or NAME=FILE; may be repeated.")] = None,
+    measures: Annotated[
+        str | None,
+        typer.Option(
+            help="Measures, separated by commas; the first decides (default: ndcg@10,map; of runs trec_eval's)."
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A folder for a report page and tables.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare score files, models or TREC runs on judged documents: means, paired tests, wins and losses."""
+    from rankwright.analysis.score_comparison import compare_files, compare_runs
+    from rankwright.basics.errors import InputError
+    from rankwright.basics.files import check_apart
+    from rankwright.cli.tuning_commands import named_runs
+    from rankwright.report import comparisons_text, report_files, results_json, results_text
+
+    if out is not None and (out / "results.sqlite").exists():
+        raise InputError(f"{out}: holds an experiment, and its report; choose another folder")
+    if (data is None) == (qrels is None) or (qrels is None) != (not run) or (qrels is not None and (scores or model)):
+        raise InputError("expected --data with --scores and --model, or --qrels with --run")
+    runs = named_runs(run or [])
+    if out is not None:
+        check_apart({"--out": report_files(out)}, [data, *(scores or []), *(model or []), qrels, *runs.values()])
+    with progress_bar():
+        said = {} if measures is None else {"measures": measures}
+        if data is not None:
+            results = compare_files(data, scores or [], model or [], **said)
+        elif qrels is not None:
+            results = compare_runs(qrels, runs, name=qrels.name, **said)
+    if as_json:
+        print_json(results_json(results))
+    else:
+        print(results_text(results) + "\n\n" + comparisons_text(results))
+    if out is not None:
+        print(f"report: {_write_report(results, out)}", file=sys.stderr if as_json else sys.stdout)
+
+
+def _from_options(
+    data: Path | None,
+    qrels: Path | None,
+    run: list[Path] | None,
+    folds: int | None,
+    rankers: str | None,
+    measure: str | None,
+    measures: str | None,
+    seeds: str | None,
+) -> Experiment:
+    """The experiment that the options describe."""
+    from rankwright.basics.errors import InputError, shown
+    from rankwright.experiments import experiment_from_json
+    from rankwright.measures import split
+
+    if rankers is None:
+        raise InputError("expected a spec, or --data and --rankers (see rankwright experiment --help)")
+    cut = {} if folds is None else {"k": folds}
+    if data is not None and qrels is None and not run:
+        source: dict[str, Any] = {"folds": str(data)} if data.is_dir() else {"file": [str(data)], **cut}
+        if data.is_dir() and cut:
+            raise InputError(f"--folds {folds}, but {data} is a folder of folds already")
+    elif data is None and qrels is not None and run:
+        source = {"qrels": str(qrels), "runs": [str(path) for path in run], **cut}
+    else:
+        raise InputError("expected --data, or --qrels with one --run or several")
+    methods = [{"ranker": name.strip(), "grid": "usual"} for name in rankers.split(",")]
+    content: dict[str, Any] = {"data": source, "methods": methods, "name": (data or qrels or Path()).resolve().name}
+    if measure is not None:
+        content["measure"] = measure
+    if measures is not None:
+        content["measures"] = split(measures)
+        if not content["measures"]:
+            raise InputError(f"--measures {measures!r}: no measure; expected names such as ndcg@10,map")
+    if seeds is not None:
+        texts = [seed.strip() for seed in seeds.split(",")]
+        if not all(text.isascii() and text.isdecimal() and len(text) < 20 for text in texts):  # int() takes 1_000, too
+            raise InputError(f"--seeds {shown(seeds)}: expected whole numbers from 0 up, as in 0,1,2")
+        content["seeds"] = [int(text) for text in texts]
+    return experiment_from_json(content, Path())
+
+
+def _experiment_files(folder: Path) -> list[Path]:
+    """Return the files that an experiment writes into its folder."""
+    from rankwright.experiments.storage.schema import FILE, LOCK
+    from rankwright.report import report_files
+
+    return [folder / FILE, folder / LOCK, *report_files(folder)]
+
+
+def _check_folder(folder: Path, inputs: Iterable[Path | None]) -> None:
+    """Raise if an experiment in this folder would write over what it reads."""
+    from rankwright.basics.files import check_apart
+
+    check_apart({"--out": [folder, *_experiment_files(folder)]}, inputs)
+
+
+def _run_and_report(planned: Experiment, out: Path, workers: str | None) -> None:
+    """Run, report, and say how it went."""
+    from rankwright.report import results_text
+
+    results = _run(planned, out, workers)
+    print(results_text(results))
+    print(f"report: {_write_report(results, out)}")
+    _tell_failures(results)
+
+
+def _tell_failures(results: Results) -> None:
+    """Say which trials failed, if any, and end with status 1."""
+    trials = results.tables["trials"]
+    failed = trials["status"] == "failed"
+    if failed.any():
+        at = int(failed.argmax())
+        where = f"{results.methods[trials['method'][at]]} on fold {trials['fold'][at]}"
+        said = f"{failed.sum()} of {len(failed)} trials failed, such as {where}: {trials['error'][at]}"
+        print_error(said)
+        raise SystemExit(1)
+
+
+def _run(planned: Experiment, out: Path, workers: str | None) -> Results:
+    from rankwright.experiments import run_experiment
+
+    try:
+        with progress_bar(), _workers(workers) as crew:
+            return run_experiment(planned, out, crew)
+    except KeyboardInterrupt:
+        print_error(f"interrupted; what is finished is kept in {out}: run it again to go on")
+        raise
+
+
+def _write_report(results: Results, folder: Path) -> Path:
+    from rankwright.report import write_report
+
+    return write_report(results, folder)
+
+
+@contextmanager
+def _workers(text: str | None) -> Iterator[Any]:
+    """Workers from the command line's text; a connection to a cluster is closed at the end."""
+    from rankwright.basics.errors import InputError
+    from rankwright.basics.optional_imports import require
+    from rankwright.runtime.backends import Threads
+
+    if text is None or text.isdecimal():
+        yield None if text is None else int(text)
+        return
+    kind, colon, rest = text.partition(":")
+    if kind == "threads" and rest.isdecimal():
+        yield Threads(int(rest))
+    elif colon and rest.startswith("//"):
+        distributed = require("distributed")
+        for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are told in a line of ours
+        try:
+            client = distributed.Client(text)
+        except (OSError, ValueError) as error:
+            raise InputError(f"--workers {text}: no Dask scheduler answers: {error}") from None
+        try:
+            yield client
+        finally:
+            with suppress(Exception):  # the scheduler may be gone
+                client.close()
+    else:
+        raise InputError(f"--workers {text}: expected a number, threads:N, or an address such as tcp://scheduler:8786")
+
+
+@app.command()
+def demo(out: Annotated[Path, typer.Option(help="The folder to fill.")] = Path("rankwright-demo")) -> None:
+    """The whole job on built-in data: five folds, selection, significance, a report page."""
+    import shutil
+
+    from rankwright.cli.demo import run_demo
+
+    with progress_bar():
+        results, told = run_demo(out)
+    print(told)
+    _tell_failures(results)
+    command = "rankwright" if shutil.which("rankwright") else as_called()
+    print(f"Try: add a method to the spec, then {command} experiment {out / 'spec.toml'} --out {out}")

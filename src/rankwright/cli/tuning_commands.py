@@ -1,0 +1,83 @@
+"""Commands that find weights for what is already there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankwright.cli.app import JsonOption, MeasureOption, app, print_json, progress_bar
+
+
+@app.command()
+def tune(
+    qrels: Annotated[Path, typer.Option(help="TREC judgments: qid iteration docid grade.")],
+    run: Annotated[list[str], typer.Option(help="A TREC run, as FILE or NAME=FILE; at least two.")],
+    measure: MeasureOption = "ndcg@10",
+    normalise: Annotated[
+        str, typer.Option(help="How scores are made comparable within a query: min-max, z, rank, rrf or none.")
+    ] = "min-max",
+    folds: Annotated[int, typer.Option(help="Folds of the cross-validation that measures the gains; 1 for none.")] = 5,
+    negative: Annotated[bool, typer.Option("--negative", help="Allow negative weights.")] = False,
+    seed: Annotated[int, typer.Option(help="The random seed of the cut into folds.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Where to write the fused run of all queries of the runs.")] = None,
+    depth: Annotated[int, typer.Option(help="How many documents of each query to write.")] = 1000,
+    as_json: JsonOption = False,
+) -> None:
+    """Find weights of runs for a hybrid search, exact along every weight, and what they gain."""
+    from rankwright.basics.errors import InputError
+    from rankwright.basics.files import check_outputs
+    from rankwright.tuning import tune_fusion
+
+    if depth < 1:
+        raise InputError(f"--depth {depth}: expected at least 1")
+    runs = named_runs(run)
+    if out is not None:
+        _check_not_output(out)
+    check_outputs({"--out": out}, [qrels, *runs.values()])
+    with progress_bar():
+        found = tune_fusion(
+            qrels,
+            runs,
+            measure=measure,
+            normalise=normalise,
+            folds=folds,
+            nonnegative=not negative,
+            random_state=seed,
+        )
+        if out is not None:
+            found.write_run(out, depth=depth)
+    if as_json:
+        print_json(found.to_json() | {"out": out})
+        return
+    print(found)
+    if out is not None:
+        print(f"fused run: {out}")
+
+
+def _check_not_output(out: Path) -> None:
+    """Raise if the run would be written between the lines of the table."""
+    from rankwright.basics.errors import InputError
+
+    if out.exists() and not out.is_file() and os.path.samestat(out.stat(), os.fstat(1)):
+        raise InputError(f"--out {out}: the table goes there; choose a file")
+
+
+def named_runs(texts: list[str]) -> dict[str, str]:
+    """Return the files of runs by name: the one that was given, or the file's own."""
+    from rankwright.basics.errors import InputError
+    from rankwright.data.trec import run_names
+
+    runs: dict[str, str] = {}
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if not equals or Path(text).exists():  # the name of a file may have an equals sign
+            [name], path = run_names([text]), text
+        if not (name and path):
+            raise InputError(f"--run {text}: expected FILE or NAME=FILE")
+        if name in runs:
+            raise InputError(f"--run {text}: another run is called {name}; say NAME=FILE")
+        runs[name] = path
+    return runs

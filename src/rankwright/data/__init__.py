@@ -1,0 +1,1 @@
+"""Everything that becomes queries: files, arrays, TREC runs, folds, made-up data."""

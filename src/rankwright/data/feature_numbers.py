@@ -1,0 +1,124 @@
+"""Feature numbers: texts count features from 1, as LETOR does; Python counts columns from 0.
+
+The command line, specs, saved models and reports name a feature by its name or its number. Rankers in Python take its
+name or its column. What crosses that border is converted here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankwright.basics.errors import InputError, shown
+
+# Parameters that hold a column, and those that hold lists of lists of columns; `params` are LightGBM's.
+COLUMN_PARAMETERS = ("feature",)
+COLUMN_LISTS = ("interaction_constraints",)
+_NESTED = ("params",)
+
+
+class _Numbers(Sequence[str]):
+    """The names of features that have none: their numbers, made when they are asked for."""
+
+    def __init__(self, n: int) -> None:
+        self._numbers = range(1, n + 1)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._numbers[index]
+        return list(map(str, found)) if isinstance(found, range) else str(found)
+
+
+def feature_names(features: Sequence[str] | None, n_features: int) -> Sequence[str]:
+    """Return the names of features; those without names are called by their numbers, from 1.
+
+    >>> list(feature_names(None, 3))
+    ['1', '2', '3']
+    """
+    return _Numbers(n_features) if features is None else features
+
+
+def check_feature(feature: Any, parameter: str) -> None:
+    """Raise InputError if a parameter is neither a name nor a column."""
+    is_column = isinstance(feature, (int, np.integer)) and not isinstance(feature, bool) and feature >= 0
+    if not isinstance(feature, str) and not is_column:
+        expected = "the name of a feature, or its number (in Python its column, from 0)"
+        raise InputError(f"{parameter}={shown(feature)}; expected {expected}")
+
+
+def find_column(feature: Any, names: Sequence[str], parameter: str) -> int:
+    """Return the column of a feature that a parameter gives by its name or its column."""
+    check_feature(feature, parameter)
+    if isinstance(feature, str):
+        if feature not in names:
+            known = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+            raise InputError(f"{parameter}: no feature is called {shown(feature)}; the names are: {known}")
+        return names.index(feature)
+    if feature >= len(names):
+        at = f"feature {feature + 1} (in Python column {feature})"
+        raise InputError(f"{parameter}: there is no {at}; the documents have {len(names)} features")
+    return int(feature)
+
+
+def find_column_lists(lists: Any, names: Sequence[str], parameter: str) -> list[list[int]]:
+    """Return the columns of the features that a parameter gives as lists in a list."""
+    if not isinstance(lists, (list, tuple)) or not all(isinstance(each, (list, tuple)) for each in lists):
+        raise InputError(f"{parameter}={shown(lists)}; expected lists of features in a list")
+    return [[find_column(feature, names, parameter) for feature in each] for each in lists]
+
+
+def numbers_to_columns(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as Python takes them, of parameters as texts have them.
+
+    >>> numbers_to_columns({"feature": 25, "params": {"interaction_constraints": [[1, 2], ["bm25"]]}})
+    {'feature': 24, 'params': {'interaction_constraints': [[0, 1], ['bm25']]}}
+    """
+    return {name: _convert(name, value, -1) for name, value in params.items()}
+
+
+def columns_to_numbers(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as texts have them, of parameters as Python takes them.
+
+    >>> columns_to_numbers({"feature": 24, "sign": 1})
+    {'feature': 25, 'sign': 1}
+    """
+    return {name: _convert(name, value, 1) for name, value in params.items()}
+
+
+def convert_grid(convert: Callable[[Mapping[str, Any]], dict[str, Any]], grid: Mapping[str, Any]) -> dict[str, Any]:
+    """Return lists of values to try, or ways to draw them, with each value converted; what is neither stays.
+
+    >>> convert_grid(columns_to_numbers, {"feature": [0, "bm25"], "sign": [1, -1]})
+    {'feature': [1, 'bm25'], 'sign': [1, -1]}
+    >>> convert_grid(numbers_to_columns, {"feature": {"int": [1, 45]}})
+    {'feature': {'int': [0, 44]}}
+    """
+
+    def each(name: str, values: Any) -> Any:
+        if isinstance(values, Mapping):
+            return {kind: each(name, ends) for kind, ends in values.items()}
+        return [convert({name: v})[name] for v in values] if isinstance(values, (list, tuple)) else values
+
+    return {name: each(name, values) for name, values in grid.items()}
+
+
+def _convert(name: str, value: Any, by: int) -> Any:
+    if name in _NESTED and isinstance(value, Mapping):
+        return {key: _convert(key, item, by) for key, item in value.items()}
+    if name in COLUMN_LISTS and isinstance(value, (list, tuple)):
+        return [
+            [_shift(name, item, by) for item in each] if isinstance(each, (list, tuple)) else each for each in value
+        ]
+    return _shift(name, value, by) if name in COLUMN_PARAMETERS else value
+
+
+def _shift(name: str, value: Any, by: int) -> Any:
+    if type(value) is not int:
+        return value
+    if value + by < 0:
+        raise InputError(f"{name}={value}; expected the name of a feature, or its number, from 1")
+    return value + by

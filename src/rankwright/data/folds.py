@@ -1,0 +1,143 @@
+"""Folds: folders as LETOR lays them out, and queries cut into folds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, overload
+
+import numpy as np
+
+from rankwright.basics.errors import InputError
+from rankwright.basics.files import StrPath
+from rankwright.basics.randomness import generator
+from rankwright.data.letor import read_letor
+from rankwright.data.queries import Queries
+from rankwright.runtime.backends import Backend
+
+
+class Fold(NamedTuple):
+    """One fold: train on one part, choose on the second, test on the third."""
+
+    train: Queries
+    valid: Queries
+    test: Queries
+
+
+_PART_NAMES = (("train", "trainingset"), ("vali", "valid", "validationset"), ("test", "testset"))
+_EXPECTED = "expected folders Fold1, Fold2, ... or parts S1.txt, S2.txt, ..."
+
+Files = tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Folds(Sequence[Fold]):
+    """Folds on disk, read when asked for."""
+
+    files: tuple[tuple[Files, Files, Files], ...]  # of each fold, the files to train on, to choose on, to test on
+    backend: Backend | None = None
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @overload
+    def __getitem__(self, index: int) -> Fold: ...
+    @overload
+    def __getitem__(self, index: slice) -> Folds: ...
+    def __getitem__(self, index: int | slice) -> Fold | Folds:
+        if isinstance(index, slice):
+            return Folds(self.files[index], self.backend)
+        parts = [read_letor(*files, backend=self.backend) for files in self.files[index]]
+        width = max(part.n_features for part in parts)
+        return Fold(*(_widen(part, width) for part in parts))
+
+
+def read_folds(folder: StrPath, backend: Backend | None = None) -> Folds:
+    """The folds of a LETOR folder: ``Fold1``, ``Fold2``, ... with a training, a validation and a test file each.
+
+    Files are called ``train``, ``vali`` and ``test``, or ``trainingset``, ``validationset`` and ``testset``, with
+    ``.txt`` and perhaps ``.gz`` or ``.xz``. A folder may also hold the parts ``S1.txt``, ``S2.txt``, ... that LETOR
+    makes its folds of: fold i tests on the part before part i, validates on the one before that, and trains on the
+    rest, from part i on. A fold is read when it is indexed: ``train, valid, test = read_folds(folder)[0]``.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: not a folder; {_EXPECTED}")
+    numbered = _numbered("fold", [p for p in folder.iterdir() if p.is_dir()])
+    if numbered:
+        return Folds(tuple(_files_of(each) for each in numbered), backend)
+    cut = _numbered("s", [p for p in folder.iterdir() if p.is_file()])
+    if len(cut) < 3:
+        raise InputError(f"{folder}: no folds; {_EXPECTED}")
+    turned = [(*cut[i:], *cut[:i]) for i in range(len(cut))]
+    return Folds(tuple((files[:-2], files[-2:-1], files[-1:]) for files in turned), backend)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CutFolds(Sequence[Fold]):
+    """Folds of one set of queries, copied out when asked for."""
+
+    queries: Queries
+    parts: tuple[np.ndarray, ...]
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    @overload
+    def __getitem__(self, index: int) -> Fold: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Fold]: ...
+    def __getitem__(self, index: int | slice) -> Fold | list[Fold]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        at = range(len(self))[index]
+        *train, valid, test = (*self.parts[at:], *self.parts[:at])
+        return Fold(*(self.queries.take(np.sort(part)) for part in (np.concatenate(train), valid, test)))
+
+
+def cut_folds(queries: Queries, n: int = 5, random_state: int | np.random.Generator | None = None) -> CutFolds:
+    """Cut queries into ``n`` folds of whole queries, as LETOR does.
+
+    The queries are shuffled and dealt into ``n`` parts. Each part is the test set of one fold and the validation set
+    of another; the rest trains.
+
+    >>> from rankwright.data.synthetic import make_queries
+    >>> [len(part) for part in cut_folds(make_queries(11, random_state=0), 5, random_state=0)[0]]
+    [7, 2, 2]
+    """
+    if n < 3:
+        raise InputError(f"{n} folds; expected at least 3: one to test on, one to choose on, the rest to train on")
+    if len(queries) < n:
+        raise InputError(f"{len(queries)} queries cannot make {n} folds")
+    order = generator(random_state).permutation(len(queries))
+    return CutFolds(queries, tuple(np.array_split(order, n)))
+
+
+def _numbered(name: str, paths: list[Path]) -> list[Path]:
+    """The paths of this name and a number, by the number."""
+    found = {int(match[1]): path for path in paths if (match := re.fullmatch(f"{name}([0-9]+)", _stem(path)))}
+    return [found[number] for number in sorted(found)]
+
+
+def _files_of(folder: Path) -> tuple[Files, Files, Files]:
+    train, valid, test = ((_find_part(folder, names),) for names in _PART_NAMES)
+    return train, valid, test
+
+
+def _stem(path: Path) -> str:
+    return path.name.lower().removesuffix(".gz").removesuffix(".xz").removesuffix(".txt")
+
+
+def _find_part(folder: Path, names: tuple[str, ...]) -> Path:
+    for path in sorted(folder.iterdir()):
+        if _stem(path) in names:
+            return path
+    raise InputError(f"{folder}: no {names[0]}.txt; expected one of {', '.join(f'{n}.txt' for n in names)}")
+
+
+def _widen(queries: Queries, width: int) -> Queries:
+    """Add features that are 0 everywhere, which the file did not mention."""
+    missing = width - queries.n_features
+    return queries.with_X(np.pad(queries.X, ((0, 0), (0, missing)))) if missing else queries

@@ -1,0 +1,85 @@
+"""Ids of queries and documents: numbers or texts, of any length, that cannot be taken for one another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwright.basics.errors import InputError, shown
+
+WIDEST_ID = 64  # longer ids are kept as Python's strings, not in an array of fixed width
+_MISSING = "{name}[{row}] is missing; expected an id in every row"
+
+
+def check_ids(values: ArrayLike, n_docs: int, name: str) -> NDArray[Any]:
+    """Return ids as an array; refuse another number of them, missing ones, and texts that cannot be told apart."""
+    column = np.asarray(values)
+    if column.shape != (n_docs,):
+        raise InputError(f"{name} has shape {column.shape}; X has {n_docs} rows")
+    if column.dtype.kind in "USO":  # as the caller has them: an array of fixed width loses NULs at the end
+        if isinstance(values, list | tuple):
+            return _as_texts(list(values), name)
+        is_narrow = column.dtype.kind == "U" and column.dtype.itemsize <= 4 * WIDEST_ID
+        return column if is_narrow else _as_texts(column.tolist(), name)
+    absent: Any = False
+    if column.dtype.kind == "f":
+        absent = ~np.isfinite(column)
+    elif column.dtype.kind in "mM":
+        absent = np.isnat(column)
+    if np.any(absent):
+        raise InputError(_MISSING.format(name=name, row=int(np.argmax(absent))))
+    return column
+
+
+def _as_texts(values: list[Any], name: str) -> NDArray[Any]:
+    """Return ids of any kind as texts; refuse missing ones and two that become one text."""
+    if set(map(type, values)) == {str} and not any("\0" in text for text in values):
+        return as_ids(values)
+    known: dict[str, Any] = {}
+    texts = []
+    for row, value in enumerate(values):
+        if _is_missing(value):
+            raise InputError(_MISSING.format(name=name, row=row))
+        text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+        first = known.setdefault(text, value)
+        if first is not value and (isinstance(first, str) != isinstance(value, str) or first != value):
+            raise InputError(
+                f"{name} has {shown(first)} and {shown(value)}, which are one text; expected ids of one kind"
+            )
+        if "\0" in text:
+            raise InputError(f"{name}[{row}] is {shown(text)}; expected an id without a NUL character")
+        texts.append(text)
+    return as_ids(texts)
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)  # NaN is not itself
+    except TypeError:  # pandas.NA is neither equal nor unequal
+        return True
+
+
+def as_ids(texts: Sequence[str]) -> NDArray[Any]:
+    """Return texts as an array of fixed width if all are short, else as an array of Python's strings."""
+    widest = max(map(len, texts), default=0)
+    if widest <= WIDEST_ID:
+        return np.array(texts, dtype=f"U{max(widest, 1)}")
+    ids = np.empty(len(texts), dtype=object)
+    ids[:] = texts
+    return ids
+
+
+def text_ids(ids: NDArray[Any]) -> NDArray[Any]:
+    """Return ids of any kind as texts, without a fixed width that a single long one would set for all."""
+    return ids if ids.dtype.kind == "U" else as_ids([str(value) for value in ids.tolist()])
+
+
+def check_tokens(ids: NDArray[Any], what: str) -> None:
+    """Refuse ids that a line of text cannot hold."""
+    for token in ids.tolist():
+        text = str(token)
+        if not text or text.split() != [text] or "#" in text:
+            raise InputError(f"the {what} id {text!r} cannot be written: it is empty or has spaces or '#'")

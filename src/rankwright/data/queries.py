@@ -1,0 +1,538 @@
+"""Queries: judged documents by query, the one representation everything works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError
+from rankwright.data.ids import check_ids, text_ids
+
+T = TypeVar("T", bound=np.generic)
+
+_HEAVIEST = 1e30  # weight of a query: sums of more, and their squares, may be too large for a number
+
+
+class Unretrieved(NamedTuple):
+    """The grades of judged documents that no run found: they belong to ideal rankings, and are never ranked.
+
+    Parameters
+    ----------
+    y : array of shape (n_unretrieved,)
+        Grades; those of a query are adjacent.
+    indptr : array of shape (n_queries + 1,)
+        Query ``i`` has the grades ``indptr[i]`` to ``indptr[i + 1]``, perhaps none.
+    """
+
+    y: Floats
+    indptr: Ints
+
+    def take(self, queries: Ints) -> Unretrieved:
+        """Return the grades of the queries at these positions."""
+        sizes = np.diff(self.indptr)[queries]
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        return Unretrieved(self.y[np.repeat(self.indptr[queries] - indptr[:-1], sizes) + np.arange(indptr[-1])], indptr)
+
+
+class Queries:
+    """Judged documents of queries.
+
+    Make one with :meth:`from_arrays`, :meth:`from_frame` or ``rankwright.read_letor``, which validate and convert. The
+    rows of a query need not be adjacent. Whatever has a value per row (``X``, ``y``, ``docid``, ``row_qid``, scores
+    that go into or come out of a function) is in the caller's order; whatever has a value per query is in the order
+    in which the queries first appear. A ``Queries`` cannot be changed.
+
+    Parameters
+    ----------
+    X : array of shape (n_docs, n_features), float32
+        Features; NaN means missing, infinity is refused. The constructor takes rows of which those of a query are
+        adjacent.
+    y : array of shape (n_docs,)
+        Relevance grades.
+    indptr : array of shape (n_queries + 1,)
+        Query ``i`` owns the rows ``indptr[i]`` to ``indptr[i + 1]``.
+    qid : array of shape (n_queries,)
+        The caller's query ids.
+    docid : array of shape (n_docs,), optional
+        The caller's document ids.
+    weight : array of shape (n_queries,), optional
+        Query weights, used by every mean and every objective.
+    features : tuple of str, optional
+        Feature names.
+    source : array of shape (n_docs,), optional
+        The place of each of these rows in the caller's order; None where that is their own order.
+    unretrieved : Unretrieved, optional
+        Judged documents that cannot be ranked, because no run found them. They count in what a measure divides by: the
+        ideal ranking, the number of relevant documents. None where every judged document is a row.
+
+    Examples
+    --------
+    >>> queries = Queries.from_arrays([[1.0], [2.0], [3.0]], [0, 1, 2], qid=["b", "a", "b"])
+    >>> queries
+    Queries(2 queries, 3 documents, 1 feature)
+    >>> queries.qid.tolist(), queries.y.tolist()
+    (['b', 'a'], [0.0, 1.0, 2.0])
+    >>> queries.grouped().y.tolist(), queries.grouped().indptr.tolist()
+    ([0.0, 2.0, 1.0], [0, 2, 3])
+    """
+
+    __slots__ = (
+        *("_X", "_docid", "_docid_ranks", "_grouped", "_indptr", "_source", "_y"),
+        *("features", "qid", "unretrieved", "weight"),
+    )
+
+    qid: NDArray[Any]
+    weight: Floats | None
+    features: tuple[str, ...] | None
+    unretrieved: Unretrieved | None
+    _X: Floats
+    _y: Floats
+    _indptr: Ints
+    _docid: NDArray[Any] | None
+    _source: Ints | None
+    _grouped: Queries | None
+    _docid_ranks: Ints | None
+
+    def __init__(
+        self,
+        X: Floats,
+        y: Floats,
+        indptr: Ints,
+        qid: NDArray[Any],
+        docid: NDArray[Any] | None = None,
+        weight: Floats | None = None,
+        features: tuple[str, ...] | None = None,
+        source: Ints | None = None,
+        unretrieved: Unretrieved | None = None,
+    ) -> None:
+        own: dict[str, Any] = {"_X": X, "_y": y, "_indptr": indptr, "qid": qid, "_docid": docid, "weight": weight}
+        own |= {"features": features, "_source": source, "unretrieved": unretrieved}
+        own |= {"_grouped": None, "_docid_ranks": None}
+        for name, value in own.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{name} cannot be set: a Queries cannot be changed; make another")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{name} cannot be deleted: a Queries cannot be changed; make another")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Queries, tuple(self._parts().values())
+
+    def _parts(self) -> dict[str, Any]:
+        """Return the arguments of the constructor that make this again."""
+        return {
+            "X": self._X,
+            "y": self._y,
+            "indptr": self._indptr,
+            "qid": self.qid,
+            "docid": self._docid,
+            "weight": self.weight,
+            "features": self.features,
+            "source": self._source,
+            "unretrieved": self.unretrieved,
+        }
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        *,
+        group: ArrayLike | None = None,
+        docid: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+        features: Sequence[str] | None = None,
+    ) -> Queries:
+        """Build from arrays, data frames or a scipy sparse matrix.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_docs, n_features)
+            Features. Column names of a data frame become ``features``.
+        y : array-like of shape (n_docs,)
+            Relevance grades: finite numbers, larger is better.
+        qid : array-like of shape (n_docs,), optional
+            A query id per row: integers or strings, in any order.
+        group : array-like of shape (n_queries,), optional
+            Instead of ``qid``: the number of consecutive rows of each query.
+        docid : array-like of shape (n_docs,), optional
+            Document ids.
+        weight : array-like of shape (n_queries,), optional
+            Query weights, in order of the queries' first appearance.
+        features : sequence of str, optional
+            Feature names.
+        """
+        if features is None and hasattr(X, "columns"):
+            features = [str(name) for name in X.columns]
+        matrix = as_matrix(X)
+        grades = _as_grades(y, len(matrix))
+        ids, indptr, order = _group(qid, group, len(matrix))
+        docs = None if docid is None else check_ids(docid, len(matrix), "docid")
+        if order is not None:
+            matrix, grades = matrix[order], grades[order]
+            docs = None if docs is None else docs[order]
+        names = None if features is None else tuple(str(name) for name in features)
+        if names is not None and len(names) != matrix.shape[1]:
+            raise InputError(f"{len(names)} feature names; X has {matrix.shape[1]} columns")
+        return cls(matrix, grades, indptr, ids, docs, _as_weight(weight, len(ids)), names, order)
+
+    @classmethod
+    def from_frame(cls, frame: Any, *, label: str, qid: str, docid: str | None = None) -> Queries:
+        """Build from a pandas or polars data frame; every column not named here is a feature.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"q": ["a", "a"], "grade": [1, 0], "bm25": [7.5, 2.0]})
+        >>> Queries.from_frame(frame, label="grade", qid="q").features
+        ('bm25',)
+        """
+        columns = list(frame.columns)
+        for name in (label, qid, *([docid] if docid else [])):
+            if name not in columns:
+                raise InputError(f"no column {name!r}; the frame has {', '.join(map(str, columns))}")
+        features = [name for name in columns if name not in (label, qid, docid)]
+        if not features:
+            raise InputError("no feature column; expected one besides the label and the query id")
+        return cls.from_arrays(
+            frame[features],
+            frame[label],
+            frame[qid],
+            docid=frame[docid] if docid else None,
+            features=features,
+        )
+
+    def __len__(self) -> int:
+        return len(self._indptr) - 1
+
+    def __repr__(self) -> str:
+        def count(number: int, noun: str, plural: str) -> str:
+            return f"{number} {noun if number == 1 else plural}"
+
+        queries = count(len(self), "query", "queries")
+        documents = count(self.n_docs, "document", "documents")
+        return f"Queries({queries}, {documents}, {count(self.n_features, 'feature', 'features')})"
+
+    def __iter__(self) -> Iterator[slice]:
+        """Return the slices of rows of the queries, which must be adjacent."""
+        return (slice(int(a), int(b)) for a, b in pairwise(self.indptr))
+
+    @property
+    def X(self) -> Floats:
+        """The features of each row; a copy where the rows of a query are not adjacent."""
+        return self.restore(self._X)
+
+    @property
+    def y(self) -> Floats:
+        """The relevance grade of each row."""
+        return self.restore(self._y)
+
+    @property
+    def docid(self) -> NDArray[Any] | None:
+        """The document id of each row, if they are known."""
+        return None if self._docid is None else self.restore(self._docid)
+
+    @property
+    def row_qid(self) -> NDArray[Any]:
+        """The query id of each row."""
+        return self.restore(np.repeat(self.qid, self.sizes))
+
+    @property
+    def indptr(self) -> Ints:
+        """Where each query begins and ends: query ``i`` owns the rows ``indptr[i]`` to ``indptr[i + 1]``.
+
+        Rows of which those of a query are not adjacent have none: ``grouped().indptr`` is that of the grouped ones.
+        """
+        if self._source is not None:
+            raise InputError("the rows of a query are not adjacent; use queries.grouped(), whose rows are")
+        return self._indptr
+
+    @property
+    def n_docs(self) -> int:
+        """The number of documents."""
+        return len(self._y)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return int(self._X.shape[1])
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of documents of each query."""
+        return np.diff(self._indptr)
+
+    @property
+    def query_weight(self) -> Floats:
+        """The weight of each query; ones where none were given."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    @property
+    def doc_names(self) -> NDArray[Any]:
+        """The document id of each row, or where there are none its number in the caller's order, from 1."""
+        return np.arange(1, self.n_docs + 1) if self._docid is None else self.restore(self._docid)
+
+    def grouped(self) -> Queries:
+        """Return the same queries with their rows grouped: those of a query adjacent, in the caller's order.
+
+        It shares memory with this one, and is this one where the rows are adjacent already. ``group`` puts values by
+        row into its order, ``restore`` back into the caller's.
+        """
+        if self._source is None:
+            return self
+        if self._grouped is None:
+            object.__setattr__(self, "_grouped", Queries(**self._parts() | {"source": None}))
+        assert self._grouped is not None
+        return self._grouped
+
+    def caller_row(self, row: int) -> int:
+        """Return the number, in the caller's order, of a row of ``grouped()``."""
+        return row if self._source is None else int(self._source[row])
+
+    def group(self, values: NDArray[T]) -> NDArray[T]:
+        """Return values by row, given in the caller's order, in the order of the rows of ``grouped()``."""
+        return values if self._source is None else values[self._source]
+
+    def restore(self, values: NDArray[T]) -> NDArray[T]:
+        """Return values by row, given in the order of the rows of ``grouped()``, in the caller's order."""
+        if self._source is None:
+            return values
+        restored = np.empty_like(values)
+        restored[self._source] = values
+        return restored
+
+    def group_scores(self, scores: ArrayLike) -> Floats:
+        """Check that there is a score per row and return them as ``group`` does."""
+        found = np.asarray(scores, dtype=np.float64)
+        if found.shape != (self.n_docs,):
+            raise InputError(f"scores have shape {found.shape}; there are {self.n_docs} documents")
+        if np.isnan(found).any():
+            raise InputError(f"score {int(np.argmax(np.isnan(found)))} is NaN; expected numbers")
+        return self.group(found)
+
+    def ranked(self, scores: ArrayLike) -> Iterator[Ints]:
+        """For each query, yield the numbers of its rows by descending score, ties in the caller's order."""
+        grouped = self.group_scores(scores)
+        for start, stop in pairwise(self._indptr.tolist()):
+            rows = start + np.argsort(-grouped[start:stop], kind="stable")
+            yield rows if self._source is None else self._source[rows]
+
+    def with_X(self, X: Floats) -> Queries:
+        """Return the same documents with other features of the same number and names."""
+        return self.replace(X=X)
+
+    def replace(self, **parts: Any) -> Queries:
+        """Return the same documents with other ``X``, ``y``, ``weight``, ``features``, ``unretrieved`` or no ``docid``.
+
+        Rows are in the caller's order.
+        """
+        given = {name: self.group(value) if name in ("X", "y") else value for name, value in parts.items()}
+        other = Queries(**self._parts() | given)
+        return other if "docid" in parts else self._sharing_ranks(other, slice(None))
+
+    def take(self, queries: ArrayLike) -> Queries:
+        """Return the queries at these positions, in this order, the rows of each adjacent."""
+        chosen = np.asarray(queries)
+        if chosen.size == 0 or (chosen.dtype == bool and not chosen.any()):
+            raise InputError("no query is left; expected the positions of at least one")
+        try:
+            at = np.arange(len(self))[chosen]
+        except IndexError as error:
+            raise InputError(f"{error}; there are {len(self)} queries") from None
+        sizes = self.sizes[at]
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        rows = np.repeat(self._indptr[at] - indptr[:-1], sizes) + np.arange(indptr[-1])
+        return self._part(rows, indptr, at)
+
+    def reorder(self, rows: Ints, queries: Ints) -> Queries:
+        """Return all queries in another order; ``rows`` are their rows of ``grouped()``, those of each adjacent."""
+        return self._part(rows, np.concatenate([[0], np.cumsum(self.sizes[queries])]), queries)
+
+    def slice(self, start: int, stop: int) -> Queries:
+        """Return the queries ``start`` to ``stop``, whose rows must be adjacent, sharing memory."""
+        indptr = self.indptr
+        rows = slice(int(indptr[start]), int(indptr[stop]))
+        return self._part(rows, indptr[start : stop + 1] - indptr[start], slice(start, stop))
+
+    def _part(self, rows: Any, indptr: Ints, at: Any) -> Queries:
+        """Return these grouped rows of these queries."""
+        unretrieved = self.unretrieved
+        if unretrieved is not None:
+            unretrieved = unretrieved.take(np.arange(len(self))[at])
+        part = Queries(
+            self._X[rows],
+            self._y[rows],
+            indptr,
+            self.qid[at],
+            None if self._docid is None else self._docid[rows],
+            None if self.weight is None else self.weight[at],
+            self.features,
+            unretrieved=unretrieved,
+        )
+        return self._sharing_ranks(part, rows)
+
+    def keep_retrieved(self, retrieved: NDArray[np.bool_]) -> Queries:
+        """Return the same queries when only some documents were found, a flag per row; each query keeps one at least.
+
+        The grades of the others move to ``unretrieved``.
+        """
+        kept = self.group(retrieved)
+        before = np.concatenate([[0], np.cumsum(kept)])
+        indptr = before[self._indptr]
+        if (np.diff(indptr) == 0).any():
+            raise InputError("a query without a document cannot be ranked; expected at least one of each query")
+        left = Unretrieved(self._y[~kept], self._indptr - indptr)
+        if self.unretrieved is not None:
+            left = Unretrieved(*_join_by_query(left, self.unretrieved)[:2])
+        return self._part(kept, indptr, slice(None)).replace(unretrieved=left if len(left.y) else None)
+
+    def with_unretrieved(self) -> tuple[Queries, NDArray[np.bool_] | None]:
+        """Return the grades of all judged documents as queries without features, and which of them are rows.
+
+        Where every judged document is a row these are the queries themselves, grouped, and None.
+        """
+        if self.unretrieved is None:
+            return self.grouped(), None
+        y, indptr, is_row = _join_by_query((self._y, self._indptr), self.unretrieved)
+        return Queries(np.empty((len(y), 0), np.float32), y, indptr, self.qid, weight=self.weight), is_row
+
+    @property
+    def max_grade(self) -> float:
+        """The highest grade of a judged document."""
+        highest = float(self._y.max())
+        return highest if self.unretrieved is None else float(np.max(self.unretrieved.y, initial=highest))
+
+    @property
+    def docid_ranks(self) -> Ints:
+        """The place of each document id among all of them, sorted as texts, by row of ``grouped()``."""
+        if self._docid_ranks is None:
+            if self._docid is None:
+                raise InputError("ties=docid needs document ids; these queries have none")
+            ranks = np.unique(text_ids(self._docid), return_inverse=True)[1]
+            object.__setattr__(self, "_docid_ranks", ranks)
+        assert self._docid_ranks is not None
+        return self._docid_ranks
+
+    def _sharing_ranks(self, part: Queries, rows: Any) -> Queries:
+        """Let a part of these queries have the ranks of document ids that are known."""
+        if self._docid_ranks is not None:
+            object.__setattr__(part, "_docid_ranks", self._docid_ranks[rows])
+        return part
+
+    def shards(self, n: int) -> list[Queries]:
+        """Return at most ``n`` parts of whole queries, sharing memory, of about equal numbers of documents."""
+        return [self.slice(start, stop) for start, stop in query_ranges(self.indptr, n)]
+
+
+def _join_by_query(rows: tuple[Floats, Ints], others: tuple[Floats, Ints]) -> tuple[Floats, Ints, NDArray[np.bool_]]:
+    """Return two sets of values by query as one, in each query those of the first set first, and which are of it."""
+    (first, first_indptr), (second, second_indptr) = rows, others
+    indptr = first_indptr + second_indptr
+    sizes = np.stack([np.diff(first_indptr), np.diff(second_indptr)], axis=1)
+    of_first: NDArray[np.bool_] = np.repeat(np.tile([True, False], len(sizes)), sizes.ravel())
+    values = np.empty(len(of_first))
+    values[of_first], values[~of_first] = first, second
+    return values, indptr, of_first
+
+
+def as_matrix(X: Any) -> Floats:
+    """Convert to a C-ordered float32 matrix; refuse what is not numeric, two-dimensional or is infinite."""
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    try:
+        with np.errstate(over="ignore"):
+            matrix: Floats = np.require(X, dtype=np.float32, requirements=["C", "W"])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"X is not a table of numbers: {error}") from None
+    if matrix.ndim != 2:
+        raise InputError(f"X has {matrix.ndim} dimension(s); expected 2 (documents x features)")
+    if 0 in matrix.shape:
+        raise InputError(f"X has {matrix.shape[0]} documents and {matrix.shape[1]} features; expected at least 1")
+    from rankwright.kernels.scorers.linear_scores import first_infinite  # with Numba, which takes long to import
+
+    place = first_infinite(matrix)
+    if place >= 0:
+        row, column = divmod(place, matrix.shape[1])
+        raise InputError(f"X[{row}, {column}] is infinite or too large for float32; expected finite numbers")
+    return matrix
+
+
+def query_ranges(indptr: Ints, n: int) -> list[tuple[int, int]]:
+    """Cut queries into at most ``n`` adjacent ranges of about equal numbers of documents.
+
+    >>> query_ranges(np.array([0, 5, 6, 7, 12]), 2)
+    [(0, 2), (2, 4)]
+    """
+    if n == 1 or len(indptr) == 2:
+        return [(0, len(indptr) - 1)]
+    targets = np.linspace(0, indptr[-1], n + 1)[1:-1]
+    cuts = np.unique(np.concatenate([[0], np.searchsorted(indptr, targets), [len(indptr) - 1]]))
+    return [(int(a), int(b)) for a, b in pairwise(cuts)]
+
+
+def find_runs(qid: NDArray[Any]) -> Ints:
+    """The first row of every run of equal neighbours."""
+    return np.flatnonzero(np.concatenate([[True], qid[1:] != qid[:-1]]))
+
+
+def group_runs(starts: Ints, ids: NDArray[Any], n_docs: int) -> tuple[NDArray[Any], Ints, Ints | None]:
+    """Group runs of rows by id, in order of first appearance.
+
+    Returns the ids of the queries, their ``indptr``, and the permutation of the rows that makes the rows of each
+    query adjacent (``None`` if they are already).
+    """
+    unique, first, query = np.unique(ids, return_index=True, return_inverse=True)
+    sizes = np.diff(np.append(starts, n_docs))
+    if len(unique) == len(ids):
+        return ids, np.append(starts, n_docs).astype(np.int64), None
+    rank = np.empty(len(unique), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(unique))
+    row_query = np.repeat(rank[query], sizes)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row_query, minlength=len(unique)))])
+    return ids[np.sort(first)], indptr.astype(np.int64), np.argsort(row_query, kind="stable")
+
+
+def _group(qid: ArrayLike | None, group: ArrayLike | None, n_docs: int) -> tuple[NDArray[Any], Ints, Ints | None]:
+    if (qid is None) == (group is None):
+        raise InputError("expected either qid (an id per row) or group (the sizes of consecutive queries)")
+    if qid is not None:
+        ids = check_ids(qid, n_docs, "qid")
+        starts = find_runs(ids)
+        return group_runs(starts, ids[starts], n_docs)
+    sizes = np.asarray(group)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any() or sizes.sum() != n_docs:
+        raise InputError(f"group must hold positive sizes that add up to the {n_docs} rows of X")
+    return np.arange(len(sizes)), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), None
+
+
+def _as_grades(y: ArrayLike, n_docs: int) -> Floats:
+    try:
+        grades = np.array(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"y is not numeric: {error}") from None
+    if grades.shape != (n_docs,):
+        raise InputError(f"y has shape {grades.shape}; X has {n_docs} rows")
+    if not np.isfinite(grades).all():
+        raise InputError(f"y[{int(np.argmin(np.isfinite(grades)))}] is NaN or infinite; expected a grade")
+    return grades
+
+
+def _as_weight(weight: ArrayLike | None, n_queries: int) -> Floats | None:
+    if weight is None:
+        return None
+    weights = np.array(weight, dtype=np.float64)
+    if weights.shape != (n_queries,):
+        raise InputError(f"weight has shape {weights.shape}; there are {n_queries} queries")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+        raise InputError("weight must be finite, not negative and not all zero")
+    if weights.max() > _HEAVIEST:
+        raise InputError(f"weight[{int(weights.argmax())}] is {weights.max():g}; expected at most {_HEAVIEST:g}")
+    return weights

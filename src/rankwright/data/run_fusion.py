@@ -1,0 +1,259 @@
+"""Fusion of runs: their scores made comparable within each query, and added with weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.basics import progress
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError, shown, suggest
+from rankwright.basics.files import StrPath, write_atomic
+from rankwright.data.trec import Judged, Pool, Table, join, read_qrels, read_run, run_names
+from rankwright.kernels.measures.sorting import sort_rows
+from rankwright.kernels.scorers.linear_scores import linear_scores
+
+RRF_K = 60  # of reciprocal rank fusion, as its authors chose it
+_TILT = 2.0**-40
+
+Source = StrPath | Table  # a file, or what is in it
+
+
+class _Answers(NamedTuple):
+    """What one run found: for each query that it answers, adjacent scores."""
+
+    rows: Ints  # of the pool
+    scores: Floats
+    queries: Ints  # that are answered
+    starts: Ints  # where each of them begins in the scores
+    sizes: Ints
+
+    def each(self, values: NDArray[Any]) -> NDArray[Any]:
+        """One value per answered query as one per score."""
+        return np.repeat(values, self.sizes)
+
+
+class Normalisation(NamedTuple):
+    """How the scores of a run are made comparable with those of others.
+
+    Parameters
+    ----------
+    title : str
+        What it does, for people.
+    scale : callable
+        (answers) -> a value per score.
+    lowest : bool
+        Whether a document that the run did not find counts as its lowest one of the query, and not as 0.
+    """
+
+    title: str
+    scale: Callable[[_Answers], Floats]
+    lowest: bool
+
+
+def _min_max(answers: _Answers) -> Floats:
+    low = np.minimum.reduceat(answers.scores, answers.starts)
+    spread = answers.each(np.maximum.reduceat(answers.scores, answers.starts) - low)
+    scaled: Floats = np.divide(answers.scores - answers.each(low), spread, out=np.ones(len(spread)), where=spread > 0)
+    return scaled
+
+
+def _standard(answers: _Answers) -> Floats:
+    centred = answers.scores - answers.each(np.add.reduceat(answers.scores, answers.starts) / answers.sizes)
+    deviation = answers.each(np.sqrt(np.add.reduceat(centred**2, answers.starts) / answers.sizes))
+    extremes = [end.reduceat(answers.scores, answers.starts) for end in (np.minimum, np.maximum)]
+    varies = answers.each(extremes[0] < extremes[1])  # rounding of the mean must not make a constant vary
+    scaled: Floats = np.divide(centred, deviation, out=np.zeros(len(centred)), where=varies)
+    return scaled
+
+
+def _ranks(answers: _Answers) -> Floats:
+    """Ranks from 1 within each query; documents with equal scores share the mean of their ranks."""
+    n = len(answers.scores)
+    order = np.arange(n)
+    sort_rows(answers.scores, np.zeros(n), np.append(answers.starts, n), 0, len(answers.starts), order)
+    ranked = answers.scores[order]
+    begins = np.concatenate([[True], ranked[1:] != ranked[:-1]])
+    begins[answers.starts] = True
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], n) - 1
+    ranks = np.empty(n)
+    ranks[order] = np.repeat((first + last) / 2 + 1, last - first + 1) - answers.each(answers.starts)
+    return ranks
+
+
+def _rank_share(answers: _Answers) -> Floats:
+    n = answers.each(answers.sizes)
+    shares: Floats = (n - _ranks(answers) + 1) / n
+    return shares
+
+
+def _reciprocal_rank(answers: _Answers) -> Floats:
+    return 1.0 / (RRF_K + _ranks(answers))
+
+
+NORMALISATIONS: Mapping[str, Normalisation] = {
+    "min-max": Normalisation("the lowest score of a run and query is 0, the highest 1", _min_max, False),
+    "z": Normalisation("mean 0 and deviation 1 within each run and query", _standard, True),
+    "rank": Normalisation("(n - rank + 1) / n", _rank_share, False),
+    "rrf": Normalisation(f"1 / ({RRF_K} + rank)", _reciprocal_rank, False),
+    "none": Normalisation("the scores as they are", lambda answers: answers.scores, True),
+}
+
+
+def check_normalisation(name: str) -> None:
+    """Refuse a normalisation that there is not."""
+    if name not in NORMALISATIONS:
+        raise InputError(f"normalise={name!r}; {suggest(str(name), NORMALISATIONS)}")
+
+
+def normalised(pool: Pool, name: str) -> Floats:
+    """The scores of each run made comparable: within each query, over the documents that the run found.
+
+    Where a run did not find a document, the value is 0 (``min-max``, ``rank``, ``rrf``) or the lowest of that run and
+    query (``z``, ``none``); where a run does not answer a query at all, it is 0 for every document.
+
+    >>> pool = join(["q"], [{"q": {"a": 2.0, "b": 4.0, "c": 3.0}}, {"q": {"b": 7.0}}], {})
+    >>> normalised(pool, "min-max").tolist()
+    [[0.0, 0.0], [1.0, 1.0], [0.5, 0.0]]
+    """
+    chosen = NORMALISATIONS[name]
+    out = np.zeros((len(pool.scores), pool.n_runs), order="F")
+    for run, column in enumerate(out.T):
+        answers = _answers(pool, run)
+        values = chosen.scale(answers)
+        if chosen.lowest and len(values):
+            missing = np.zeros(len(pool.sizes))
+            missing[answers.queries] = np.minimum.reduceat(values, answers.starts)
+            column[:] = np.repeat(missing, pool.sizes)
+        column[answers.rows] = values
+    return out
+
+
+def features(pool: Pool, name: str) -> Floats:
+    """The normalised scores as weights are fitted to them: float32, a document's together."""
+    return np.ascontiguousarray(normalised(pool, name), dtype=np.float32)
+
+
+def _answers(pool: Pool, run: int) -> _Answers:
+    found = ~np.isnan(pool.scores[:, run])
+    before = np.concatenate([[0], np.cumsum(found)])
+    starts, ends = before[pool.indptr[:-1]], before[pool.indptr[1:]]
+    queries, rows = np.flatnonzero(ends > starts), np.flatnonzero(found)
+    return _Answers(rows, pool.scores[:, run][rows], queries, starts[queries], (ends - starts)[queries])
+
+
+def equal_weights(n_runs: int) -> Floats:
+    """Weights that are equal but for a hair: of documents with equal sums, an earlier run's favourite comes first."""
+    return (1.0 + _TILT * np.arange(n_runs, 0, -1)) / n_runs
+
+
+def reciprocal_rank_fusion(pool: Pool) -> Floats:
+    """The sum over the runs of ``1 / (60 + rank)``, 0 where a run did not find a document; a score per document."""
+    scores = np.zeros(len(pool.scores))
+    for column, weight in zip(normalised(pool, "rrf").T, pool.n_runs * equal_weights(pool.n_runs), strict=True):
+        scores += weight * column
+    return scores
+
+
+def fuse(
+    runs: Sequence[Table], weights: Floats, normalise: str, depth: int | None = None
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """For each query of the runs, its id and its best ``depth`` documents, by descending score: a dict of scores.
+
+    Documents with equal scores are ordered by their ids, the larger first, as trec_eval does.
+    """
+    check_normalisation(normalise)
+    wanted = list(dict.fromkeys(chain(*runs)))
+    for start in range(0, len(wanted), 1000):  # all queries of a large collection at once are too much for the memory
+        pool = join(wanted[start : start + 1000], runs, {})
+        scores = linear_scores(features(pool, normalise), weights, 0.0)
+        for query, first, last in zip(pool.qid, pool.indptr[:-1], pool.indptr[1:], strict=True):
+            found = zip(scores[first:last].tolist(), pool.docid[first:last].tolist(), strict=True)
+            yield query, {name: score for score, name in sorted(found, reverse=True)[:depth]}
+
+
+def write_fused(fused: Iterable[tuple[str, Mapping[str, float]]], path: StrPath, tag: str) -> None:
+    """Write a TREC run, ``qid Q0 docid rank score tag``."""
+    with write_atomic(path) as file:
+        for query, documents in fused:
+            for word in (query, tag, *documents):
+                if word.split() != [word]:
+                    raise InputError(f"the id {word!r} cannot be written: it is empty or has spaces")
+            ranked = enumerate(documents.items(), 1)
+            file.writelines(f"{query} Q0 {name} {rank} {score!r} {tag}\n" for rank, (name, score) in ranked)
+
+
+def open_qrels(qrels: Source) -> Judged:
+    """Judgments of a file, of a mapping of mappings, or of an object with ``to_dict``, such as ranx's."""
+    source = qrels.to_dict() if hasattr(qrels, "to_dict") else qrels
+    if not isinstance(source, Mapping):
+        return read_qrels(source)
+    table = _checked(source, "qrels")
+    return {query: {name: max(float(grade), 0.0) for name, grade in found.items()} for query, found in table.items()}
+
+
+def name_runs(runs: Mapping[str, Source] | Sequence[Source]) -> dict[str, Source]:
+    """Runs by name: the caller's, or those of the files."""
+    if isinstance(runs, Mapping):
+        return {str(name): source for name, source in runs.items()}
+    if isinstance(runs, str | PathLike) or not isinstance(runs, Sequence):
+        raise InputError(f"runs={shown(runs)}; expected a list of runs, or a mapping of names to runs")
+    return dict(zip(_names(runs), runs, strict=True))
+
+
+def open_runs(named: Mapping[str, Source]) -> dict[str, Table]:
+    """Runs of files, of mappings of mappings, or of objects with ``to_dict``, such as ranx's."""
+    each = progress.track(named.items(), "reading runs", len(named))
+    return {name: _open_run(source, name) for name, source in each}
+
+
+def _open_run(run: Any, name: str) -> Table:
+    source = run.to_dict() if hasattr(run, "to_dict") else run
+    if isinstance(source, str | PathLike):
+        return read_run(source)
+    if isinstance(source, Mapping):
+        return _checked(source, f"run {name}")
+    raise InputError(f"run {name} is {shown(run)}; expected a file, or scores by query and document")
+
+
+def _names(runs: Sequence[Source]) -> list[str]:
+    """The names of runs: of a file its own, of an object its ``name``, else the place."""
+    names = []
+    for place, run in enumerate(runs, 1):
+        if isinstance(run, str | PathLike):
+            names += run_names([run])
+        else:
+            names.append(str(getattr(run, "name", None) or f"run{place}"))
+    if len(set(names)) < len(names):
+        names = [str(run) if isinstance(run, str | PathLike) else name for run, name in zip(runs, names, strict=True)]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{name}: given twice; expected runs that differ")
+    return names
+
+
+def _checked(source: Mapping[Any, Any], what: str) -> Table:
+    """Values by query and document id, as text; queries without a document are left out."""
+    table = {}
+    for query, found in source.items():
+        if not isinstance(found, Mapping):
+            raise InputError(f"{what}: {shown(found)} for {shown(query)}; expected values by query and document")
+        if len(found):
+            if str(query) in table:
+                raise InputError(f"{what}: {shown(query)} and its text are two queries; expected ids of one kind")
+            is_text = set(map(type, found)) == {str}
+            named = found if is_text else {str(name): value for name, value in found.items()}
+            if len(named) < len(found):
+                raise InputError(
+                    f"{what}: two documents of query {query} have one id as text; expected ids of one kind"
+                )
+            table[str(query)] = named
+    if not table:
+        raise InputError(f"{what}: empty; expected values by query and document")
+    return table

@@ -1,0 +1,50 @@
+"""Score files: one score per line, in the order of the documents in their file."""
+
+from __future__ import annotations
+
+import math
+from typing import NoReturn
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError, shown
+from rankwright.basics.files import StrPath, open_binary, parse_decimals, skip_byte_order_mark, write_atomic
+from rankwright.data.queries import Queries
+
+_BLANKS = " \t\r\v\f"
+
+
+def read_scores(path: StrPath, queries: Queries) -> Floats:
+    """Read the scores of these documents, whatever tool wrote them: one per line, in the order of the rows."""
+    with open_binary(path) as file:
+        text = skip_byte_order_mark(file.read()).decode("latin-1")  # whatever is not ASCII stays so, and is no number
+    lines = [line.strip(_BLANKS) for line in text.split("\n")]
+    try:
+        values = parse_decimals([line for line in lines if line])
+    except ValueError:
+        values = np.array([np.nan])
+    if not np.isfinite(values).all():
+        _name_wrong(path, lines)
+    if len(values) != queries.n_docs:
+        raise InputError(f"{path}: {len(values)} scores; the data has {queries.n_docs} documents")
+    return values
+
+
+def _name_wrong(path: StrPath, lines: list[str]) -> NoReturn:
+    """Say which line is no number, or too large a one."""
+    for number, line in enumerate(lines, 1):
+        try:
+            [value] = parse_decimals([line]) if line else [0.0]
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            found = shown(line.encode("latin-1").decode("utf-8", errors="backslashreplace"))
+            raise InputError(f"{path}:{number}: found {found}; expected one score per line, a finite number")
+    raise AssertionError("every line is a number")
+
+
+def write_scores(scores: Floats, path: StrPath) -> None:
+    """Write one score per line."""
+    with write_atomic(path) as file:
+        file.writelines(f"{score!r}\n" for score in scores.tolist())

@@ -1,0 +1,331 @@
+"""TREC files: judgments (qrels) and runs."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count, groupby
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.basics import progress
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError, shown
+from rankwright.basics.files import StrPath, open_binary, parse_decimals, skip_byte_order_mark, write_atomic
+from rankwright.data.ids import as_ids, check_tokens
+from rankwright.data.queries import Queries
+
+LARGEST = float(np.finfo(np.float32).max)  # features are float32
+_BLOCK = 2**16  # bytes that are split at a time: their words stay in the cache
+_LINE_END = "\0"  # a word of its own, so that splitting keeps the lines
+_SPLIT_BY_TEXT = (b"\x1c", b"\x1d", b"\x1e", b"\x1f")  # bytes at which Python splits text, but not bytes
+
+Judged = dict[str, dict[str, float]]  # by query id and document id, a grade or a score
+Table = Mapping[str, Mapping[str, float]]  # the same, to be read only
+
+
+class _Layout(NamedTuple):
+    """The fields of a line, and where those are that are read."""
+
+    text: str
+    query: int
+    document: int
+    value: int
+
+    @property
+    def width(self) -> int:
+        return len(self.text.split())
+
+
+_QRELS = _Layout("qid iteration docid grade", 0, 2, 3)
+_RUN = _Layout("qid Q0 docid rank score tag", 0, 2, 4)
+
+
+def read_qrels(path: StrPath) -> Judged:
+    """Read judgments, ``qid iteration docid grade``: by query and document, the grade; negative grades count as 0."""
+    return _by_query(path, _QRELS, least=0.0)
+
+
+def read_run(path: StrPath) -> Judged:
+    """Read a run, ``qid Q0 docid rank score tag``: by query and document, the score. Ranks are ignored."""
+    return _by_query(path, _RUN)
+
+
+def read_trec(qrels: StrPath, runs: Sequence[StrPath]) -> Queries:
+    """Judged queries whose features are the scores of runs.
+
+    The queries are the judged ones that a run answers. Their documents are those that a run found. Judged documents
+    that no run found are not ranked; their grades are kept as ``unretrieved``, and count in ideal rankings and in the
+    number of relevant documents, as in trec_eval. A document without a judgment has grade 0. Where one of several runs
+    did not find a document, its feature is the lowest score of that run and query (0 where it has none). Features are
+    named by the files.
+    """
+    if not runs:
+        raise InputError("no run given; expected at least one")
+    judged, found = read_qrels(qrels), [read_run(path) for path in runs]
+    if not any(query in run for run in found for query in judged):
+        raise InputError(f"{runs[0]}: no query of the run is judged in {qrels}")
+    return join_runs(judged, dict(zip(run_names(runs), found, strict=True)))[0]
+
+
+def join_runs(judged: Table, runs: Mapping[str, Table]) -> tuple[Queries, Floats]:
+    """Return the judged queries that a run answers, as ``read_trec`` does, and the scores of the runs as they are.
+
+    The scores have a column for each run, and NaN where it did not find a document.
+    """
+    found = list(runs.values())
+    wanted = [query for query in judged if any(query in run for run in found)]
+    if not wanted:
+        known = [next(iter(table), "no query") for table in (judged, *found)]
+        raise InputError(f"no query of the runs is judged: the judgments have {known[0]!r}, a run {known[1]!r}")
+    pool = join(wanted, found, judged)
+    lowest = np.nan_to_num(np.fmin.reduceat(pool.scores, pool.indptr[:-1]))
+    everything = Queries.from_arrays(
+        np.where(np.isnan(pool.scores), np.repeat(lowest, pool.sizes, axis=0), pool.scores),
+        np.nan_to_num(pool.grades),
+        np.repeat(as_ids(wanted), pool.sizes),
+        docid=pool.docid,
+        features=list(runs),
+    )
+    return everything.keep_retrieved(pool.found), pool.scores[pool.found]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """The documents that a run found or a judge saw, a row each; the rows of a query are adjacent.
+
+    Parameters
+    ----------
+    qid : list of str
+    indptr : array of shape (n_queries + 1,)
+        Query ``i`` owns the rows ``indptr[i]`` to ``indptr[i + 1]``.
+    docid : array of shape (n_docs,)
+        Of Python's strings, which share their memory with what was joined.
+    scores : array of shape (n_docs, n_runs)
+        NaN where a run did not find the document. The scores of a run are adjacent in memory.
+    grades : array of shape (n_docs,)
+        NaN where no judge saw the document.
+    """
+
+    qid: list[str]
+    indptr: Ints
+    docid: NDArray[Any]
+    scores: Floats
+    grades: Floats
+
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """Which documents a run found; the others were judged only."""
+        found: NDArray[np.bool_] = np.logical_or.reduce(~np.isnan(self.scores), axis=1)
+        return found
+
+    def of_found(self) -> Pool:
+        """Return the documents that a run found alone."""
+        found = self.found
+        indptr = np.concatenate([[0], np.cumsum(found)])[self.indptr]
+        return Pool(self.qid, indptr, self.docid[found], np.asfortranarray(self.scores[found]), self.grades[found])
+
+    @property
+    def n_runs(self) -> int:
+        """The number of runs."""
+        return int(self.scores.shape[1])
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of documents of each query."""
+        return np.diff(self.indptr)
+
+
+def join(wanted: Sequence[str], runs: Sequence[Table], judged: Table) -> Pool:
+    """The documents of these queries, found ones first; each query has one that was found or judged.
+
+    >>> pool = join(["q"], [{"q": {"a": 2.0}}, {"q": {"b": 7.0}}], {"q": {"b": 1.0}})
+    >>> pool.docid.tolist(), pool.scores.tolist(), pool.grades.tolist()
+    (['a', 'b'], [[2.0, nan], [nan, 7.0]], [nan, 1.0])
+    """
+    documents: list[str] = []
+    blocks: list[Floats] = []
+    nothing: Mapping[str, float] = {}
+    for query in progress.track(wanted, "joining", len(wanted)):
+        columns = [table.get(query, nothing) for table in (*runs, judged)]
+        following = count()
+        place = defaultdict(following.__next__, zip(columns[0], following, strict=False))  # a new name gets the next
+        rows = [np.fromiter(map(place.__getitem__, values), np.int64, len(values)) for values in columns[1:]]
+        rows.insert(0, np.arange(len(columns[0])))
+        block = np.full((len(place), len(columns)), np.nan)
+        for column, values in enumerate(columns):
+            block[rows[column], column] = _as_array(values, query)
+        documents.extend(place)
+        blocks.append(block)
+    indptr = np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
+    table = np.concatenate(blocks)
+    docid = np.empty(len(documents), dtype=object)
+    docid[:] = documents
+    return Pool(list(wanted), indptr, docid, np.asfortranarray(table[:, :-1]), table[:, -1].copy())
+
+
+def _as_array(documents: Mapping[str, float], query: str) -> Floats:
+    try:
+        values = np.fromiter(documents.values(), np.float64, len(documents))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"query {query}: {error}; expected a number per document") from None
+    right = np.abs(values) <= LARGEST
+    if not right.all():
+        name, value = list(documents.items())[int(np.argmin(right))]
+        raise InputError(f"query {query}: found {value} for document {name}; expected a finite number")
+    return values
+
+
+def run_names(runs: Sequence[StrPath]) -> list[str]:
+    """Runs by the names of their files, or by their paths where those are alike."""
+    names = [Path(run).name.removesuffix(".gz").removesuffix(".xz").removesuffix(".run") for run in runs]
+    return names if len(set(names)) == len(names) else [str(run) for run in runs]
+
+
+class _Columns(NamedTuple):
+    """The fields that are read of adjacent lines."""
+
+    numbers: Sequence[int]  # of the lines, for messages
+    queries: Sequence[str]
+    documents: Sequence[str]
+    values: Sequence[str]
+
+
+def _by_query(path: StrPath, layout: _Layout, least: float = -math.inf) -> Judged:
+    table: Judged = {}
+    for columns in _blocks(path, layout):
+        values = _numbers(path, columns, layout, least)
+        start = 0
+        for query, group in groupby(columns.queries):
+            part = slice(start, start + sum(1 for _ in group))
+            known = table.setdefault(query, {})
+            new = dict(zip(columns.documents[part], values[part], strict=True))
+            if len(new) < part.stop - start or not known.keys().isdisjoint(new):
+                _name_second(path, columns, part, query, known)
+            known.update(new)
+            start = part.stop
+    if not table:
+        raise InputError(f"{path}: empty; expected lines '{layout.text}'")
+    return table
+
+
+def _blocks(path: StrPath, layout: _Layout) -> Iterator[_Columns]:
+    """The lines of a file, some thousands at a time."""
+    first = 1
+    with open_binary(path) as file:
+        while block := file.read(_BLOCK):
+            text = block + file.readline()
+            text = skip_byte_order_mark(text) if first == 1 else text
+            _check_text(path, text, first)
+            text = text if text.endswith(b"\n") else text + b"\n"
+            yield _split(path, text, first, layout)
+            first += text.count(b"\n")
+
+
+def _check_text(path: StrPath, text: bytes, first: int) -> None:
+    """Refuse bytes that are no UTF-8, of which different ones would become one id, and NUL."""
+    place = text.find(b"\0")
+    if place < 0 and not text.isascii():
+        try:
+            text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            number = first + text.count(b"\n", 0, error.start)
+            raise InputError(f"{path}:{number}: not UTF-8; convert the file to UTF-8") from None
+    if place >= 0:
+        number = first + text.count(b"\n", 0, place)
+        raise InputError(f"{path}:{number}: found a NUL character; expected text")
+
+
+def _split(path: StrPath, text: bytes, first: int, layout: _Layout) -> _Columns:
+    lines, step = text.count(b"\n"), layout.width + 1
+    words = _split_words(text.replace(b"\n", f" {_LINE_END} ".encode()))
+    # every step-th word ends a line, and no other does: each line has as many fields as it should
+    if len(words) == lines * step and words[step - 1 :: step].count(_LINE_END) == words.count(_LINE_END) == lines:
+        numbers: Sequence[int] = range(first, first + lines)
+    else:
+        numbers, words = _split_lines(path, text, first, layout)
+    return _Columns(numbers, *(words[field::step] for field in (layout.query, layout.document, layout.value)))
+
+
+def _split_words(text: bytes) -> list[str]:
+    """Split at ASCII white space, and at no other: ids may have any other character."""
+    if text.isascii() and not any(separator in text for separator in _SPLIT_BY_TEXT):
+        return text.decode("ascii").split()
+    words = text.split()
+    return b"\n".join(words).decode("utf-8").split("\n") if words else []
+
+
+def _split_lines(path: StrPath, text: bytes, first: int, layout: _Layout) -> tuple[list[int], list[str]]:
+    """As ``_split``, line by line: some are empty, or the first that is wrong is to be named."""
+    numbers: list[int] = []
+    words: list[str] = []
+    for number, line in enumerate(text.split(b"\n"), first):
+        fields = _split_words(line)
+        if len(fields) == layout.width:
+            numbers.append(number)
+            words.extend((*fields, _LINE_END))
+        elif fields:
+            raise InputError(f"{path}:{number}: {len(fields)} fields; expected '{layout.text}'")
+    return numbers, words
+
+
+def _numbers(path: StrPath, columns: _Columns, layout: _Layout, least: float) -> list[float]:
+    try:
+        values = parse_decimals(columns.values)
+    except ValueError:
+        values = np.array([np.nan])
+    if not (np.abs(values) <= LARGEST).all():
+        _name_wrong(path, columns, layout)
+    numbers: list[float] = np.maximum(values, least).tolist()
+    return numbers
+
+
+def _name_wrong(path: StrPath, columns: _Columns, layout: _Layout) -> NoReturn:
+    """Say which value is no number, or too large a one."""
+    for number, text in zip(columns.numbers, columns.values, strict=True):
+        try:
+            [value] = parse_decimals([text])
+        except ValueError:
+            value = math.nan
+        if not abs(value) <= LARGEST:
+            raise InputError(f"{path}:{number}: found {shown(text)}; expected a number in '{layout.text}'")
+    raise AssertionError("every value is a number")
+
+
+def _name_second(path: StrPath, columns: _Columns, part: slice, query: str, known: Mapping[str, float]) -> NoReturn:
+    """Say which line has a document for the second time."""
+    seen = set(known)
+    for number, document in zip(columns.numbers[part], columns.documents[part], strict=True):
+        if document in seen:
+            raise InputError(f"{path}:{number}: document {document} of query {query} a second time")
+        seen.add(document)
+    raise AssertionError("every document is there once")
+
+
+def write_run(queries: Queries, scores: Floats, path: StrPath, *, tag: str = "rankwright") -> None:
+    """Write a TREC run, ``qid Q0 docid rank score tag``, documents by descending score, ties in row order.
+
+    Scores are one per row, in the caller's order. Documents without an id are named by their place in it, from 1.
+    """
+    ranked, scores = list(queries.ranked(scores)), np.asarray(scores, dtype=np.float64)
+    if not (np.abs(scores) <= LARGEST).all():
+        row = int(np.argmin(np.abs(scores) <= LARGEST))
+        raise InputError(f"score {row} is {scores[row]}; expected finite numbers, which tools read back")
+    if not tag or tag.split() != [tag]:
+        raise InputError(f"tag {tag!r}; expected one word")
+    names = queries.doc_names
+    check_tokens(queries.qid, "query")
+    check_tokens(names, "document")
+    if len(set(queries.qid.tolist())) < len(queries):
+        raise InputError("two queries have one id, and a run has one list per id; expected each query once")
+    with write_atomic(path) as file:
+        for query, rows in zip(queries.qid, ranked, strict=True):
+            if len(set(names[rows].tolist())) < len(rows):
+                raise InputError(f"two documents of query {query} have one id; expected each document once")
+            for rank, row in enumerate(rows, 1):
+                file.write(f"{query} Q0 {names[row]} {rank} {float(scores[row])!r} {tag}\n")

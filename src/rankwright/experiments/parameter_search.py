@@ -1,0 +1,114 @@
+"""Random search, and the checks of values in a spec."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwright.basics.errors import InputError, shown
+from rankwright.rankers import Training
+
+Params = dict[str, Any]
+
+_DEEPEST = 20  # lists and tables inside each other
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Random search: ``n`` draws of parameters.
+
+    Parameters
+    ----------
+    n : int
+        How many to draw.
+    space : mapping of str to mapping
+        By parameter ``{"uniform": [low, high]}``, ``{"log": [low, high]}`` (log-uniform), ``{"int": [low, high]}``
+        or ``{"choice": [...]}``.
+    seed : int
+        The same seed draws the same.
+    """
+
+    n: int
+    space: Mapping[str, Mapping[str, Sequence[Any]]]
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_whole("search.n", self.n, 1)
+        check_whole("search.seed", self.seed, 0)
+        if not self.space:
+            raise InputError("search: no parameter; expected some, as in alpha = { log = [0.001, 10] }")
+        space = {key: as_json(how, "search", key) for key, how in self.space.items()}
+        object.__setattr__(self, "space", space)
+        for key, how in space.items():
+            if not isinstance(how, Mapping) or len(how) != 1 or next(iter(how)) not in _DRAWS:
+                kinds = f"one of {', '.join(_DRAWS)}, as in {{ log = [0.001, 10] }}"
+                raise InputError(f"search.{key} is {shown(how)}; expected {kinds}")
+            kind, values = next(iter(how.items()))
+            _check_range(kind, values, f"search.{key}.{kind}")
+
+    def candidates(self) -> list[Params]:
+        """The draws."""
+        rng = np.random.default_rng(self.seed)
+        return [{name: _draw(how, rng) for name, how in self.space.items()} for _ in range(self.n)]
+
+
+_DRAWS = ("uniform", "log", "int", "choice")
+
+
+def _check_range(kind: str, values: Any, where: str) -> None:
+    expected = "a list" if kind == "choice" else "[lowest, highest]"
+    if not isinstance(values, Sequence) or isinstance(values, str) or not values:
+        raise InputError(f"{where} is {shown(values)}; expected {expected}")
+    if kind == "choice":
+        return
+    numbers = len(values) == 2 and all(is_number(v) and abs(v) < 2**53 for v in values)
+    if kind == "int" and numbers and any(v != int(v) for v in values):
+        raise InputError(f"{where} is {shown(values)}; expected two whole numbers")
+    if not numbers or values[0] > values[1] or (kind == "log" and values[0] <= 0):
+        raise InputError(f"{where} is {shown(values)}; expected {expected}{' above 0' if kind == 'log' else ''}")
+
+
+def _draw(how: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> Any:
+    kind, values = next(iter(how.items()))
+    if kind == "choice":
+        return values[int(rng.integers(len(values)))]
+    low, high = values
+    if kind == "int":
+        return int(rng.integers(int(low), int(high) + 1))
+    if kind == "log":
+        return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+    return float(rng.uniform(low, high))
+
+
+def as_json(value: Any, where: str, key: str, depth: int = 0) -> Any:
+    """Return a parameter's value as JSON can hold it: arrays as lists, a Training as a table; refuse anything else."""
+    if depth > _DEEPEST:
+        raise InputError(f"{where}: {key} has more than {_DEEPEST} lists inside each other")
+    if isinstance(value, Training):
+        value = asdict(value)
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): as_json(item, where, key, depth + 1) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(item, where, key, depth + 1) for item in value]
+    if value is None or isinstance(value, bool | str | int) or is_number(value):
+        return value
+    raise InputError(f"{where}: {key} is {shown(value)}; expected numbers, texts, lists and tables")
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is a finite number."""
+    is_real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return is_real and bool(abs(value) <= sys.float_info.max)  # isfinite takes no integers of hundreds of digits
+
+
+def check_whole(name: str, value: Any, least: int) -> None:
+    """Refuse what is not a whole number of at least this."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or not least <= value < 2**31:
+        raise InputError(f"{name} is {shown(value)}; expected a whole number of at least {least}")

@@ -1,0 +1,144 @@
+"""Reading the results of an experiment from its store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwright.analysis.results import Results, Table, joined, keyed
+from rankwright.basics.errors import InputError, suggest
+from rankwright.basics.files import StrPath
+from rankwright.experiments.storage.contents import Contents, StoredFold, StoredResult
+from rankwright.experiments.storage.encoding import decode
+from rankwright.experiments.storage.schema import MODEL, TRIAL_COLUMNS
+from rankwright.experiments.storage.store import Store
+from rankwright.models.model import Model, from_text
+
+_NOT_SHOWN = ("trial", "task", "digest")
+
+
+def read_results(folder: StrPath) -> Results:
+    """The results in an experiment's folder, as far as it has come; other processes may be adding to them."""
+    with Store.reading(Path(folder)) as store:
+        found = store.contents()
+    said = found.meta.get("experiment")
+    if said is None:
+        begun = "its description is lost: run it again" if found.trials else "the experiment has not begun"
+        raise InputError(f"{folder}: {begun}")
+    methods = tuple(entry["name"] for entry in said["methods"])
+    number = {name: i for i, name in enumerate(methods)}
+    runs = {(method, seed) for method, seeds in found.meta["seeds"].items() for seed in seeds}
+    chosen = {trial: each for trial, each in sorted(found.chosen.items()) if (each.method, each.seed) in runs}
+    for each in chosen.values():
+        if each.fold not in found.folds:
+            raise InputError(f"{folder}: the queries of fold {each.fold} are lost; run the experiment again")
+    folds = dict(sorted(found.folds.items()))
+    queries, start = _queries(folds)
+    tables: dict[str, Table] = {
+        "queries": queries,
+        "trials": _trials(found, number, runs, chosen),
+        "values": _values(chosen, number, start, tuple(said["measures"])),
+    }
+    documents, first = _documents(folds, start)
+    if documents is not None:
+        tables["documents"] = documents
+    tables |= _artefacts(chosen, number, first)
+    if said["published"]:
+        tables["published"] = _published(said["published"])
+    planned = (found.meta["n_folds"], found.meta["n_trials"])
+    return Results(said["name"], said["measure"], tuple(said["measures"]), methods, tables, planned)
+
+
+def read_model(folder: StrPath, method: str, fold: int = 1, seed: int | None = None) -> Model:
+    """The model that was chosen for a method on a fold, to predict with or to save."""
+    with Store.reading(Path(folder)) as store:
+        chosen = store.chosen()
+        known = list(dict.fromkeys(name for name, _, _ in chosen))
+        if method not in known:
+            raise InputError(f"{folder}: no model of {method!r}; {suggest(method, known)}")
+        seeds = sorted(each for name, number, each in chosen if (name, number) == (method, fold))
+        if not seeds or seed not in (None, *seeds):
+            which = "" if seed is None else f" with seed {seed}"
+            raise InputError(f"{folder}: no model of {method!r} on fold {fold}{which}")
+        text = store.model(chosen[method, fold, seeds[0] if seed is None else seed])
+    return from_text(text.encode(), f"{folder}: {method}, fold {fold}")
+
+
+def _queries(folds: dict[int, StoredFold]) -> tuple[Table, dict[int, int]]:
+    """The test queries of all folds, and where each fold begins."""
+    rows = [(fold, *row) for fold, content in folds.items() for row in content.queries]
+    table = _columns(("fold", "qid", "n_docs", "n_pairs", "weight"), rows)
+    numbers, starts = np.unique(table["fold"], return_index=True)
+    return table, dict(zip(numbers.tolist(), starts.tolist(), strict=True))
+
+
+def _trials(found: Contents, number: dict[str, int], runs: set[tuple[str, int]], chosen: Iterable[int]) -> Table:
+    rows = [row for row in found.trials.values() if (row["method"], row["seed"]) in runs]
+    rows.sort(key=lambda row: (number[row["method"]], row["fold"], row["seed"], row["candidate"]))
+    names = [name for name in TRIAL_COLUMNS if name not in _NOT_SHOWN]
+    table = _columns(names, [[row[name] for name in names] for row in rows])
+    table["method"] = np.array([number[row["method"]] for row in rows], dtype=int)
+    table["chosen"] = np.isin([row["trial"] for row in rows], list(chosen))
+    return table
+
+
+def _values(
+    chosen: dict[int, StoredResult], number: dict[str, int], start: dict[int, int], measures: Sequence[str]
+) -> Table:
+    """A row for each query of each chosen trial, a column for each measure."""
+    parts: list[dict[str, np.ndarray]] = []
+    for each in chosen.values():
+        n = len(each.values[measures[0]])
+        part = {"method": np.full(n, number[each.method]), "seed": np.full(n, each.seed)}
+        parts.append(part | {"query": start[each.fold] + np.arange(n)} | {name: each.values[name] for name in measures})
+    return joined(parts, ("method", "seed", "query", *measures))
+
+
+def _documents(folds: dict[int, StoredFold], start: dict[int, int]) -> tuple[Table | None, dict[int, int]]:
+    """The test documents of all folds, if they were kept, and where each fold begins."""
+    parts, first, n = [], {}, 0
+    for fold, content in folds.items():
+        if content.documents is None:
+            return None, {}
+        table = decode(content.documents)
+        parts.append({**table, "query": table["query"] + start[fold]})
+        first[fold] = n
+        n += len(table["query"])
+    return (joined(parts, ("query", "docid", "grade")) if parts else None), first
+
+
+def _artefacts(chosen: dict[int, StoredResult], number: dict[str, int], first: dict[int, int]) -> dict[str, Table]:
+    """The artefacts of the chosen trials, joined by name."""
+    parts: dict[str, list[Table]] = {}
+    for name in sorted({name for each in chosen.values() for name in each.artefacts if name != MODEL}):
+        for each in chosen.values():
+            text = each.artefacts.get(name, (0, None))[1]
+            if text is None:
+                continue
+            table = decode(text)
+            if "document" in table:
+                if each.fold not in first:
+                    continue
+                table["document"] = table["document"] + first[each.fold]
+            parts.setdefault(name, []).append(keyed(table, number[each.method], each.fold, each.seed))
+    return {name: joined(tables) for name, tables in parts.items()}
+
+
+def _published(entries: list[dict[str, Any]]) -> Table:
+    names = ("method", "measure", "value", "lowest", "source", "note")
+    rows = [(*(entry.get(name) for name in names), json.dumps(entry.get("by_fold", []))) for entry in entries]
+    return _columns((*names, "by_fold"), rows)
+
+
+def _columns(names: Sequence[str], rows: list[Any]) -> dict[str, np.ndarray]:
+    """Columns from rows; NULL becomes NaN."""
+    table = {}
+    for i, name in enumerate(names):
+        values = [row[i] for row in rows]
+        text = any(isinstance(value, str) for value in values)
+        table[name] = np.array([np.nan if v is None else v for v in values], dtype=object if text else None)
+    return table

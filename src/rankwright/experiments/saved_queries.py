@@ -1,0 +1,77 @@
+"""Queries as files of plain arrays."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwright.basics.array_files import digest_arrays, read_arrays, write_arrays
+from rankwright.basics.errors import InputError
+from rankwright.data.ids import as_ids, text_ids
+from rankwright.data.queries import Queries, Unretrieved
+
+_EXPECTED = "queries that an experiment saved"
+
+
+def save_queries(queries: Queries, folder: Path) -> Path:
+    """Save queries in a folder, as plain arrays whose digest is the name of the file, and return its path.
+
+    A file that is there already is written anew only if it is damaged.
+    """
+    arrays = _to_arrays(queries)
+    path = folder / f"{digest_arrays(arrays)}.npz"
+    try:
+        _read_checked(path)
+    except (FileNotFoundError, InputError):
+        write_arrays(path, arrays)
+    return path
+
+
+def _to_arrays(queries: Queries) -> dict[str, Any]:
+    """Return queries as plain arrays, their rows grouped."""
+    grouped = queries.grouped()
+    arrays: dict[str, Any] = {"X": grouped.X, "y": grouped.y, "indptr": grouped.indptr}
+    arrays |= _text_arrays("qid", queries.qid)
+    if grouped.docid is not None:
+        arrays |= _text_arrays("docid", grouped.docid)
+    if grouped is not queries:
+        arrays["source"] = queries.group(np.arange(queries.n_docs))
+    if queries.weight is not None:
+        arrays["weight"] = queries.weight
+    if queries.unretrieved is not None:
+        arrays |= {"unretrieved_y": queries.unretrieved.y, "unretrieved_indptr": queries.unretrieved.indptr}
+    if queries.features is not None:
+        arrays["features"] = np.array(queries.features, dtype=str)
+    return arrays
+
+
+def load_queries(path: Path) -> Queries:
+    """Load queries saved by :func:`save_queries`; runs no code. A file whose digest is not its name is refused."""
+    found: dict[str, Any] = _read_checked(path)
+    features = tuple(found.pop("features").tolist()) if "features" in found else None
+    for name in ("qid", "docid"):
+        if f"{name}_ends" in found:
+            text, ends = found.pop(f"{name}_text").tobytes(), found.pop(f"{name}_ends").tolist()
+            found[name] = as_ids([text[a:b].decode() for a, b in pairwise([0, *ends])])
+    others = [found.pop(f"unretrieved_{part}", None) for part in Unretrieved._fields]
+    return Queries(**found, features=features, unretrieved=None if others[0] is None else Unretrieved(*others))
+
+
+def _read_checked(path: Path) -> dict[str, Any]:
+    arrays = read_arrays(path, _EXPECTED)
+    if digest_arrays(arrays) != path.stem:
+        raise InputError(f"{path}: damaged: its content does not fit its name; expected {_EXPECTED}")
+    return arrays
+
+
+def _text_arrays(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:
+    """Return ids as arrays that need no pickle: long texts as their bytes, one after the other, and their ends."""
+    ids = ids if ids.dtype.kind in "iu" else text_ids(ids)
+    if ids.dtype != object:
+        return {name: ids}
+    texts = [text.encode() for text in ids.tolist()]
+    ends = np.cumsum([len(text) for text in texts])
+    return {f"{name}_text": np.frombuffer(b"".join(texts), np.uint8), f"{name}_ends": ends}

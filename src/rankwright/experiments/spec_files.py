@@ -1,0 +1,97 @@
+"""Specs as text: an experiment from TOML, or from what JSON can hold."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rankwright.basics.errors import InputError, shown, suggest
+from rankwright.basics.files import StrPath
+from rankwright.data.feature_numbers import convert_grid, numbers_to_columns
+from rankwright.experiments.data_sources import source_from_json
+from rankwright.experiments.parameter_search import Search
+from rankwright.experiments.spec import Experiment, Method, Published
+from rankwright.rankers import find_ranker
+
+_KEYS = ("name", "measure", "measures", "seeds", "data", "methods", "published")
+_METHOD_KEYS = ("ranker", "name", "measure", "set", "grid", "search")
+
+
+def read_experiment(path: StrPath) -> Experiment:
+    """Read the spec of an experiment from a TOML file; paths in it are taken from the file's folder."""
+    try:
+        with Path(path).open("rb") as file:
+            content = tomllib.load(file)
+    except ValueError as error:  # also a number of thousands of digits
+        raise InputError(f"{path}: not TOML: {error}") from None
+    except RecursionError:
+        raise InputError(
+            f"{path}: too many lists or tables inside each other; expected the spec of an experiment"
+        ) from None
+    try:
+        return experiment_from_json(content, Path(path).parent)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def experiment_from_json(content: Mapping[str, Any], folder: Path) -> Experiment:
+    """The experiment that a spec describes."""
+    _check_keys(content, _KEYS, "the spec")
+    for key, kind in (("data", dict), ("methods", list)):
+        if not isinstance(content.get(key), kind):
+            raise InputError(
+                f"{key} is {'missing' if key not in content else shown(content[key])}; expected a [{key}] part"
+            )
+    given: dict[str, Any] = {key: content[key] for key in ("name", "measure", "measures", "seeds") if key in content}
+    for key, value in given.items():
+        if not isinstance(value, list if key in ("measures", "seeds") else str):
+            expected = "a list" if key in ("measures", "seeds") else "a text"
+            raise InputError(f"{key} is {shown(value)}; expected {expected}")
+    if not isinstance(content.get("published", []), list):
+        raise InputError(f"published is {shown(content['published'])}; expected [[published]]")
+    methods = [_method(entry, f"methods[{i}]") for i, entry in enumerate(content["methods"], 1)]
+    published = [_published(entry, f"published[{i}]") for i, entry in enumerate(content.get("published", []), 1)]
+    return Experiment(source_from_json(content["data"], folder), methods, **given, published=published)
+
+
+def _method(entry: Any, where: str) -> Method:
+    if not isinstance(entry, dict) or not isinstance(entry.get("ranker"), str):
+        raise InputError(f'{where}: expected a table with at least ranker = "NAME"')
+    _check_keys(entry, _METHOD_KEYS, where)
+    for key in ("set", "search"):
+        if not isinstance(entry.get(key, {}), dict):
+            raise InputError(f"{where}.{key} is {shown(entry[key])}; expected a table")
+    grid = entry.get("grid", {})
+    if grid == "usual":
+        grid = find_ranker(entry["ranker"]).usual_grid
+    if not isinstance(grid, Mapping):
+        raise InputError(f'{where}.grid is {shown(grid)}; expected a table of lists, or "usual"')
+    try:
+        search = _search(entry["search"]) if "search" in entry else None
+        params, grid = numbers_to_columns(entry.get("set", {})), convert_grid(numbers_to_columns, grid)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    return Method(entry["ranker"], entry.get("name", ""), entry.get("measure"), params, grid, search)
+
+
+def _search(entry: Mapping[str, Any]) -> Search:
+    space = {key: value for key, value in entry.items() if key not in ("n", "seed")}
+    return Search(entry.get("n", 20), convert_grid(numbers_to_columns, space), entry.get("seed", 0))
+
+
+def _published(entry: Any, where: str) -> Published:
+    if not isinstance(entry, dict):
+        raise InputError(f"{where}: expected a table")
+    _check_keys(entry, tuple(Published.__dataclass_fields__), where)
+    for key in ("method", "measure", "value"):
+        if key not in entry:
+            raise InputError(f"{where}: no {key}; expected method, measure and value")
+    return Published(**entry)
+
+
+def _check_keys(content: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for key in content:
+        if key not in known:
+            raise InputError(f"{where}: unknown key {shown(key)}; {suggest(key, known)}")

@@ -1,0 +1,55 @@
+"""Bounds of a trial: the loss on the training queries, and how far above it the bounds are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.analysis.diagnosis.loss_bounds import BoundAt, Bounds, mean
+from rankwright.analysis.results import Table
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure
+from rankwright.objectives.upper_bounds import Bound, TypeOne, TypeTwo
+from rankwright.rankers import Ranker
+from rankwright.runtime.backends import Serial
+
+
+def bounds_table(ranker: Ranker, train: Queries) -> Table:
+    """The bounds that are quickly found, a row each, in means over the training queries.
+
+    These are the exponential type one bound, the margin type two bound, also at its best scale (NaN where that was not
+    searched), and the ranker's ``own``, which may be on another ``measure``. ``loss`` is the basic loss of the measure,
+    ``exact`` the share of queries on which the bound is exact.
+    """
+    measure, own = ranker.measure_.for_training(), ranker.minimises(ranker.measure_)
+    bounds = Bounds(train, ranker.predict(train), Serial())
+    found = [bounds.plain(TypeOne(measure), TypeOne(measure) == own)]
+    margin = TypeTwo(measure, "margin")
+    if _quick(measure, train):
+        found += _tried(bounds, margin, own, scaled=True)
+    if own is not None and own not in (TypeOne(measure), margin if len(found) > 1 else None):
+        found += _tried(bounds, own, own, scaled=False)
+    return {
+        "bound": np.array([each.name for each in found]),
+        "measure": np.array([str(ranker.measure_) if each.measure == str(measure) else each.measure for each in found]),
+        "own": np.array([each.own for each in found]),
+        "loss": np.array([mean(each.loss, each.weight) for each in found]),
+        "value": np.array([each.mean for each in found]),
+        "least": np.array([np.nan if each.least is None else each.least_mean for each in found]),
+        "factor": np.array([np.nan if each.least is None else each.least.factor for each in found]),
+        "exact": np.array([float(np.mean(each.exact)) for each in found]),
+    }
+
+
+def _tried(bounds: Bounds, bound: Bound, own: Bound | None, *, scaled: bool) -> list[BoundAt]:
+    """A bound, unless some query has too many rankings for it."""
+    try:
+        return [(bounds.scaled if scaled else bounds.plain)(bound, bound == own)]
+    except InputError:
+        return []
+
+
+def _quick(measure: Measure, train: Queries) -> bool:
+    """Whether the most violated rankings are quickly found: of average precision, and where few ranks count."""
+    arrays = measure.bind(train.slice(0, 1)).arrays
+    return arrays is not None and (measure.cut_off is not None or arrays.u == 1.0)

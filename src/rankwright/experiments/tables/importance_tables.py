@@ -1,0 +1,26 @@
+"""Importance of a trial: how much of what the trees of a model gained is owed to each feature."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.analysis.diagnosis.explanation import explain
+from rankwright.analysis.diagnosis.explanation_parts import Splits
+from rankwright.analysis.results import Table
+from rankwright.data.feature_numbers import feature_names
+from rankwright.models.model import Model
+from rankwright.scorers import Trees
+
+
+def importance_table(model: Model) -> Table | None:
+    """By feature its share of the gain and its splits, 0 where there are none; None if the model has no splits."""
+    if not isinstance(model.scorer, Trees):
+        return None
+    found = [part for part in explain(model).parts if isinstance(part, Splits)]
+    if not found:
+        return None
+    gain, splits = np.zeros(model.n_features), np.zeros(model.n_features, dtype=np.int64)
+    for part in found:
+        gain[part.index], splits[part.index] = part.gain, part.n_splits
+    names = feature_names(model.features, model.n_features)
+    return {"feature": np.array(list(names)), "gain": gain, "splits": splits}

@@ -1,0 +1,1 @@
+"""Kernels that parse text and compare rows."""

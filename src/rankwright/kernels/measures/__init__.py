@@ -1,0 +1,1 @@
+"""Kernels for sorting, measure values and their jumps along lines."""

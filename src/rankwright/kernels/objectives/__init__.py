@@ -1,0 +1,1 @@
+"""Kernels for losses of scores and their derivatives."""

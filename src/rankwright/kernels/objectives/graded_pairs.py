@@ -1,0 +1,168 @@
+"""Losses of pairs of documents with different grades, the documents of a query ordered by descending grade.
+
+Those of a lower grade than document i are then the rows ``lower[i]`` to the end of its query.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
+from rankwright.kernels.objectives.exponentials import exp, log1p
+
+FIDELITY, LOGISTIC = 0, 1
+
+
+class Graded(NamedTuple):
+    """Documents by query and descending grade."""
+
+    indptr: Ints
+    lower: Ints  # the first row of the query with a lower grade
+    weight: Floats  # of a pair, per query
+
+
+@kernel
+def grade_order(y: Floats, indptr: Ints) -> tuple[Ints, Ints]:
+    """The rows by query and descending grade, equal grades in their order; and ``lower`` of each."""
+    rows, lower = np.empty(len(y), np.int64), np.empty(len(y), np.int64)
+    for q in range(len(indptr) - 1):
+        a, b = indptr[q], indptr[q + 1]
+        rows[a:b] = a + np.argsort(-y[a:b], kind="mergesort")
+        bound = b
+        for i in range(b - 1, a - 1, -1):
+            if i + 1 < b and y[rows[i]] > y[rows[i + 1]]:
+                bound = i + 1
+            lower[i] = bound
+    return rows, lower
+
+
+@kernel
+def exponential_sums(graded: Graded, scores: Floats, gradient: Floats) -> float:
+    """The weighted sum over pairs of exp(s_j - s_i), and its derivatives by score, in O(n).
+
+    exp(s_j - s_i) is a product, so what a document needs of all its pairs are two sums over other grades.
+    """
+    indptr, lower, weight = graded
+    loss, up, down = 0.0, np.empty(len(scores)), np.empty(len(scores))
+    for q in range(len(weight)):
+        a, b = indptr[q], indptr[q + 1]
+        if lower[a] == b or weight[q] == 0.0:
+            gradient[a:b] = 0.0
+            continue
+        middle = (scores[a:b].max() + scores[a:b].min()) / 2.0
+        below, here, bound = 0.0, 0.0, b
+        for i in range(b - 1, a - 1, -1):
+            if lower[i] < bound:  # a higher grade begins
+                below, here, bound = below + here, 0.0, lower[i]
+            up[i] = np.exp(scores[i] - middle)
+            down[i] = 1.0 / up[i]
+            here += up[i]
+            gradient[i] = -weight[q] * below * down[i]
+            loss -= gradient[i]
+        above, here, bound = 0.0, 0.0, lower[a]
+        for j in range(a, b):
+            if lower[j] > bound:
+                above, here, bound = above + here, 0.0, lower[j]
+            here += down[j]
+            gradient[j] += weight[q] * above * up[j]
+    return loss
+
+
+@loose_kernel
+def _logistic(
+    own: float, s: Floats, target: float, slopes: Floats, curves: Floats, w: float
+) -> tuple[float, float, float]:
+    """Add the derivatives of one document's pairs with lower ones; the loss, and the derivatives of the one."""
+    loss, slope, curve = 0.0, 0.0, 0.0
+    for j in range(len(s)):
+        o = own - s[j]
+        small = exp(-abs(o))
+        p = (1.0 if o >= 0.0 else small) / (1.0 + small)
+        loss += (max(o, 0.0) - target * o) + log1p(small)
+        slope += p - target
+        curve += p * (1.0 - p)
+        slopes[j] -= w * (p - target)
+        curves[j] += w * (p * (1.0 - p))
+    return w * loss, w * slope, w * curve
+
+
+@loose_kernel
+def _fidelity(
+    own: float, s: Floats, target: float, slopes: Floats, curves: Floats, w: float
+) -> tuple[float, float, float]:
+    """The same for 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)), where P' = P (1 - P)."""
+    loss, slope, curve = 0.0, 0.0, 0.0
+    for j in range(len(s)):
+        o = own - s[j]
+        small = exp(-abs(o))
+        p = (1.0 if o >= 0.0 else small) / (1.0 + small)  # P, and 1 - P without cancellation
+        other = (small if o >= 0.0 else 1.0) / (1.0 + small)
+        agree, differ = np.sqrt(target * p), np.sqrt((1.0 - target) * other)
+        first = 0.5 * (differ * p - agree * other)
+        second = 0.25 * (agree * other * (3.0 * p - 1.0) + differ * p * (3.0 * other - 1.0))
+        loss += 1.0 - agree - differ
+        slope += first
+        curve += second
+        slopes[j] -= w * first
+        curves[j] += w * second
+    return w * loss, w * slope, w * curve
+
+
+@kernel
+def pair_loss_sums(
+    graded: Graded, scores: Floats, kind: int, target: float, gradient: Floats, curvature: Floats
+) -> float:
+    """The weighted sum of a loss over pairs, and its first and second derivatives by score; P* = ``target``."""
+    indptr, lower, weight = graded
+    loss = 0.0
+    gradient[:], curvature[:] = 0.0, 0.0
+    for q in range(len(weight)):
+        w, stop = weight[q], indptr[q + 1]
+        for i in range(indptr[q], stop):
+            if lower[i] == stop:
+                break
+            below = slice(lower[i], stop)
+            if kind == LOGISTIC:
+                own, slope, curve = _logistic(scores[i], scores[below], target, gradient[below], curvature[below], w)
+            else:
+                own, slope, curve = _fidelity(scores[i], scores[below], target, gradient[below], curvature[below], w)
+            loss += own
+            gradient[i] += slope
+            curvature[i] += curve
+    return loss
+
+
+@kernel
+def misordered_shares(scores: Floats, place: Ints, indptr: Ints) -> Floats:
+    """By query, the share of pairs of different grades that the scores order wrongly; equal scores are half wrong.
+
+    ``place`` is each document's place among the grades of its query. NaN where there are no pairs.
+    """
+    shares = np.empty(len(indptr) - 1)
+    for q in range(len(shares)):
+        a, n = indptr[q], indptr[q + 1] - indptr[q]
+        order = np.argsort(-scores[a : a + n])
+        above, tied, wrong, pairs, i = np.zeros(n, np.int64), np.zeros(n, np.int64), 0.0, 0.0, 0
+        while i < n:
+            tied[place[a + order[i]]] += 1
+            end = i + 1  # a score that is not a number is equal to none, itself included
+            while end < n and scores[a + order[end]] == scores[a + order[i]]:
+                tied[place[a + order[end]]] += 1
+                end += 1
+            for j in range(i, end):
+                own = place[a + order[j]]
+                for grade in range(own):
+                    wrong += above[grade] + 0.5 * tied[grade]
+            for j in range(i, end):
+                own = place[a + order[j]]
+                above[own] += 1
+                tied[own] = 0
+            i = end
+        seen = 0
+        for grade in range(n):
+            pairs += above[grade] * seen
+            seen += above[grade]
+        shares[q] = wrong / pairs if pairs > 0.0 else np.nan
+    return shares

@@ -1,0 +1,82 @@
+"""The logistic loss of pairs, each weighted by what its exchange would change a measure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
+from rankwright.kernels.measures.measure_values import leads
+from rankwright.kernels.objectives.exponentials import exp, log1p
+from rankwright.kernels.objectives.smooth_measures import Gained
+
+
+@kernel
+def _changes(g: Floats, d: Floats, lead: float, i: int, u: float, v: float, out: Floats) -> None:
+    """What swapping rank i with each rank below it would change, without sign; see ``swap_deltas``."""
+    own, here = g[i], d[i]
+    if u == 0.0 and v == 0.0:
+        for j in range(len(out)):
+            out[j] = abs((g[i + 1 + j] - own) * (here - d[i + 1 + j]))
+        return
+    a, b, m = 1.0, 0.0, 0.0
+    for j in range(len(out)):
+        gain, below = g[i + 1 + j], d[i + 1 + j]
+        out[j] = abs((gain - own) * (lead * (here - a * below) + m * (u + v * lead) - b * below))
+        m += gain * below * a
+        a, b = a * (1.0 + v * gain), b * (1.0 + v * gain) + u * gain
+
+
+@loose_kernel
+def _logistic(
+    own: float, gain: float, s: Floats, g: Floats, change: Floats, slopes: Floats, curves: Floats
+) -> tuple[float, float, float]:
+    """Add the derivatives of one document's pairs with others; the loss, and the derivatives of the one."""
+    loss, slope, curve = 0.0, 0.0, 0.0
+    for j in range(len(s)):
+        sign = 1.0 if gain > g[j] else -1.0  # of equal gains nothing changes
+        o = sign * (own - s[j])
+        small = exp(-abs(o))
+        wrong = (small if o >= 0.0 else 1.0) / (1.0 + small)
+        loss += change[j] * (max(-o, 0.0) + log1p(small))
+        x, c = -sign * change[j] * wrong, change[j] * (wrong * (1.0 - wrong))
+        slopes[j] -= x
+        curves[j] += c
+        slope += x
+        curve += c
+    return loss, slope, curve
+
+
+@kernel
+def lambda_sums(data: Gained, order: Ints, scores: Floats, gradient: Floats, curvature: Floats) -> float:
+    """The sum over pairs of |change of the measure| log(1 + exp(-(s_i - s_j))), g_i > g_j, and its derivatives.
+
+    The changes are those of the ranking ``order``, whatever the scores. Only pairs with a document within the cut-off
+    change anything: O(k n) a query.
+    """
+    indptr, gain, discount, worth, u, v = data
+    loss = 0.0
+    for q in range(len(worth)):
+        a, b = indptr[q], indptr[q + 1]
+        n = b - a
+        if worth[q] == 0.0:
+            gradient[a:b], curvature[a:b] = 0.0, 0.0
+            continue
+        s, g, d, change = np.empty(n), np.empty(n), np.zeros(n), np.empty(n)
+        slopes, curves = np.zeros(n), np.zeros(n)
+        for r in range(n):
+            s[r], g[r] = scores[order[a + r]], gain[order[a + r]]
+        depth = min(n, len(discount))
+        d[:depth] = discount[:depth]
+        lead, total = leads(g, u, v), 0.0
+        for i in range(min(depth, n - 1)):
+            _changes(g, d, lead[i], i, u, v, change[: n - i - 1])
+            own, slope, curve = _logistic(
+                s[i], g[i], s[i + 1 :], g[i + 1 :], change[: n - i - 1], slopes[i + 1 :], curves[i + 1 :]
+            )
+            total += own
+            slopes[i] += slope
+            curves[i] += curve
+        loss += worth[q] * total
+        for r in range(n):
+            gradient[order[a + r]], curvature[order[a + r]] = worth[q] * slopes[r], worth[q] * curves[r]
+    return loss

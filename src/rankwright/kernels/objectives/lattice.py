@@ -1,0 +1,270 @@
+"""All rankings of a query that keep every class in its order, as paths of a lattice.
+
+A node says how many documents of each class have been ranked. Whatever the way to it, the measure's lead is the same
+(see ``kernels/measures.py``) and so is what remains, so the best path is found node by node. Taking the next document
+of a class costs F what it is put before: 2 / norm times the sum of the score differences to documents of other classes
+with higher scores that are still to come. After the last rank that counts, the rest follow by score, at no cost.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.objectives.surrogates import violation
+
+SLACK = 1e-12  # values this near are equal
+
+
+@kernel
+def lattice_sizes(classes: Ints, depth: int, indptr: Ints) -> Floats:
+    """The number of nodes that every query's lattice has room for, and thereby its cost."""
+    out = np.ones(len(indptr) - 1)
+    for q in range(len(out)):
+        for size in np.bincount(classes[indptr[q] : indptr[q + 1]]):
+            out[q] *= min(size, depth) + 1
+    return out
+
+
+@kernel
+def _arrange(rows: Ints, scores: Floats, classes: Ints, gain: Floats) -> tuple[Ints, Ints, Floats, Ints, Floats]:
+    """Rows in the order of the scores, by class: rows, where classes start, gains, documents ahead, sums of scores.
+
+    ``ahead[c, i]`` counts the documents of class c with a higher score than the i-th row; ``sums[i]`` is that of the
+    scores before it.
+    """
+    n = len(rows)
+    sizes = np.bincount(classes[rows])
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    starts[1:] = np.cumsum(sizes)
+    arranged, filled = np.empty(n, np.int64), starts[:-1].copy()
+    for row in rows:
+        arranged[filled[classes[row]]] = row
+        filled[classes[row]] += 1
+    gains, ahead, sums = np.empty(len(sizes)), np.empty((len(sizes), n), np.int64), np.zeros(n + 1)
+    for i in range(n):
+        sums[i + 1] = sums[i] + scores[arranged[i]]
+    for c in range(len(sizes)):
+        gains[c] = gain[arranged[starts[c]]]
+        for other in range(len(sizes)):
+            at = starts[c]
+            for i in range(starts[other], starts[other + 1]):
+                while at < starts[c + 1] and scores[arranged[at]] > scores[arranged[i]]:
+                    at += 1
+                ahead[c, i] = at - starts[c]
+    return arranged, starts, gains, ahead, sums
+
+
+@kernel
+def _overtaken(i: int, own: int, score: float, taken: Ints, starts: Ints, ahead: Ints, sums: Floats) -> float:
+    """By how much the i-th row is put before documents of other classes with higher scores."""
+    total = 0.0
+    for c in range(len(taken)):
+        if c != own and ahead[c, i] > taken[c]:
+            total += sums[starts[c] + ahead[c, i]] - sums[starts[c] + taken[c]] - (ahead[c, i] - taken[c]) * score
+    return total
+
+
+@kernel
+def best_paths(
+    order: Ints,
+    scores: Floats,
+    classes: Ints,
+    gain: Floats,
+    discount: Floats,
+    worth: Floats,
+    u: float,
+    v: float,
+    norm: Floats,
+    trade: float,
+    perfect: bool,
+    live: Ints,
+    indptr: Ints,
+) -> None:
+    """The rankings, perfect or imperfect, that maximise F - trade E; ``order`` holds the documents by score, in place.
+
+    ``worth`` is what a sum of gains is divided by, so that a perfect ranking has E = 1. A path is perfect if no other
+    to any of its nodes has a higher E, and its end has E = 1.
+    """
+    for q in live:
+        a, n = indptr[q], indptr[q + 1] - indptr[q]
+        rows, depth, price = order[a : a + n], min(n, len(discount)), 2.0 / norm[q]
+        arranged, starts, gains, ahead, sums = _arrange(rows, scores, classes, gain)
+        count = len(gains)
+        widths, stride = np.empty(count, np.int64), np.empty(count, np.int64)
+        nodes = 1
+        for c in range(count - 1, -1, -1):
+            widths[c], stride[c] = min(starts[c + 1] - starts[c], depth), nodes
+            nodes *= widths[c] + 1
+        E, lead = np.empty(nodes), np.empty(nodes)
+        value = np.empty((2, nodes))  # of paths with the highest E of their nodes, and of the others
+        way = np.empty((2, nodes), np.int64)
+        taken, node, rank, end, best = np.zeros(count, np.int64), 0, 0, -1, -np.inf
+        E[0], lead[0], value[0, 0], value[1, 0] = 0.0, 1.0, 0.0, -np.inf
+        while True:
+            # the next node: one more of the last class that can have it, and none of those after
+            c = count - 1
+            while c >= 0 and (taken[c] == widths[c] or rank == depth):
+                rank -= taken[c]
+                node -= taken[c] * stride[c]
+                taken[c] = 0
+                c -= 1
+            if c < 0:
+                break
+            taken[c] += 1
+            node += stride[c]
+            rank += 1
+            E[node] = -np.inf
+            for c in range(count):
+                if taken[c] > 0:
+                    before = node - stride[c]
+                    gained = gains[c] * discount[rank - 1] * lead[before] / worth[q]
+                    if E[before] + gained > E[node]:
+                        E[node] = E[before] + gained
+                    lead[node] = lead[before] + gains[c] * (u + v * lead[before])
+            value[0, node], value[1, node] = -np.inf, -np.inf
+            for c in range(count):
+                if taken[c] == 0:
+                    continue
+                before, i = node - stride[c], starts[c] + taken[c] - 1
+                gained = gains[c] * discount[rank - 1] * lead[before] / worth[q]
+                taken[c] -= 1
+                paid = trade * gained + price * _overtaken(i, c, scores[arranged[i]], taken, starts, ahead, sums)
+                taken[c] += 1
+                lost = 0 if E[before] + gained >= E[node] - SLACK else 1
+                for kind in range(2):
+                    to = max(kind, lost)
+                    if value[kind, before] - paid > value[to, node]:
+                        value[to, node], way[to, node] = value[kind, before] - paid, 2 * c + kind
+            if rank == depth:
+                for kind in range(2):
+                    is_perfect = kind == 0 and E[node] >= 1.0 - SLACK
+                    if is_perfect == perfect and value[kind, node] > best:
+                        best, end = value[kind, node], 2 * node + kind
+        if end >= 0:
+            _trace(end, way, stride, starts, arranged, depth, rows)
+
+
+@kernel
+def _trace(end: int, way: Ints, stride: Ints, starts: Ints, arranged: Ints, depth: int, rows: Ints) -> None:
+    """Write the ranking of a path: its documents, and the rest in the order they had."""
+    node, kind = end // 2, end % 2
+    taken, at = np.empty(len(stride), np.int64), node
+    for c in range(len(stride)):
+        taken[c] = at // stride[c]
+        at -= taken[c] * stride[c]
+    head, used = np.empty(depth, np.int64), np.zeros(len(rows), np.bool_)
+    first = rows.min()
+    for rank in range(depth - 1, -1, -1):
+        step = way[kind, node]
+        c, kind = step // 2, step % 2
+        taken[c] -= 1
+        node -= stride[c]
+        head[rank] = arranged[starts[c] + taken[c]]
+        used[head[rank] - first] = True
+    at = len(rows) - 1
+    for i in range(len(rows) - 1, -1, -1):
+        if not used[rows[i] - first]:
+            rows[at] = rows[i]
+            at -= 1
+    rows[:depth] = head
+
+
+@kernel
+def worst_rankings(
+    order: Ints,
+    scores: Floats,
+    classes: Ints,
+    gain: Floats,
+    discount: Floats,
+    worth: Floats,
+    u: float,
+    v: float,
+    norm: Floats,
+    kind: int,
+    ahead_of: Floats,
+    value: Floats,
+    most: int,
+    live: Ints,
+    indptr: Ints,
+    found: Ints,
+) -> Ints:
+    """The imperfect rankings of the largest ``violation`` of 1 - E and x, by branch and bound; the nodes it took.
+
+    x is F less that of the hardest perfect ranking: ``ahead_of`` for the order of the scores, in ``order``. ``value``
+    holds that of some ranking, which is in ``found``; better ones replace both. What follows a node gains E at
+    least what the worst order of the rest gains, and costs F nothing at best. A query that would take more than
+    ``most`` nodes is left with the best so far.
+    """
+    visited = np.zeros(len(norm), np.int64)
+    for q in live:
+        a, n = indptr[q], indptr[q + 1] - indptr[q]
+        rows, depth, price = order[a : a + n], min(n, len(discount)), 2.0 / norm[q]
+        arranged, starts, gains, ahead, sums = _arrange(rows, scores, classes, gain)
+        count = len(gains)
+        taken, step = np.zeros(count, np.int64), np.full(depth + 1, count, np.int64)
+        E, lead, x = np.empty(depth + 1), np.empty(depth + 1), np.empty(depth + 1)
+        E[0], lead[0], x[0], rank = 0.0, 1.0, ahead_of[q], 0
+        while rank >= 0 and visited[q] <= most:
+            if step[rank] < count:  # come back from below: undo what was tried here
+                taken[step[rank]] -= 1
+            step[rank] -= 1
+            c = step[rank]
+            while c >= 0 and taken[c] == starts[c + 1] - starts[c]:
+                c -= 1
+            step[rank] = c
+            if c < 0:
+                step[rank] = count
+                rank -= 1
+                continue
+            i = starts[c] + taken[c]
+            paid = price * _overtaken(i, c, scores[arranged[i]], taken, starts, ahead, sums)
+            taken[c] += 1
+            visited[q] += 1
+            E[rank + 1] = E[rank] + gains[c] * discount[rank] * lead[rank] / worth[q]
+            lead[rank + 1] = lead[rank] + gains[c] * (u + v * lead[rank])
+            x[rank + 1] = x[rank] - paid
+            to_go = _least_to_go(rank + 1, depth, lead[rank + 1], taken, starts, gains, discount, u, v)
+            least = E[rank + 1] + to_go / worth[q]
+            reach = violation(kind, 1.0 - least, x[rank + 1])
+            if least > 1.0 - SLACK or reach <= value[q] * (1.0 + SLACK):
+                continue
+            if rank + 1 == depth:
+                value[q] = reach
+                _write_path(step, starts, arranged, depth, rows, found[a : a + n])
+                continue
+            rank += 1
+            step[rank] = count
+    return visited
+
+
+@kernel
+def _least_to_go(
+    rank: int, depth: int, lead: float, taken: Ints, starts: Ints, gains: Floats, discount: Floats, u: float, v: float
+) -> float:
+    """What the remaining ranks gain if the worst classes come first."""
+    total = 0.0
+    for c in range(len(gains) - 1, -1, -1):
+        left = min(starts[c + 1] - starts[c] - taken[c], depth - rank)
+        if gains[c] != 0.0:
+            for r in range(rank, rank + left):
+                total += gains[c] * discount[r] * lead
+                lead += gains[c] * (u + v * lead)
+        rank += left
+    return total
+
+
+@kernel
+def _write_path(step: Ints, starts: Ints, arranged: Ints, depth: int, rows: Ints, out: Ints) -> None:
+    """Write the ranking that takes these classes in turn, and the rest in the order they have."""
+    taken, used, first = starts[:-1].copy(), np.zeros(len(rows), np.bool_), rows.min()
+    for rank in range(depth):
+        row = arranged[taken[step[rank]]]
+        taken[step[rank]] += 1
+        out[rank] = row
+        used[row - first] = True
+    at = depth
+    for row in rows:
+        if not used[row - first]:
+            out[at] = row
+            at += 1

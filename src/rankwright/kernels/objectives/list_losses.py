@@ -1,0 +1,115 @@
+"""Losses of whole lists: top-one cross entropy, Plackett-Luce likelihood, cosine; O(n) a query, with derivatives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
+from rankwright.kernels.objectives.exponentials import exp
+
+
+@loose_kernel
+def softmax(scores: Floats, out: Floats) -> float:
+    """Write exp(s_i) / sum of exp(s_j), and return the logarithm of the sum."""
+    highest, total = -np.inf, 0.0
+    for i in range(len(scores)):
+        highest = max(highest, scores[i])
+    for i in range(len(scores)):
+        out[i] = exp(scores[i] - highest)
+        total += out[i]
+    for i in range(len(scores)):
+        out[i] /= total
+    return float(highest + np.log(total))
+
+
+@kernel
+def query_softmax(values: Floats, indptr: Ints) -> Floats:
+    """The softmax of the values of every query."""
+    out = np.empty(len(values))
+    for q in range(len(indptr) - 1):
+        softmax(values[indptr[q] : indptr[q + 1]], out[indptr[q] : indptr[q + 1]])
+    return out
+
+
+@kernel
+def cross_entropies(
+    scores: Floats, target: Floats, indptr: Ints, weight: Floats, gradient: Floats, curvature: Floats
+) -> float:
+    """The weighted sum of -target . log softmax(s), where the target of each query sums to 1."""
+    loss = 0.0
+    for q in range(len(weight)):
+        a, b = indptr[q], indptr[q + 1]
+        log_total, own, w = softmax(scores[a:b], gradient[a:b]), 0.0, weight[q]
+        for i in range(a, b):
+            own += target[i] * (log_total - scores[i])
+            p = gradient[i]
+            gradient[i], curvature[i] = w * (p - target[i]), w * p * (1.0 - p)
+        loss += w * own
+    return loss
+
+
+@kernel
+def label_likelihoods(
+    scores: Floats, lower: Ints, indptr: Ints, weight: Floats, gradient: Floats, curvature: Floats
+) -> float:
+    """The weighted sum of -log P(label order) under Plackett-Luce, documents by descending grade.
+
+    A document is chosen among all of its grade or lower ones, so that the order of equal grades does not matter:
+
+        sum over j of log Z_j - s_j,    Z_j = sum over l_i <= l_j of exp(s_i).
+
+    ``lower`` is the first row of the query with a lower grade. From the lowest grade up, Z only grows; from the highest
+    down, so does the sum over j of 1 / Z_j, which is all that a document needs of those above it.
+    """
+    loss, logs = 0.0, np.empty(len(scores))
+    for q in range(len(weight)):
+        a, b, w, own = indptr[q], indptr[q + 1], weight[q], 0.0
+        highest, total, bound = -np.inf, 0.0, b
+        for i in range(b - 1, a - 1, -1):
+            if scores[i] > highest:
+                total, highest = total * np.exp(highest - scores[i]), scores[i]
+            total += np.exp(scores[i] - highest)
+            if i == a or lower[i - 1] != lower[i]:  # the whole of a grade is in the sum
+                logs[i:bound] = highest + np.log(total)
+                bound = i
+            own -= scores[i]
+        steepest, inverse, squares = -np.inf, 0.0, 0.0  # sums over j of exp(-log Z_j - steepest), and of its squares
+        i = a
+        while i < b:
+            count, shrink = lower[i] - i, np.exp(steepest + logs[i])  # log Z only falls on the way down
+            steepest, inverse, squares = -logs[i], inverse * shrink + count, squares * shrink * shrink + count
+            own += count * logs[i]
+            for j in range(i, lower[i]):
+                p = np.exp(scores[j] + steepest)
+                gradient[j], curvature[j] = w * (p * inverse - 1.0), w * (p * inverse - p * p * squares)
+            i = lower[i]
+        loss += w * own
+    return loss
+
+
+@kernel
+def cosines(scores: Floats, target: Floats, indptr: Ints, weight: Floats, gradient: Floats) -> float:
+    """The weighted sum of (1 - t . s / |s|) / 2, s centred; where all scores are equal, it is 1/2 and has no slope.
+
+    The targets of each query sum to 0; queries whose targets are all 0 count nothing.
+    """
+    loss = 0.0
+    for q in range(len(weight)):
+        a, b, w = indptr[q], indptr[q + 1], weight[q]
+        mean, dot, squares, largest = scores[a:b].mean(), 0.0, 0.0, 0.0
+        for i in range(a, b):
+            s = scores[i] - mean
+            dot += target[i] * s
+            squares += s * s
+            largest = max(largest, abs(target[i]))
+        gradient[a:b] = 0.0
+        if largest == 0.0:
+            continue
+        size = np.sqrt(squares)
+        if size <= 1e-12 * abs(mean):  # nothing but rounding
+            loss += 0.5 * w
+            continue
+        loss += 0.5 * w * (1.0 - dot / size)
+        for i in range(a, b):
+            gradient[i] = -0.5 * w / size * (target[i] - dot / squares * (scores[i] - mean))
+    return loss

@@ -1,0 +1,181 @@
+"""Rankings that type two bounds ask for: the hardest perfect one, the best imperfect one, the most violated one.
+
+A measure sees a query as classes of documents with equal gains, class 0 the best. A ranking is an order of the query's
+rows. Its query-level score is F = sum of coef_k s_k, where the coefficients come from pairs of documents: of different
+classes only (the pair Phi), or of all (eq. 2).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.measures.sorting import sort_rows
+
+
+@kernel
+def rank_classes(gain: Floats, indptr: Ints) -> tuple[Ints, Ints, Floats]:
+    """The class of each document by descending gain; of each query, how many classes and pairs across them it has."""
+    classes, counts = np.empty(len(gain), np.int64), np.empty(len(indptr) - 1, np.int64)
+    pairs = np.empty(len(counts))
+    for q in range(len(counts)):
+        a, b = indptr[q], indptr[q + 1]
+        levels = np.unique(gain[a:b])
+        for i in range(a, b):
+            classes[i] = len(levels) - 1 - np.searchsorted(levels, gain[i])
+        sizes = np.bincount(classes[a:b])
+        counts[q], pairs[q] = len(levels), ((b - a) * (b - a) - (sizes * sizes).sum()) / 2.0
+    return classes, counts, pairs
+
+
+@kernel
+def pair_coefficients(order: Ints, classes: Ints, n_classes: Ints, norm: Floats, indptr: Ints, out: Floats) -> None:
+    """Of every document: how many of lower classes follow it less how many precede it, and so for higher ones reversed.
+
+    Divided by the norm this is the derivative of F by the document's score under the pair Phi.
+    """
+    sizes, seen = np.empty(n_classes.max(), np.int64), np.empty(n_classes.max(), np.int64)
+    for q in range(len(norm)):
+        a, b, count = indptr[q], indptr[q + 1], n_classes[q]
+        sizes[:count], seen[:count] = 0, 0
+        for i in range(a, b):
+            sizes[classes[i]] += 1
+        for at in range(a, b):
+            row = order[at]
+            own, total = classes[row], 0
+            for c in range(own):
+                total += sizes[c] - 2 * seen[c]  # of higher classes: those after it less those before it
+            for c in range(own + 1, count):
+                total += sizes[c] - 2 * seen[c]
+            seen[own] += 1
+            out[row] = total / norm[q]
+
+
+@kernel
+def rank_coefficients(order: Ints, norm: Floats, indptr: Ints, out: Floats) -> None:
+    """The derivative of F by each score under eq. (2): (n + 1 - 2 rank) / norm."""
+    for q in range(len(norm)):
+        a, n = indptr[q], indptr[q + 1] - indptr[q]
+        for r in range(n):
+            out[order[a + r]] = (n - 1 - 2 * r) / norm[q]
+
+
+@kernel
+def hardest_perfect(scores: Floats, classes: Ints, depth: int, indptr: Ints, order: Ints) -> None:
+    """Of the perfect rankings of a strict measure of ``depth`` ranks, the one with the lowest F.
+
+    By class, the lowest scores first; what comes after ``depth`` ranks by ascending score alone.
+    """
+    sort_rows(-scores, classes.astype(np.float64), indptr, 0, len(indptr) - 1, order)
+    for q in range(len(indptr) - 1):
+        a, n = indptr[q], indptr[q + 1] - indptr[q]
+        rows = order[a : a + n]
+        by_class = np.argsort(classes[rows], kind="mergesort")  # stable
+        head = rows[by_class[: min(depth, n)]]
+        taken = np.zeros(n, np.bool_)
+        taken[head - a] = True
+        at = n - 1
+        for i in range(n - 1, -1, -1):  # from the highest score down, into the last places
+            if not taken[rows[i] - a]:
+                rows[at] = rows[i]
+                at -= 1
+        rows[: len(head)] = head
+
+
+@kernel
+def best_imperfect(scores: Floats, classes: Ints, depth: int, indptr: Ints, order: Ints) -> None:
+    """Of the imperfect rankings of a strict measure of ``depth`` ranks, the one with the highest F.
+
+    The order of the scores, unless it is perfect; then the cheaper of the cheapest swap of neighbours of different
+    classes, the first of them within ``depth``, and of moving the first document of another class after ``depth`` up to
+    ``depth``. ``order`` holds the documents by score, of equal scores the lower class first.
+    """
+    for q in range(len(indptr) - 1):
+        a, n = indptr[q], indptr[q + 1] - indptr[q]
+        rows, last = order[a : a + n], min(depth, n) - 1
+        if not _is_perfect(rows, classes, last):
+            continue
+        swap, least = -1, np.inf
+        for j in range(min(last + 1, n - 1)):
+            cost = scores[rows[j]] - scores[rows[j + 1]]
+            if classes[rows[j]] != classes[rows[j + 1]] and cost < least:
+                swap, least = j, cost
+        at = last + 1
+        while at < n and classes[rows[at]] == classes[rows[last]]:
+            at += 1
+        cost = 0.0
+        for p in range(last, min(at, n)):
+            cost += scores[rows[p]] - scores[rows[min(at, n - 1)]]
+        if at < n and cost < least:
+            moved = rows[at]
+            for p in range(at, last, -1):
+                rows[p] = rows[p - 1]
+            rows[last] = moved
+        elif swap >= 0:
+            rows[swap], rows[swap + 1] = rows[swap + 1], rows[swap]
+
+
+@kernel
+def _is_perfect(rows: Ints, classes: Ints, last: int) -> bool:
+    """Whether the first ranks hold the best classes in order, and none after them is better."""
+    for p in range(last):
+        if classes[rows[p]] > classes[rows[p + 1]]:
+            return False
+    for p in range(last + 1, len(rows)):
+        if classes[rows[p]] < classes[rows[last]]:
+            return False
+    return True
+
+
+@kernel
+def violate_precision(
+    scores: Floats, classes: Ints, norm: Floats, trade: float, live: Ints, indptr: Ints, order: Ints
+) -> None:
+    """The rankings that maximise trade (1 - AP) + F, for two classes; ``order`` holds the documents by score.
+
+    Relevant and irrelevant documents stay sorted by score among themselves. If the j-th irrelevant one comes after p
+    relevant ones, it costs every later relevant document i the precision i/(i+j-1) - i/(i+j), which is
+    j/(i+j) - (j-1)/(i+j-1), and F changes by -2 (s_i - s_j) / norm. So every irrelevant document's place is chosen on
+    its own, and the best p grows with j (both terms fall with j): the middle one's place halves the others' search.
+    """
+    longest = 0
+    for q in range(len(norm)):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    harmonic = np.zeros(longest + 2)
+    for i in range(1, longest + 2):
+        harmonic[i] = harmonic[i - 1] + 1.0 / i
+    place, stack = np.empty(longest, np.int64), np.empty((128, 4), np.int64)
+    for q in live:
+        a, n = indptr[q], indptr[q + 1] - indptr[q]
+        rows = order[a : a + n].copy()
+        relevant, others = rows[classes[rows] == 0], rows[classes[rows] != 0]
+        R, N = len(relevant), len(others)
+        sums = np.zeros(R + 1)
+        for i in range(R):
+            sums[i + 1] = sums[i] + scores[relevant[i]]
+        weight, price = trade / R, 2.0 / norm[q]
+        top = 1
+        stack[0] = np.array([0, N, 0, R])
+        while top > 0:
+            top -= 1
+            low, high, first, last = stack[top]
+            if low >= high:
+                continue
+            j = (low + high) // 2
+            t, best, chosen = scores[others[j]], -np.inf, first
+            for p in range(first, last + 1):
+                lost = (j + 1) * (harmonic[R + j + 1] - harmonic[p + j + 1]) - j * (harmonic[R + j] - harmonic[p + j])
+                value = weight * lost - price * (sums[R] - sums[p] - (R - p) * t)
+                if value > best:
+                    best, chosen = value, p
+            place[j] = chosen
+            stack[top], stack[top + 1] = np.array([low, j, first, chosen]), np.array([j + 1, high, chosen, last])
+            top += 2
+        merged, i = order[a : a + n], 0
+        for j in range(N):
+            while i < place[j]:
+                merged[i + j] = relevant[i]
+                i += 1
+            merged[i + j] = others[j]
+        for p in range(i, R):
+            merged[p + N] = relevant[p]

@@ -1,0 +1,1 @@
+"""Kernels for training: bins, stumps, line searches, linear systems."""

@@ -1,0 +1,109 @@
+"""Rows against landmarks: kernels in the sense of kernel machines, the same bits for a row whatever rows it comes with.
+
+Landmarks are the columns of their array, so that the loops go along many of them at a time and no sum is reordered.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.kernels.jit import Floats, inlined, kernel
+from rankwright.kernels.objectives.exponentials import exp
+
+RBF, LAPLACIAN, POLY, SIGMOID, LINEAR = range(5)
+_FAR = 708.0  # ``exp`` of less than its negative is not 0
+
+
+@inlined
+def _fill(out: Floats, x: Floats, landmarks: Floats, kind: int, gamma: float, coef0: float, degree: int) -> None:
+    """The kernel of ``x`` and every landmark."""
+    d, n = landmarks.shape
+    out[:] = 0.0
+    for j in range(d):
+        v, z = x[j], landmarks[j]
+        if kind == RBF:
+            for i in range(n):
+                out[i] += (v - z[i]) * (v - z[i])
+        elif kind == LAPLACIAN:
+            for i in range(n):
+                out[i] += abs(v - z[i])
+        else:
+            for i in range(n):
+                out[i] += v * z[i]
+    if kind == RBF or kind == LAPLACIAN:
+        for i in range(n):
+            t = gamma * out[i]
+            e = exp(-t)
+            out[i] = e if t < _FAR else (0.0 if t >= _FAR else t)  # what is no number stays none
+    elif kind == POLY:
+        for i in range(n):
+            base, power = gamma * out[i] + coef0, 1.0
+            for _ in range(degree):
+                power *= base
+            out[i] = power
+    elif kind == SIGMOID:
+        for i in range(n):
+            t = gamma * out[i] + coef0
+            e = exp(-2.0 * abs(t))  # tanh of |t| is (1 - e) / (1 + e), and e is never large
+            out[i] = np.copysign((1.0 - e) / (1.0 + e), t) if t == t else t
+
+
+@kernel
+def kernel_scores(
+    X: Floats,
+    mean: Floats,
+    factor: Floats,
+    landmarks: Floats,
+    kind: int,
+    gamma: float,
+    coef0: float,
+    degree: int,
+    dual: Floats,
+    intercept: float,
+) -> Floats:
+    """By row ``intercept`` + the sum over landmarks z of ``dual`` k((x - mean) factor, z); four fixed partial sums."""
+    n, whole = len(dual), len(dual) - len(dual) % 4
+    out, x, k = np.empty(len(X)), np.empty(len(mean)), np.empty(n)
+    for row in range(len(X)):
+        for j in range(len(mean)):
+            x[j] = (X[row, j] - mean[j]) * factor[j]
+        _fill(k, x, landmarks, kind, gamma, coef0, degree)
+        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+        for i in range(0, whole, 4):
+            s0 += dual[i] * k[i]
+            s1 += dual[i + 1] * k[i + 1]
+            s2 += dual[i + 2] * k[i + 2]
+            s3 += dual[i + 3] * k[i + 3]
+        for i in range(whole, n):
+            s0 += dual[i] * k[i]
+        out[row] = ((s0 + s1) + (s2 + s3)) + intercept
+    return out
+
+
+@kernel
+def kernel_features(
+    X: Floats,
+    mean: Floats,
+    factor: Floats,
+    landmarks: Floats,
+    kind: int,
+    gamma: float,
+    coef0: float,
+    degree: int,
+    projection: Floats,
+    offset: Floats,
+) -> Floats:
+    """By row ``offset`` + the sum over landmarks z of k((x - mean) factor, z) times the row of projection of z."""
+    n, m = projection.shape
+    out, x, k = np.empty((len(X), m)), np.empty(len(mean)), np.empty(n)
+    for row in range(len(X)):
+        for j in range(len(mean)):
+            x[j] = (X[row, j] - mean[j]) * factor[j]
+        _fill(k, x, landmarks, kind, gamma, coef0, degree)
+        sums = out[row]
+        sums[:] = offset
+        for i in range(n):
+            c, own = k[i], projection[i]
+            for a in range(m):
+                sums[a] += c * own[a]
+    return out

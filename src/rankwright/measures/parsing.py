@@ -1,0 +1,104 @@
+"""Names of measures: parsing them, and the Python constructors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+from rankwright.basics.errors import InputError, shown, suggest
+from rankwright.measures.base import Measure
+from rankwright.measures.custom import CustomMeasure, Judge, takes_two
+from rankwright.measures.definitions import DEFINITIONS
+from rankwright.measures.table import TableMeasure
+
+_NAME = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:@(\d+))?\s*(?:\((.*)\))?\s*(?:@(\d+))?\s*")
+_KNOWN = {alias: name for name, d in DEFINITIONS.items() for alias in (name, *d.aliases)}
+_IR_MEASURES_DCG = {"log2": "linear", "exp-log2": "exp"}  # ir_measures' nDCG(dcg=...)
+_custom: dict[str, CustomMeasure] = {}
+
+Maker = Callable[..., TableMeasure]
+NDCG: Maker = partial(TableMeasure.of, "ndcg")
+DCG: Maker = partial(TableMeasure.of, "dcg")
+AP: Maker = partial(TableMeasure.of, "ap")
+P: Maker = partial(TableMeasure.of, "p")
+Recall: Maker = partial(TableMeasure.of, "recall")
+RR: Maker = partial(TableMeasure.of, "rr")
+ERR: Maker = partial(TableMeasure.of, "err")
+WTA: Maker = partial(TableMeasure.of, "wta")
+RBP: Maker = partial(TableMeasure.of, "rbp")
+
+
+def parse(text: str | Measure) -> Measure:
+    """Read a measure's name.
+
+    Besides Rankwright's own names, those of ir_measures and RankLib parse. They mean Rankwright's definitions: to get
+    another tool's figures name its dialect, as in ``ndcg@10(dialect=trec_eval)``.
+
+    Examples
+    --------
+    >>> parse("ndcg@10(gain=linear)"), parse("MAP"), parse("AP(rel=2)@100"), parse("ndcg(dialect=xgboost)")
+    (ndcg@10(gain=linear), map, ap@100(rel=2), ndcg@32(dialect=xgboost))
+    """
+    if isinstance(text, Measure):
+        return text
+    if not isinstance(text, str):
+        raise InputError(f"measure={shown(text)}; expected a name such as 'ndcg@10' or a Measure")
+    if text in _custom:
+        return _custom[text]
+    match = _NAME.fullmatch(text)
+    if match is None:
+        raise InputError(f"cannot read the measure {shown(text)}; expected a name such as ndcg@10 or map(rel=2)")
+    head, k1, arguments, k2 = match.groups()
+    if head.lower() not in _KNOWN:
+        raise InputError(f"unknown measure {shown(text)}; {suggest(head.lower(), [*_KNOWN, *_custom])}")
+    if k1 and k2:
+        raise InputError(f"the measure {shown(text)} has two cut-offs")
+    cut = k1 or k2
+    return TableMeasure.of(
+        _KNOWN[head.lower()], None if cut is None else int(cut), **_read_options(text, arguments or "")
+    )
+
+
+def measure(judge: Judge, name: str) -> CustomMeasure:
+    """Make a measure of a function of the grades in ranked order, with values from 0 to 1.
+
+    A function of two arguments gets, as the second, the grades of judged documents that no run found (TREC data have
+    such): they belong to an ideal ranking. The name can then be used wherever a measure's name can.
+
+    Examples
+    --------
+    >>> top = measure(lambda grades: float(grades[0] >= 2), name="top_is_good")
+    >>> parse("top_is_good")
+    top_is_good
+    """
+    if not re.fullmatch(r"[A-Za-z][\w.-]*", name):
+        raise InputError(f"{name!r} cannot name a measure; use letters, digits, '_', '.' and '-'")
+    if name.lower() in _KNOWN:
+        raise InputError(f"{name!r} is a built-in measure; choose another name")
+    _custom[name] = CustomMeasure(name, judge, takes_two(judge))
+    return _custom[name]
+
+
+def split(text: str) -> list[str]:
+    """Split a list of names at the commas outside parentheses.
+
+    >>> split("ndcg@10(gain=linear,empty=skip), map")
+    ['ndcg@10(gain=linear,empty=skip)', 'map']
+    """
+    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+
+
+def _read_options(text: str, arguments: str) -> dict[str, object]:
+    options: dict[str, object] = {}
+    for argument in filter(None, (part.strip() for part in arguments.split(","))):
+        option, equals, value = (part.strip() for part in argument.partition("="))
+        value = value.strip("'\"")
+        if not equals or not value:
+            raise InputError(f"cannot read {shown(argument)} in {shown(text)}; expected option=value")
+        if option == "dcg" and value in _IR_MEASURES_DCG:
+            option, value = "gain", _IR_MEASURES_DCG[value]
+        if option in options:
+            raise InputError(f"{option} is given twice in {shown(text)}")
+        options[option] = value
+    return options

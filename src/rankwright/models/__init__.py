@@ -1,0 +1,1 @@
+"""Models: a scorer with its scaling, measure, names and history, as JSON."""

@@ -1,0 +1,341 @@
+"""Trains a torch module on any objective, on CPU or GPU, by batches of whole queries.
+
+Batches hold queries of about one length, padded to the longest. On a CPU a batch is cut into parts by its size alone,
+each of which one thread computes, and their gradients are added up in order: the same bits on one thread and on many.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries
+from rankwright.objectives.base import Objective
+from rankwright.optimisers.cuda_graphs import Graphs
+from rankwright.optimisers.devices import check_device, seeded
+from rankwright.optimisers.step_rules import Adam, Place
+from rankwright.optimisers.torch_modules import ROWS, TorchScorer, plain_layers
+from rankwright.runtime.backends import Backend, Serial
+from rankwright.scorers import Network, Scorer
+from rankwright.scorers.scaling import Standard
+from rankwright.torch import Loss, loss_of
+from rankwright.torch.base import Lists, Rows
+
+_ALIGNED = 16  # numbers: where parameters begin in memory
+_APART = 1.25  # how much longer than another a query may be and still be taken for its equal
+_MOST_DOCS = 1 << 17  # of a batch, with padding
+_PART_DOCS, _MOST_PARTS = 2048, 16  # more would keep the threads waiting for each other's Python
+_QUICK = 300_000_000  # documents times weights: so many are scored to the last bit
+_HALF = 1 << 6  # of the last of 16 bits that rounding keeps
+
+
+class Criterion(Protocol):
+    """What is minimised, bound to the training queries."""
+
+    is_sampled: bool
+
+    def widest(self, queries: Ints) -> int:
+        """How many rows its tables of pairs need for these queries."""
+        ...
+
+    def __call__(self, scores: Tensor, part: _Part, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        """The sum over the queries of a part, and its derivatives by their padded scores."""
+        ...
+
+
+class _Part(NamedTuple):
+    """Some queries, padded."""
+
+    queries: Ints  # on the host
+    at: Tensor  # the same on the device
+    rows: Tensor
+    mask: Tensor
+    width: int
+
+
+class _Native:
+    """An objective in its torch form."""
+
+    def __init__(self, loss: Loss, lists: Lists) -> None:
+        self.loss, self.lists, self.is_sampled = loss, lists, loss.is_sampled
+
+    def widest(self, queries: Ints) -> int:
+        return self.lists.widest(queries)
+
+    def __call__(self, scores: Tensor, part: _Part, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        batch = self.lists.batch(part.at, part.rows, part.mask, part.width)
+        values, slopes = self.loss.evaluated(scores, batch, generator)
+        return values.sum(dtype=torch.float64), slopes
+
+
+class _Bridged:
+    """An objective as it is: it sees the scores on the CPU, in double precision."""
+
+    def __init__(self, objective: Objective, queries: Queries) -> None:
+        self.objective, self.queries = objective, queries
+        longest = objective.bind(queries.take([int(np.argmax(queries.sizes))]))
+        self.is_sampled = bool(getattr(longest, "is_sampled", False))
+
+    def widest(self, queries: Ints) -> int:
+        return 0
+
+    def __call__(self, scores: Tensor, part: _Part, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        there = part.mask.cpu().numpy()
+        rng = None if generator is None else np.random.default_rng(generator.initial_seed())
+        own = scores.cpu().numpy()[there].astype(np.float64)
+        found = self.objective.bind(self.queries.take(part.queries))(own, rng)
+        slopes = np.zeros(there.shape)
+        slopes[there] = found.gradient
+        loss = torch.tensor(found.loss, dtype=torch.float64, device=scores.device)
+        return loss, torch.as_tensor(slopes, dtype=scores.dtype, device=scores.device)
+
+
+class Trainer:
+    """A module and what it is trained on.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Takes a matrix of documents, and returns a score for each. It is changed in place.
+    train : Queries
+        Training queries, scaled.
+    objective : Objective
+        What is minimised: its mean over the queries, with the penalty.
+    alpha : float
+        Of the penalty alpha |w - center|^2 against the sum over the queries, w all weights but the biases.
+    batch_size : int
+        Queries of a batch.
+    device : str
+        Where it runs.
+    backend : Backend
+        The threads of the CPU.
+    raw : Queries, optional
+        The training queries before scaling, for an objective of the user's that looks at features.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        train: Queries,
+        objective: Objective,
+        alpha: float,
+        *,
+        batch_size: int,
+        device: str,
+        backend: Backend,
+        raw: Queries | None = None,
+    ) -> None:
+        self.raw, self.strength = train if raw is None else raw, alpha
+        self.objective: Objective | None = None
+        self.held: dict[int, tuple[Floats, Tensor]] = {}  # documents that are scored again and again, on a GPU
+        self.device, self.backend, self.alpha, self.batch_size = check_device(device), backend, alpha, batch_size
+        self.module, self.train, self.n_queries = module.to(self.device, torch.float32), train, len(train)
+        self.X = torch.as_tensor(train.X, device=self.device)
+        self.rows = Rows(train.indptr, self.device)
+        self.is_plain = plain_layers(self.module) is not None
+        self._adopt([p for p in self.module.parameters() if p.requires_grad])
+        self.center = torch.zeros_like(self.w)
+        self.aim(objective)
+
+    def _adopt(self, parameters: list[nn.Parameter]) -> None:
+        """Lay the parameters into one vector, of which they become views."""
+        if not parameters:
+            raise InputError("the network has no parameters to train")
+        sizes = [-(-p.numel() // _ALIGNED) * _ALIGNED for p in parameters]
+        starts = np.cumsum([0, *sizes]).tolist()
+        self.parameters = parameters
+        self.places = [slice(start, start + p.numel()) for start, p in zip(starts, parameters, strict=False)]
+        self.w = torch.zeros(starts[-1], device=self.device, dtype=torch.float32)
+        self.decays = torch.zeros_like(self.w)
+        for place, p in zip(self.places, parameters, strict=True):
+            self.w[place] = p.data.flatten()
+            self.decays[place] = float(p.ndim > 1)
+            p.data = self.w[place].view(p.shape)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether losses are estimates; modules that are not plain may draw random numbers of their own."""
+        return self.criterion.is_sampled or not self.is_plain
+
+    def vector(self, values: Floats) -> Tensor:
+        """An array as a vector of the kind of ``w``."""
+        return torch.as_tensor(values, dtype=self.w.dtype, device=self.device)
+
+    def array(self, values: Tensor) -> Floats:
+        """A vector as an array."""
+        found: Floats = values.detach().cpu().numpy().copy()
+        return found
+
+    def aim(self, objective: Objective) -> None:
+        """Minimise this from now on."""
+        if self.objective is not None and objective == self.objective:
+            return
+        self.objective, loss = objective, loss_of(objective)
+        self.criterion: Criterion
+        if loss is None:
+            self.criterion = _Bridged(objective, self.raw)
+        elif self.device.type == "cpu":  # where kernels are faster; ours do not look at features
+            self.criterion = _Bridged(objective, self.train.with_X(np.zeros((self.train.n_docs, 1), dtype=np.float32)))
+        else:
+            self.criterion = _Native(loss, Lists(loss.labels(self.train), self.device, torch.float32))
+        self.graphs: Graphs | None = None
+
+    def hold(self, center: Floats | None) -> None:
+        """Hold weights to these; to nothing for None."""
+        alpha = 0.0 if center is None else self.strength
+        if alpha != self.alpha:
+            self.alpha, self.graphs = alpha, None
+        if center is not None:
+            self.center.copy_(self.vector(center))
+
+    def scorer(self, standard: Standard) -> Scorer:
+        """What the module has become: arrays if it is a plain network, or else the module itself."""
+        plain = plain_layers(self.module)
+        if plain is None:
+            return TorchScorer(deepcopy(self.module).cpu().eval(), standard)
+        return Network(standard.mean, standard.factor, *plain)
+
+    def look(self, queries: Ints, seed: tuple[int, ...], share: float) -> tuple[Tensor, Tensor]:
+        """The loss summed over these queries, and the derivative of ``share`` times it by the weights."""
+        parts = [queries]
+        if self.device.type == "cpu":
+            docs = len(queries) * self.rows.longest(queries)
+            parts = np.array_split(queries, min(max(docs // _PART_DOCS, 1), _MOST_PARTS, len(queries)))
+
+        def one(number: int) -> tuple[Tensor, Tensor]:
+            if self.device.type == "cpu" and torch.get_num_threads() != 1:
+                torch.set_num_threads(1)
+            part = parts[number]
+            at = torch.as_tensor(part, device=self.device)
+            generator = self.generator((*seed, number)) if self.criterion.is_sampled else None
+            return self.slopes(part, at, self.rows.longest(part), self.criterion.widest(part), share, generator)
+
+        # other modules may draw random numbers, whose order is to be one
+        backend = self.backend if self.is_plain else Serial()
+        (loss, gradient), *rest = backend.each(one, range(len(parts)))
+        for its_loss, its_gradient in rest:
+            loss, gradient = loss + its_loss, gradient.add_(its_gradient)
+        return loss, gradient
+
+    def slopes(
+        self, queries: Ints, at: Tensor, length: int, width: int, share: float, generator: torch.Generator | None
+    ) -> tuple[Tensor, Tensor]:
+        """The same of one part, padded to this length."""
+        rows, mask = self.rows.padded(at, length)
+        with torch.enable_grad():
+            scores = self.module(self.X[rows.flatten()]).reshape(rows.shape)
+            loss, slopes = self.criterion(scores.detach(), _Part(queries, at, rows, mask, width), generator)
+            found = torch.autograd.grad(scores, self.parameters, share * slopes, allow_unused=True)
+        gradient = torch.zeros_like(self.w)
+        for place, g in zip(self.places, found, strict=True):
+            if g is not None:
+                gradient[place] = g.flatten()
+        return loss, gradient
+
+    def generator(self, seed: tuple[int, ...]) -> torch.Generator:
+        """Random numbers of the device, from this seed."""
+        number = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> np.uint64(1))
+        return torch.Generator(self.device).manual_seed(number)
+
+    def penalty(self) -> float:
+        """Its value."""
+        away = self.decays * (self.w - self.center)
+        return float(self.alpha * (away * away).sum())
+
+    def pull(self) -> Tensor:
+        """Its derivative, as a part of the mean over the queries."""
+        return (2.0 * self.alpha / self.n_queries) * self.decays * (self.w - self.center)
+
+    def epoch(self, adam: Adam, seed: tuple[int, ...]) -> float:
+        """A step on each batch; the sum of the losses as they were met."""
+        batches = batches_of(self.rows.sizes, self.batch_size, np.random.default_rng(seed))
+        self.module.train()
+        if self.device.type == "cuda" and isinstance(self.criterion, _Native) and self.is_plain:
+            if self.graphs is None or self.graphs.adam is not adam:
+                self.graphs = Graphs(self, adam)
+            return self.graphs.epoch(batches, seed)
+        total = torch.zeros((), device=self.device, dtype=torch.float64)
+        with self.drawing(seed):
+            for number, queries in enumerate(batches):
+                loss, gradient = self.look(queries, (*seed, number), 1.0 / len(queries))
+                if self.alpha:
+                    gradient += self.pull()
+                adam.step(self.w, gradient)
+                total += loss
+        return float(total)
+
+    def drawing(self, seed: tuple[int, ...]) -> AbstractContextManager[None]:
+        """Where a module that is not plain may draw random numbers: those of this seed."""
+        return nullcontext() if self.is_plain else seeded(self.generator(seed).initial_seed(), self.device)
+
+    def place(self, w: Tensor, seed: tuple[int, ...]) -> Place:
+        """Loss, penalty and gradient over all queries, for batch descent."""
+        batches = batches_of(self.rows.sizes, len(self.rows.sizes), np.random.default_rng(0))
+        self.w.copy_(w)
+        self.module.train()
+        total, gradient = 0.0, self.pull() if self.alpha else torch.zeros_like(self.w)
+        with self.drawing(seed):
+            for number, queries in enumerate(batches):
+                loss, its = self.look(queries, (*seed, number), 1.0 / self.n_queries)
+                gradient += its
+                total += float(loss)
+        return Place(w, total, total + self.penalty(), gradient)
+
+    def scores(self, X: Floats) -> Floats:
+        """The scores of documents, scaled as the training queries are.
+
+        They are for judging: documents with equal features must have equal scores, or ties would be broken by luck,
+        and torch's products treat some rows otherwise than others. A plain network scores as its model will, unless
+        that takes too long; then scores are rounded.
+        """
+        plain = plain_layers(self.module)
+        if plain is not None and len(X) * self.w.numel() <= (_QUICK if self.device.type == "cpu" else _QUICK // 10):
+            return self._exact(X, Network(np.zeros(X.shape[1]), np.ones(X.shape[1]), *plain))
+        self.module.eval()
+        documents, rows = self._held(X), ROWS if self.device.type == "cpu" else 16 * ROWS
+
+        def some(start: int) -> Floats:
+            if self.device.type == "cpu" and torch.get_num_threads() != 1:
+                torch.set_num_threads(1)
+            with torch.no_grad():
+                found = self.module(documents[start : start + rows])
+            bits = found.reshape(-1).cpu().numpy().view(np.int32)
+            scores: Floats = ((bits + _HALF) & ~(2 * _HALF - 1)).view(np.float32).astype(np.float64)
+            return scores
+
+        return np.concatenate(self.backend.each(some, range(0, len(X), rows)))
+
+    def _held(self, X: Floats) -> Tensor:
+        """Documents on the device, where they stay."""
+        if X is self.train.X:
+            return self.X
+        if self.device.type == "cpu":
+            return torch.as_tensor(X)
+        if id(X) not in self.held:
+            self.held[id(X)] = X, torch.as_tensor(X, device=self.device)
+        return self.held[id(X)][1]
+
+    def _exact(self, X: Floats, network: Network) -> Floats:
+        starts = range(0, len(X), ROWS)
+        return np.concatenate(self.backend.each(lambda start: network(X[start : start + ROWS]), starts))
+
+
+def batches_of(sizes: Ints, batch_size: int, rng: np.random.Generator) -> list[Ints]:
+    """Queries in batches of about one length, in random order.
+
+    >>> [batch.tolist() for batch in batches_of(np.array([9, 100, 10, 90]), 2, np.random.default_rng(0))]
+    [[2, 0], [3, 1]]
+    """
+    order = np.argsort(sizes * rng.uniform(1.0, _APART, len(sizes)), kind="stable")
+    found: list[Ints] = []
+    for batch in np.array_split(order, -(-len(order) // batch_size)):
+        docs = len(batch) * int(sizes[batch].max())
+        found += np.array_split(batch, min(-(-docs // _MOST_DOCS), len(batch)))
+    return [found[i] for i in rng.permutation(len(found))]

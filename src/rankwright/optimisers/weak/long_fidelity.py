@@ -1,0 +1,245 @@
+"""The sums of ``kernels/fidelity.py`` for queries of thousands of documents, without going through their pairs.
+
+With o = s_i - s_j, the pair weight W = exp(o / 2) / (1 + exp(o))^(3/2) falls exponentially on either side, and its
+Fourier transform is a beta function, B(1/2 - i w, 1 + i w), which falls as exp(-pi |w|). So some 200 modes give W, and
+by F' = -W / 2 also F and its derivatives, to the last digits. What W and F'' have lost is only needed as an upper
+bound: it comes from the number of pairs by difference of scores, which is counted exactly, in cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.kernels.objectives.graded_pairs import Graded
+from rankwright.kernels.optimisers.fidelity_modes import (
+    fill_modes,
+    mode_potentials,
+    mode_splits,
+    pair_moments,
+    sum_above,
+    sum_after,
+    sum_modes,
+)
+from rankwright.kernels.optimisers.fidelity_sums import N_STATE, fidelity_gains, fidelity_state, split_sums
+
+Complexes = NDArray[np.complexfloating[Any, Any]]
+
+_DECAY = 76.0  # W is below 1e-16 where o is below minus this
+_FASTEST = 13.5  # frequency that counts
+_WIDEST = 200.0  # span of scores
+_WORTH = 3  # pairs for each mode and document that make modes worth their price
+_MOST_GRADES = 32
+_LEAST = 1000  # documents
+_STEPS = 2  # by which scores have changed: a stump is added to some documents
+_CELLS = 2048
+_STEEPEST = 1.4  # times W is above the second derivatives of W and of F''
+_HIGHEST = 0.385  # value of W
+
+
+def sum_state(graded: Graded, before: Floats, scores: Floats, potentials: Floats) -> Floats:
+    """Return what ``fidelity_state`` returns, and fill the potentials."""
+    change = scores - before
+    long = [q for q in _find_long(graded, before, scores) if len(np.unique(change[_rows(graded, q)])) <= _STEPS]
+    totals = fidelity_state(_without(graded, long), before, scores, potentials)
+    for q in long:
+        rows = _rows(graded, q)
+        totals += _Query.of(graded, q, scores).state(before[rows], change[rows], potentials[:, rows])
+    return totals
+
+
+def sum_splits(graded: Graded, scores: Floats, codes: Ints, starts: Ints, features: Ints, out: Floats) -> None:
+    """Add to ``out`` what ``split_sums`` adds."""
+    long = _find_long(graded, scores, scores)
+    split_sums(_without(graded, long), scores, codes, starts, features, out)
+    for q in long:
+        query, rows, to = _Query.of(graded, q, scores), _rows(graded, q), 0
+        for feature in features.tolist():
+            n_slots = int(starts[feature + 1] - starts[feature])
+            query.add_splits(codes[feature, rows], n_slots, out[:, to : to + n_slots])
+            to += n_slots
+
+
+def sum_gains(
+    graded: Graded, scores: Floats, codes: Ints, features: Ints, cuts: Ints, alphas: Floats, out: Floats
+) -> None:
+    """Add to ``out`` what ``fidelity_gains`` adds."""
+    long = _find_long(graded, scores, scores)
+    fidelity_gains(_without(graded, long), scores, codes, features, cuts, alphas, out)
+    for q in long:
+        query, rows = _Query.of(graded, q, scores), _rows(graded, q)
+        for c, (feature, cut, alpha) in enumerate(zip(features, cuts, alphas, strict=True)):
+            out[c] += query.gain(codes[feature, rows], int(cut), float(alpha))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Query:
+    """One long query: its documents by descending grade, and the modes of their scores."""
+
+    scores: Floats  # from the middle
+    starts: Ints  # of the grades
+    weight: float  # of a pair
+    step: float  # between frequencies
+    w: Complexes  # the coefficients of W; with those of -w counted in
+    modes: Floats
+    moments: Floats  # of each grade
+
+    @classmethod
+    def of(cls, graded: Graded, q: int, scores: Floats) -> _Query:
+        """Compute the modes of the scores."""
+        rows = _rows(graded, q)
+        own = scores[rows] - (scores[rows].min() + scores[rows].max()) / 2.0
+        starts = np.concatenate([[0], np.unique(graded.lower[rows]) - rows.start])
+        step, w = _weights(_period(float(np.ptp(own))))
+        modes = np.empty((len(own), 2, len(w)))
+        fill_modes(own, step, modes)
+        return cls(own, starts, float(graded.weight[q]), step, w, modes, sum_modes(modes, starts))
+
+    @property
+    def frequencies(self) -> Floats:
+        """The frequency of each mode."""
+        return self.step * np.arange(len(self.w))
+
+    def kinds(self, *factors: Any) -> Floats:
+        """Return the coefficients of W times factors, times the weight of a pair, as real and imaginary parts."""
+        found = [self.weight * self.w * factor for factor in factors]
+        return np.array([[kind.real, kind.imag] for kind in found])
+
+    def state(self, before: Floats, change: Floats, potentials: Floats) -> Floats:
+        """Return the sums of ``fidelity_state``, and add to the potentials."""
+        one = np.ones(len(self.w), dtype=complex)
+        mode_potentials(
+            self.modes, self.starts, self.moments, self.kinds(one, 0.5 * self.frequencies**2 * one), potentials
+        )
+        real, imaginary = pair_moments(self.moments, sum_after(self.moments))
+        weight = self.weight * float((self.w * (real + 1j * imaginary)).real.sum())
+        totals = np.array([self._loss(), weight, *self._changes(before, change)])
+        assert len(totals) == N_STATE
+        return totals
+
+    def add_splits(self, codes: Ints, n_slots: int, out: Floats) -> None:
+        """Add the sums of W and F'' over the pairs that each threshold of a feature splits."""
+        one = np.ones(len(self.w), dtype=complex)
+        kinds = self.kinds(one, -0.5j * self.frequencies)  # F'' = -W' / 2
+        mode_splits(self.modes, self.starts, self.moments, codes, n_slots, kinds / self.weight, self.weight, out)
+
+    def gain(self, codes: Ints, cut: int, alpha: float) -> float:
+        """Return by how much the loss falls when the documents above a cut are moved by ``alpha``."""
+        above = sum_above(self.modes, self.starts, codes, cut)
+        below = self.moments - above
+        total = 0.0
+        for upper, lower, shift in ((above, below, alpha), (below, above, -alpha)):
+            real, imaginary = pair_moments(upper, sum_after(lower))
+            kind = self.w * _integral(self.frequencies, shift)
+            total += float((kind * (real + 1j * imaginary)).real.sum())
+        return self.weight * total
+
+    def _loss(self) -> float:
+        """Return the sum of F: half the integral of W from o to where F is 0."""
+        far = float(np.ptp(self.scores)) + 40.0
+        step, w = _weights(_period(float(np.ptp(self.scores))) + far)
+        modes = np.empty((len(self.scores), 2, len(w)))
+        fill_modes(self.scores, step, modes)
+        moments = sum_modes(modes, self.starts)
+        real, imaginary = pair_moments(moments, sum_after(moments))
+        kind = w * _integral(step * np.arange(len(w)), far)
+        return self.weight * float((kind * (real + 1j * imaginary)).real.sum())
+
+    def _changes(self, before: Floats, change: Floats) -> tuple[float, float, float]:
+        """Return no less than how much W fell and rose and F'' fell by a change of scores to one of two sides."""
+        steps = np.unique(change)
+        if len(steps) == 1:
+            return 0.0, 0.0, 0.0
+        moved, alpha, fell, rose, flatter = change == steps[1], float(steps[1] - steps[0]), 0.0, 0.0, 0.0
+        low, span = float(before.min()), max(float(np.ptp(before)), 1e-9)
+        cell = np.minimum((before - low) * (_CELLS / span), _CELLS - 1).astype(np.int64)
+        width = span / _CELLS
+        o = np.arange(-_CELLS, _CELLS) * width
+        for upper, lower, shift in ((moved, ~moved, alpha), (~moved, moved, -alpha)):
+            pairs = self._count(cell, upper, lower)
+            (W0, bend0), (W1, bend1) = _weight_and_bend(o), _weight_and_bend(o + shift)
+            highest = np.minimum(W0 * np.exp(abs(shift) + width), _HIGHEST)  # of W anywhere near
+            slack = _STEEPEST * abs(shift) * width * highest
+            fell += float((pairs * np.maximum(W0 - W1 + slack, 0.0)).sum())
+            rose += float((pairs * np.maximum(W1 - W0 + slack, 0.0)).sum())
+            flatter += float((pairs * np.maximum(bend0 - bend1 + slack, 0.0)).sum())
+        return self.weight * fell, self.weight * rose, self.weight * flatter
+
+    def _count(self, cell: Ints, upper: NDArray[np.bool_], lower: NDArray[np.bool_]) -> Floats:
+        """Return the number of pairs by how many cells the upper document is above the lower one, from the least."""
+        total = np.zeros(2 * _CELLS)
+        below = np.zeros(_CELLS)
+        for g in range(len(self.starts) - 2, -1, -1):
+            rows = slice(int(self.starts[g]), int(self.starts[g + 1]))
+            here = np.bincount(cell[rows][upper[rows]], minlength=_CELLS).astype(np.float64)
+            spectrum = np.fft.rfft(here, 2 * _CELLS) * np.conj(np.fft.rfft(below, 2 * _CELLS))
+            total += np.rint(np.fft.irfft(spectrum, 2 * _CELLS))
+            below += np.bincount(cell[rows][lower[rows]], minlength=_CELLS)
+        counts: Floats = np.roll(total, _CELLS)
+        return counts
+
+
+def _weight_and_bend(o: Floats) -> tuple[Floats, Floats]:
+    """Return W and F''."""
+    P = 0.5 * (1.0 + np.tanh(o / 2.0))
+    W = np.sqrt(P) * (0.5 * (1.0 - np.tanh(o / 2.0)))
+    return W, W * (3.0 * P - 1.0) / 4.0
+
+
+def _integral(frequencies: Floats, shift: float) -> Complexes:
+    """Return what coefficients of W are multiplied by for those of F(o) - F(o + shift), half an integral of W."""
+    out = np.full(len(frequencies), 0.5 * shift, dtype=complex)
+    angle = frequencies[1:] * shift
+    # (exp(i angle) - 1) / (i w), without a difference of nearly equal numbers
+    out[1:] = np.exp(0.5j * angle) * np.sin(0.5 * angle) / frequencies[1:]
+    return out
+
+
+def _period(span: float) -> float:
+    """Return the period of the modes for scores of this span, rounded up to one of few."""
+    return float(np.ceil(span + 1.0) + _DECAY)
+
+
+@lru_cache(maxsize=64)
+def _weights(period: float) -> tuple[float, Complexes]:
+    """Return the step between frequencies, and the coefficients of W."""
+    from scipy.special import loggamma
+
+    step = 2.0 * np.pi / period
+    w = step * np.arange(int(np.ceil(_FASTEST / step)))
+    beta: Complexes = np.exp(loggamma(0.5 - 1j * w) + loggamma(1.0 + 1j * w) - loggamma(1.5))
+    beta[1:] *= 2.0  # those of the frequencies below 0 are their conjugates
+    return step, beta / period
+
+
+def _find_long(graded: Graded, before: Floats, scores: Floats) -> list[int]:
+    """Return the queries whose pairs are so many that modes are worth their price."""
+    found = []
+    for q in np.flatnonzero((np.diff(graded.indptr) > _LEAST) & (graded.weight > 0.0)).tolist():
+        rows = _rows(graded, q)
+        span = max(float(np.ptp(scores[rows])), float(np.ptp(before[rows])))
+        pairs, n = float((rows.stop - graded.lower[rows]).sum()), rows.stop - rows.start
+        n_modes = _FASTEST * _period(span) / (2.0 * np.pi)
+        few = len(np.unique(graded.lower[rows])) <= _MOST_GRADES
+        if few and span < _WIDEST and pairs > _WORTH * n_modes * n:
+            found.append(q)
+    return found
+
+
+def _rows(graded: Graded, q: int) -> slice:
+    """Return the rows of a query."""
+    return slice(int(graded.indptr[q]), int(graded.indptr[q + 1]))
+
+
+def _without(graded: Graded, queries: list[int]) -> Graded:
+    """Return the same queries with pairs of weight 0 in some of them."""
+    if not queries:
+        return graded
+    weight = graded.weight.copy()
+    weight[queries] = 0.0
+    return graded._replace(weight=weight)

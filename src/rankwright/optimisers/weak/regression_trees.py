@@ -1,0 +1,281 @@
+"""Regression trees as weak rankers: LightGBM grows them, one at a time, on data that it bins once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError, suggest
+from rankwright.basics.optional_imports import require
+from rankwright.data.queries import Queries
+from rankwright.scorers.lightgbm_text import Forest, nameable
+
+_OWN = {
+    "num_leaves": "n_leaves",
+    "learning_rate": "the ranker's own parameter (the weights, for DirectRankTrees)",
+    "boosting": "gbdt alone",
+    "min_data_in_leaf": "min_docs",
+    "num_iterations": "n_rounds",
+    "early_stopping_round": "patience",
+    "num_threads": "backend",
+    "seed": "random_state",
+    "objective": "lambdas, or BoostedTrees(objective=)",
+    "metric": "measure",
+}
+_TAKEN = (
+    "max_depth",
+    "min_sum_hessian_in_leaf",
+    "bagging_fraction",
+    "bagging_freq",
+    "bagging_seed",
+    "bagging_by_query",
+    "feature_fraction",
+    "feature_fraction_bynode",
+    "feature_fraction_seed",
+    "extra_trees",
+    "extra_seed",
+    "max_delta_step",
+    "lambda_l1",
+    "lambda_l2",
+    "min_gain_to_split",
+    "monotone_constraints",
+    "monotone_constraints_method",
+    "monotone_penalty",
+    "interaction_constraints",
+    "path_smooth",
+    "max_bin",
+    "max_bin_by_feature",
+    "min_data_in_bin",
+    "bin_construct_sample_cnt",
+    "data_random_seed",
+    "use_missing",
+    "enable_bundle",
+    "is_enable_sparse",
+    "feature_contri",
+    "cegb_tradeoff",
+    "cegb_penalty_split",
+    "cegb_penalty_feature_lazy",
+    "cegb_penalty_feature_coupled",
+    "data_sample_strategy",
+    "top_rate",
+    "other_rate",
+    "histogram_pool_size",
+)
+_NUMBERS = ("feature_fraction", "feature_fraction_bynode", "bagging_fraction", "bagging_freq")
+_ALIASES = {
+    "n_estimators": "n_rounds",
+    "max_leaf_nodes": "n_leaves",
+    "min_child_samples": "min_docs",
+    "eta": "learning_rate",
+    "reg_alpha": "lambda_l1",
+    "reg_lambda": "lambda_l2",
+    "subsample": "bagging_fraction",
+    "subsample_freq": "bagging_freq",
+    "colsample_bytree": "feature_fraction",
+    "colsample_bynode": "feature_fraction_bynode",
+    "min_child_weight": "min_sum_hessian_in_leaf",
+    "min_split_gain": "min_gain_to_split",
+    "boosting_type": "gbdt alone",
+}
+_GRID = 23  # bits
+_OF_NATIVE = ("sigmoid", "lambdarank_truncation_level", "lambdarank_norm")
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionTree:
+    """A regression tree as a weak ranker.
+
+    Parameters
+    ----------
+    n_leaves : int
+        The most leaves.
+    min_docs : int
+        The fewest documents in a leaf.
+    rate : float
+        What the values of leaves are multiplied by.
+    params : mapping
+        More of LightGBM's parameters, by its full names.
+    seed : int
+        Of what is random, where the parameters ask for that.
+    """
+
+    n_leaves: int = 31
+    min_docs: int = 20
+    rate: float = 1.0
+    params: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+    @property
+    def least_weight(self) -> float:
+        """What a tree may be multiplied by at least: trees that are held monotone may not be turned round."""
+        return 0.0 if np.any(self.params.get("monotone_constraints", 0)) else -np.inf
+
+    @property
+    def is_random(self) -> bool:
+        """Whether one round may find a split where another found none."""
+        told = self.params
+        fractions = [told.get(name, 1.0) for name in ("feature_fraction", "feature_fraction_bynode")]
+        if told.get("bagging_freq", 0) > 0:
+            fractions.append(told.get("bagging_fraction", 1.0))
+        return min(fractions) < 1.0 or bool(told.get("extra_trees")) or told.get("data_sample_strategy") == "goss"
+
+    def lightgbm(self, n_threads: int = 0, **native: Any) -> dict[str, Any]:
+        """All that LightGBM is told.
+
+        Sums over documents are added up by one thread each, so that trees do not depend on how many there are.
+        """
+        return {
+            "objective": "none",
+            "metric": "none",
+            "num_leaves": self.n_leaves,
+            "min_data_in_leaf": self.min_docs,
+            "learning_rate": self.rate,
+            "num_threads": n_threads,
+            "seed": self.seed,
+            "deterministic": True,
+            "force_col_wise": True,
+            "verbosity": -1,
+            **native,
+            **self.params,
+        }
+
+    def bind(self, queries: Queries, n_threads: int = 0, start: Floats | None = None, **native: Any) -> GrowingTrees:
+        """Bin the features, once.
+
+        Parameters
+        ----------
+        queries : Queries
+            The documents.
+        n_threads : int
+            How many LightGBM may use; 0 for all.
+        start : array of shape (n_docs,), optional
+            The scores that LightGBM's own objective begins with.
+        **native
+            LightGBM's own objective and its parameters, where trees are to be grown for it.
+        """
+        lgb, params = require("lightgbm"), self.lightgbm(n_threads, **native)
+        weight = None if queries.weight is None else np.repeat(queries.weight, queries.sizes)
+        names = list(queries.features) if queries.features and nameable(queries.features) else "auto"
+        with _told():
+            data = lgb.Dataset(
+                queries.X,
+                queries.y,
+                group=queries.sizes,
+                weight=weight,
+                init_score=start,
+                feature_name=names,
+                params=params,
+            )
+            data.construct()
+            can_split = any(data.feature_num_bin(i) > 1 for i in range(queries.n_features))
+            return GrowingTrees(data, lgb.Booster(params, data), can_split, self.is_random)
+
+
+class GrowingTrees:
+    """Trees on one set of documents: what LightGBM has binned, and the trees that there are so far."""
+
+    def __init__(self, data: Any, booster: Any, can_split: bool, is_random: bool) -> None:
+        self.data, self.booster, self.can_split, self.is_random = data, booster, can_split, is_random
+        self.n_trees = 0
+
+    def fit(self, gradient: Floats, curvature: Floats) -> Forest | None:
+        """The tree along a gradient, each leaf with the step -sum of gradients / sum of curvatures, times the rate.
+
+        With the negative residuals as gradients and ones as curvatures it is the least squares tree of the residuals.
+        Where no split is worth it None, or a tree that is a leaf if another round may find one.
+        """
+        told = on_grid(gradient), on_grid(curvature)
+        return self._update(fobj=lambda scores, data: told)
+
+    def fit_native(self) -> Forest | None:
+        """The next tree of LightGBM's own objective."""
+        return self._update()
+
+    def native_scores(self) -> Floats:
+        """The scores that LightGBM's own objective sees: of all trees, as they were grown."""
+        found: list[Floats] = []
+
+        def keep(scores: Floats, data: Any) -> tuple[str, float, bool]:
+            found.append(scores.copy())
+            return "kept", 0.0, True
+
+        self.booster.eval_train(keep)
+        return found[0]
+
+    def rescale(self, tree: Forest, weight: float) -> Forest:
+        """Multiply the values of the last tree, which ``fit`` returned, in place: the Booster stays the model.
+
+        LightGBM's own scores stay as they were.
+        """
+        scaled = tree.weighted([weight])
+        for leaf, value in enumerate(scaled.trees[0].values.tolist()):
+            self.booster.set_leaf_output(self.n_trees - 1, leaf, value)
+        return scaled
+
+    def _update(self, **how: Any) -> Forest | None:
+        if not self.can_split:
+            return None
+        with _told():
+            self.booster.update(**how)
+        tree = Forest.constant(self.data.num_feature())
+        if self.booster.num_trees() > self.n_trees:  # LightGBM has a first tree in any case
+            tree = Forest.read(self.booster.model_to_string(num_iteration=1, start_iteration=self.n_trees))
+            self.n_trees += 1
+        return tree if self.is_random or tree.trees[0].splits else None
+
+
+def on_grid(values: Floats) -> Floats:
+    """Values in single precision as whole multiples of one power of two, at most 2^23 of it.
+
+    LightGBM adds them up in double precision, which is then exact: no tree depends on the order of the documents.
+
+    >>> on_grid(np.array([1.0, 1e-9, -0.3])).tolist()
+    [1.0, 0.0, -0.2999999523162842]
+    """
+    highest = float(np.abs(values).max(initial=0.0))
+    if highest == 0.0 or not np.isfinite(highest):
+        return values.astype(np.float32)
+    unit = 2.0 ** (np.ceil(np.log2(highest)) - _GRID)
+    rounded: Floats = (np.rint(values / unit) * unit).astype(np.float32)
+    return rounded
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """LightGBM's errors as ours."""
+    errors = require("lightgbm").basic.LightGBMError
+    try:
+        yield
+    except errors as error:
+        said = re.sub(r"\s+at /\S+, line \d+ *\.?\s*$", "", str(error)).strip()
+        raise InputError(f"LightGBM: {said}") from None
+
+
+def check_params(params: Any, *, native: bool) -> dict[str, Any]:
+    """LightGBM's parameters that a user may give.
+
+    >>> check_params({"lambda_l2": 1.0}, native=False)
+    {'lambda_l2': 1.0}
+    """
+    if params is None:
+        return {}
+    if not isinstance(params, Mapping):
+        raise InputError(f"params={params!r}; expected a mapping of LightGBM's parameters")
+    known = [*_TAKEN, *(_OF_NATIVE if native else ())]
+    for name in params:
+        if name in _OWN:
+            raise InputError(f"params has {name!r}; here that is {_OWN[name]}")
+        if name not in known:
+            hint = "that is for lambdas='native'" if name in _OF_NATIVE else suggest(str(name), known)
+            hint = f"here that is {_ALIASES[name]}" if name in _ALIASES else hint
+            raise InputError(f"params has {name!r}; {hint} (LightGBM's full names, those that a sum of trees allows)")
+        value = params[name]
+        if name in _NUMBERS and (isinstance(value, bool) or not isinstance(value, (int, float, np.number))):
+            raise InputError(f"params has {name!r}: {value!r}; expected a number")
+    return dict(params)

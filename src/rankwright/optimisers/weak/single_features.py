@@ -1,0 +1,67 @@
+"""Single features as weak rankers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.basics.array_types import Floats
+from rankwright.data.queries import Queries
+from rankwright.kernels.scorers.linear_scores import weighted_columns
+from rankwright.measures import Measure
+from rankwright.runtime.backends import Backend, Serial, Shards
+from rankwright.scorers import Feature
+
+
+@dataclass(frozen=True, slots=True)
+class BestFeature:
+    """Single features as weak rankers: the feature with the highest weighted measure (Xu et al., section 5.1).
+
+    Parameters
+    ----------
+    measure : Measure
+        E, with values in [0, 1]; its own tie rule decides between documents with equal features.
+    signed : bool
+        Whether a feature may also rank in ascending order.
+    """
+
+    measure: Measure
+    signed: bool = False
+
+    def bind(self, shards: Shards[Queries], backend: Backend) -> BoundBestFeature:
+        """Compute E(q, x_k) for all queries and candidates, once."""
+        values = backend.concat(_feature_values, shards, self.measure, self.signed)
+        counted = ~np.isnan(values[:, 0])  # a query that does not count is NaN for every feature
+        return BoundBestFeature(np.where(counted[:, None], values, 0.0), counted)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundBestFeature:
+    """The measure of every candidate on every query: a column per feature, then one per negated feature."""
+
+    values: Floats  # (n_queries, n_candidates); 0 where a query does not count
+    counted: NDArray[np.bool_]  # which queries count
+
+    def fit(self, weights: Floats, allowed: NDArray[np.bool_]) -> tuple[int, float]:
+        """The allowed candidate with the highest weighted measure, and that measure.
+
+        The first of equals is taken, up to rounding: the order of the queries must not decide.
+        """
+        found = np.where(allowed, weighted_columns(weights, self.values), -np.inf)
+        best = int(np.argmax(found >= found.max() - 1e-12))
+        return best, float(found[best])
+
+    def distribution(self, weight: Floats) -> Floats:
+        """Query weights as a distribution over the queries that count; zeros if none does."""
+        weights = np.where(self.counted, weight, 0.0)
+        return weights / (weights.sum() or 1.0)
+
+
+def _feature_values(queries: Queries, measure: Measure, signed: bool) -> Floats:
+    bound = measure.bind(queries)
+    columns = [bound.values(Feature(k)(queries.X), Serial()) for k in range(queries.n_features)]
+    if signed:
+        columns += [bound.values(Feature(k, -1)(queries.X), Serial()) for k in range(queries.n_features)]
+    return np.column_stack(columns)

@@ -1,0 +1,216 @@
+"""Threshold stumps as weak rankers: a document is worth 1 if a feature of it is above a threshold, else 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.data.queries import Queries
+from rankwright.kernels.objectives.graded_pairs import Graded
+from rankwright.kernels.optimisers.feature_bins import bin_sums, encode, find_thresholds, sum_up
+from rankwright.kernels.scorers.stump_scores import GRAIN, add_where
+from rankwright.runtime.backends import Backend
+from rankwright.scorers import Stumps
+
+_COLUMNS = 16  # a part of the work: float32 values in a line of the cache
+_SLOTS_AT_A_TIME = 1 << 18
+SAME = 1e-12  # what differs by less is equal, up to rounding
+
+
+class Stump(NamedTuple):
+    """A weighted threshold stump."""
+
+    feature: int
+    threshold: float
+    weight: float
+    missing: bool = False  # its value where the feature is missing
+
+    def __call__(self, X: Floats) -> Floats:
+        """Its weight where it counts, else 0."""
+        return stack([self], missing=True)(X)
+
+
+def on_grid(weight: float) -> float:
+    """The nearest weight whose sums are exact."""
+    return round(weight / GRAIN) * GRAIN
+
+
+def stack(stumps: Sequence[Stump], missing: bool) -> Stumps:
+    """The sum of stumps as a scorer, which takes missing values or not."""
+    return Stumps(
+        np.array([stump.feature for stump in stumps], dtype=np.int64),
+        np.array([stump.threshold for stump in stumps], dtype=np.float32),
+        np.array([stump.weight for stump in stumps], dtype=np.float64),
+        np.array([stump.missing for stump in stumps], dtype=bool) if missing else None,
+    )
+
+
+class Cut(NamedTuple):
+    """A threshold among the bins of a feature."""
+
+    above: int  # the bin below it
+    last: int  # the bin of missing values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bins:
+    """Where features are cut; see ``kernels/bins.py`` for slots.
+
+    Parameters
+    ----------
+    starts : array of shape (n_features + 1,)
+        The first slot of every feature.
+    thresholds : array of float32, one per slot
+        The threshold above the bin of a slot; NaN above the last bin, and for missing values.
+    """
+
+    starts: Ints
+    thresholds: Floats
+
+    @classmethod
+    def of(cls, queries: Queries, most: int | None, backend: Backend) -> Bins:
+        """Cut every feature into at most this many bins, or wherever two documents differ."""
+        firsts = range(0, queries.n_features, _COLUMNS)
+        limit = queries.n_docs if most is None else most
+        parts = backend.each(lambda first: _cut(queries.X[:, first : first + _COLUMNS], limit), firsts)
+        cuts = [column for part in parts for column in part]
+        starts = np.concatenate([[0], np.cumsum([len(column) + 2 for column in cuts])])
+        ends = np.full(2, np.nan, dtype=np.float32)
+        return cls(starts.astype(np.int64), np.concatenate([piece for column in cuts for piece in (column, ends)]))
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return len(self.starts) - 1
+
+    @property
+    def n_slots(self) -> int:
+        """The number of slots of all features."""
+        return len(self.thresholds)
+
+    @property
+    def sizes(self) -> Ints:
+        """The number of slots of each feature."""
+        return np.diff(self.starts)
+
+    def n_slots_of(self, features: Ints) -> int:
+        """The number of slots of some features."""
+        return int((self.starts[features + 1] - self.starts[features]).sum())
+
+    @property
+    def dtype(self) -> type[np.unsignedinteger]:
+        """The smallest type that numbers the slots of any feature."""
+        widest = int(self.sizes.max())
+        return next(kind for kind in (np.uint8, np.uint16, np.uint32) if widest - 1 <= np.iinfo(kind).max)
+
+    def of_slots(self, slots: Ints) -> Ints:
+        """The features that slots belong to."""
+        features: Ints = np.searchsorted(self.starts, slots, side="right") - 1
+        return features
+
+    def stump(self, slot: int, weight: float, missing: bool = False) -> Stump:
+        """The stump with the threshold of a slot."""
+        return Stump(int(self.of_slots(np.array(slot))), float(self.thresholds[slot]), weight, missing)
+
+    def find(self, stump: Stump) -> Cut | None:
+        """Where a stump cuts these bins; None if its threshold comes from elsewhere."""
+        own = self.thresholds[self.starts[stump.feature] : self.starts[stump.feature + 1] - 2]
+        at = int(np.searchsorted(own, np.float32(stump.threshold)))
+        return Cut(at, len(own) + 1) if at < len(own) and own[at] == np.float32(stump.threshold) else None
+
+    def encode(self, X: Floats, rows: Ints) -> Ints:
+        """The bins of some rows: a row per feature."""
+        codes = np.empty((self.n_features, len(rows)), dtype=self.dtype)
+        encode(X, rows, self.thresholds, self.starts, codes)
+        return codes
+
+    def slots(self, features: Ints) -> Ints:
+        """The slots of some features."""
+        sizes = self.sizes[features]
+        ends = np.cumsum(sizes)
+        slots: Ints = np.arange(int(sizes.sum())) + np.repeat(self.starts[features] - (ends - sizes), sizes)
+        return slots
+
+    def groups(self, features: Ints) -> list[Ints]:
+        """Features whose slots are few enough to be held for every part of the data at a time."""
+        group = np.cumsum(self.sizes[features]) // _SLOTS_AT_A_TIME
+        return np.split(features, np.flatnonzero(np.diff(group)) + 1)
+
+
+def _cut(X: Floats, most: int) -> list[Floats]:
+    columns = np.sort(X.T.copy(), axis=1)  # NaN comes last
+    known = columns.shape[1] - np.isnan(columns).sum(axis=1)
+    return [_cut_column(column[:n], n < len(column), most) for column, n in zip(columns, known, strict=True)]
+
+
+def _cut_column(values: Floats, missing: bool, most: int) -> Floats:
+    """Where a feature is cut; where it is missing of some documents, also below all values: known or not."""
+    if not missing or not len(values) or values[0] == np.finfo(np.float32).min:
+        return find_thresholds(values, most)
+    below = np.nextafter(values[:1], np.float32(-np.inf))
+    return np.concatenate([below, find_thresholds(values, most - 1)])
+
+
+class BinnedPart(NamedTuple):
+    """Some queries: their documents by descending grade, the rows these are in, and their bins."""
+
+    X: Floats
+    rows: Ints
+    graded: Graded
+    codes: Ints
+
+    def added(self, scores: Floats, stump: Stump, cut: Cut | None) -> Floats:
+        """Scores, in the order of grades, with a stump added; ``cut`` is where it cuts the bins, if it does."""
+        if cut is None:
+            return np.add(scores, stump(self.X)[self.rows])
+        return add_where(scores, self.codes[stump.feature], *cut, stump.missing, stump.weight)
+
+    def sums(self, values: Floats, bins: Bins, features: Ints) -> Floats:
+        """The sums of values over the documents of each slot of some features."""
+        out = np.zeros(bins.n_slots_of(features))
+        bin_sums(self.codes, bins.starts, features, values, out)
+        return out
+
+
+class Sums(NamedTuple):
+    """Sums of values over documents, for every slot of some features."""
+
+    above: Floats  # the threshold of the slot
+    missing: Floats  # the feature
+
+
+def sums_above(sums: Floats, bins: Bins, features: Ints) -> Sums:
+    """What is above each threshold, from the sums of every slot."""
+    running = sums.copy()
+    sum_up(running, bins.starts, features)
+    sizes = bins.sizes[features]
+    ends = np.cumsum(sizes)
+    known = np.repeat(running[ends - 2], sizes)  # up to the last bin
+    return Sums(known - running, np.repeat(sums[ends - 1], sizes))
+
+
+class BestStump(NamedTuple):
+    """The stump whose values go best with what documents are worth, and r: the sum of value times worth."""
+
+    slot: int
+    missing: bool
+    r: float
+
+
+def best_stump(sums: Floats, bins: Bins) -> BestStump:
+    """The stump with the largest abs(r), given the worth of the documents of each slot (Freund et al., section 3.2).
+
+    A missing value counts 1 where that makes abs(r) larger. The first of equals is taken, up to rounding: the order of
+    the documents must not decide.
+    """
+    above, missing = sums_above(sums, bins, np.arange(bins.n_features))
+    threshold = ~np.isnan(bins.thresholds)
+    r = np.where(threshold, above, 0.0), np.where(threshold, above + missing, 0.0)
+    size = np.maximum(np.abs(r[0]), np.abs(r[1]))
+    slot = int(np.argmax(size >= size.max() - SAME))
+    side = int(abs(r[1][slot]) > abs(r[0][slot]) + SAME)
+    return BestStump(slot, bool(side), float(r[side][slot]))

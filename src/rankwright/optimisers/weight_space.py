@@ -1,0 +1,65 @@
+"""WeightSpace: where the weights of a linear scorer are looked for when there are more features than documents.
+
+The minimum of a loss of the scores plus a multiple of |w|^2 is a weighted sum of the documents (the representer
+theorem). So it is enough to look for weights in the space that the documents span, which has at most as many dimensions
+as there are documents. In an orthonormal basis of that space the penalty is the same sum of squares, and nothing else
+changes: values, gaps and bounds are those of the whole problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+from rankwright.runtime.backends import single_blas
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightSpace:
+    """Documents as a solver sees them: scores are ``(X - mean) @ (z * factor)`` for the weights z that it looks for.
+
+    Make one with :meth:`of`.
+
+    Parameters
+    ----------
+    X : array of shape (n_docs, n_dimensions)
+        The documents: all their features, or their coordinates in the basis.
+    mean, factor : arrays of shape (n_dimensions,)
+        Where columns are centred, and what weights are multiplied by to act on X.
+    basis : array of shape (n_dimensions, n_features), or None
+        An orthonormal basis of the space that the scaled documents span; None where weights are of scaled features.
+    """
+
+    X: Floats
+    mean: Floats
+    factor: Floats
+    basis: Floats | None = None
+
+    @classmethod
+    def of(cls, X: Floats, mean: Floats, factor: Floats) -> Self:
+        """Return the space of the features ``(X - mean) * factor``, or of their rows where these are fewer."""
+        n, d = X.shape
+        if d <= n:
+            return cls(X, mean, factor)
+        with single_blas():
+            Q, R = np.linalg.qr(((X - mean) * factor).T)
+        return cls(np.ascontiguousarray(R.T), np.zeros(n), np.ones(n), np.ascontiguousarray(Q.T))
+
+    def weights(self, z: Floats) -> Floats:
+        """Return the weights of scaled features that weights of this space stand for."""
+        if self.basis is None:
+            return z
+        with single_blas():
+            weights: Floats = z @ self.basis
+        return weights
+
+    def coordinates(self, w: Floats) -> Floats:
+        """Return the weights of this space that give the training documents the same differences of scores."""
+        if self.basis is None:
+            return w
+        with single_blas():
+            coordinates: Floats = self.basis @ w
+        return coordinates

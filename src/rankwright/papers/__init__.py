@@ -1,0 +1,1 @@
+"""What the papers show, recomputed: reproduction protocols and simulations."""

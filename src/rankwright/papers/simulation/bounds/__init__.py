@@ -1,0 +1,19 @@
+"""The bounds of Xu et al., section 4: figures 1 to 4 recomputed, and what they show over several seeds."""
+
+from __future__ import annotations
+
+from rankwright.measures import Measure
+from rankwright.papers.simulation.base import Findings, Simulation
+from rankwright.papers.simulation.bounds.bounds_facts import samples
+from rankwright.papers.simulation.bounds.bounds_page import make_page
+from rankwright.papers.simulation.bounds.bounds_tables import make_tables, told
+
+__all__ = ["BOUNDS"]
+
+
+def _run(measure: Measure, seed: int) -> Findings:
+    found = samples(measure, seed)
+    return Findings(make_tables(found), make_page(measure, found), told(measure, found))
+
+
+BOUNDS = Simulation("upper bounds on 1 - measure (Xu et al., figures 1 to 4)", "map", _run)

@@ -1,0 +1,119 @@
+"""The curves of figures 1 to 4 of Xu et al.: bounds as functions of one number, every value exact.
+
+Figures 3 and 4 are about one query: 7 relevant and 14 irrelevant documents in the plane, drawn from two Gaussians, and
+the ranking models w = (cos theta, sin theta) all around the circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwright.analysis.results import Table
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries
+from rankwright.kernels.objectives.surrogates import violations
+from rankwright.measures import Measure
+from rankwright.objectives.rankings import rankings
+from rankwright.objectives.upper_bounds import KINDS, Basic, Bound, TypeOne, TypeTwo
+
+STEPS = 720  # of the circle
+QUARTER = STEPS // 8  # where theta is pi / 4
+PHIS: Mapping[str, str] = {"type two (pairs)": "pairs", "type two (eq. 2)": "ranks"}
+BASIC, ONE = "basic loss", "type one"
+PAIRS, RANKS = PHIS
+NAMES = (BASIC, ONE, PAIRS, RANKS)
+_EFFORT = 1_000_000  # nodes of a search: all of them
+LOST = 0.5  # E(b) - E(c) in figure 2
+
+
+class SyntheticSet(NamedTuple):
+    """How the documents of a figure are drawn."""
+
+    number: int
+    figure: int
+    variances: tuple[float, float]  # the diagonal of the covariance matrix, which the paper calls deviation matrix
+
+    @property
+    def fisher(self) -> float:
+        """The direction that separates the two Gaussians best, as theta / pi: the covariance's inverse times (1, 1)."""
+        return float(np.arctan2(self.variances[0], self.variances[1]) / np.pi)
+
+
+SETS = (SyntheticSet(1, 3, (0.2, 0.2)), SyntheticSet(2, 4, (0.2, 1.3)))
+
+
+class Documents(NamedTuple):
+    """A query in the plane."""
+
+    X: Floats  # (21, 2)
+    y: Floats
+
+
+def draw(variances: tuple[float, float], rng: np.random.Generator) -> Documents:
+    """7 relevant documents around (1, 1), then 14 irrelevant ones around (-1, -1)."""
+    y = np.repeat([1.0, 0.0], [7, 14])
+    centres = np.where(y > 0, 1.0, -1.0)[:, None]
+    return Documents(centres + rng.standard_normal((len(y), 2)) * np.sqrt(variances), y)
+
+
+class Curves(NamedTuple):
+    """The bounds of a query around the circle, from 0 to 2 pi, both ends included."""
+
+    theta: Floats
+    values: Mapping[str, Floats]  # by bound
+    margins: Mapping[str, Floats]  # by type two bound: the left side of condition (9)
+
+
+def curves(measure: Measure, documents: Documents) -> Curves:
+    """The basic loss and the exponential bounds in every direction."""
+    theta = np.linspace(0.0, 2.0 * np.pi, STEPS + 1)
+    scores = (np.cos(theta)[:, None] * documents.X[:, 0] + np.sin(theta)[:, None] * documents.X[:, 1]).ravel()
+    n, m = len(theta), len(documents.y)
+    copies = Queries(  # a direction is a query of its own; what counts are its scores
+        np.zeros((n * m, 1), dtype=np.float32), np.tile(documents.y, n), np.arange(n + 1) * m, np.arange(n)
+    )
+    _check(measure, copies)
+    bounds: dict[str, Bound] = {BASIC: Basic(measure), ONE: TypeOne(measure, "exponential")}
+    bounds |= {name: TypeTwo(measure, "exponential", "max", phi, effort=_EFFORT) for name, phi in PHIS.items()}
+    values = {name: _exact(name, bound, copies, scores) for name, bound in bounds.items()}
+    return Curves(theta, values, {name: _margins(measure, phi, copies, scores) for name, phi in PHIS.items()})
+
+
+def _check(measure: Measure, queries: Queries) -> None:
+    if not len(rankings(measure, queries).live):
+        raise InputError(
+            f"{measure}: all rankings of documents with grades 0 and 1 are equal; expected another measure"
+        )
+
+
+def _exact(name: str, bound: Bound, queries: Queries, scores: Floats) -> Floats:
+    values, _, exact = bound.bind(queries).at(scores)
+    if not exact.all():
+        raise InputError(
+            f"{name} of {bound.measure}: not exact in {(~exact).sum()} of {len(exact)} directions; "
+            f"expected a measure whose worst ranking can be found"
+        )
+    return values
+
+
+def _margins(measure: Measure, phi: str, queries: Queries, scores: Floats) -> Floats:
+    """By how much F of the hardest perfect ranking is above F of the best imperfect one: the left side of (9)."""
+    found = rankings(measure, queries, phi)
+    return found.F(found.hardest_perfect(scores), scores) - found.F(found.best_imperfect(scores), scores)
+
+
+def type_one_curves() -> Table:
+    """Figure 1: the basic loss and the type one bounds on it, against E."""
+    E = np.linspace(0.0, 1.0, 101)
+    bounds = {name: violations(KINDS[name], np.ones_like(E), -E)[0] for name in TypeOne.SURROGATES}
+    return {"E": E, BASIC: 1.0 - E, **bounds}
+
+
+def type_two_curves() -> Table:
+    """Figure 2: one term of eq. (6) and its bounds, against F(b) - F(c); E(b) - E(c) is 0.5."""
+    x = np.arange(-200, 201) / 100.0  # 0 itself, where the step is, among them
+    return {"F(b) - F(c)": x, **{name: violations(k, np.full_like(x, LOST), -x)[0] for name, k in KINDS.items()}}

@@ -1,0 +1,30 @@
+"""Smoothing, of Chapelle and Wu: figures 1 and 2 recomputed, on made-up queries or on folds."""
+
+from __future__ import annotations
+
+from rankwright.data.folds import cut_folds
+from rankwright.data.synthetic import make_queries
+from rankwright.measures import Measure
+from rankwright.papers.simulation.base import Findings, FoldData, Simulation
+from rankwright.papers.simulation.smoothing.smoothing_findings import find
+from rankwright.papers.simulation.smoothing.smoothing_page import make_page
+from rankwright.papers.simulation.smoothing.smoothing_tables import make_tables, told
+
+__all__ = ["SMOOTHING"]
+
+N_QUERIES = 100
+
+
+def _run(measure: Measure, seed: int) -> Findings:
+    queries = make_queries(N_QUERIES, noise=2.0, n_features=30, random_state=seed)
+    return _run_on(measure, seed, FoldData(f"{N_QUERIES} made-up queries", cut_folds(queries, random_state=seed)))
+
+
+def _run_on(measure: Measure, seed: int, data: FoldData) -> Findings:
+    found = find(measure, seed, data)
+    return Findings(make_tables(found), make_page(found), told(found))
+
+
+SMOOTHING = Simulation(
+    "measures made smooth, and annealing (Chapelle and Wu, figures 1 and 2)", "ndcg@50", _run, _run_on
+)

@@ -1,0 +1,88 @@
+"""The charts of the simulation of smoothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankwright.papers.simulation.smoothing.annealing import CHOSEN, Annealing
+from rankwright.papers.simulation.smoothing.smoothing_findings import Found
+from rankwright.papers.simulation.smoothing.smoothing_lines import SIGMAS, TRUE, Line, View
+from rankwright.papers.simulation.smoothing.smoothing_tables import raised
+from rankwright.report.blocks import Chart, Choice
+
+_COLOURS = [f"var(--method-{i})" for i in (3, 0, 4, 2, 5, 1, 7)]  # from cold to warm, as smoothing falls
+_DOTTED = {"color": "var(--muted)", "width": 1, "dash": "dot"}
+
+
+def figure_1(found: Found) -> Choice:
+    """A chart for each view."""
+    return Choice("Line", [(named(view), _line(found, view, line)) for view, line in found.lines.items()])
+
+
+def named(view: View) -> str:
+    """What a view is called on the page."""
+    queries = "" if view.queries == "mean" else ", one query"
+    return f"direction {view.direction}{queries}, {view.range}"
+
+
+def _line(found: Found, view: View, line: Line) -> Chart:
+    data: list[dict[str, Any]] = [
+        _trace(line.t, line.values[sigma], f"sigma = {raised(sigma)}", {"color": colour})
+        for sigma, colour in zip(SIGMAS, _COLOURS, strict=True)
+    ]
+    true = {"color": "var(--ink)", "width": 1, "shape": "hvh"}
+    data.append(_trace(line.t, line.values[TRUE], f"{found.measure} itself", true))
+    axes = _axes("t, in w* + t w_rand", str(found.measure))
+    layout = axes | {"shapes": [{"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1, "line": _DOTTED}]}
+    all_queries, one = f"mean of {found.n_train} training queries", "the training query with most relevant documents"
+    queries = all_queries if view.queries == "mean" else one
+    ties = f" Scores tie in {found.n_tied} of {found.n_train} queries, which lowers the measure itself."
+    caption = (
+        f"Figure 1: the smooth measure along random direction {view.direction}, {queries}. The dotted line is "
+        f"SmoothRank's solution w*.{ties if found.n_tied else ''}"
+    )
+    return Chart(data, layout, caption, 460)
+
+
+def figure_2(found: Found) -> Choice:
+    """A chart for each alpha."""
+    options = [(_option(name), _annealing(found, name, each)) for name, each in found.annealings.items()]
+    return Choice("alpha", options)
+
+
+def _option(name: str) -> str:
+    return "chosen in each fold" if name == CHOSEN else name.removeprefix("alpha ")
+
+
+def _annealing(found: Found, name: str, each: Annealing) -> Chart:
+    sigma = each.sigma[1:]
+    train, test = {"color": "var(--method-0)"}, {"color": "var(--method-1)"}
+    data: list[dict[str, Any]] = [
+        _trace(sigma, each.train[1:], "train", train, "lines+markers"),
+        _trace(sigma, each.test[1:], "test", test, "lines+markers"),
+        _trace(sigma, each.smooth[1:], "smooth measure, train", {"color": "var(--method-2)", "dash": "dash"}),
+        _trace(sigma[[0, -1]], each.train[[0, 0]], "train, start", train | {"width": 1, "dash": "dot"}),
+        _trace(sigma[[0, -1]], each.test[[0, 0]], "test, start", test | {"width": 1, "dash": "dot"}),
+    ]
+    ticks = {"tickvals": sigma[::2], "ticktext": [raised(float(each)) for each in sigma[::2]]}
+    axes = _axes("sigma, halved from left to right", str(found.measure))
+    low = float(min(each.train.min(), each.test.min()))
+    high = float(max(each.train.max(), each.test.max()))
+    room = 0.25 * (high - low) or 0.01
+    layout = axes | {
+        "xaxis": axes["xaxis"] | {"type": "log", "autorange": "reversed", **ticks},
+        "yaxis": axes["yaxis"] | {"range": [low - room, high + room]},
+    }
+    caption = (
+        f"Figure 2: {found.measure} during the annealing, mean of {len(found.folds)} folds, alpha {_option(name)}. "
+        f"Dotted: the regression it starts from."
+    )
+    return Chart(data, layout, caption, 420)
+
+
+def _trace(x: Any, y: Any, name: str, line: dict[str, Any], mode: str = "lines") -> dict[str, Any]:
+    return {"type": "scatter", "mode": mode, "x": x, "y": y, "name": name, "line": line}
+
+
+def _axes(x: str, y: str) -> dict[str, Any]:
+    return {"xaxis": {"title": {"text": x}}, "yaxis": {"title": {"text": y}}}

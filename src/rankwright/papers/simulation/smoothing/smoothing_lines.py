@@ -1,0 +1,90 @@
+"""Figure 1 of Chapelle and Wu: the smooth measure along lines through SmoothRank's solution, and the measure itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.progress import track
+from rankwright.basics.randomness import generator
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure, parse
+from rankwright.objectives.smooth import smooth
+from rankwright.optimisers.landscape import Landscape, Profile
+from rankwright.optimisers.linear_risk import LinearRisk
+from rankwright.runtime.backends import Backend, resolve
+from rankwright.scorers.scaling import Standard
+
+SIGMAS = (64.0, 4.0, 1.0, 2.0**-2, 2.0**-4, 2.0**-6, 2.0**-10)  # the last is below where annealing ends
+TRUE = 0.0  # the sigma of the measure itself
+DIRECTIONS = 3
+STEPS = 400  # of a line
+_WIDE, _CLOSE = 20.0, 2.0  # the end of a line, where a weight of w* is 1 (root mean square)
+
+
+class View(NamedTuple):
+    """Which queries, which direction, and how far."""
+
+    queries: str  # "mean" of all training queries, or "one query"
+    direction: int  # 1, 2, ...
+    range: str  # "wide" or "close"
+
+
+class Line(NamedTuple):
+    """Measures at w* + t w_rand."""
+
+    t: Floats
+    values: Mapping[float, Floats]  # by sigma; TRUE is the measure
+    profile: Profile  # of the measure: every jump
+
+
+def draw_lines(train: Queries, measure: Measure, coef: Floats, seed: int) -> dict[View, Line]:
+    """The mean over the queries in each direction, and in the first that of one query; ``coef`` is w* in raw units."""
+    standard = Standard.of(train)
+    # w_rand has unit variance on each component of the weights of scaled features
+    drawn = generator(seed).standard_normal((DIRECTIONS, len(coef))) * standard.factor
+    reaches = dict(zip(("wide", "close"), reach(coef * standard.deviation), strict=True))
+    views = [View("mean", i + 1, name) for i in range(DIRECTIONS) for name in reaches]
+    views += [View("one query", 1, name) for name in reaches]
+    richest = train.take([int(np.argmax(np.add.reduceat(train.y > 0, train.indptr[:-1])))])
+    return {
+        view: draw_line(
+            train if view.queries == "mean" else richest,
+            measure,
+            coef,
+            drawn[view.direction - 1],
+            reaches[view.range],
+        )
+        for view in track(views, "lines", len(views))
+    }
+
+
+def reach(w: Floats) -> tuple[float, float]:
+    """How far to go from weights to both sides: far, where w_rand outweighs them, and near; rounded to a digit."""
+    size = float(np.sqrt(np.mean(w**2))) or 1.0
+    far, near = (float(f"{times * size:.0e}") for times in (_WIDE, _CLOSE))
+    return far, near
+
+
+def draw_line(
+    queries: Queries, measure: Measure, coef: Floats, way: Floats, end: float, backend: Backend | None = None
+) -> Line:
+    """The measures from -end to end."""
+    backend = resolve(backend)
+    objective = smooth(measure, SIGMAS[0])
+    target = parse(objective.measure)
+    landscape = Landscape.of(queries, target, backend)
+    t = np.arange(-STEPS // 2, STEPS // 2 + 1) * (2.0 * end / STEPS)
+    profile = landscape.profile(landscape.at(coef), way, -end, end)
+    shards, ones = backend.scatter(queries), np.ones(len(coef))
+    risk = LinearRisk(objective, shards, ones, landscape.total_weight, backend)
+    values = {sigma: _smooth(risk.smoothed(sigma), coef, way, t) for sigma in SIGMAS}
+    return Line(t, values | {TRUE: profile(t)}, profile)
+
+
+def _smooth(risk: LinearRisk, coef: Floats, way: Floats, t: Floats) -> Floats:
+    here, there = risk.at(coef), risk.at(coef + way)
+    return np.array([1.0 - risk.loss(risk.mixed(here, there, float(each))) for each in t])

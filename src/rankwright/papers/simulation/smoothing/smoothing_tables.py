@@ -1,0 +1,167 @@
+"""The tables of the simulation of smoothing, and its facts for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from rankwright.analysis.results import Table
+from rankwright.papers.simulation.smoothing.annealing import ALPHAS, Annealing
+from rankwright.papers.simulation.smoothing.smoothing_facts import AnnealingFacts, LineFacts
+from rankwright.papers.simulation.smoothing.smoothing_findings import Found
+from rankwright.papers.simulation.smoothing.smoothing_lines import SIGMAS, STEPS, TRUE, View
+from rankwright.report.notation import count, number
+from rankwright.report.text_tables import Entry, TextTable, text
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def power(sigma: float) -> str:
+    """A smoothing as a power of two, for files and terminals; 0 is the measure itself.
+
+    >>> power(64.0), power(0.25), power(0.0)
+    ('2^6', '2^-2', '0')
+    """
+    return f"2^{round(np.log2(sigma))}" if sigma > 0.0 else "0"
+
+
+def raised(sigma: float) -> str:
+    """The same for a page.
+
+    >>> raised(64.0), raised(0.25)
+    ('2⁶', '2⁻²')
+    """
+    base, _, exponent = power(sigma).partition("^")
+    return base + exponent.translate(_RAISED)
+
+
+def make_tables(found: Found) -> dict[str, Table]:
+    """Every file."""
+    folds = [
+        ((i + 1, alpha, alpha == fold.chosen), fold.by_alpha[alpha])
+        for i, fold in enumerate(found.folds)
+        for alpha in ALPHAS
+    ]
+    return {
+        "figure1": _lines(found),
+        "figure2": _stacked(("alpha",), [((name,), each) for name, each in found.annealings.items()]),
+        "folds": _stacked(("fold", "alpha", "chosen"), folds),
+        "lines": _line_facts(found),
+        "annealing": _annealing_facts(found),
+    }
+
+
+def _lines(found: Found) -> Table:
+    """A row for each view and t; a column for each sigma, the measure itself last."""
+    lines = found.lines.values()
+    columns = {
+        field: np.repeat([getattr(view, field) for view in found.lines], [len(line.t) for line in lines])
+        for field in View._fields
+    }
+    columns["t"] = np.concatenate([line.t for line in lines])
+    for sigma in (*SIGMAS, TRUE):
+        columns[f"sigma {power(sigma)}"] = np.concatenate([line.values[sigma] for line in lines])
+    return columns
+
+
+def _stacked(names: Sequence[str], parts: Sequence[tuple[tuple[object, ...], Annealing]]) -> Table:
+    """Annealings below each other, and before each what it is called by these names."""
+    sizes = [len(each.sigma) for _, each in parts]
+    table = {name: np.repeat([labels[k] for labels, _ in parts], sizes) for k, name in enumerate(names)}
+    columns = np.concatenate([np.array(each) for _, each in parts], axis=1)
+    return table | dict(zip(Annealing._fields, columns, strict=True))
+
+
+def _line_facts(found: Found) -> Table:
+    rows = [
+        (*view, found.lines[view].t[-1], len(found.lines[view].profile.times), sigma, *facts)
+        for view, by_sigma in found.line_facts.items()
+        for sigma, facts in by_sigma.items()
+    ]
+    return _table((*View._fields, "end", "jumps", "sigma", *LineFacts._fields), rows)
+
+
+def _annealing_facts(found: Found) -> Table:
+    rows = [(name, *facts) for name, facts in found.annealing_facts.items()]
+    return _table(("alpha", *AnnealingFacts._fields), rows)
+
+
+def _table(names: Iterable[str], rows: Sequence[tuple[object, ...]]) -> Table:
+    return {
+        name.replace("_", " "): np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)
+    }
+
+
+def told(found: Found) -> str:
+    """What both figures show, as tables for a terminal."""
+    return f"{_told_lines(found)}\n\n{_told_annealing(found)}"
+
+
+def _told_lines(found: Found) -> str:
+    header = ["sigma", "maxima, wide", "close", "one query", "distance, wide", "close"]
+    wide, close = ([view for view in found.lines if view[::2] == ("mean", name)] for name in ("wide", "close"))
+    [one] = [view for view in found.lines if view.queries != "mean" and view.range == "close"]
+    rows = []
+    for sigma in (*SIGMAS, TRUE):
+        own = {view: by_sigma[sigma] for view, by_sigma in found.line_facts.items()}
+        maxima = [span([own[view].maxima for view in views]) for views in (wide, close, [one])]
+        distances = [number(float(np.mean([own[view].distance for view in views]))) for views in (wide, close)]
+        rows.append([_words(cell) for cell in (power(sigma), *maxima, *distances)])
+    jumps = span([len(found.lines[view].profile.times) for view in wide])
+    caption = (
+        f"Figure 1: {found.measure} made smooth, along {count(len(wide), 'random line')} through SmoothRank's w*; "
+        f"{found.data}, fold 1, {count(found.n_train, 'training query')}."
+    )
+    ties = (
+        f" Scores tie in {found.n_tied} of {found.n_train} queries, where the measure takes the worst order and the "
+        f"smooth one the mean."
+    )
+    note = (
+        f"maxima: local ones among {STEPS + 1} points, t up to {found.lines[wide[0]].t[-1]:g} (wide) and "
+        f"{found.lines[close[0]].t[-1]:g} (close, and one query). distance: mean from the measure itself. "
+        f"sigma 0: the measure itself, with {jumps} jumps and every maximum.{ties if found.n_tied else ''}"
+    )
+    return text(TextTable(header, rows, caption, note))
+
+
+def _told_annealing(found: Found) -> str:
+    header = ["alpha", "train: start", "first sigma", "last sigma", "rises", "test: start", "first sigma", "best", "at",
+              "last sigma", "near best"]  # fmt: skip
+    rows = []
+    for name, own in found.annealing_facts.items():
+        train = map(number, (own.train_start, own.train_first, own.train_last))
+        test = map(number, (own.test_start, own.test_first, own.test_best))
+        rises = f"{own.rises} of {own.halvings}"
+        cells = (
+            name.removeprefix("alpha "),
+            *train,
+            rises,
+            *test,
+            power(own.best_sigma),
+            number(own.test_last),
+            power(own.test_near),
+        )
+        rows.append([_words(cell) for cell in cells])
+    sigma = next(iter(found.annealings.values())).sigma
+    caption = f"Figure 2: {found.measure} while sigma falls; {found.data}, means of {count(len(found.folds), 'fold')}."
+    note = (
+        f"start: the regression. sigma from {power(sigma[1])} to {power(sigma[-1])}. rises: halvings after which train "
+        f"is higher. near best: the first sigma within 0.001 of it. chosen: the alpha that is best on validation "
+        f"queries, in each fold."
+    )
+    return text(TextTable(header, rows, caption, note))
+
+
+def span(values: Sequence[int]) -> str:
+    """From the lowest to the highest.
+
+    >>> span([3, 1200, 7]), span([2, 2])
+    ('3 to 1,200', '2')
+    """
+    ends = f"{min(values):,}", f"{max(values):,}"
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
+def _words(words: str) -> Entry:
+    return Entry(words, words)

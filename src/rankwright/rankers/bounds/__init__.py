@@ -1,0 +1,1 @@
+"""Rankers that minimise upper bounds on the loss of a measure."""

@@ -1,0 +1,142 @@
+"""RankSVM: the least hinge loss of pairs of documents, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from rankwright.basics import progress
+from rankwright.basics.array_types import Floats
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure
+from rankwright.objectives.pairwise import pair_query_weights
+from rankwright.optimisers.newton import Minimum, minimise
+from rankwright.optimisers.pair_problem import PairProblem
+from rankwright.optimisers.weight_space import WeightSpace
+from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.fit_result import describe_gap
+from rankwright.rankers.judging import Judge
+from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_whole
+from rankwright.rankers.regularisation_path import PathRanker
+from rankwright.runtime.backends import Backend
+from rankwright.scorers import Linear
+from rankwright.scorers.scaling import Standard
+
+
+@final
+class RankSVM(PathRanker, LinearScoring):
+    """The Ranking SVM: a linear scorer that separates documents of different grades by a margin.
+
+    Minimises, over weights w of the scaled features,
+
+        1/2 ||w||^2 + C mean over pairs of loss(1 - (w . x_i - w . x_j)),
+
+    over the pairs of documents of one query with grades l_i > l_j; loss(u) is max(u, 0) or its square. The problem is
+    convex, so there is one answer, and it is found to a certified precision; validation queries choose C (see
+    ``select``), not a round.
+
+    Parameters
+    ----------
+    measure : str or Measure
+        Reports, and selects.
+    C : float
+        What the loss weighs. SVMrank's C is this one divided by the pairs of a query in the mean, scikit-learn's
+        ``LinearSVC`` on differences this one divided by the number of pairs (both with ``per="pair"``).
+    loss : "hinge" or "squared_hinge"
+        The loss of a pair.
+    per : "pair" or "query"
+        Whether all pairs count alike, or all queries that have any, whatever their number of pairs.
+    tol : float
+        The duality gap to reach, relative to the objective.
+    max_iter : int
+        The most Newton steps; ``history_`` tells the gap that was reached.
+    scale : "standard", "query" or None
+        Scaling of the features.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        Weights in raw units.
+    history_ : list of dict
+        By Newton step: ``loss`` (of a pair, in the mean), ``objective``, ``gap`` (no weights have an objective lower by
+        more than this), ``smoothing`` (of the hinge), ``train``, ``valid``. The last is the model.
+
+    Notes
+    -----
+    Herbrich et al. (2000), Joachims (2002). Pair sums cost O(n log n) a query (kernels/pairs.py); the minimum is found
+    by truncated Newton on the smoothed hinge, with less and less smoothing (optimisers/newton.py). With more features
+    than documents it is looked for among weighted sums of the documents, where it lies. There is no intercept: it
+    changes no ranking. Query weights weigh the pairs of the query. Without any pairs the weights are 0.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> ranker = RankSVM(C=10.0).fit(make_queries(20, random_state=0))
+    >>> last = ranker.history_[-1]
+    >>> bool(last["gap"] <= 1e-6 * last["objective"])
+    True
+    """
+
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)}
+    keeps_last: ClassVar[bool] = True
+    path_parameter: ClassVar[str] = "C"
+
+    def __init__(
+        self,
+        *,
+        measure: str | Measure = "ndcg@10",
+        C: float = 10.0,
+        loss: str = "hinge",
+        per: str = "pair",
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        scale: str | None = "standard",
+        backend: Backend | None = None,
+    ) -> None:
+        self.measure = measure
+        self.C = C
+        self.loss = loss
+        self.per = per
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scale = scale
+        self.backend = backend
+
+    def _fit_path(
+        self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
+    ) -> list[Outcome]:
+        strengths = [check_strength("C", value) for value in values]
+        check_among("loss", self.loss, ("hinge", "squared_hinge"))
+        check_among("per", self.per, ("pair", "query"))
+        tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
+        standard = Standard.of(train, backend)
+        factor = standard.factor_under(self.scale)
+        weight = pair_query_weights(train, self.per)
+        space = WeightSpace.of(train.X, standard.mean, factor)
+        problem = PairProblem(space.X, train.y, train.indptr, None, weight, space.factor, space.mean, backend)
+        judge = Judge(train, valid, measure, backend)
+        outcomes: dict[int, Outcome] = {}
+        w: Floats | None = None
+        order = sorted(range(len(strengths)), key=strengths.__getitem__)
+        for at in progress.track(order, "values of C", len(order)):  # from small C, whose solution is nearly known
+            squared = self.loss == "squared_hinge"
+            found = minimise(problem, strengths[at], start=w, squared=squared, tol=tol, max_iter=max_iter)
+            outcome, w = _outcome(found, space, factor, judge), found.w
+            left = describe_gap(found.gap, found.primal, tol, len(found.history) - 1, max_iter)
+            outcomes[at] = outcome._replace(unconverged=left, reason=f"C={strengths[at]:g} is too small; raise it")
+        return [outcomes[at] for at in range(len(strengths))]
+
+
+def _outcome(found: Minimum, space: WeightSpace, factor: Floats, judge: Judge) -> Outcome:
+    """The scorer and the history of a minimum."""
+    history: list[dict[str, Any]] = []
+    for t, step in enumerate(found.history):
+        row: dict[str, Any] = {"round": t, "loss": step.loss, "objective": step.primal, "gap": step.gap}
+        if np.isfinite(step.smoothing):
+            row["smoothing"] = step.smoothing
+        history.append(row | judge(space.weights(step.w) * factor))
+    return Outcome(Linear(space.weights(found.w) * factor), history)

@@ -1,0 +1,1 @@
+"""Rankers that maximise the measure itself by exact line searches."""

@@ -1,0 +1,208 @@
+"""DirectRank: the measure itself, maximised one weight at a time by exact line searches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure
+from rankwright.optimisers.ascent import Climb, Kicks, Rules, Step, cyclic, greedy, kicked, powell
+from rankwright.optimisers.landscape import Point
+from rankwright.optimisers.line_search import Choice, Likeliest, Middle
+from rankwright.optimisers.prior_penalty import Pull
+from rankwright.rankers.base import Outcome
+from rankwright.rankers.exact.restarts import Restarting, Run, Task
+from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_weights, check_whole
+from rankwright.runtime.backends import Backend
+
+_CLIMBS: Mapping[str, Climb] = {"cyclic": cyclic, "greedy": greedy, "powell": powell}
+FEW = 50_000  # documents: on fewer, "auto" chooses by likelihood, as the paper does on small data
+_KICK = 0.3
+PLACES = 10  # of the label order that count for a measure without a cut-off
+
+
+@final
+class DirectRank(Restarting):
+    """Exact coordinate ascent on any measure.
+
+    Along one weight every document's score is a line, and the measure is constant between the jumping points where
+    lines that matter cross. All of them are found, and the weight moves to the best interval (section 2.2 of the
+    paper); inside it, to the middle or to where the label order is likeliest (section 2.3). The training measure, less
+    the pull if there is one, never decreases, and training ends when no single weight can improve it.
+
+    Parameters
+    ----------
+    measure : str or Measure
+        What is maximised; also a user's own.
+    order : "cyclic", "greedy" or "powell"
+        Every weight in turn; the one that gains most; or in turn and then along the way the round went.
+    point : "auto", "middle" or "likelihood"
+        Where inside the best interval; "auto" is likelihood on up to 50,000 documents and the middle on more. With a
+        pull it is where that is least.
+    n_restarts : int
+        The number of starts; the best point on validation (or else training) queries is kept.
+    start : "regression" or "equal"
+        The first start: the weights of ``Regression``, or equal ones; the other starts are random.
+    n_kicks : int
+        After each climb, how often the weights are kicked (by 0.3 of their length) and climb again, to stay where that
+        leads higher.
+    max_iter : int
+        The most rounds of a start.
+    tol : float
+        The least gain of the measure that is worth a step.
+    truncate : int, optional
+        Train on the measure of this many first ranks, as the paper does to speed up MAP and ERR.
+    alpha : float
+        Pull towards ``prior``: alpha times the L2 (squared) or L1 distance is taken off the measure.
+    penalty : "l2" or "l1"
+        Which distance, in units of the features' deviations.
+    prior : array of shape (n_features,), optional
+        Weights to pull towards, in the units of the features (of the scaled ones under ``scale="query"``); those of
+        ``Regression`` by default. A pull to 0 would only shrink all weights, which changes no ranking.
+    nonnegative : bool
+        Whether weights must not be negative.
+    scale : "standard", "query" or None
+        The units of starts and pull; "query" scales the features within each query.
+    max_seconds : float, optional
+        Stop after this time; the result then depends on the machine.
+    random_state : int, Generator or None
+        Seeds the starts.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        Weights in raw units.
+    history_ : list of dict
+        Of the restart that was kept, the start and every accepted step: ``restart``, ``round``, ``feature``,
+        ``weight``, ``step``, ``loss`` (1 - what is maximised, without the pull), ``train``, ``valid``; of the others
+        the best point and the last.
+
+    Notes
+    -----
+    Tan et al., *Direct optimization of ranking measures for learning to rank models*. Deviations:
+
+    1. Algorithm 2's test ``p > CurrP`` loses crossings at one point; a crossing is due when the lower line is steeper,
+       at max(p, now). Lines start from the ranking at the current weight, to both sides, not from minus infinity.
+    2. The best outsider of the first k is looked for only when the k-th document changes, among the documents that can
+       still come up; without a cut-off, documents with and without a gain are met pairwise, O(R n log n).
+    3. Jumps are summed in fixed point and only those near the best are sorted (``optimisers/line_search.py``).
+    4. Of equal grades the likelihood takes every order: the denominator runs over all documents of that grade or lower.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> queries = make_queries(30, random_state=0)
+    >>> ranker = DirectRank(measure="map", n_restarts=2, random_state=0).fit(queries)
+    >>> abs(max(record["train"] for record in ranker.history_) - ranker.score(queries)) < 1e-12
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        measure: str | Measure = "ndcg@10",
+        order: str = "cyclic",
+        point: str = "auto",
+        n_restarts: int = 5,
+        start: str = "regression",
+        n_kicks: int = 0,
+        max_iter: int = 100,
+        tol: float = 1e-12,
+        truncate: int | None = None,
+        alpha: float = 0.0,
+        penalty: str = "l2",
+        prior: ArrayLike | None = None,
+        nonnegative: bool = False,
+        scale: str | None = "standard",
+        max_seconds: float | None = None,
+        random_state: int | np.random.Generator | None = 0,
+        backend: Backend | None = None,
+    ) -> None:
+        self.measure = measure
+        self.order = order
+        self.point = point
+        self.n_restarts = n_restarts
+        self.start = start
+        self.n_kicks = n_kicks
+        self.max_iter = max_iter
+        self.tol = tol
+        self.truncate = truncate
+        self.alpha = alpha
+        self.penalty = penalty
+        self.prior = prior
+        self.nonnegative = nonnegative
+        self.scale = scale
+        self.max_seconds = max_seconds
+        self.random_state = random_state
+        self.backend = backend
+
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+        check_whole("max_iter", self.max_iter, least=1)
+        check_whole("n_kicks", self.n_kicks, least=0)
+        check_number("tol", self.tol, least=0.0)
+        check_strength("alpha", self.alpha)
+        if self.truncate is not None:
+            check_whole("truncate", self.truncate, least=1)
+        check_among("order", self.order, tuple(_CLIMBS))
+        check_among("point", self.point, ("auto", "middle", "likelihood"))
+        check_among("penalty", self.penalty, ("l2", "l1"))
+        check_among("nonnegative", self.nonnegative, (True, False))
+        if self.prior is not None:
+            check_weights("prior", self.prior)
+            self._check_prior(train.n_features)
+        return super()._fit(train, valid, measure, backend)
+
+    def _check_prior(self, n_features: int) -> None:
+        prior = check_weights("prior", self.prior, n_features)
+        if self.nonnegative and (prior < 0).any():
+            raise InputError("prior has negative weights; nonnegative=True allows none")
+
+    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+        if self.alpha == 0:
+            yield "prior", "alpha=0 takes nothing off for the distance to it"
+            yield "penalty", "alpha=0 takes nothing off for any distance"
+        else:
+            yield "point", "with alpha above 0 it is where the penalty is least"
+
+    def _why_unfinished(self, task: Task, best: Run) -> str | None:
+        if any(record["round"] == self.max_iter and "feature" in record for record in best.records):
+            return f"stopped at max_iter={self.max_iter} rounds while the measure still gained; raise max_iter"
+        return super()._why_unfinished(task, best)
+
+    def _objective(self, measure: Measure) -> Measure:
+        return measure if self.truncate is None else measure.truncated(self.truncate)
+
+    def _prepared(self, start: Floats, task: Task) -> Floats:
+        return np.maximum(start, 0.0) if self.nonnegative else start
+
+    def _climb(self, task: Task, start: Point, rng: np.random.Generator) -> Iterator[list[Step]]:
+        kicks = Kicks(self.n_kicks, _KICK, task.unit)
+        return kicked(task.landscape, start, self._rules(task), rng, _CLIMBS[self.order], kicks)
+
+    def _rules(self, task: Task) -> Rules:
+        likelihood = self.point == "likelihood" or (self.point == "auto" and task.n_docs <= FEW)
+        choice: Choice = Likeliest(task.objective.cut_off or PLACES) if likelihood else Middle()
+        least = 0.0 if self.nonnegative else -np.inf
+        return Rules(max(self.tol, 1e-12), self.max_iter, least, choice, self._pull(task), task.deadline)
+
+    @property
+    def _wants_regression(self) -> bool:
+        return self.start == "regression" or (self.alpha > 0 and self.prior is None)
+
+    def _pull(self, task: Task) -> Pull | None:
+        if self.alpha == 0:
+            return None
+        prior = np.asarray(task.regression if self.prior is None else self.prior, dtype=np.float64)
+        return Pull(self.alpha, 1 if self.penalty == "l1" else 2, prior, task.unit)
+
+    def _paid(self, task: Task, coef: Floats) -> float:
+        pull = self._pull(task)
+        return 0.0 if pull is None else pull(coef)

@@ -1,0 +1,113 @@
+"""What training yields, and the warnings for a model that learned nothing or a search that did not converge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from rankwright.basics.errors import DegenerateModelWarning, InputError, warn
+from rankwright.data.queries import Queries
+from rankwright.scorers import Linear, Scorer
+
+_FIRST_DOCS = 1_000  # that are scored at first to see whether a model ranks anything
+
+
+class Outcome(NamedTuple):
+    """What training yields.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        The model.
+    history : list of dict
+        One dict per round.
+    unconverged : str, optional
+        Where training stopped before its tolerance: the limit that stopped it, how far it got, and the way out, as
+        in "stopped at max_iter=200 with a duality gap of 3.1% of the objective (tol=1e-06); raise max_iter".
+    reason : str, optional
+        Why the model ranks no document above another, if it does not, and the way out.
+    """
+
+    scorer: Scorer
+    history: list[dict[str, Any]]
+    unconverged: str | None = None
+    reason: str | None = None
+
+
+def check_finite(outcome: Outcome, name: str, train: Queries) -> None:
+    """Refuse a model with weights or scores that are not finite: numbers became too large on the way."""
+    scorer = outcome.scorer
+    finite = not isinstance(scorer, Linear) or bool(np.isfinite([*scorer.coef, scorer.intercept]).all())
+    if not finite or not np.isfinite(scorer(train.X[:_FIRST_DOCS])).all():
+        raise InputError(
+            f"{name} ended with a model that is not finite: numbers became too large in training. Expected parameters, "
+            "grades and features of ordinary size; scale them down"
+        )
+
+
+def warn_about(outcome: Outcome, name: str, train: Queries) -> None:
+    """Warn if the model of a ranker learned nothing from its training queries, or training did not converge."""
+    nothing = _why_unlearnable(train)
+    if nothing is None and not _ranks_anything(outcome.scorer, train):
+        nothing = _why_equal_scores(outcome, train)
+    if nothing is not None:
+        warn(f"{name} learned no ranking: {nothing}", DegenerateModelWarning)
+    if outcome.unconverged is not None:
+        warn(f"{name} did not converge: {outcome.unconverged}", ConvergenceWarning)
+
+
+def describe_gap(gap: float, objective: float, tol: float, steps: int, max_iter: int) -> str | None:
+    """Return how far a duality gap is from ``tol`` times the objective, and the way out; None if it is that small."""
+    if gap <= tol * objective:
+        return None
+    left = f"with a duality gap of {100 * gap / objective:.3g}% of the objective"
+    if steps >= max_iter:
+        return f"stopped at max_iter={max_iter} {left} (tol={tol:g}); raise max_iter, or tol"
+    return f"stopped after {steps} steps {left} (tol={tol:g}), where rounding allows no more progress; raise tol"
+
+
+def _why_unlearnable(train: Queries) -> str | None:
+    """Return why the grades order no two documents of a query; None if they do."""
+    starts, counted = train.indptr[:-1], train.query_weight > 0
+    varies = np.maximum.reduceat(train.y, starts) > np.minimum.reduceat(train.y, starts)
+    if (varies & counted).any():
+        return None
+    if varies.any():
+        return "every training query with documents of different grades has the weight 0"
+    if train.y.min() == train.y.max():
+        return f"all training documents have the grade {train.y[0]:g}; check the labels"
+    if train.sizes.max() == 1:
+        return "every training query has one document; check the query ids"
+    return "no training query has documents of different grades; check the labels and the query ids"
+
+
+def _ranks_anything(scorer: Scorer, train: Queries) -> bool:
+    """Return whether the scores of some query's documents differ; a few queries usually tell."""
+    return any(_varies(scorer(part.X)[:, None], part) for part in _growing_parts(train))
+
+
+def _why_equal_scores(outcome: Outcome, train: Queries) -> str:
+    """Return why the documents of every query have equal scores."""
+    if not any(_varies(part.X, part) for part in _growing_parts(train)):
+        return "no feature differs between the documents of any training query"
+    equal = "all documents of a query have equal scores"
+    return f"{equal}, since {outcome.reason}" if outcome.reason is not None else f"{equal} in every training query"
+
+
+def _varies(columns: Any, queries: Queries) -> bool:
+    """Return whether some column differs between documents of one query; missing values are equal."""
+    first = np.repeat(columns[queries.indptr[:-1]], queries.sizes, axis=0)
+    return bool(((columns != first) & ~(np.isnan(columns) & np.isnan(first))).any())
+
+
+def _growing_parts(train: Queries) -> Iterator[Queries]:
+    """Yield all queries, in parts of more and more documents."""
+    start, n_docs = 0, _FIRST_DOCS
+    while start < len(train):
+        stop = int(np.searchsorted(train.indptr, train.indptr[start] + n_docs))
+        stop = min(max(stop, start + 1), len(train))
+        yield train.slice(start, stop)
+        start, n_docs = stop, min(2 * n_docs, 100 * _FIRST_DOCS)

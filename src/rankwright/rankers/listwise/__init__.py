@@ -1,0 +1,1 @@
+"""Linear rankers that minimise losses of documents, pairs and lists."""

@@ -1,0 +1,232 @@
+"""Linear rankers that descend on an objective by its gradient."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from rankwright.basics import progress
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import IneffectiveParameterWarning, warn
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure
+from rankwright.objectives.base import Objective
+from rankwright.objectives.objective_names import settled
+from rankwright.optimisers.descent import LBFGS, Penalty, Point, descend, reweigh
+from rankwright.optimisers.linear_risk import LinearRisk
+from rankwright.optimisers.preconditioner import Preconditioner
+from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.judging import Judge
+from rankwright.rankers.listwise.regression import ALPHAS, lowered, ridges
+from rankwright.rankers.networks.lessons import Chapter, Lesson, fit_linear
+from rankwright.rankers.networks.network_ranker import Design
+from rankwright.rankers.networks.training_options import Training, check_hidden
+from rankwright.rankers.parameter_checks import check_number, check_strength, check_whole, is_changed
+from rankwright.rankers.regularisation_path import PathRanker
+from rankwright.runtime.backends import Backend
+from rankwright.scorers import Linear
+from rankwright.scorers.scaling import Standard, scaled_weights
+
+_ROUNDS = 20  # of an objective that depends on the ranking
+_FLAT = 1e-9  # an objective that is 0, and whose slope over a step as long as the weights is, cannot fall
+_ESTIMATED = Training(rate=0.03, n_epochs=200)  # where the objective is sampled
+HIGHEST = 4.0  # grade: the smoothing means the same on all data only if scores are of one size
+
+
+def trained_measure(measure: Measure) -> Measure:
+    """The measure as training takes it: with discounts that tell ranks apart, and short lists padded, not counted 0."""
+    return measure.for_bounds().cut_at(measure.cut_off)
+
+
+class Problem(NamedTuple):
+    """What is trained on: the sum of an objective over the queries, as a function of weights of scaled features."""
+
+    risk: LinearRisk
+    standard: Standard
+    factor: Floats
+    judge: Judge
+
+    @classmethod
+    def of(
+        cls,
+        objective: Objective,
+        train: Queries,
+        valid: Queries | None,
+        measure: Measure,
+        scale: str | None,
+        backend: Backend,
+    ) -> Problem:
+        """Bind everything."""
+        standard = Standard.of(train, backend)
+        factor = standard.factor_under(scale)
+        objective = settled(objective, train.max_grade)
+        risk = LinearRisk(objective, backend.scatter(train), factor, 1.0, backend, standard.mean)
+        return cls(risk, standard, factor, Judge(train, valid, measure, backend))
+
+    def scorer(self, w: Floats) -> Linear:
+        """The scorer on raw features."""
+        coef = w * self.factor
+        return Linear(coef, -float(coef @ self.standard.mean))
+
+    def judged(self, w: Floats) -> dict[str, float]:
+        """The measure by set."""
+        return self.judge(w * self.factor)
+
+    def regression(self, train: Queries, scale: str | None, backend: Backend) -> Floats:
+        """The weights of a ridge regression, of the strength that is best on validation queries; of 1 without any."""
+        has_valid = "valid" in self.judge.sets
+        scorers = [
+            scorer for scorer, _ in ridges(lowered(train, HIGHEST), ALPHAS if has_valid else (1.0,), scale, backend)
+        ]
+        best = max(scorers, key=lambda scorer: self.judge(scorer.coef)["valid"]) if has_valid else scorers[0]
+        return scaled_weights(best.coef, self.factor)
+
+
+class Descending(PathRanker, LinearScoring):
+    """A linear ranker that minimises the sum of an objective over the queries + alpha |w|^2, by L-BFGS.
+
+    The history has the steps 1, 2, 4, 8, ... and the last, which is the model.
+    """
+
+    path_parameter: ClassVar[str] = "alpha"
+    keeps_last: ClassVar[bool] = True
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
+
+    alpha: float
+    tol: float
+    max_iter: int
+    scale: str | None
+    hidden: Sequence[int] | None
+    training: Any
+    random_state: Any
+
+    @abstractmethod
+    def _objective(self, measure: Measure) -> Objective:
+        """What is minimised."""
+
+    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+        if not hasattr(self, "hidden"):
+            return
+        if not check_hidden(self.hidden):
+            yield "training", "it is of networks, and there are no hidden layers"
+            return
+        for name in ("tol", "max_iter", "n_rounds"):
+            if hasattr(self, name):
+                yield name, "a network is trained in epochs, by training"
+        yield from Training.of(self.training).ineffective(is_network=True)
+
+    def _begin(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
+        """Where to begin."""
+        return np.zeros(train.n_features)
+
+    def _center(self, start: Floats) -> Floats:
+        """Where the penalty is 0."""
+        return np.zeros(len(start))
+
+    def _fit_path(
+        self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
+    ) -> list[Outcome]:
+        strengths = [check_strength("alpha", value) for value in values]
+        hidden, training = check_hidden(getattr(self, "hidden", None)), Training.of(getattr(self, "training", None))
+        if hidden:
+            design = Design(hidden, training, self.scale, self.random_state)
+            chapters = [Chapter(self._objective(measure), training.n_epochs)]
+            return design.fit(chapters, strengths, train, valid, measure, backend)
+        training.for_linear()
+        check_number("tol", self.tol, least=0.0)
+        check_whole("max_iter", self.max_iter, least=0)
+        problem = Problem.of(self._objective(measure), train, valid, measure, self.scale, backend)
+        if problem.risk.is_sampled:
+            return self._fit_sampled(strengths, Lesson(train, valid, measure, self.scale, backend))
+        w = self._begin(problem, train, backend)
+        center = self._center(w)
+        outcomes: dict[int, Outcome] = {}
+        order = sorted(range(len(strengths)), key=lambda at: -strengths[at])
+        preconditioner = Preconditioner()
+        for at in progress.track(order, "values of alpha", len(order)):  # from a large one, whose solution is known
+            outcomes[at], w = self._descend(problem, w, Penalty(strengths[at], center), preconditioner)
+        return [outcomes[at] for at in range(len(strengths))]
+
+    def _fit_sampled(self, strengths: Sequence[float], lesson: Lesson) -> list[Outcome]:
+        """Train in epochs where the objective is sampled, and its values are too uncertain to converge by."""
+        if is_changed(self, "tol"):
+            warn(
+                f"{type(self).__name__}: tol has no effect here: the objective is sampled, and training goes on for "
+                f"max_iter epochs, {_ESTIMATED.n_epochs} at most",
+                IneffectiveParameterWarning,
+            )
+        steps = replace(_ESTIMATED, n_epochs=max(min(self.max_iter, _ESTIMATED.n_epochs), 1))
+        objective, seed = self._objective(lesson.measure), getattr(self, "random_state", 0)
+        return [fit_linear(objective, steps, alpha, seed, lesson) for alpha in strengths]
+
+    def _descend(
+        self, problem: Problem, start: Floats, penalty: Penalty, preconditioner: Preconditioner
+    ) -> tuple[Outcome, Floats]:
+        """The minimum for one strength, and its weights."""
+        history: list[dict[str, Any]] = []
+        last: Point | None = None
+        for step, last in self._points(problem, start, penalty, preconditioner):
+            row: dict[str, Any] = {"round": step, "loss": last.loss, "objective": last.value}
+            history.append(row | problem.judged(last.w))
+        assert last is not None
+        return Outcome(problem.scorer(last.w), history, explain_end(last, self.tol, self.max_iter)), last.w
+
+    def _points(
+        self, problem: Problem, start: Floats, penalty: Penalty, preconditioner: Preconditioner
+    ) -> Iterator[tuple[int, Point]]:
+        """The points that the history tells of, with the number of each; the last is the minimum."""
+        if problem.risk.is_ranked:
+            yield from enumerate(self._reweighed(problem, start, penalty, _ROUNDS, preconditioner))
+        else:
+            method = LBFGS(preconditioner)
+            yield from _noted(descend(problem.risk, start, penalty, method, tol=self.tol, max_iter=self.max_iter))
+
+    def _reweighed(
+        self, problem: Problem, start: Floats, penalty: Penalty, rounds: int, preconditioner: Preconditioner
+    ) -> Iterator[Point]:
+        """The minimum of each round, where the objective depends on the ranking."""
+        risk = problem.risk
+
+        def frozen(w: Floats) -> LinearRisk:
+            return risk.frozen(risk.at(w))
+
+        def method() -> LBFGS:
+            return LBFGS(preconditioner)
+
+        return reweigh(frozen, start, penalty, method, rounds=rounds, tol=self.tol, max_iter=self.max_iter)
+
+
+def _noted(points: Iterable[Point]) -> Iterator[tuple[int, Point]]:
+    """The points 1, 2, 4, 8, ... and the last, with their numbers; the start, where all may tie, only if it is last."""
+    last = None
+    for step, point in enumerate(points):
+        last = (step, point)
+        if step > 0 and step & (step - 1) == 0:
+            yield last
+            last = None
+    if last is not None:
+        yield last
+
+
+def explain_end(point: Point, tol: float, max_iter: int, *, estimated: bool = True) -> str | None:
+    """Return how a descent ended before its tolerance, and what to do about it; None if it reached its tolerance.
+
+    ``estimated`` says whether ``excess`` estimates the distance to the minimum; else it is the last step's gain.
+    """
+    slope = float(np.linalg.norm(point.gradient) * np.linalg.norm(point.w))
+    if point.has_converged(tol) or max(slope, abs(point.value)) <= _FLAT:
+        return None
+    share = point.excess / abs(point.value) if point.value else math.inf
+    above, fell = "is about {:.1e} of its value above its minimum", "still fell by {:.1e} of its value in a step"
+    reached = (above if estimated else fell).format(share) if math.isfinite(share) else "is not yet near its minimum"
+    if point.steps >= max_iter:
+        return f"stopped at max_iter={max_iter} where the objective {reached} (tol={tol:g}); raise max_iter, or alpha"
+    return (
+        f"no step lowers the objective any more, which {reached} (tol={tol:g}): rounding is the limit, or the "
+        "objective has kinks; raise tol"
+    )

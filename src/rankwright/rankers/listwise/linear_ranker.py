@@ -1,0 +1,106 @@
+"""LinearRanker: any objective, for a linear scorer."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure
+from rankwright.objectives.base import Objective
+from rankwright.objectives.objective_names import as_objective
+from rankwright.rankers.listwise.descent_ranker import Descending, Problem, trained_measure
+from rankwright.runtime.backends import Backend
+
+
+@final
+class LinearRanker(Descending):
+    """A linear scorer that minimises any objective: one of ours, or one that you write.
+
+    Minimises, over weights w of the scaled features,
+
+        sum over queries of the objective  +  alpha ||w||^2.
+
+    Parameters
+    ----------
+    objective : str, Objective or callable
+        A name (see ``rankwright.objectives``), an objective such as ``SoftRanks(rw.NDCG(), sigma=0.1)``, or a
+        function (scores, queries) -> (loss, gradient), both sums over the queries that it is given, which are parts of
+        the training queries.
+    measure : str or Measure
+        Reports, and selects; also what an objective by name approximates, where it is one of a measure.
+    alpha : float
+        L2 strength, against the sum over the queries; the useful range is 1e-6 to 1e3.
+    tol : float
+        Training ends where the objective is estimated to be at most this part of it above its minimum: half
+        of g' H^-1 g, with the gradient g and the second derivative H as far as L-BFGS knows it. It warns otherwise.
+    max_iter : int
+        The most steps; of each round, where the objective depends on the ranking. Where it is sampled, the number of
+        epochs, 200 at most, and ``tol`` has no effect.
+    scale : "standard", "query" or None
+        Scaling of the features.
+    random_state : int, Generator or None
+        Of the samples, where the objective is sampled.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        Weights in raw units.
+    history_ : list of dict
+        Of the steps 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
+        ``train``, ``valid``; of the rounds, where the objective depends on the ranking. Where it is sampled, of every
+        epoch, and ``kept`` is in the one that is the model: the best on validation queries, or else in training.
+
+    Notes
+    -----
+    By L-BFGS (optimisers/descent.py), from the weights of a ridge regression. Scores have the mean 0 over the training
+    documents, for objectives that notice. An objective that depends on the ranking, as lambdas do, is minimised for the
+    ranking at hand, again and again.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> def squares(scores, queries):  # a pointwise loss
+    ...     rest = scores - queries.y
+    ...     return (rest**2).sum(), 2 * rest
+    >>> queries = make_queries(20, random_state=0)
+    >>> bool(LinearRanker(objective=squares).fit(queries).score(queries) > 0.6)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        objective: Any = "logistic",
+        measure: str | Measure = "ndcg@10",
+        alpha: float = 1.0,
+        tol: float = 1e-10,
+        max_iter: int = 500,
+        scale: str | None = "standard",
+        random_state: int | np.random.Generator | None = 0,
+        backend: Backend | None = None,
+    ) -> None:
+        self.objective = objective
+        self.measure = measure
+        self.alpha = alpha
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scale = scale
+        self.random_state = random_state
+        self.backend = backend
+
+    def _sorts_rows(self) -> bool:
+        """Return False for a user's function, which may know something else of each row."""
+        return isinstance(self.objective, str) or hasattr(self.objective, "bind")
+
+    def _objective(self, measure: Measure) -> Objective:
+        return as_objective(self.objective, trained_measure(measure))
+
+    def _begin(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
+        return problem.regression(
+            train, self.scale, backend
+        )  # some objectives have no slope where all scores are equal

@@ -1,0 +1,74 @@
+"""SingleFeature: rank by one feature."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from rankwright.basics.errors import InputError
+from rankwright.data.feature_numbers import check_feature, feature_names, find_column
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure
+from rankwright.optimisers.weak import BestFeature
+from rankwright.rankers.base import Outcome, Ranker
+from rankwright.runtime.backends import Backend
+from rankwright.scorers import Feature
+
+
+@final
+class SingleFeature(Ranker):
+    """Rank by one feature: the unlearned baseline of the papers (BM25, PageRank).
+
+    Parameters
+    ----------
+    measure : str or Measure
+        Chooses the feature and the sign, and reports.
+    feature : int or str, optional
+        The feature's name, or its column, from 0 (LETOR's feature 25 is column 24, or "25" where features have no
+        names); None takes the best on the training queries. The command line and specs say its name or its number.
+    sign : 1, -1 or None
+        1 ranks large values first, -1 small ones; None takes the better on the training queries.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> ranker = SingleFeature(feature=2).fit(make_queries(20, random_state=0))
+    >>> ranker.scorer_
+    Feature(index=2, sign=1)
+    """
+
+    def __init__(
+        self,
+        *,
+        measure: str | Measure = "ndcg@10",
+        feature: int | str | None = None,
+        sign: int | None = None,
+        backend: Backend | None = None,
+    ) -> None:
+        self.measure = measure
+        self.feature = feature
+        self.sign = sign
+        self.backend = backend
+
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+        if self.sign not in (1, -1, None):
+            raise InputError(f"sign={self.sign!r}; expected 1, -1 or None")
+        if self.feature is not None:
+            check_feature(self.feature, "feature")
+        names = feature_names(train.features, train.n_features)
+        wanted = (
+            np.arange(len(names)) if self.feature is None else np.array([find_column(self.feature, names, "feature")])
+        )
+        candidates = train.with_X(np.ascontiguousarray(train.X[:, wanted]))
+        weak = BestFeature(measure.for_training(), signed=True).bind(backend.scatter(candidates), backend)
+        signs = np.repeat([1, -1], len(wanted))
+        allowed = np.ones(len(signs), dtype=bool) if self.sign is None else signs == self.sign
+        best, value = weak.fit(weak.distribution(train.query_weight), allowed)
+        scorer = Feature(int(wanted[best % len(wanted)]), int(signs[best]))
+        record = {"feature": scorer.index, "sign": scorer.sign, "loss": 1.0 - value, "train": value}
+        if valid is not None:
+            record["valid"] = measure.mean(valid, scorer(valid.X), backend)
+        return Outcome(scorer, [record])

@@ -1,0 +1,1 @@
+"""Rankers that are feed-forward networks, trained by epochs."""

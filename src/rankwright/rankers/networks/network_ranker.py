@@ -1,0 +1,121 @@
+"""Networks as scorers of rankers that minimise an objective."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+from rankwright.basics.optional_imports import require
+from rankwright.basics.randomness import generator
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure
+from rankwright.objectives.objective_names import Written
+from rankwright.rankers.base import Outcome
+from rankwright.rankers.networks.lessons import Chapter, Lesson, teach
+from rankwright.rankers.networks.training_options import Training
+from rankwright.runtime.backends import Backend, side_by_side
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class Design(NamedTuple):
+    """A network to be trained."""
+
+    hidden: tuple[int, ...]
+    training: Training
+    scale: str | None
+    random_state: Any
+    make: Any = None  # a torch module, or a function of the number of features that returns one; None for ``hidden``
+
+    def fit(
+        self,
+        chapters: Sequence[Chapter],
+        strengths: Sequence[float],
+        train: Queries,
+        valid: Queries | None,
+        measure: Measure,
+        backend: Backend,
+        *,
+        keeps_last: bool = False,
+        observe: Callable[[Floats], dict[str, Any]] | None = None,
+    ) -> list[Outcome]:
+        """Train it on these objectives, one after another; once for each strength of the penalty."""
+        require("torch")
+        from rankwright.optimisers.devices import at_work, check_device
+        from rankwright.optimisers.torch_trainer import Trainer
+
+        training, device = self.training.of_one(strengths), check_device(self.training.device)
+        seed = int(generator(self.random_state).integers(2**31))
+        lesson = Lesson(train, valid, measure, self.scale, backend)
+
+        def run(alpha: float) -> Outcome:
+            module = self._module(train.n_features, seed)
+            trainer = Trainer(
+                module,
+                lesson.train,
+                lesson.settled(chapters[0].objective),
+                alpha,
+                batch_size=training.batch_size,
+                device=training.device,
+                backend=backend,
+                raw=train,
+            )
+            about = {**self._run(chapters, module), "alpha": alpha}
+            try:
+                return teach(trainer, lesson, chapters, training, seed, about, keeps_last=keeps_last, observe=observe)
+            finally:
+                trainer.graphs = None  # which know the trainer, and hold memory of the GPU
+
+        with at_work(device):
+            if device.type == "cpu":
+                return list(side_by_side(backend, run, strengths, train.n_docs))
+            return [run(alpha) for alpha in strengths]
+
+    def _module(self, n_features: int, seed: int) -> nn.Module:
+        from torch import nn
+
+        from rankwright.optimisers.devices import seeded
+        from rankwright.optimisers.torch_modules import check_module, feed_forward
+
+        if self.make is None:
+            return feed_forward(n_features, self.hidden, self.training.activation, seed)
+        if not callable(self.make):
+            raise InputError(f"network={self.make!r}; expected a torch module, or a function that makes one")
+        with seeded(seed):
+            made = self.make if isinstance(self.make, nn.Module) else self._made(n_features)
+            module = deepcopy(made)
+        if not isinstance(module, nn.Module):
+            raise InputError(f"network made a {type(module).__name__}; expected a torch module")
+        return check_module(module, n_features)
+
+    def _made(self, n_features: int) -> Any:
+        try:
+            return self.make(n_features)
+        except Exception as error:
+            raise InputError(f"network({n_features}) failed: {error}") from error
+
+    def _run(self, chapters: Sequence[Chapter], module: nn.Module) -> dict[str, Any]:
+        """What makes this run no other."""
+        return {
+            "network": list(self.hidden) if self.make is None else str(module),
+            "scale": self.scale,
+            "centers": [each.centers for each in chapters],
+            "epochs": [each.n_epochs for each in chapters[:-1]],  # the last may go on for longer
+            "objective": [_told(each.objective) for each in chapters],
+        }
+
+
+def _told(objective: Any) -> str:
+    """An objective as text that is the same in every process."""
+    if isinstance(objective, Written):
+        function: Any = objective.function
+        code = getattr(getattr(function, "__code__", None), "co_code", b"")
+        named = function if hasattr(function, "__qualname__") else type(function)
+        return f"{named.__module__}.{named.__qualname__} {blake2b(code, digest_size=8).hexdigest()}"
+    kind: Any = type(objective)
+    return f"{kind.__module__}.{kind.__qualname__}" if kind.__repr__ is object.__repr__ else str(objective)

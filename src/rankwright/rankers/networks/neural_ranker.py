@@ -1,0 +1,112 @@
+"""NeuralRanker: any objective, for a network of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure
+from rankwright.objectives.objective_names import as_objective
+from rankwright.rankers.base import Outcome, Ranker
+from rankwright.rankers.listwise.descent_ranker import trained_measure
+from rankwright.rankers.networks.lessons import Chapter
+from rankwright.rankers.networks.network_ranker import Design
+from rankwright.rankers.networks.training_options import Training, check_hidden
+from rankwright.rankers.parameter_checks import check_strength
+from rankwright.runtime.backends import Backend
+
+
+@final
+class NeuralRanker(Ranker):
+    """A network that minimises any objective: one of ours, or one that you write. Needs torch.
+
+    Minimises, over the weights w of the network,
+
+        sum over queries of the objective  +  alpha ||w||^2.
+
+    Parameters
+    ----------
+    objective : str, Objective or callable
+        A name (see ``rankwright.objectives``), an objective such as ``ExpectedMeasure(rw.ERR())``, or a function
+        (scores, queries) -> (loss, gradient), both sums over the queries that it is given, which are a batch.
+    measure : str or Measure
+        Reports, and selects the epoch; also what an objective by name is of, where it is one of a measure.
+    hidden : sequence of int
+        The widths of hidden layers.
+    network : torch module, callable or None
+        A module that takes a matrix of documents and returns a score for each, or a function of the number of features
+        that makes one; in place of ``hidden``.
+    alpha : float
+        L2 strength, against the sum over the queries; biases are free.
+    training : Training, mapping or None
+        How it is trained.
+    scale : "standard", "query" or None
+        Scaling of the features.
+    random_state : int, Generator or None
+        Of the first weights, the order of batches, and samples.
+    backend : Serial, Threads or None
+        Where the work runs on a CPU; None means all cores.
+
+    Attributes
+    ----------
+    history_ : list of dict
+        By epoch: ``loss`` (summed over the queries, as it was met), ``objective`` (with the penalty), ``train``,
+        ``valid``, and ``kept`` in the epoch that is the model: the best one on validation queries.
+
+    Notes
+    -----
+    Plain feed-forward networks are saved as arrays, and predict without torch; a module of another kind is kept as
+    ``scorer_.module``, and is not saved.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> queries = make_queries(20, random_state=0)
+    >>> ranker = NeuralRanker(objective="lambdas", hidden=(8,), training={"rate": 0.03, "n_epochs": 40}).fit(queries)
+    >>> bool(ranker.score(queries) > 0.6)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        objective: Any = "lambdas",
+        measure: str | Measure = "ndcg@10",
+        hidden: Sequence[int] = (64,),
+        network: Any = None,
+        alpha: float = 0.0,
+        training: Training | Mapping[str, Any] | None = None,
+        scale: str | None = "standard",
+        random_state: int | np.random.Generator | None = 0,
+        backend: Backend | None = None,
+    ) -> None:
+        self.objective = objective
+        self.measure = measure
+        self.hidden = hidden
+        self.network = network
+        self.alpha = alpha
+        self.training = training
+        self.scale = scale
+        self.random_state = random_state
+        self.backend = backend
+
+    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+        if self.network is not None:
+            if self.hidden:
+                yield "hidden", "network says what layers there are"
+            yield "training.activation", "network says what is between its layers"
+        yield from Training.of(self.training).ineffective(is_network=True)
+
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+        alpha, hidden = check_strength("alpha", self.alpha), check_hidden(self.hidden)
+        if not hidden and self.network is None:
+            raise InputError(f"hidden={self.hidden!r}; expected hidden layers (LinearRanker is without)")
+        training = Training.of(self.training)
+        chapters = [Chapter(as_objective(self.objective, trained_measure(measure)), training.n_epochs)]
+        design = Design(hidden, training, self.scale, self.random_state, self.network)
+        [outcome] = design.fit(chapters, [alpha], train, valid, measure, backend)
+        return outcome

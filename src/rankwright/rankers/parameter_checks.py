@@ -1,0 +1,91 @@
+"""What parameters of rankers may be."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError, shown
+
+MOST = 2**31 - 1  # of rounds, restarts and the like: more is endless work, or a number that arrays do not take
+_LARGEST = 1e100  # of any other number: products of larger ones are infinite
+_STRONGEST = 1e30
+
+
+def check_whole(name: str, value: Any, least: int) -> int:
+    """A parameter that must be a whole number."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= MOST:
+        most = f" and at most {MOST}" if isinstance(value, int) and value > MOST else ""
+        raise InputError(f"{name}={shown(value)}; expected a whole number of at least {least}{most}")
+    return int(value)
+
+
+def check_number(name: str, value: Any, least: float, most: float = _LARGEST) -> float:
+    """A parameter that must be a finite number."""
+    value = value.item() if isinstance(value, np.generic) else value
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not abs(value) <= most or value < least:
+        limit = f" and at most {most:g}" if is_number and value > most else ""
+        raise InputError(f"{name}={shown(value)}; expected a finite number of at least {least:g}{limit}")
+    return float(value)
+
+
+def check_strength(name: str, value: Any) -> float:
+    """Return the strength of a penalty, or the weight of a loss: small enough for its square to be a number."""
+    return check_number(name, value, least=0.0, most=_STRONGEST)
+
+
+def check_among(name: str, value: Any, known: Sequence[Any]) -> None:
+    """A parameter that must be one of a few values."""
+    plain_value = value.item() if isinstance(value, np.generic) else value
+    if not any(type(plain_value) is type(each) and plain_value == each for each in known):
+        raise InputError(f"{name}={shown(value)}; expected {' or '.join(map(repr, known))}")
+
+
+def check_weights(name: str, value: Any, n_features: int | None = None) -> Floats:
+    """Return a parameter that must be a weight for each feature, as an array; their number may not be known."""
+    each = "each feature" if n_features is None else f"each of {n_features} features"
+    try:
+        weights = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name}={shown(value)}; expected a number for {each}") from None
+    if weights.ndim != 1 or n_features not in (None, len(weights)) or not np.isfinite(weights).all():
+        raise InputError(f"{name} has shape {weights.shape}; expected a finite weight for {each}")
+    return weights
+
+
+def check_warm_start(value: Any) -> None:
+    """Raise InputError if ``warm_start`` is neither True, False nor a path."""
+    if not isinstance(value, (bool, str, os.PathLike)):
+        raise InputError(f"warm_start={value!r}; expected True, False or the path of a saved model")
+
+
+def check_patience(name: str, value: Any, has_valid: bool) -> None:
+    """Refuse early stopping without validation queries to go by."""
+    if value is not None and not has_valid:
+        raise InputError(
+            f"{name}={value} without validation queries, which early stopping goes by; pass valid= (--valid on the "
+            f"command line), or leave {name} out"
+        )
+
+
+def is_changed(ranker: Any, name: str) -> bool:
+    """Return whether a parameter differs from its default, or a part as ``training.rate`` is in its mapping."""
+    name, _, part = name.partition(".")
+    value: Any = getattr(ranker, name)
+    if part:  # a Training has all parts, so that nobody knows which of them were meant
+        return isinstance(value, Mapping) and part in value
+    default: Any = signature(type(ranker)).parameters[name].default
+    if value is default or (value is None and default == ()):
+        return False
+    return type(value) is not type(default) or bool(np.any(np.asarray(value != default)))
+
+
+def check_bins(value: Any) -> int | None:
+    """The most bins of a feature; None for as many as there are values."""
+    return None if value is None else check_whole("bins", value, least=2)

@@ -1,0 +1,1 @@
+"""Rankers that maximise a smoothed measure or an expected measure."""

@@ -1,0 +1,162 @@
+"""BayesRank: the measure in the mean over the rankings that scores make probable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+from rankwright.basics.optional_imports import require
+from rankwright.data.queries import Queries
+from rankwright.kernels.objectives.graded_pairs import misordered_shares
+from rankwright.kernels.objectives.pair_sums import grade_places
+from rankwright.measures import Measure, TableMeasure
+from rankwright.measures.base import weighted_mean
+from rankwright.objectives.listwise import ExpectedMeasure
+from rankwright.optimisers.epochs import ADAPTIVE
+from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.networks.lessons import Chapter, Lesson, fit_linear
+from rankwright.rankers.networks.network_ranker import Design
+from rankwright.rankers.networks.training_options import Training, check_hidden
+from rankwright.rankers.parameter_checks import check_among, check_strength, check_whole
+from rankwright.runtime.backends import Backend
+
+USUAL = Training(optimiser=ADAPTIVE, rate=1.0, n_epochs=200, activation="tanh")
+_EXACT = 2  # ranks of which the expectation is exact
+GAINS = (None, "exp", "linear", "pow2")
+
+
+@final
+class BayesRank(LinearScoring):
+    """BayesRank: descent on the expected Bayes risk, 1 - the measure in the mean over Plackett-Luce's rankings.
+
+    Minimises, over the weights of a network (or of a linear scorer),
+
+        sum over queries of E[1 - measure(ranking)]  +  alpha ||w||^2,
+
+    where a ranking has the probability that documents are drawn one after another in its order, each with a chance in
+    proportion to exp(score) among those that are left.
+
+    Parameters
+    ----------
+    measure : str or Measure
+        What is expected, reports, and selects.
+    k : int or None
+        How many ranks count in training, whatever the measure's cut-off, which precision, recall and a user's measure
+        keep in any case; None for the measure's own. One and two, the paper's, are exact; more are sampled.
+    gain : None, "exp", "linear" or "pow2"
+        What a grade l is worth in training: what it is to the measure (None), 2^l - 1, l, or 2^l as in eq. (7), with
+        which irrelevant documents gain something too.
+    hidden : sequence of int or None
+        The widths of hidden layers. Networks need torch; None or () is a linear scorer, which does not.
+    n_samples : int
+        How many rankings are drawn of each query at each step, for more than two ranks.
+    alpha : float
+        L2 strength, against the sum over the queries.
+    training : Training, mapping or None
+        How it is trained; by default as in algorithm 1, by batch descent with an adaptive rate. A mapping,
+        ``{"n_epochs": 50}``, says what differs from that; a Training says all of it anew. A linear scorer takes one
+        step an epoch with Adam, too.
+    scale : "standard", "query" or None
+        Scaling of the features.
+    random_state : int, Generator or None
+        Of the first weights, the order of batches, and the samples.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Attributes
+    ----------
+    history_ : list of dict
+        By epoch: ``loss`` (the risk, summed over the queries), ``objective`` (with the penalty), ``expected`` (the mean
+        of the expected measure), ``misordered`` (the mean share of pairs in the wrong order), ``train``, ``valid``,
+        and ``kept`` in the epoch that is the model: the best one on validation queries.
+
+    Notes
+    -----
+    Kuo et al. (2009), eq. (10) to (15) with the loss 1 - E of section 3.2; algorithm 1 with the sign of eq. (15), which
+    it prints without the minus of eq. (13). ``expected`` and ``misordered`` are figure 8.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> queries = make_queries(20, random_state=0)
+    >>> bool(BayesRank(hidden=None).fit(queries).score(queries) > 0.6)
+    True
+    """
+
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hidden": ((5,), (10,), (20,))}
+
+    def __init__(
+        self,
+        *,
+        measure: str | Measure = "ndcg@10",
+        k: int | None = 2,
+        gain: str | None = None,
+        hidden: Sequence[int] | None = (10,),
+        n_samples: int = 8,
+        alpha: float = 0.0,
+        training: Training | Mapping[str, Any] | None = None,
+        scale: str | None = "standard",
+        random_state: int | np.random.Generator | None = 0,
+        backend: Backend | None = None,
+    ) -> None:
+        self.measure = measure
+        self.k = k
+        self.gain = gain
+        self.hidden = hidden
+        self.n_samples = n_samples
+        self.alpha = alpha
+        self.training = training
+        self.scale = scale
+        self.random_state = random_state
+        self.backend = backend
+
+    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+        if isinstance(self.k, int) and self.k <= _EXACT:
+            yield "n_samples", f"the expectation over the first {self.k} ranks is exact; only k above 2 is sampled"
+        yield from Training.of(self.training, USUAL).ineffective(is_network=bool(check_hidden(self.hidden)))
+
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+        alpha, hidden = check_strength("alpha", self.alpha), check_hidden(self.hidden)
+        training = Training.of(self.training, USUAL)
+        objective = self._objective(measure)
+
+        places = grade_places(train.y, train.indptr)
+
+        def observe(scores: Floats) -> dict[str, Any]:
+            return {"misordered": weighted_mean(misordered_shares(scores, places, train.indptr), train.query_weight)}
+
+        if hidden:
+            _require_torch()
+            design = Design(hidden, training, self.scale, self.random_state)
+            chapters = [Chapter(objective, training.n_epochs)]
+            [outcome] = design.fit(chapters, [alpha], train, valid, measure, backend, observe=observe)
+        else:
+            lesson = Lesson(train, valid, measure, self.scale, backend)
+            outcome = fit_linear(objective, training.for_linear(), alpha, self.random_state, lesson, observe)
+        total = float(train.query_weight[measure.bind(train).counted].sum())
+        history = [{**row, "expected": 1.0 - row["loss"] / total} for row in outcome.history]
+        return outcome._replace(history=history)
+
+    def _objective(self, measure: Measure) -> ExpectedMeasure:
+        """Of the measure with a discount that tells all ranks apart."""
+        check_among("gain", self.gain, GAINS)
+        k = None if self.k is None else check_whole("k", self.k, least=1)
+        target = measure.for_bounds()
+        target = target.cut_at(k or target.cut_off)
+        if self.gain is not None:
+            if not isinstance(target, TableMeasure) or target.name not in ("ndcg", "dcg"):
+                raise InputError(f"gain={self.gain!r} with {measure}; only NDCG and DCG have gains to choose")
+            target = replace(target, gain=self.gain)
+        return ExpectedMeasure(target, check_whole("n_samples", self.n_samples, least=1))
+
+
+def _require_torch() -> None:
+    try:
+        require("torch")
+    except ImportError as error:
+        raise ImportError(f"{error}, or train a linear scorer: BayesRank(hidden=None)") from error

@@ -1,0 +1,179 @@
+"""Kernel maps: features in which a linear ranker is a kernel machine, by scikit-learn's Nystroem or KernelPCA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.decomposition import KernelPCA
+from sklearn.kernel_approximation import Nystroem
+from sklearn.utils import check_random_state
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError, shown
+from rankwright.data.queries import Queries
+from rankwright.kernels.scorers.landmarks import kernel_features
+from rankwright.kernels.scorers.linear_scores import linear_scores
+from rankwright.runtime.backends import Backend, single_blas
+from rankwright.scorers import Kernel, KernelSum, Linear
+from rankwright.scorers.scaling import Standard
+
+MOST_DOCUMENTS = 2000  # that a map is fitted on: kernel PCA's time grows with their cube, that of prediction with them
+_COMPONENTS = 100
+_ALIASES = {"polynomial": "poly"}  # scikit-learn's other names
+MAPS = {
+    "nystroem": lambda: Nystroem(kernel="rbf", n_components=_COMPONENTS, random_state=0),
+    "kernel_pca": lambda: KernelPCA(kernel="rbf", n_components=_COMPONENTS, random_state=0),
+}
+
+
+class _Landmarks(NamedTuple):
+    """The map of one document: ``offset`` + k((x - mean) factor, landmarks) times ``projection``."""
+
+    kernel: Kernel
+    mean: Floats
+    factor: Floats
+    landmarks: Floats
+    projection: Floats
+    offset: Floats
+
+    def features(self, X: Floats) -> Floats:
+        """Of every row, by itself: equal documents stay equal, to the bit, as they do in prediction."""
+        columns = np.ascontiguousarray(self.landmarks.T)
+        return kernel_features(X, self.mean, self.factor, columns, *self.kernel.arguments, self.projection, self.offset)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelMap:
+    """Documents by their kernels with landmarks, in coordinates where dot products are (about) kernels.
+
+    Mapped features are float64: weights of landmarks are large and of both signs, and scores in training must be those
+    of prediction. They are not scaled one by one: but for a factor, |w| is the norm that belongs to the kernel.
+    """
+
+    scale: ClassVar[str | None] = None
+    at: _Landmarks
+    backend: Backend
+
+    def __call__(self, queries: Queries) -> Queries:
+        """The mapped documents."""
+        mapped = self.backend.concat(_mapped, self.backend.scatter(queries), self.at)
+        if not np.isfinite(mapped).all():
+            raise InputError(
+                f"kernel_map: the {self.at.kernel.name} kernel of some documents is too large; scale features"
+            )
+        return queries.replace(X=mapped, features=None)
+
+    def scorer(self, linear: Linear) -> KernelSum:
+        """Weights of mapped features as weights of landmarks."""
+        kernel, mean, factor, landmarks, projection, offset = self.at
+        dual = linear_scores(projection, linear.coef, 0.0)
+        [intercept] = linear_scores(offset[None, :], linear.coef, linear.intercept)
+        return KernelSum(kernel, mean, factor, landmarks, dual, float(intercept))
+
+
+def learn_map(kernel_map: Any, train: Queries, scale: str | None, backend: Backend) -> KernelMap:
+    """The map that the parameter ``kernel_map`` asks for, learned from the training documents.
+
+    Parameters
+    ----------
+    kernel_map : "nystroem", "kernel_pca", Nystroem or KernelPCA
+        A name stands for 100 components (or as many as there are documents) of the RBF kernel and the seed 0, which is
+        also that of an instance without one. An instance is not changed.
+    train : Queries
+        The map is fitted on a sample of at most 2,000 of the documents (as many as components, if these are more),
+        drawn by its seed.
+    scale : "standard", "query" or None
+        Standard scaling is done here, and is part of the scorer; features that are constant in training are left out.
+    backend : Backend
+        Where the work runs.
+    """
+    unfitted = _unfitted(kernel_map)
+    kernel = _kernel(unfitted, train.n_features)
+    standard = Standard.of(train, backend)
+    factor = standard.factor_under(scale)
+    mean = standard.mean if scale == "standard" else np.zeros(len(factor))
+    X = (_sample(unfitted, train.X) - mean) * factor
+    landmarks, projection = _fitted(unfitted, X)
+    at = _Landmarks(kernel, mean, factor, landmarks, projection, np.zeros(projection.shape[1]))
+    return KernelMap(_normed(at), backend)
+
+
+def _unfitted(kernel_map: Any) -> Any:
+    """A copy to fit, with a seed."""
+    if isinstance(kernel_map, str) and kernel_map in MAPS:
+        return MAPS[kernel_map]()
+    if type(kernel_map) not in (Nystroem, KernelPCA):
+        names = ", ".join(map(repr, MAPS))
+        raise InputError(f"kernel_map={shown(kernel_map)}; expected None, {names}, a Nystroem or a KernelPCA")
+    unfitted = clone(kernel_map)
+    return unfitted.set_params(random_state=0) if unfitted.random_state is None else unfitted
+
+
+def _kernel(unfitted: Any, n_features: int) -> Kernel:
+    """Its kernel, with scikit-learn's defaults."""
+    if not isinstance(unfitted.kernel, str) or unfitted.kernel == "precomputed":
+        raise InputError(f"kernel_map with the kernel {shown(unfitted.kernel)}; expected the name of one, as 'rbf'")
+    if unfitted.kernel_params is not None:
+        raise InputError("kernel_map with kernel_params; expected gamma, coef0 and degree by themselves")
+    given = {name: getattr(unfitted, name) for name in ("gamma", "coef0", "degree")}
+    values = {"gamma": 1.0 / n_features} | {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in given.items()
+        if value is not None
+    }
+    try:
+        return Kernel(_ALIASES.get(unfitted.kernel, unfitted.kernel), **values).checked()
+    except InputError as error:
+        raise InputError(f"kernel_map: {error}") from None
+
+
+def _sample(unfitted: Any, X: Floats) -> Floats:
+    """The documents to fit on; those that Nystroem does not draw are of no use to it."""
+    most = MOST_DOCUMENTS
+    if isinstance(unfitted, Nystroem) and isinstance(unfitted.n_components, (int, np.integer)):
+        most = max(most, int(unfitted.n_components))
+    if len(X) <= most:
+        return X
+    drawn = check_random_state(unfitted.random_state).permutation(len(X))[:most]
+    sample: Floats = X[np.sort(drawn)]
+    return sample
+
+
+def _fitted(unfitted: Any, X: Floats) -> tuple[Floats, Floats]:
+    """Landmarks, and what kernels with them are multiplied by."""
+    n = unfitted.n_components
+    if isinstance(n, (int, np.integer)) and n > len(X):
+        unfitted.set_params(n_components=len(X))
+    try:
+        with single_blas(), np.errstate(all="ignore"):
+            fitted = unfitted.fit(X)
+    except ValueError as error:  # a parameter, or a kernel that is none; of a few lines the first says it
+        raise InputError(f"kernel_map: {str(error).splitlines()[0]}") from None
+    if isinstance(fitted, Nystroem):
+        return fitted.components_, np.ascontiguousarray(fitted.normalization_.T)
+    size = np.sqrt(fitted.eigenvalues_)
+    projection = fitted.eigenvectors_ * np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0)
+    if not projection.shape[1]:  # documents that are all alike
+        projection = np.zeros((len(X), 1))
+    return fitted.X_fit_, projection - projection.mean(axis=0)  # kernels less their mean over the landmarks
+
+
+def _normed(at: _Landmarks) -> _Landmarks:
+    """The same with a mean of 0 over the landmarks, and a variance of 1 in the mean of the components.
+
+    One factor for all components leaves the kernel what it is, but for a factor; with it the strengths of penalties
+    and the smoothing mean what they mean for standardised features. The mean is taken off here and not by an intercept,
+    so that documents which are far from all landmarks tie in training as they tie in prediction.
+    """
+    d = at.landmarks.shape[1]
+    features = at._replace(mean=np.zeros(d), factor=np.ones(d)).features(at.landmarks)  # they are scaled already
+    variance = float(features.var(axis=0).mean())
+    size = 1.0 / np.sqrt(variance) if variance > 0.0 else 1.0
+    return at._replace(projection=at.projection * size, offset=-features.mean(axis=0) * size)
+
+
+def _mapped(queries: Queries, at: _Landmarks) -> Floats:
+    return at.features(queries.X)

@@ -1,0 +1,287 @@
+"""SmoothRank: a smooth measure, less and less smoothed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwright.basics import progress
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError, shown
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure
+from rankwright.objectives.pointwise import Squares
+from rankwright.objectives.smooth import FORMS, Smooth, check_sigma, smooth, usual_form
+from rankwright.optimisers.descent import METHODS, Penalty, Stage, anneal
+from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.listwise.descent_ranker import HIGHEST, Problem, explain_end
+from rankwright.rankers.listwise.regression import ALPHAS
+from rankwright.rankers.networks.lessons import Chapter
+from rankwright.rankers.networks.network_ranker import Design
+from rankwright.rankers.networks.training_options import Training, check_hidden
+from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_weights, check_whole
+from rankwright.rankers.regularisation_path import PathRanker
+from rankwright.rankers.smooth.feature_spaces import Space, space_of
+from rankwright.runtime.backends import Backend, side_by_side
+from rankwright.scorers.scaling import scaled_weights
+
+
+@final
+class SmoothRank(PathRanker, LinearScoring):
+    """SmoothRank: gradient descent on a smooth version of the measure, with less and less smoothing.
+
+    Minimises, over weights w of the scaled features,
+
+        alpha ||w - w0||^2 - sum over queries of A_q(w, sigma),
+
+    where A_q is the measure with soft positions (SmoothNDCG) or soft ranks (SmoothAP), and sigma is halved from one
+    minimisation to the next, each of which starts from the minimum before. w0, where it all begins, is a ridge
+    regression on gains.
+
+    Parameters
+    ----------
+    measure : str or Measure
+        What is made smooth, reports, and selects; any but a user's own function.
+    k : int or None
+        How many positions count in training, whatever the measure's cut-off: more positions tell more. None for the
+        measure's own, which precision and recall keep in any case. Soft ranks have no positions, and count the whole
+        list: with a cut-off they would have no slope as long as they are smooth.
+    alpha : float
+        The paper's lambda: how strongly weights are held to w0, against the sum over the queries. Validation queries
+        choose it, see ``select`` and ``fit_path``; the useful range is 1e-6 to 1e3.
+    form : "positions", "ranks" or None
+        Eq. (7) and (8), or eq. (5) and (9); None for positions, but ranks for average precision, as in the paper.
+    start : "regression", or array of shape (n_features,)
+        w0: a ridge regression, of the strength that is best on validation queries (1 without any), or weights in raw
+        units, say the ``coef_`` of another ranker.
+    prior : "start" or "zero"
+        What weights are held to: w0, or 0.
+    first_sigma, last_sigma : float
+        The smoothing at first, and the least. It is in squares of scores (in scores for soft ranks), which with a
+        regression are of the size of gains.
+    stop : "end" or "valid"
+        Whether the model is that of the last sigma, or of the one that is best on validation queries.
+    optimiser : "cg" or "lbfgs"
+        Nonlinear conjugate gradients, or a quasi-Newton method.
+    tol : float
+        A minimisation ends after a step that lowers what is minimised by no more than this part of it.
+    max_iter : int
+        The most steps for each sigma.
+    kernel_map : None, "nystroem", "kernel_pca", or scikit-learn's Nystroem or KernelPCA
+        Replaces documents by a map of their (scaled) features, in which a linear ranker is a kernel machine. The names
+        stand for at most 100 components of the RBF kernel with gamma = 1 / n_features. Kernels rbf, laplacian, poly,
+        sigmoid and linear are known. A map is learned from a sample of at most 2,000 documents. A seed that is not
+        given is 0. There is no ``coef_`` then, and ``start`` is the regression.
+    hidden : sequence of int or None
+        The widths of hidden layers: a network, trained by torch, in place of the linear scorer. A quarter of its epochs
+        are a regression on grades, the others are divided among the sigmas. ``start``, ``optimiser``, ``tol``,
+        ``max_iter`` and ``kernel_map`` are of linear scorers.
+    training : Training, mapping or None
+        How a network is trained; the epochs are those of all sigmas together.
+    scale : "standard", "query" or None
+        Scaling of the features.
+    random_state : int, Generator or None
+        Of a network: its first weights, and the order of batches.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        Weights in raw units; none with a kernel map.
+    history_ : list of dict
+        By sigma: ``sigma``, ``loss`` (1 - A summed over the queries), ``objective`` (with the penalty), ``steps``,
+        ``train``, ``valid``. The last is the model.
+
+    Notes
+    -----
+    Chapelle & Wu (2010), algorithm 1, eq. (13). Along ``fit_path`` each alpha begins, at the first sigma, from the
+    minimum of the alpha before. Section 6, the kernel trick: w0, the penalty and the descent are those of the mapped
+    features, all scaled by one factor, so that |w| stays the norm of the kernel and alpha means the same. Features are
+    standardised unless ``scale`` says otherwise, so that the penalty is fair to all; grades above 4 are brought down in
+    the regression, so that sigma means the same on all data.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> ranker = SmoothRank(measure="ndcg@10").fit(make_queries(20, random_state=0))
+    >>> [round(row["sigma"], 3) for row in ranker.history_][::6]
+    [64.0, 1.0, 0.016]
+    """
+
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
+    keeps_last: ClassVar[bool] = True
+    path_parameter: ClassVar[str] = "alpha"
+
+    def __init__(
+        self,
+        *,
+        measure: str | Measure = "ndcg@10",
+        k: int | None = 50,
+        alpha: float = 1.0,
+        form: str | None = None,
+        start: str | ArrayLike = "regression",
+        prior: str = "start",
+        first_sigma: float = 64.0,
+        last_sigma: float = 2.0**-6,
+        stop: str = "end",
+        optimiser: str = "cg",
+        tol: float = 1e-5,
+        max_iter: int = 50,
+        kernel_map: Any = None,
+        hidden: Sequence[int] | None = None,
+        training: Training | Mapping[str, Any] | None = None,
+        scale: str | None = "standard",
+        random_state: int | np.random.Generator | None = 0,
+        backend: Backend | None = None,
+    ) -> None:
+        self.measure = measure
+        self.k = k
+        self.alpha = alpha
+        self.form = form
+        self.start = start
+        self.prior = prior
+        self.first_sigma = first_sigma
+        self.last_sigma = last_sigma
+        self.stop = stop
+        self.optimiser = optimiser
+        self.tol = tol
+        self.max_iter = max_iter
+        self.kernel_map = kernel_map
+        self.hidden = hidden
+        self.training = training
+        self.scale = scale
+        self.random_state = random_state
+        self.backend = backend
+
+    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+        if self.stop == "valid" and valid is None:
+            yield "stop", "there are no validation queries; pass valid="
+        if (self.form or usual_form(measure)) == "ranks" and self.k is not None:
+            yield "k", "soft ranks count the whole list"
+        if self.alpha == 0:
+            yield "prior", "alpha=0 holds weights to nothing"
+        if not check_hidden(self.hidden):
+            yield "training", "it is of networks, and there are no hidden layers"
+            return
+        for name in ("start", "optimiser", "tol", "max_iter"):
+            yield name, "a network is trained in epochs, by training"
+        yield from Training.of(self.training).ineffective(is_network=True)
+
+    def _fit_path(
+        self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
+    ) -> list[Outcome]:
+        strengths = [check_strength("alpha", value) for value in values]
+        check_among("prior", self.prior, ("start", "zero"))
+        check_among("stop", self.stop, ("end", "valid"))
+        check_among("optimiser", self.optimiser, tuple(METHODS))
+        if isinstance(self.start, str):
+            check_among("start", self.start, ("regression",))
+        else:
+            check_weights("start", self.start)
+        hidden, training = check_hidden(self.hidden), Training.of(self.training)
+        if hidden:
+            design = Design(hidden, training, self.scale, self.random_state)
+            chapters = self._chapters(training.n_epochs, train, measure)
+            keeps_last = self.stop == "end"
+            return design.fit(chapters, strengths, train, valid, measure, backend, keeps_last=keeps_last)
+        training.for_linear()
+        tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
+        sigmas = self._sigmas()
+        objective = self._objective(measure, self.first_sigma)
+        space = self._space(train, backend)
+        train, valid = space(train), None if valid is None else space(valid)
+        problem = Problem.of(objective, train, valid, measure, space.scale, backend)
+        start = self._start(problem, train, space.scale, backend)
+        center = np.zeros(len(start)) if self.prior == "zero" else start
+        method = METHODS[self.optimiser]
+
+        def annealed(sigmas: Sequence[float], start: Floats, alpha: float) -> Iterator[Stage]:
+            penalty = Penalty(alpha, center)
+            return anneal(problem.risk.smoothed, sigmas, start, penalty, method, tol=tol, max_iter=max_iter)
+
+        firsts: dict[int, Stage] = {}
+        for at in sorted(range(len(strengths)), key=lambda at: -strengths[at]):  # a large alpha's is near to the start
+            [stage] = annealed(sigmas[:1], start, strengths[at])
+            firsts[at], start = stage.without_place(), stage.point.w
+
+        def run(at: int) -> Outcome:
+            rest = annealed(sigmas[1:], firsts[at].point.w, strengths[at])
+            stages = progress.track(chain([firsts[at]], rest), "sigmas", len(sigmas))
+            return self._followed(stages, problem, space)
+
+        found = side_by_side(backend, run, range(len(strengths)), train.n_docs)
+        return list(progress.track(found, "values of alpha", len(strengths)) if len(strengths) > 1 else found)
+
+    def _chapters(self, n_epochs: int, train: Queries, measure: Measure) -> list[Chapter]:
+        """Section 6: a regression, and from its weights on the smooth measure with less and less smoothing."""
+        if self.kernel_map is not None:
+            raise InputError("hidden layers and a kernel map; expected one of the two")
+        sigmas = self._sigmas()
+        if n_epochs <= len(sigmas):
+            raise InputError(f"training.n_epochs={n_epochs}; expected at least {len(sigmas) + 1}, one for each sigma")
+        regression = max(1, min(n_epochs // 4, n_epochs - len(sigmas)))
+        each = np.diff(np.linspace(regression, n_epochs, len(sigmas) + 1).round().astype(int)).tolist()
+        factor = min(1.0, HIGHEST / max(float(train.y.max()), 1.0))  # sigma means the same on all data
+        chapters = [Chapter(Squares(factor), regression, {"sigma": None}, free=True)]
+        for sigma, n in zip(sigmas, each, strict=True):
+            begins = sigma == sigmas[0] and self.prior == "start"
+            chapters.append(Chapter(self._objective(measure, sigma), n, {"sigma": sigma}, begins))
+        return chapters
+
+    def _followed(self, stages: Iterable[Stage], problem: Problem, space: Space) -> Outcome:
+        """The scorer and the history of an annealing."""
+        history: list[dict[str, Any]] = []
+        minima: list[Floats] = []
+        ends: list[str | None] = []
+        for t, (sigma, point, steps) in enumerate(stages):
+            row = {"round": t, "sigma": sigma, "loss": point.loss, "objective": point.value, "steps": steps}
+            history.append(row | problem.judged(point.w))
+            minima.append(point.w)
+            ends.append(explain_end(point, self.tol, self.max_iter, estimated=self.optimiser != "cg"))
+        last = len(history) - 1
+        if self.stop == "valid" and "valid" in history[0]:
+            last = max(range(len(history)), key=lambda t: history[t]["valid"])
+        return Outcome(space.scorer(problem.scorer(minima[last])), history[: last + 1], ends[last])
+
+    def _objective(self, measure: Measure, sigma: float) -> Smooth:
+        """Of the measure with a discount that tells all ranks apart."""
+        if self.form is not None:
+            check_among("form", self.form, tuple(FORMS))
+        if measure.family == "custom":
+            raise InputError(f"{measure} is a function of ranked grades; expected a measure that can be made smooth")
+        k = None if self.k is None else check_whole("k", self.k, least=1)
+        return smooth(measure, sigma, k, self.form)
+
+    def _sigmas(self) -> list[float]:
+        """From the first, halved as long as they are not below the last."""
+        first, last = (check_number(name, getattr(self, name), 0.0) for name in ("first_sigma", "last_sigma"))
+        if not 0.0 < last <= first:
+            raise InputError(f"sigma from {first:g} to {last:g}; expected it to fall, and to stay above 0")
+        for sigma in (first, last):
+            check_sigma(sigma)
+        return [first * 0.5**i for i in range(int(np.log2(first / last) + 1e-9) + 1)]
+
+    def _space(self, train: Queries, backend: Backend) -> Space:
+        """Where to descend: among the features, or among those that the kernel map makes of them."""
+        if self.kernel_map is not None and not isinstance(self.start, str):
+            raise InputError("start has weights of features, a kernel map has none; expected start='regression'")
+        return space_of(self.kernel_map, train, self.scale, backend)
+
+    def _start(self, problem: Problem, train: Queries, scale: str | None, backend: Backend) -> Floats:
+        """w0."""
+        if isinstance(self.start, str):
+            return problem.regression(train, scale, backend)
+        try:
+            coef = np.asarray(self.start, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"start={shown(self.start)}; expected 'regression' or weights") from None
+        if coef.shape != (train.n_features,):
+            raise InputError(f"start has shape {coef.shape}; expected {train.n_features} weights, one per feature")
+        if not np.isfinite(coef).all():
+            raise InputError(f"start has the weight {coef[np.argmin(np.isfinite(coef))]:g}; expected finite numbers")
+        return scaled_weights(coef, problem.factor)

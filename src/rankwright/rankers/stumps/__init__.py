@@ -1,0 +1,1 @@
+"""Rankers that boost threshold stumps on pairs of documents."""

@@ -1,0 +1,185 @@
+"""Sums of stumps in training, as RankBoost and FRank share them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries
+from rankwright.kernels.objectives.graded_pairs import Graded, grade_order
+from rankwright.measures import BoundMeasure, Measure, weighted_mean
+from rankwright.objectives.pairwise import pair_query_weights, query_pairs
+from rankwright.optimisers.weak.threshold_stumps import BinnedPart, Bins, Cut, Stump
+from rankwright.rankers.boosting import recalled
+from rankwright.runtime.backends import Backend, Shards
+
+_LARGEST = float(np.finfo(np.float32).max)
+_LARGEST_STEP = 20.0
+
+
+class Chosen(NamedTuple):
+    """A stump, and what there is to record of how it was chosen."""
+
+    stump: Stump
+    notes: dict[str, Any]
+
+
+class Scored(NamedTuple):
+    """A part of the training documents with their scores, in the order of grades, and what follows from them."""
+
+    binned: BinnedPart
+    bound: BoundMeasure
+    weight: Floats  # of each query in the mean of the measure
+    scores: Floats
+    order: Ints  # the last ranking
+    potentials: Floats  # rows of what documents are worth
+    worths: Floats  # the sums of the first row over all slots, where these are few
+    totals: Floats  # the measure, then sums over pairs
+
+
+class PairSums(Protocol):
+    """Sums over the pairs of documents with these scores, and the potentials of the documents."""
+
+    def __call__(self, graded: Graded, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
+        """``before`` are the scores of the last round."""
+        ...
+
+
+class Rules(NamedTuple):
+    """What is computed of the documents of a round."""
+
+    pair_sums: PairSums
+    bins: Bins
+    features: Ints  # those to sum worths of at once
+
+
+class StumpStages(ABC):
+    """A sum of stumps in training: scores, and the sums over pairs that they determine.
+
+    Parameters
+    ----------
+    train, valid : Queries
+        What is trained on, and what rounds are chosen on.
+    measure : Measure
+        What they are chosen by.
+    n_bins : int or None
+        The most bins of a feature; None for thresholds wherever two documents differ.
+    per : "pair" or "query"
+        What counts alike in the loss.
+    backend : Backend
+        Where the work runs.
+    """
+
+    pair_sums: ClassVar[PairSums]  # what the scores of a round determine
+    noted: ClassVar[Mapping[str, type]]  # what subclasses note of a choice
+    takes_missing: ClassVar[bool]  # whether features may be missing
+
+    def __init__(
+        self, train: Queries, valid: Queries | None, measure: Measure, n_bins: int | None, per: str, backend: Backend
+    ) -> None:
+        self.backend, self.stumps = backend, list[Stump]()
+        self.bins = Bins.of(train, n_bins, backend)
+        shards = backend.scatter(train)
+        self.pair_weight = float(backend.sum(_pair_weight, shards, per))
+        parts = backend.apply(_prepare, shards, measure.for_training(), self.bins, per, self.pair_weight or 1.0)
+        self.query_weight = float(backend.sum(_query_weight, parts))
+        self.features = np.flatnonzero(self.bins.sizes > 2)  # that have a threshold
+        self.groups, self.slots = self.bins.groups(self.features), self.bins.slots(self.features)
+        at_once = self.features if len(self.groups) == 1 else self.features[:0]
+        self.rules = Rules(self.pair_sums, self.bins, at_once)
+        self.parts: Shards[Scored] = backend.apply(_advance, parts, None, None, self.rules)
+        self.totals = backend.sum(attrgetter("totals"), self.parts)
+        self.valid = None if valid is None else (valid, measure.bind(valid), np.zeros(valid.n_docs))
+
+    @abstractmethod
+    def choose(self) -> Chosen | None:
+        """The next stump and its step; None where nothing is left to gain."""
+
+    def worths(self) -> Floats:
+        """For every slot, what the documents in it are worth."""
+        worths = np.zeros(self.bins.n_slots)
+        if len(self.groups) == 1:
+            worths[self.slots] = self.backend.sum(attrgetter("worths"), self.parts)
+        else:
+            sums = [self.backend.sum(_worths, self.parts, self.bins, group) for group in self.groups]
+            worths[self.slots] = np.concatenate(sums)
+        return worths
+
+    @property
+    def loss(self) -> float:
+        """The first sum over pairs."""
+        return float(self.totals[1])
+
+    def recall(self, record: Mapping[str, Any]) -> Chosen:
+        """What was chosen in a round, from its record."""
+        feature = recalled(record, "feature", int, 0, self.bins.n_features - 1)
+        threshold = recalled(record, "threshold", float, -_LARGEST, _LARGEST)
+        alpha = recalled(record, "alpha", float, -_LARGEST_STEP, _LARGEST_STEP)
+        missing = recalled(record, "missing", bool, False, self.takes_missing)
+        notes = {name: recalled(record, name, kind, -np.inf, np.inf) for name, kind in self.noted.items()}
+        return Chosen(Stump(feature, threshold, alpha, missing), notes)
+
+    def add(self, chosen: Chosen) -> dict[str, Any]:
+        """Add a stump to the sum; returns the record of the round."""
+        stump = chosen.stump
+        self.stumps.append(stump)
+        self.parts = self.backend.apply(_advance, self.parts, stump, self.bins.find(stump), self.rules)
+        self.totals = self.backend.sum(attrgetter("totals"), self.parts)
+        if not np.isfinite(self.loss):
+            raise InputError("warm_start: the steps in the history of the model are too large for these documents")
+        record = {
+            "feature": stump.feature,
+            "threshold": stump.threshold,
+            "missing": stump.missing,
+            "alpha": stump.weight,
+            **chosen.notes,
+            "loss": self.loss,
+            "train": float(self.totals[0]) / self.query_weight,
+        }
+        if self.valid is not None:
+            queries, bound, scores = self.valid
+            scores += stump(queries.X)
+            record["valid"] = weighted_mean(bound.values(scores, self.backend), queries.query_weight)
+        return record
+
+
+def _pair_weight(queries: Queries, per: str) -> float:
+    """The summed weight of all pairs."""
+    return float((pair_query_weights(queries, per) * query_pairs(queries.y, queries.indptr)).sum())
+
+
+def _prepare(queries: Queries, measure: Measure, bins: Bins, per: str, total: float) -> Scored:
+    """A part before training: all scores are 0."""
+    rows, lower = grade_order(queries.y, queries.indptr)
+    graded = Graded(queries.indptr, lower, pair_query_weights(queries, per) / total)
+    binned = BinnedPart(queries.X, rows, graded, bins.encode(queries.X, rows))
+    by_grade = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)
+    bound = measure.bind(by_grade)
+    weight = np.where(bound.counted, queries.query_weight, 0.0)
+    none = np.empty(0)
+    return Scored(binned, bound, weight, np.zeros(queries.n_docs), np.arange(queries.n_docs), none, none, none)
+
+
+def _query_weight(part: Scored) -> float:
+    return float(part.weight.sum())
+
+
+def _advance(part: Scored, stump: Stump | None, cut: Cut | None, rules: Rules) -> Scored:
+    """The part with a stump added to its scores."""
+    binned, before, order = part.binned, part.scores, part.order.copy()
+    scores = before if stump is None else binned.added(before, stump, cut)
+    totals, potentials = rules.pair_sums(binned.graded, before, scores)
+    worths = binned.sums(potentials[0], rules.bins, rules.features)
+    judged = part.bound.total(scores, order, part.weight)
+    totals = np.concatenate([[judged], totals])
+    return Scored(binned, part.bound, part.weight, scores, order, potentials, worths, totals)
+
+
+def _worths(part: Scored, bins: Bins, features: Ints) -> Floats:
+    return part.binned.sums(part.potentials[0], bins, features)

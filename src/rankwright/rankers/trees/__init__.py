@@ -1,0 +1,1 @@
+"""Rankers that boost regression trees."""

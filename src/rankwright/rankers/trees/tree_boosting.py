@@ -1,0 +1,220 @@
+"""Sums of regression trees in training: what LightGBM grows, and the scores, rankings and measures that follow."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+from rankwright.data.queries import Queries
+from rankwright.kernels.scorers.tree_scores import leaf_values
+from rankwright.measures import Measure
+from rankwright.objectives.base import Objective
+from rankwright.optimisers.additive import Additive
+from rankwright.optimisers.functional_gradient import FunctionalGradient, residuals
+from rankwright.optimisers.line_search import Choice
+from rankwright.optimisers.weak.regression_trees import GrowingTrees, RegressionTree
+from rankwright.runtime.backends import Backend, n_threads
+from rankwright.scorers import Trees
+from rankwright.scorers.lightgbm_text import Forest
+
+_STEP = 1e-6  # of a least squares tree
+_LARGE = 2_000_000  # values of features
+_MANY = 100_000  # documents: on more, not every round of LightGBM's own is judged on them
+
+
+class Grown(NamedTuple):
+    """A tree, its values on the training documents where they are known, and what to record of it."""
+
+    tree: Forest
+    values: Floats | None
+    notes: dict[str, Any]
+
+
+class TreeStages(ABC):
+    """A sum of trees in training.
+
+    Parameters
+    ----------
+    train, valid : Queries
+        What is trained on, and what rounds are chosen on.
+    measure : Measure
+        What they are chosen by.
+    weak : RegressionTree
+        How trees are grown.
+    backend : Backend
+        Where the work runs.
+    """
+
+    def __init__(
+        self, train: Queries, valid: Queries | None, measure: Measure, weak: RegressionTree, backend: Backend
+    ) -> None:
+        self.queries, self.valid_queries, self.weak, self.backend = train, valid, weak, backend
+        self.train = Additive(train, measure.for_training(), backend)
+        self.valid = None if valid is None else Additive(valid, measure, backend)
+        self.trees: list[Forest] = []
+
+    @abstractmethod
+    def choose(self) -> Grown | None:
+        """The next tree; None where nothing is left to gain."""
+
+    @property
+    def objective_of_lightgbm(self) -> dict[str, Any]:
+        """Its own objective, where trees are grown for that."""
+        return {}
+
+    @property
+    def n_threads(self) -> int:
+        """How many threads LightGBM has. They wait for each other by spinning, which little work is not worth."""
+        return n_threads(self.backend) if self.queries.X.size > _LARGE else 1
+
+    @cached_property
+    def growing(self) -> GrowingTrees:
+        """LightGBM with the binned documents."""
+        return self.weak.bind(self.queries, self.n_threads)
+
+    def add(self, grown: Grown) -> dict[str, Any]:
+        """Add a tree to the sum; returns the record of the round."""
+        self.trees.append(grown.tree)
+        record = {**grown.notes, **self._scored(grown)}
+        if self.valid is not None and self.valid_queries is not None:
+            self.valid.add(self.values_of(grown.tree, self.valid_queries))
+            record["valid"] = self.valid.value
+        return record
+
+    def values_of(self, tree: Forest, queries: Queries) -> Floats:
+        """The value of one tree for each document."""
+        [leaves] = Trees(tree).leaves(queries.X, self.backend)
+        return leaf_values(leaves, tree.trees[0].values)
+
+    @property
+    def forest(self) -> Forest:
+        """The trees so far."""
+        if not self.trees:
+            return Forest.constant(self.queries.n_features)
+        first, *others = self.trees
+        return first.and_then(*others)
+
+    def judged(self, n: int) -> dict[str, Any]:
+        """What the first ``n`` trees are worth on the training queries."""
+        self.train.become(Trees(self.forest.first(n))(self.queries.X))
+        return {"loss": 1.0 - self.train.value, "train": self.train.value}
+
+    def _scored(self, grown: Grown) -> dict[str, Any]:
+        """Bring the training scores up to date; what follows from them."""
+        self.train.add(self.values_of(grown.tree, self.queries) if grown.values is None else grown.values)
+        return {"train": self.train.value}
+
+
+class NativeStages(TreeStages):
+    """Trees for an objective of LightGBM's own, with its own scores.
+
+    To ask for these scores and to judge them takes a good part of the time that a tree does, so on large data the
+    training measure is that of the rounds 1, 2, 4, 8, ... alone.
+    """
+
+    def __init__(self, *setting: Any, objective: Mapping[str, Any]) -> None:
+        super().__init__(*setting)
+        self.objective = objective
+
+    @property
+    def objective_of_lightgbm(self) -> dict[str, Any]:
+        """With its parameters."""
+        return dict(self.objective)
+
+    @cached_property
+    def growing(self) -> GrowingTrees:
+        """LightGBM at work, from the scores of the trees that there are."""
+        start = self.train.scores if self.trees else None
+        return self.weak.bind(self.queries, self.n_threads, start, **self.objective)
+
+    def choose(self) -> Grown | None:
+        """LightGBM's next tree."""
+        tree = self.growing.fit_native()
+        return None if tree is None else Grown(tree, None, {})
+
+    def judged(self, n: int) -> dict[str, Any]:
+        """By LightGBM's own scores, if these are all the trees."""
+        if n < len(self.trees) or "growing" not in self.__dict__:
+            return super().judged(n)
+        self.train.become(self.growing.native_scores())
+        return {"loss": 1.0 - self.train.value, "train": self.train.value}
+
+    def _scored(self, grown: Grown) -> dict[str, Any]:
+        n = len(self.trees)
+        if "growing" not in self.__dict__:
+            found = super()._scored(grown)
+            return {"loss": 1.0 - found["train"], **found}
+        return self.judged(n) if self.queries.n_docs <= _MANY or n & (n - 1) == 0 else {}
+
+
+class GradientStages(TreeStages):
+    """Trees that descend on an objective of ours, in the space of scores.
+
+    Parameters
+    ----------
+    objective : Objective
+        What they descend on.
+    n_start : int
+        How many trees of least squares come first.
+    """
+
+    def __init__(self, *setting: Any, objective: Objective, n_start: int = 0) -> None:
+        super().__init__(*setting)
+        self.n_start = n_start
+        self.gradient = FunctionalGradient(self.queries, objective, self.backend)
+
+    def choose(self) -> Grown | None:
+        """The tree along the gradient, or of least squares: at the start, and where equal scores leave no gradient."""
+        point = self.train.point
+        found = self.gradient(point, (self.weak.seed, len(self.trees)))
+        is_flat = not found.gradient.any()
+        if is_flat and (point.spread > 0.0 or found.loss == 0.0):
+            return None  # an optimum
+        is_start = is_flat or len(self.trees) < self.n_start
+        target = residuals(self.queries, self.train.scores) if is_start else self.gradient.steps(found)
+        tree = self.growing.fit(*target)
+        return None if tree is None else Grown(tree, None, {"loss": found.loss})
+
+
+class SearchedStages(TreeStages):
+    """Least squares trees whose weights are found by exact line searches on the measure.
+
+    Parameters
+    ----------
+    choice : Choice
+        Where inside the best interval.
+    limits : (float, float) or None
+        What weights are clipped to.
+    """
+
+    def __init__(self, *setting: Any, choice: Choice, limits: tuple[float, float] | None) -> None:
+        super().__init__(*setting)
+        self.choice, self.limits = choice, limits
+        self.least = self.weak.least_weight
+
+    def choose(self) -> Grown | None:
+        """The least squares tree of the residuals, and its weight."""
+        tree = self.growing.fit(*residuals(self.queries, self.train.scores))
+        if tree is None:
+            return None
+        if tree.trees[0].splits == 0:
+            return Grown(tree, None, {"loss": 1.0 - self.train.value, "weight": 0.0, "searched": 0.0})
+        values = self.values_of(tree, self.queries)
+        weight, searched = self._weight(values)
+        if weight == 0.0:
+            return None
+        notes = {"loss": 1.0 - self.train.value, "weight": weight, "searched": searched}
+        return Grown(self.growing.rescale(tree, weight), weight * values, notes)
+
+    def _weight(self, values: Floats) -> tuple[float, float]:
+        """The weight of a tree with these values, and what the search found: 0 where nothing is as good as now."""
+        found = self.train.search(values, self.choice, self.least)
+        best = 0.0 if found is None or found.value < self.train.value else found.t
+        if found is not None and found.value <= self.train.value and abs(best) < _STEP:
+            best = 0.0  # the next tree would be the same
+        return best if self.limits is None else float(np.clip(best, *self.limits)), best

@@ -1,0 +1,267 @@
+"""What all rankers of trees share: how trees are grown, the loop, going on from a model, and polishing."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError, shown
+from rankwright.basics.files import open_binary
+from rankwright.basics.randomness import generator
+from rankwright.data.feature_numbers import COLUMN_LISTS, feature_names, find_column_lists
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure
+from rankwright.models.model import Model, check_features, from_text
+from rankwright.optimisers.ascent import Rules
+from rankwright.optimisers.columns import Leaves
+from rankwright.optimisers.landscape import Landscape
+from rankwright.optimisers.polishing import polish_weights
+from rankwright.optimisers.stagewise import boost
+from rankwright.optimisers.weak.regression_trees import RegressionTree, check_params
+from rankwright.rankers.base import Outcome, Ranker
+from rankwright.rankers.parameter_checks import check_number, check_patience, check_warm_start, check_whole
+from rankwright.rankers.trees.tree_boosting import Grown, TreeStages
+from rankwright.runtime.backends import Backend
+from rankwright.scorers import Trees
+from rankwright.scorers.lightgbm_text import MOST_LEAVES, Forest
+
+_HIGHEST = 1e15  # grade; LightGBM has single precision, and squares
+_OF_A_ROUND = ("round", "train", "valid", "kept")
+
+_FASTEST = 1e6  # learning rate; from 1 on trees overshoot, and soon their sums are no numbers
+
+
+class TreeRanker(Ranker):
+    """A ranker whose scorer is a sum of regression trees that LightGBM grows."""
+
+    allow_nan: ClassVar[bool] = True
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"n_leaves": (5, 10, 31)}
+    grows_native: ClassVar[bool] = False
+
+    n_rounds: int
+    n_leaves: int
+    min_docs: int
+    patience: int | None
+    polish: int
+    params: Mapping[str, Any] | None
+    scale: str | None
+    warm_start: bool | str | os.PathLike[str]
+    random_state: int | np.random.Generator | None
+    scorer_: Trees
+
+    @abstractmethod
+    def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
+        """The sum in training: of (train, valid, measure, weak, backend)."""
+
+    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+        if self.scale == "standard":
+            yield "scale", "splits depend on the order of a feature's values, which only scale='query' changes"
+
+    def _rate(self) -> float:
+        """What LightGBM multiplies values by."""
+        rate = check_number("learning_rate", getattr(self, "learning_rate", 1.0), least=0.0)
+        if rate == 0.0:
+            raise InputError("learning_rate=0; expected a number above 0")
+        if rate > _FASTEST:
+            raise InputError(f"learning_rate={rate:g}; expected a number above 0 and at most {_FASTEST:g}")
+        return rate
+
+    @property
+    def _native(self) -> bool:
+        """Whether trees are for an objective of LightGBM's own."""
+        return self.grows_native
+
+    def _check_trees(self) -> None:
+        """Check the parameters of trees that do not depend on the data."""
+        check_params(self.params, native=self._native)
+        _check_leaves(self.n_leaves)
+        check_whole("min_docs", self.min_docs, least=1)
+        self._rate()
+
+    def _check_own(self, measure: Measure) -> None:
+        """Check the parameters that only this ranker has; by default there are none."""
+
+    def _weak(self, names: Sequence[str]) -> RegressionTree:
+        params, n_features = check_params(self.params, native=self._native), len(names)
+        for name in COLUMN_LISTS:
+            if params.get(name) is not None:
+                params[name] = find_column_lists(params[name], names, name)
+        signs = params.get("monotone_constraints")
+        if signs is not None and (np.shape(signs) != (n_features,) or not np.isin(signs, (-1, 0, 1)).all()):
+            raise InputError(
+                f"monotone_constraints={shown(signs)}; expected -1, 0 or 1 for each of {n_features} features"
+            )
+        return RegressionTree(
+            _check_leaves(self.n_leaves),
+            check_whole("min_docs", self.min_docs, least=1),
+            self._rate(),
+            params,
+            int(generator(self.random_state).integers(2**31 - 1)),
+        )
+
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+        n_rounds, polish = check_whole("n_rounds", self.n_rounds, least=1), check_whole("polish", self.polish, least=0)
+        patience = None if self.patience is None else check_whole("patience", self.patience, least=1)
+        check_warm_start(self.warm_start)
+        self._check_trees()
+        self._check_own(measure)
+        check_patience("patience", patience, valid is not None)
+        weak = self._weak(feature_names(train.features, train.n_features))
+        if float(np.abs(train.y).max()) > _HIGHEST:
+            raise InputError(f"a grade of {np.abs(train.y).max():g}; LightGBM takes {_HIGHEST:g} at most")
+        stages = self._stages((train, valid, measure, weak, backend))
+        done = self._done(train)[:n_rounds]
+        n_best, history = boost(stages, n_rounds, done, patience)
+        n_trees = n_best if valid is not None else len(history)
+        if n_trees:
+            kept = history[n_trees - 1]
+            history[n_trees - 1] = kept | ({} if "train" in kept else stages.judged(n_trees)) | {"kept": True}
+        forest = stages.forest.first(n_trees)
+        if polish and n_trees:
+            forest, more = self._polished(forest, train, valid, measure, backend, polish, weak)
+            history = polished_history(history, more)
+        self.lightgbm_params_ = weak.lightgbm(stages.n_threads, **stages.objective_of_lightgbm)
+        return Outcome(Trees(forest), history, reason=self._why_no_split(train.n_docs))
+
+    def _why_no_split(self, n_docs: int) -> str:
+        """Return why no tree of a model splits, where none does, and the way out."""
+        if n_docs < 2 * self.min_docs:
+            return f"{n_docs} documents cannot be split with min_docs={self.min_docs} in every leaf; lower min_docs"
+        return "no split of the documents lowers the loss; lower min_docs, or check the features"
+
+    def _polished(
+        self,
+        forest: Forest,
+        train: Queries,
+        valid: Queries | None,
+        measure: Measure,
+        backend: Backend,
+        rounds: int,
+        weak: RegressionTree,
+    ) -> tuple[Forest, list[dict[str, Any]]]:
+        """The same trees with weights that climb the measure; of at least 0 where trees are held monotone."""
+        trees = Trees(forest)
+        own = tree_landscape(trees, train, measure.for_training(), backend)
+        other = None if valid is None else tree_landscape(trees, valid, measure, backend)
+        rules = Rules(max_rounds=rounds, least=0.0 if forest.is_monotone else weak.least_weight)
+        found = polish_weights(own, other, np.ones(len(trees)), rules, np.random.default_rng(weak.seed))
+        return forest.weighted(found.level), found.history
+
+    def _done(self, train: Queries) -> list[Grown]:
+        """The trees to go on after, with what is known of their rounds."""
+        forest, history = self._earlier(train)
+        if forest is None:
+            return []
+        notes = [{name: row[name] for name in row if name not in _OF_A_ROUND} for row in history[: len(forest)]]
+        notes += [{} for _ in range(len(forest) - len(notes))]
+        return [Grown(Forest(forest.header, (tree,)), None, note) for tree, note in zip(forest.trees, notes)]
+
+    def _earlier(self, train: Queries) -> tuple[Forest | None, list[dict[str, Any]]]:
+        """The trees and the history of the model to go on from."""
+        if isinstance(self.warm_start, bool):
+            model: Model | Forest | None = getattr(self, "model_", None) if self.warm_start else None
+        else:
+            model = _read(self.warm_start)
+        if model is None:
+            return None, []
+        if isinstance(model, Forest):
+            if model.n_features != train.n_features:
+                raise InputError(
+                    f"warm_start: trees of {model.n_features} features; the documents have {train.n_features}"
+                )
+            return model, []
+        if not isinstance(model.scorer, Trees):
+            raise InputError(f"warm_start: a model of {model.ranker}; expected one of trees")
+        check_features(train, model.n_features, model.features, "the model of warm_start was trained on")
+        if model.params.get("scale") != self.scale:
+            raise InputError(
+                f"warm_start: a model with scale={model.params.get('scale')!r}; this ranker has {self.scale!r}"
+            )
+        return model.scorer.forest, model.history if model.ranker == type(self).__name__ else []
+
+    def _sorts_rows(self) -> bool:
+        """Return False: trees have the bits of LightGBM on the caller's rows."""
+        return False
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """By feature, the summed gain of its splits, as parts of the whole."""
+        gains = self._trees.importance()
+        shares: Floats = gains / (gains.sum() or 1.0)
+        return shares
+
+    @property
+    def booster_(self) -> Any:
+        """The trees as LightGBM's own Booster."""
+        return self._trees.booster()
+
+    def contributions(self, X: Any, *, qid: ArrayLike | None = None) -> Floats:
+        """By document and feature its SHAP value, and in one more column the mean score: a row adds up to the score.
+
+        ``qid`` is needed with arrays under ``scale="query"`` only.
+        """
+        model = self.to_model()
+        if isinstance(X, Queries):
+            check_features(X, model.n_features, model.features, "the model was trained on")
+            return self._trees.contributions((X if model.scaling is None else model.scaling(X)).X)  # the caller's rows
+        matrix = self._validated(X, reset=False)
+        if model.scaling is None:
+            return self._trees.contributions(matrix)
+        if qid is None:
+            raise InputError("this model scales features within each query: contributions needs qid")
+        queries = Queries.from_arrays(matrix, np.zeros(len(matrix)), qid)
+        return self.contributions(queries)
+
+    @property
+    def _trees(self) -> Trees:
+        scorer = self.to_model().scorer
+        assert isinstance(scorer, Trees)
+        return scorer
+
+
+def tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Backend) -> Landscape:
+    """The mean measure as a function of the weights of trees."""
+    nodes = trees.forest.nodes
+    columns = Leaves(trees.leaves(queries.X, backend), nodes.first_leaf, nodes.value)
+    return Landscape.of_bound(columns, measure.bind(queries), queries.query_weight, backend)
+
+
+def _check_leaves(value: Any) -> int:
+    n_leaves = check_whole("n_leaves", value, least=2)
+    if n_leaves > MOST_LEAVES:
+        raise InputError(f"n_leaves={n_leaves}; a tree has {MOST_LEAVES:,} leaves at most")
+    return n_leaves
+
+
+def _read(path: str | os.PathLike[str]) -> Model | Forest:
+    """A saved model, or the text of a LightGBM model."""
+    with open_binary(path) as file:
+        data = file.read()
+    if not data.startswith(b"tree\n"):
+        return from_text(data, path)
+    try:
+        return Forest.read(data.decode())
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def polished_history(history: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rounds of growing, then the steps of polishing: the last of each round, and those that were best so far."""
+    start, *steps = more
+    if "kept" not in start:
+        history = [{name: value for name, value in row.items() if name != "kept"} for row in history]
+    best, rows = start.get("valid", start["train"]), list[dict[str, Any]]()
+    for i, step in enumerate(steps):
+        value = step.get("valid", step["train"])
+        is_last = i + 1 == len(steps) or steps[i + 1]["round"] != step["round"]
+        if is_last or (value > best and "valid" in step):
+            row = {"round": len(history) + len(rows) + 1, "polish": step["round"], "loss": 1.0 - step["train"]}
+            rows.append(row | {name: step[name] for name in ("train", "valid", "kept") if name in step})
+        best = max(best, value)
+    return history + rows

@@ -1,0 +1,92 @@
+"""Runs: the rows that trials left, by method, and averaged over seeds and folds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.analysis.results import Results, Table, joined
+from rankwright.basics.array_types import Floats, Ints
+
+
+def by_method(results: Results, name: str) -> dict[str, Table]:
+    """The rows of a table for each method that has some, in the order of the methods."""
+    table = results.tables[name]
+    masks = {method: table["method"] == number for number, method in enumerate(results.methods)}
+    return {method: rows(table, mask) for method, mask in masks.items() if mask.any()}
+
+
+def on_all_folds(results: Results, name: str) -> dict[str, Table]:
+    """The rows of a table for each method that has some on every fold: only these can be compared in the mean."""
+    return {
+        method: table
+        for method, table in by_method(results, name).items()
+        if np.isin(results.folds, table["fold"]).all()
+    }
+
+
+def rows(table: Table, mask: NDArray[np.bool_]) -> Table:
+    """The rows of a table that a mask chooses."""
+    return {name: column[mask] for name, column in table.items()}
+
+
+def split(table: Table) -> list[Table]:
+    """The rows of each run, which is a fold and a seed."""
+    runs = np.stack([table["fold"], table["seed"]], axis=1)
+    return [rows(table, (runs == run).all(axis=1)) for run in np.unique(runs, axis=0)]
+
+
+def has_restarts(table: Table) -> bool:
+    """Whether a history is of climbs from several starts, or from one of them."""
+    return "restart" in table and bool(np.isfinite(table["restart"]).any())
+
+
+def grown(table: Table) -> Table:
+    """A history without its rounds of polishing, which are numbered as ``polish``."""
+    return rows(table, ~np.isfinite(table["polish"])) if "polish" in table else table
+
+
+def decisive(run: Table) -> Floats:
+    """What the points of a history were chosen by: the measure on validation queries, or else on training queries."""
+    names = [name for name in ("valid", "train") if name in run and np.isfinite(run[name]).any()]
+    value = np.asarray(run[names[0]], dtype=np.float64) if names else np.zeros(len(run["round"]))
+    return np.where(np.isfinite(value), value, -np.inf)
+
+
+def best_points(run: Table) -> Ints:
+    """The row of the best point of each restart of a run, by number of the restart; of equals the first."""
+    numbers = np.unique(run["restart"])
+    value, found = decisive(run), [np.flatnonzero(run["restart"] == number) for number in numbers]
+    return np.array([own[np.argmax(value[own])] for own in found], dtype=np.intp)
+
+
+def kept_climbs(table: Table) -> Table:
+    """Of a history with restarts those that were kept, with the number of steps for rounds; of another all of it.
+
+    Of the restarts that were not kept a history has single points only, which belong to no curve.
+    """
+    return joined([_kept_climb(run) for run in split(table)]) if has_restarts(table) else table
+
+
+def _kept_climb(run: Table) -> Table:
+    kept = run["restart"][np.argmax(decisive(run))]
+    climb = rows(run, run["restart"] == kept)
+    return {**climb, "round": np.arange(len(climb["round"]))}
+
+
+def fold_means(table: Table, key: str, column: str) -> tuple[NDArray[Any], Floats]:
+    """The different keys of a table, and for each a column per fold: the mean over the seeds, NaN where there is none.
+
+    >>> keys, means = fold_means({"fold": np.array([1, 1, 2]), "k": np.array([5, 5, 5]), "v": np.arange(3.0)}, "k", "v")
+    >>> keys.tolist(), means.tolist()
+    ([5], [[0.5, 2.0]])
+    """
+    keys, row = np.unique(table[key], return_inverse=True)
+    folds, fold = np.unique(table["fold"], return_inverse=True)
+    values = np.asarray(table[column], dtype=np.float64)
+    total, count = np.zeros((len(keys), len(folds))), np.zeros((len(keys), len(folds)))
+    np.add.at(total, (row, fold), values)
+    np.add.at(count, (row, fold), 1.0)
+    return keys, np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)

@@ -1,0 +1,56 @@
+"""Values: what a page carries as JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from rankwright.basics.errors import InputError, shown
+
+Json = dict[str, Any]
+Value = float | int | str | None
+
+_DIGITS = 7  # significant digits of a number on the page
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: arrays as lists, numbers in seven significant digits, ``None`` for NaN and infinity.
+
+    >>> import numpy as np
+    >>> plain({"x": np.array([1.0, np.nan]), "y": (1 / 3, np.int64(2), True, "a")})
+    {'x': [1, None], 'y': [0.3333333, 2, True, 'a']}
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return _plain_number(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Iterable):
+        return [plain(item) for item in value]
+    raise InputError(f"{shown(value)} on a page; expected numbers, text, lists or mappings")
+
+
+def _plain_number(value: float) -> float | int | None:
+    if not isfinite(value):
+        return None
+    rounded = float(f"{value:.{_DIGITS}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
+
+
+def given(**entries: Any) -> Json:
+    """The entries that are not None."""
+    return {key: value for key, value in entries.items() if value is not None}
+
+
+def check_names(names: Sequence[str], what: str) -> None:
+    """Refuse no names, and a name that appears twice."""
+    if not names:
+        raise InputError(f"no {what}; expected at least one")
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise InputError(f"{what} {shown(name)} appears {count} times; expected different names")

@@ -1,0 +1,111 @@
+"""Published figures beside ours."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from math import isnan, nan
+
+from rankwright.report.notation import number, signed
+from rankwright.report.summary import Summary
+from rankwright.report.text_tables import Entry, TextTable
+
+FAR = 0.01  # a difference that asks for an explanation
+
+CAPTION = "Published figures and ours: the difference, and the standard error of ours over the test queries."
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A published figure and ours; NaN where the method has not been run or the measure not been taken."""
+
+    method: str
+    measure: str
+    published: float
+    ours: float
+    error: float
+    lowest: float
+    source: str
+    note: str
+    by_fold: tuple[float, ...] = ()  # the published figures of the folds
+
+    @property
+    def difference(self) -> float:
+        """Ours less the published one."""
+        return self.ours - self.published
+
+    @property
+    def far(self) -> bool:
+        """Whether the difference asks for an explanation."""
+        return abs(self.difference) > FAR
+
+    @property
+    def reached(self) -> bool:
+        """Whether ours is where it must be; true where nothing is said."""
+        return not self.ours < self.lowest
+
+
+def published_figures(summary: Summary) -> list[Beside]:
+    """The published figures of a spec, each beside ours."""
+    table = summary.table("published")
+    found = []
+    for row in range(len(table.get("method", ()))):
+        method, measure = str(table["method"][row]), str(table["measure"][row])
+        ours = error = nan
+        if method in summary.methods and measure in summary.measures:
+            at = summary.methods.index(method)
+            ours, error = float(summary.results.means(measure)[at]), float(summary.results.errors(measure)[at])
+        value, lowest = float(table["value"][row]), float(table["lowest"][row])
+        source, note = str(table["source"][row]), str(table["note"][row])
+        folds = tuple(json.loads(table["by_fold"][row])) if "by_fold" in table else ()
+        found.append(Beside(method, measure, value, ours, error, lowest, source, note, folds))
+    return found
+
+
+def published_table(summary: Summary) -> TextTable:
+    """The published figures and ours, as a table."""
+    rows = []
+    for figure in published_figures(summary):
+        missing = isnan(figure.ours)
+        rows.append(
+            [
+                Entry(figure.method, figure.method),
+                Entry(label(summary, figure.measure), label(summary, figure.measure)),
+                Entry(figure.published, number(figure.published)),
+                Entry(figure.ours, "" if missing else number(figure.ours)),
+                Entry(figure.difference, "" if missing else signed(figure.difference)),
+                Entry(figure.error, "" if missing else number(figure.error)),
+                Entry(figure.source, figure.source),
+            ]
+        )
+    header = ["method", "measure", "published", "ours", "difference", "standard error", "source"]
+    return TextTable(header, rows, CAPTION)
+
+
+def fold_table(summary: Summary) -> TextTable | None:
+    """Published figures of single folds, each row above ours; None if there are none."""
+    rows = []
+    for figure in published_figures(summary):
+        if len(figure.by_fold) == len(summary.results.folds) and not isnan(figure.ours):
+            ours = summary.results.fold_means(figure.measure)[summary.methods.index(figure.method)].tolist()
+            for who, values in (("published", figure.by_fold), ("ours", ours)):
+                entries = [Entry(text, text) for text in (figure.method, label(summary, figure.measure), who)]
+                rows.append([*entries, *(Entry(value, number(value)) for value in values)])
+    if not rows:
+        return None
+    header = ["method", "measure", "whose", *(f"fold {fold}" for fold in summary.results.folds)]
+    return TextTable(header, rows, "Published figures of single folds and ours.")
+
+
+def notes(summary: Summary) -> list[str]:
+    """An explanation of each figure that is far from the published one."""
+    return [
+        f"{figure.method}, {label(summary, figure.measure)} ({signed(figure.difference)}): {figure.note}"
+        for figure in published_figures(summary)
+        if figure.far and figure.note
+    ]
+
+
+def label(summary: Summary, measure: str) -> str:
+    """What to call a measure, also one that was not taken."""
+    return summary.labels.get(measure, measure)

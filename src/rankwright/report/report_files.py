@@ -1,0 +1,74 @@
+"""Writing: a report as a page and tables in a folder."""
+
+from __future__ import annotations
+
+import datetime
+from itertools import product
+from pathlib import Path
+
+from rankwright.analysis.results import Results
+from rankwright.basics.errors import InputError
+from rankwright.basics.files import StrPath, write_atomic
+from rankwright.basics.version import __version__
+from rankwright.report.blocks import Page
+from rankwright.report.notation import count
+from rankwright.report.page import render
+from rankwright.report.sections import SECTIONS
+from rankwright.report.summary import Summary
+from rankwright.report.text_tables import FORMATS, comparison_table, results_table
+
+
+def write_report(results: Results, folder: StrPath, *, date: datetime.date | None = None) -> Path:
+    """Write ``report.html`` and ``tables/{results,comparisons}.{md,csv,tex}``; return the path of the page.
+
+    Parameters
+    ----------
+    results : Results
+        What an experiment found.
+    folder : path
+        Made if it does not exist.
+    date : datetime.date, optional
+        Stands at the foot of the page. Without it the same results give the same bytes on any day.
+    """
+    if not len(results.tables["queries"]["qid"]):
+        raise InputError(f"{results.name}: no trial has finished yet; there is nothing to report")
+    summary = Summary(results)
+    folder = Path(folder)
+    (folder / "tables").mkdir(parents=True, exist_ok=True)
+    page, *tables = report_files(folder)
+    made = (results_table(summary), comparison_table(summary))
+    for path, (table, formatted) in zip(tables, product(made, FORMATS.values()), strict=True):
+        _write(path, formatted(table))
+    _write(page, render(make_page(summary, date)))
+    return page
+
+
+def report_files(folder: StrPath) -> list[Path]:
+    """Return the files that ``write_report`` writes into a folder, the page first."""
+    names = [f"{name}.{ending}" for name in ("results", "comparisons") for ending in FORMATS]
+    return [Path(folder) / "report.html", *(Path(folder) / "tables" / name for name in names)]
+
+
+def make_page(summary: Summary, date: datetime.date | None = None) -> Page:
+    """The page of a report: the sections that have something to say."""
+    sections = [section for entry in SECTIONS if (section := entry.build(summary)) is not None]
+    footer = f"Rankwright {__version__}" + (f", {date.isoformat()}" if date else "")
+    subtitle = f"{count(len(summary.methods), 'method')} on {count(len(summary.results.folds), 'fold')}"
+    return Page(summary.results.name, subtitle, _facts(summary), summary.methods, sections, footer)
+
+
+def _facts(summary: Summary) -> list[tuple[str, str]]:
+    queries, values = summary.table("queries"), summary.table("values")
+    return [
+        ("Methods", f"{len(summary.methods):,}"),
+        ("Folds", f"{len(summary.results.folds):,}"),
+        ("Seeds", f"{len(set(values['seed'].tolist())):,}"),
+        ("Test queries", f"{len(queries['qid']):,}"),
+        ("Documents", f"{int(queries['n_docs'].sum()):,}"),
+        ("Selected by" if summary.has("trials") else "Decided by", summary.results.measure),
+    ]
+
+
+def _write(path: Path, content: str) -> None:
+    with write_atomic(path) as file:
+        file.write(content)

@@ -1,0 +1,160 @@
+"""Bounds: the loss on training queries, and how far above it is what methods minimise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankwright.analysis.results import Table
+from rankwright.report.blocks import Block, Chart, Column, Grid, Row
+from rankwright.report.chosen_runs import by_method, on_all_folds, rows
+from rankwright.report.notation import DIGITS
+from rankwright.report.sections.base import Content, ReportSection
+from rankwright.report.sections.judged import Judged, judged_by
+from rankwright.report.summary import Summary
+
+_ROW, _REST = 30, 110  # pixels for each method, and for the axis and its title
+_WIDE = 8.0  # how many times the smallest the largest value is where an axis becomes logarithmic
+_SYMBOLS = {
+    "loss": "circle",
+    "what it minimises": "diamond",
+    "type one, exponential": "cross",
+    "type two, margin, at its best scale": "square-open",
+}
+_LOSS, _OWN, _ONE, _TWO = _SYMBOLS
+
+
+class Bounded(NamedTuple):
+    """A bound of a method, in means over folds and seeds."""
+
+    bound: str
+    measure: str
+    own: bool
+    loss: float
+    value: float
+    least: float  # at the best scale of the scores; NaN where there is none
+    factor: float
+    exact: float
+
+
+Methods = Mapping[str, Sequence[Bounded]]
+
+
+def _content(summary: Summary) -> Content | None:
+    methods = {method: bounded(table) for method, table in by_method(summary.results, "bounds").items()}
+    complete = on_all_folds(summary.results, "bounds")
+    judged = judged_by(summary, complete)
+    lead = (
+        "What is wanted is a small loss: 1 - E, where E is the measure divided by its highest value on the query. What "
+        "is minimised is mostly a bound above it. All on the training queries: the gap is what a bound gives away "
+        "there. A bound may be far above the loss and still lead to a good ranking, so methods are to be compared by "
+        "their test results; where training goes well by the bound and badly by the measure, the bound is to blame. "
+        "rankwright.diagnose says more of a single model."
+    )
+    shown = {method: methods[method] for method in complete}
+    blocks: list[Block] = [_chart(shown, judged)] if shown else []
+    return Content(lead, [*blocks, _grid(summary, methods)])
+
+
+def bounded(table: Table) -> list[Bounded]:
+    """The bounds of a method, each in the mean over its runs; those on the method's own measure first."""
+    found = []
+    for bound, measure in dict.fromkeys(zip(table["bound"].tolist(), table["measure"].tolist(), strict=True)):
+        of = rows(table, (table["bound"] == bound) & (table["measure"] == measure))
+        loss, value, least, exact = (float(np.mean(of[name])) for name in ("loss", "value", "least", "exact"))
+        factor = float(np.median(of["factor"]))  # they differ by powers of ten
+        found.append(Bounded(str(bound), str(measure), bool(of["own"][0]), loss, value, least, factor, exact))
+    return found
+
+
+def _chart(methods: Methods, judged: Judged) -> Chart:
+    """A line of marks for each method: the loss, and bounds on the same measure."""
+    data: list[dict[str, Any]] = [_key(name) for name in _SYMBOLS]
+    values: list[float] = []
+    for method, bounds in methods.items():
+        own_measure = bounds[0].measure
+        marks = {_LOSS: bounds[0].loss, **_marks([bound for bound in bounds if bound.measure == own_measure])}
+        values += marks.values()
+        data += [_mark(method, name, value) for name, value in marks.items()]
+    layout = {
+        "xaxis": {"title": {"text": f"loss of {judged.axis}, and bounds on it"}, **_axis(values)},
+        "yaxis": {"type": "category", "autorange": "reversed"},
+    }
+    caption = (
+        f"{judged.name}: the loss on training queries and bounds on it, mean over folds and seeds. What a method "
+        f"minimises is shown where it is a bound on the same measure; the table has all.{judged.more}"
+    )
+    return Chart(data, layout, caption, height=_REST + _ROW * max(len(methods), 3))
+
+
+def _marks(bounds: Sequence[Bounded]) -> dict[str, float]:
+    marks: dict[str, float] = {}
+    for bound in bounds:
+        if bound.own:
+            marks[_OWN] = bound.value
+        if bound.bound == "type one, exponential":
+            marks[_ONE] = bound.value
+        elif bound.bound == "type two, margin" and not np.isnan(bound.least):
+            marks[_TWO] = bound.least
+    return marks
+
+
+def _axis(values: Sequence[float]) -> dict[str, Any]:
+    positive = [value for value in values if value > 0]
+    wide = len(positive) == len(values) and max(positive) > _WIDE * min(positive)
+    return {"type": "log", "dtick": "D2"} if wide else {"rangemode": "tozero"}
+
+
+def _key(name: str) -> dict[str, Any]:
+    """An entry of the legend."""
+    marker = {"symbol": _SYMBOLS[name], "color": "var(--ink)", "size": 9}
+    return {"type": "scatter", "mode": "markers", "x": [], "y": [], "name": name, "marker": marker}
+
+
+def _mark(method: str, name: str, value: float) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [value],
+        "y": [method],
+        "name": name,
+        "meta": f"{method}, {name}",
+        "method": method,
+        "marker": {"symbol": _SYMBOLS[name], "size": 9, **({"line": {"width": 2}} if name == _TWO else {})},
+        "hovertemplate": f"{name} %{{x:.4f}}<extra>%{{y}}</extra>",
+        "showlegend": False,
+    }
+
+
+def _grid(summary: Summary, methods: Methods) -> Grid:
+    columns = [
+        Column("method"),
+        Column("bound"),
+        Column("of", title="the measure whose loss it bounds"),
+        Column("minimised", title="whether it is what the method minimises, penalties apart"),
+        Column("loss", DIGITS, title="1 - E on the training queries, mean over folds and seeds"),
+        Column("value", DIGITS, title="of the bound, at the scores as they are"),
+        Column("gap", DIGITS, title="the value above the loss"),
+        Column("best scale", DIGITS, title="the bound when all scores are multiplied alike so that it is least"),
+        Column("best gap", DIGITS, title="that above the loss"),
+        Column("factor", 3, title="by which the scores are multiplied then, median; 0 is where all scores are alike"),
+        Column("exact", 2, title="share of the queries on which the bound is exact; on others it may be larger"),
+    ]
+    body = [Row([method, *_figures(summary, bound)], (method,)) for method, found in methods.items() for bound in found]
+    note = (
+        "Scores times a positive number rank alike, but type two bounds change: at its best scale a bound tells what "
+        "it is worth for the ranking, and a factor far from 1 that the weights are too short or too long for it. A sum "
+        "over many rankings is not exact: what is shown rests on the two that matter most."
+    )
+    return Grid(columns, body, "Loss and bounds on the training queries.", note)
+
+
+def _figures(summary: Summary, bound: Bounded) -> list[Any]:
+    label = summary.labels.get(bound.measure, bound.measure)
+    gaps = bound.value - bound.loss, bound.least, bound.least - bound.loss, bound.factor, bound.exact
+    return [bound.bound, label, "yes" if bound.own else "", bound.loss, bound.value, *gaps]
+
+
+BOUNDS = ReportSection("Bounds", ("bounds",), _content)

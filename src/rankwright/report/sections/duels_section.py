@@ -1,0 +1,126 @@
+"""Wins and losses: any two methods, query by query, down to the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from rankwright.analysis.results import Table
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.report.blocks import Documents, Duel, DuelQuery
+from rankwright.report.sections.base import Content, ReportSection
+from rankwright.report.summary import Summary
+
+DOCUMENT_BYTES = 1_300_000  # of JSON, about, for documents
+VALUE_BYTES = 1_300_000  # and for values
+_BYTES_A_VALUE = 7
+
+
+def _content(summary: Summary) -> Content | None:
+    values = summary.values[summary.results.measure]
+    present = np.flatnonzero(~np.isnan(values).all(axis=1))
+    if len(present) < 2:
+        return None
+    queries = summary.table("queries")
+    measures = _affordable(summary, len(present) * values.shape[1])
+    documents = _documents(summary, present) if summary.has("documents") and summary.has("scores") else {}
+    duel = Duel(
+        tuple(summary.methods[m] for m in present),
+        tuple(summary.labels[name] for name in measures),
+        [
+            DuelQuery(str(qid), str(fold), int(n_docs), documents.get(row))
+            for row, (qid, fold, n_docs) in enumerate(
+                zip(queries["qid"], queries["fold"], queries["n_docs"], strict=True)
+            )
+        ],
+        np.stack([summary.values[name][present] for name in measures]),
+        "The difference of two methods on each test query. Open a query to see where they rank its documents. "
+        "In the mean, queries count as in the means above.",
+        _why_none(documents, len(queries["qid"])),
+        start=_best_two(summary, present),
+        counting=summary.results.counting,
+    )
+    lead = (
+        "Where does one method beat another, and by which documents? Values are means over the seeds; ranks are those "
+        "of the first seed."
+    )
+    return Content(lead, [duel])
+
+
+def _best_two(summary: Summary, present: Ints) -> tuple[str, str]:
+    """The runner-up and the best method by the deciding measure."""
+    means = np.nan_to_num(summary.results.means(), nan=-np.inf)
+    best, second, *_ = sorted(present.tolist(), key=lambda m: -means[m])
+    return summary.methods[second], summary.methods[best]
+
+
+def _affordable(summary: Summary, n_values: int) -> tuple[str, ...]:
+    return summary.measures[: max(1, VALUE_BYTES // (_BYTES_A_VALUE * n_values))]
+
+
+def _why_none(documents: Mapping[int, Documents], n_queries: int) -> str:
+    if not documents:
+        return "The experiment kept no documents and scores."
+    return (
+        "The documents of this query are not on this page: to keep it small, it has those of the "
+        f"{len(documents):,} queries (of {n_queries:,}) on which the methods differ most."
+    )
+
+
+def _documents(summary: Summary, methods: Ints) -> dict[int, Documents]:
+    """The documents of the queries on which the methods differ most, as far as the budget goes."""
+    table = summary.table("documents")
+    n_queries = len(summary.table("queries")["qid"])
+    starts = np.searchsorted(table["query"], np.arange(n_queries + 1))
+    values = summary.values[summary.results.measure][methods]
+    chosen = within_budget(most_different(values), _sizes(table, starts, len(methods)))
+    scores = first_scores(summary.table("scores"), methods, len(table["query"]))
+    return {int(query): _of_query(table, scores, int(starts[query]), int(starts[query + 1])) for query in chosen}
+
+
+def most_different(values: Floats) -> Ints:
+    """Queries in the order of the largest difference between two methods; those without one come last."""
+    known = ~np.isnan(values)
+    highest = np.max(values, axis=0, where=known, initial=-np.inf)
+    lowest = np.min(values, axis=0, where=known, initial=np.inf)
+    return np.argsort(-(highest - lowest), kind="stable")
+
+
+def within_budget(order: Ints, sizes: Floats) -> Ints:
+    """The first queries of an order that fit into the budget together."""
+    return order[np.cumsum(sizes[order]) <= DOCUMENT_BYTES]
+
+
+def _sizes(table: Table, starts: Ints, n_methods: int) -> Floats:
+    """About how many bytes of JSON the documents of each query take."""
+    n_docs = np.diff(starts)
+    digits = np.floor(np.log10(np.maximum(n_docs, 1))) + 1
+    ids = np.concatenate([[0], np.cumsum(np.char.str_len(np.asarray(table["docid"], dtype=np.str_)) + 3)])
+    sizes: Floats = np.diff(ids[starts]) + n_docs * (2 + n_methods * (digits + 1)) + 50
+    return sizes
+
+
+def first_scores(table: Table, methods: Ints, n_docs: int) -> Floats:
+    """The score of each document by each method's first seed there is; NaN where there is none."""
+    scores = np.full((len(methods), n_docs), np.nan)
+    for row, method in enumerate(methods):
+        own = np.flatnonzero(table["method"] == method)
+        last_first = own[np.argsort(-table["seed"][own], kind="stable")]  # the first seed is written last, and stays
+        scores[row, table["document"][last_first]] = table["score"][last_first]
+    return scores
+
+
+def _of_query(table: Table, scores: Floats, start: int, stop: int) -> Documents:
+    ids = [str(docid) for docid in table["docid"][start:stop]]
+    return Documents(ids, table["grade"][start:stop], ranks(scores[:, start:stop]))
+
+
+def ranks(scores: Floats) -> Ints:
+    """The ranks in each row by descending score, of equal scores the earlier first; 0 without a score."""
+    order = np.argsort(-scores, axis=1, kind="stable")
+    places = np.argsort(order, axis=1, kind="stable") + 1
+    return np.where(np.isnan(scores), 0, places)
+
+
+DUELS = ReportSection("Wins and losses", ("queries", "values"), _content)

@@ -1,0 +1,76 @@
+"""Pairs of grades: how often a better document stands above a worse one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from rankwright.analysis.results import Table
+from rankwright.basics.array_types import Floats
+from rankwright.report.blocks import Chart
+from rankwright.report.chosen_runs import on_all_folds
+from rankwright.report.sections.base import Content, ReportSection
+from rankwright.report.summary import Summary
+
+Pair = tuple[float, float]  # the higher grade, the lower
+
+_LETOR: dict[Pair, str] = {(2, 0): "d-n", (2, 1): "d-p", (1, 0): "p-n"}
+_LETOR_NOTE = " d: definitely relevant (2), p: possibly relevant (1), n: not relevant (0)."
+
+
+def _content(summary: Summary) -> Content | None:
+    methods = on_all_folds(summary.results, "pairs")
+    pairs = pairs_of(methods.values())
+    if not pairs:
+        return None
+    letor = set(pairs) == set(_LETOR)
+    names = [_LETOR[pair] if letor else f"{pair[0]:g}-{pair[1]:g}" for pair in pairs]
+    shares = {method: accuracies(table, pairs) for method, table in methods.items()}
+    data = [{"type": "bar", "x": names, "y": y, "method": method} for method, y in shares.items()]
+    layout = {
+        "barmode": "group",
+        "xaxis": {"title": {"text": "grades of the two documents"}, "type": "category"},
+        "yaxis": {
+            "title": {"text": "pairs in the right order (chance: 50%)"},
+            "tickformat": ".0%",
+            "range": _range([*shares.values()]),
+        },
+    }
+    caption = (
+        "The share of document pairs of two grades that a method puts in the right order, over all test queries; a tie "
+        f"counts one half.{_LETOR_NOTE if letor else ''}"
+    )
+    lead = "Which mistakes does a method make? Confusing the best with the worst documents costs most."
+    return Content(lead, [Chart(data, layout, caption, height=420)])
+
+
+def pairs_of(tables: Iterable[Table]) -> list[Pair]:
+    """The pairs of grades that occur, those of the highest grade first, and of these the most different."""
+    found = {
+        (float(high), float(low))
+        for table in tables
+        for high, low, total in zip(table["high"], table["low"], table["total"], strict=True)
+        if total > 0
+    }
+    return sorted(found, key=lambda pair: (-pair[0], pair[1]))
+
+
+def accuracies(table: Table, pairs: list[Pair]) -> Floats:
+    """(right + tied / 2) / total of each pair of grades; NaN where a method saw none."""
+    shares = np.full(len(pairs), np.nan)
+    for i, (high, low) in enumerate(pairs):
+        chosen = (table["high"] == high) & (table["low"] == low)
+        total = table["total"][chosen].sum()
+        if total > 0:
+            shares[i] = (table["right"][chosen].sum() + table["tied"][chosen].sum() / 2) / total
+    return shares
+
+
+def _range(shares: list[Floats]) -> list[float]:
+    """Bars stand on chance, so that they show what was learned, unless a method is worse than that."""
+    lowest, highest = np.nanmin(shares), np.nanmax(shares)
+    return [0.5 if lowest > 0.5 else 0.0, min(1.0, float(highest) + 0.05)]
+
+
+GRADES = ReportSection("Pairs of grades", ("pairs",), _content)

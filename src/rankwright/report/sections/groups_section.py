@@ -1,0 +1,128 @@
+"""Query groups: easy and hard queries, by their number of document pairs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankwright.analysis.significance import Counting
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.report.blocks import Block, Chart
+from rankwright.report.notation import count
+from rankwright.report.sections.base import Content, ReportSection, choice
+from rankwright.report.summary import Summary
+
+MOST_BINS = 8  # and an open one for the few largest
+_TAIL = 0.95  # the share of queries that closed bins hold at least
+_STEPS = (1, 2, 5)
+
+
+class Groups(NamedTuple):
+    """Names of groups, and the group of each query."""
+
+    names: list[str]
+    of_query: Ints
+
+
+def _content(summary: Summary) -> Content | None:
+    groups = group(np.asarray(summary.table("queries")["n_pairs"]))
+    if len(np.unique(groups.of_query)) < 2:
+        return None
+    charts = [(summary.labels[name], _chart(summary, name, groups)) for name in _shown(summary)]
+    filled = [(label, chart) for label, chart in charts if chart.data]
+    blocks: list[Block] = [choice("Measure", filled)] if filled else []
+    lead = (
+        "Queries with many pairs of documents of different grades weigh most when a method learns from pairs. Does it "
+        "do well on these only?"
+    )
+    return Content(lead, [_sizes(groups), *blocks])
+
+
+def _shown(summary: Summary) -> list[str]:
+    """The deciding measure, and MAP where it was measured."""
+    return [name for name in summary.measures if name == summary.results.measure or summary.labels[name] == "map"]
+
+
+def group(n_pairs: Ints) -> Groups:
+    """Queries in about 5 to 9 groups with round bounds by their number of document pairs.
+
+    >>> group(np.array([*range(99), 10_000])).names
+    ['0-20', '20-40', '40-60', '60-80', '80-100', '100+']
+    """
+    width = _width(n_pairs)
+    n_bins = int(np.quantile(n_pairs, _TAIL) // width) + 1
+    of_query = np.minimum(n_pairs // width, n_bins)
+    names = [f"{_short(i * width)}-{_short((i + 1) * width)}" for i in range(int(of_query.max()) + 1)]
+    if n_pairs.max() >= (n_bins + 1) * width:
+        names[n_bins] = f"{_short(n_bins * width)}+"
+    return Groups(names, of_query)
+
+
+def _width(n_pairs: Ints) -> int:
+    """The smallest round width for which no more bins than allowed hold most queries."""
+    bulk, scale = np.quantile(n_pairs, _TAIL), 1
+    while True:
+        for step in _STEPS:
+            if bulk // (step * scale) < MOST_BINS:
+                return step * scale
+        scale *= 10
+
+
+def _short(value: int) -> str:
+    return f"{value / 1000:g}k" if value >= 1000 else f"{value}"
+
+
+def _sizes(groups: Groups) -> Chart:
+    sizes = np.bincount(groups.of_query, minlength=len(groups.names))
+    data = [{"type": "bar", "x": groups.names, "y": sizes, "marker": {"color": "var(--accent)"}, "name": "queries"}]
+    layout = {"xaxis": _axis(), "yaxis": {"title": {"text": "queries"}}, "bargap": 0.3}
+    caption = (
+        "How many test queries have so many pairs of documents of different grades. The upper bound of a group belongs "
+        "to the next one."
+    )
+    return Chart(data, layout, caption, height=260)
+
+
+def _chart(summary: Summary, measure: str, groups: Groups) -> Chart:
+    label = summary.labels[measure]
+    complete = ~np.isnan(summary.results.means(measure))
+    rows = zip(summary.methods, summary.values[measure], complete, strict=True)
+    counting = summary.results.counting
+    sizes = np.bincount(groups.of_query, minlength=len(groups.names))
+    names = [f"{name} ({count(int(n), 'query')})" for name, n in zip(groups.names, sizes, strict=True)]
+    data = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "x": names,
+            "y": group_means(values, groups, counting),
+            "method": method,
+        }
+        for method, values, known in rows
+        if known
+    ]
+    layout = {"xaxis": _axis(), "yaxis": {"title": {"text": f"{label}, mean of the group"}}}
+    return Chart(
+        data,
+        layout,
+        f"{label} by group of queries: the mean over the queries of a group, each counting as in the means.",
+        height=400,
+    )
+
+
+def _axis() -> dict[str, Any]:
+    return {"title": {"text": "document pairs of a query"}, "type": "category"}
+
+
+def group_means(values: Floats, groups: Groups, counting: Counting) -> Floats:
+    """The mean of the values in each group, each query counting as in the mean of all; NaN where none counts."""
+    counted = counting.counted(values, values)
+    factors, of_query = np.broadcast_to(counting.factors(counted), int(counted.sum())), groups.of_query[counted]
+    weight = np.bincount(of_query, weights=factors, minlength=len(groups.names))
+    total = np.bincount(of_query, weights=factors * values[counted], minlength=len(groups.names))
+    means: Floats = np.divide(total, weight, out=np.full(len(weight), np.nan), where=weight > 0)
+    return means
+
+
+GROUPS = ReportSection("Query groups", ("queries", "values"), _content)

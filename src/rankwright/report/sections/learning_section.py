@@ -1,0 +1,226 @@
+"""Learning curves: what each round of training brought."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankwright.analysis.results import Table
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.report.blocks import Block, Chart
+from rankwright.report.chosen_runs import by_method, grown, has_restarts, kept_climbs, rows, split
+from rankwright.report.sections.base import Content, ReportSection, choice
+from rankwright.report.sections.judged import judged_by
+from rankwright.report.summary import Summary
+
+MOST_POINTS = 150  # of a line
+_UNEVEN = 20.0  # how many times the lowest line the highest is where an axis becomes logarithmic
+_SELDOM = 0.5  # the part of the rounds that have a value, below which they are marked
+_JUDGED = ("train", "valid")  # shown side by side; anything else that was recorded has a chart of its own
+_KEYS = ("method", "fold", "seed", "restart", "round", "measure", "polish", "kept")
+# which feature a round was about, and how: no quantity with a mean; weights of trees have a section of their own
+_OF_A_FEATURE = ("feature", "sign", "weight", "searched", "step", "threshold", "missing")
+_SIGNED = ("alpha", "r")  # the sign only tells whether the feature is to be high or low
+_MEAN = "mean over folds"
+_OWN = ("loss", "objective", "gap")  # every method has its own
+_STEEP = ("gap", "smoothing", "gain", "sigma")  # fall by powers of ten
+_WORDS = {
+    "gap": "duality gap",
+    "sigma": "smoothing sigma",
+    "steps": "steps of the descent",
+    "planes": "cutting planes",
+    "perfect": "perfect working set",
+    "imperfect": "imperfect working set",
+    "alpha": "weight of the weak ranker",
+    "r": "edge r of the stump",
+    "z": "normaliser Z",
+    "gain": "fall of the loss found by the search",
+    "scanned": "features whose pairs were gone through",
+    "tried": "stumps tried pair by pair",
+}
+_AXES = {
+    **_WORDS,
+    "perfect": "rankings of a query",
+    "imperfect": "rankings of a query",
+    "alpha": "size of alpha",
+    "r": "size of r",
+    "z": "Z",
+    "gain": "fall of the loss",
+    "scanned": "features",
+    "tried": "stumps",
+}
+_EXPLAINED = {
+    "gap": "Duality gap (how far the objective may be above the least)",
+    "objective": "Objective (the loss with its penalty: what is minimised)",
+    "sigma": "Smoothing sigma of the measure; every loss is that at the sigma of its round",
+    "steps": "Steps of the descent",
+    "planes": "Cutting planes that the model rests on",
+    "perfect": "Rankings in the perfect working set of a query, in the mean,",
+    "imperfect": "Rankings in the imperfect working set of a query, in the mean,",
+    "smoothing": "Smoothing of the hinge",
+    "alpha": "Weight (the size of alpha) of the weak ranker that was added",
+    "r": "Edge of the stump (the size of r: the weight of the pairs that it orders one way less that of the others)",
+    "z": "Normaliser Z (what the round left of the loss, as a share)",
+    "gain": "Fall of the loss found by the search",
+    "scanned": "Features whose pairs were gone through in the search",
+    "tried": "Stumps tried pair by pair in the search",
+}
+_TITLES = {
+    ("train", "valid"): "{} on training (left) and validation queries (right)",
+    ("train",): "{} on training queries",
+    ("valid",): "{} on validation queries",
+}
+
+
+def _content(summary: Summary) -> Content | None:
+    histories = {m: grown(kept_climbs(table)) for m, table in by_method(summary.results, "history").items()}
+    methods = {m: table for m, table in histories.items() if _n_rounds(table) > 1}
+    found = [(name, _by_fold(summary, methods, columns)) for name, columns in _quantities(methods).items()]
+    blocks = [(name, block) for name, block in found if block is not None]
+    if not blocks:
+        return None
+    lead = (
+        "What each round of training brought. Where validation falls while training still rises, a method learns the "
+        "training queries by heart."
+    )
+    return Content(lead, [choice("Quantity", blocks)])
+
+
+def _n_rounds(table: Table) -> int:
+    return len(np.unique(table["round"]))
+
+
+def _quantities(methods: Mapping[str, Table]) -> dict[str, tuple[str, ...]]:
+    """What there is to show, by name: the columns that have a number somewhere."""
+    recorded = [
+        name
+        for name in dict.fromkeys(name for table in methods.values() for name in table)
+        if name not in (*_KEYS, *_OF_A_FEATURE) and any(np.isfinite(table[name]).any() for table in methods.values())
+    ]
+    judged = tuple(name for name in _JUDGED if name in recorded)
+    others: dict[str, tuple[str, ...]] = {_WORDS.get(name, name): (name,) for name in recorded if name not in _JUDGED}
+    return {"measure": judged, **others} if judged else others
+
+
+def _by_fold(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, ...]) -> Block | None:
+    folds = summary.results.folds
+    complete = {m: table for m, table in methods.items() if np.isin(folds, table["fold"]).all()}
+    parts = {_MEAN: complete} if len(folds) > 1 else {}
+    for fold in folds:
+        inside = {m: rows(table, table["fold"] == fold) for m, table in methods.items() if fold in table["fold"]}
+        parts[f"fold {fold}"] = inside
+    charts = [(name, _chart(summary, part, columns, name)) for name, part in parts.items()]
+    filled = [(name, chart) for name, chart in charts if chart.data]
+    return choice("Fold", filled) if filled else None
+
+
+def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, ...], where: str) -> Chart:
+    lines = [
+        (method, i, *line)
+        for i, column in enumerate(columns)
+        for method, table in methods.items()
+        if len((line := mean_line(table, column))[0]) > 0
+    ]
+    seldom = {(m, i) for m, i, *_ in lines if _is_seldom(methods[m][columns[i]])}
+    data = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers" if (method, i) in seldom else "lines",
+            "x": x,
+            "y": y,
+            "method": method,
+            **_axes(i),
+        }
+        for method, i, x, y in lines
+    ]
+    shown = dict.fromkeys(method for method, *_ in lines)
+    name, value, more = columns[0], _AXES.get(columns[0], columns[0]), ""
+    title = _TITLES.get(columns, _EXPLAINED.get(columns[0], value))
+    if columns[0] in _OWN and len(shown) > 1:
+        more = " Each method has its own: compare the shapes, not the heights."
+    if columns[0] in _JUDGED:
+        value, name, more = judged_by(summary, {m: methods[m] for m in shown})
+    whose = f"{next(iter(shown))}: " if len(shown) == 1 else ""  # a single line has no legend
+    unit, by = _units([has_restarts(methods[m]) for m in shown])
+    caption = f"{whose}{title.format(name)} by {by}, {where}.{more}"
+    if any(has_restarts(methods[m]) for m in shown):
+        caption += " Of several starts, the climb that was kept; its start is step 0."
+    if seldom:
+        caption += " Where it was recorded in some rounds only, these have markers."
+    if where == _MEAN:
+        caption += " A run that stopped early keeps its last value."
+    steep = columns[0] in _STEEP or (columns[0] in _OWN and uneven([y for *_, y in lines]))
+    return Chart(data, _layout(columns, value, unit, steep), caption, height=400)
+
+
+def _units(climbs: Sequence[bool]) -> tuple[str, str]:
+    """What is counted from left to right, on an axis and in a caption."""
+    if not any(climbs):
+        return "round", "round"
+    return "step", "accepted step" if all(climbs) else "round or accepted step"
+
+
+def _axes(number: int) -> dict[str, str]:
+    return {} if number == 0 else {"xaxis": "x2", "yaxis": "y2"}
+
+
+def _layout(columns: tuple[str, ...], value: str, unit: str, steep: bool) -> dict[str, Any]:
+    if len(columns) == 1:
+        powers = {"type": "log", "exponentformat": "power"} if steep else {}
+        return {"xaxis": {"title": {"text": unit}}, "yaxis": {"title": {"text": value}, **powers}}
+    return {
+        "xaxis": {"title": {"text": f"{unit} (training)"}, "domain": [0, 0.48]},
+        "yaxis": {"title": {"text": value}},
+        "xaxis2": {"title": {"text": f"{unit} (validation)"}, "domain": [0.52, 1], "anchor": "y2"},
+        "yaxis2": {"matches": "y", "anchor": "x2", "showticklabels": False},
+    }
+
+
+def uneven(lines: Sequence[Floats]) -> bool:
+    """Whether lines above 0 are so far apart that the lower ones would be flat: a loss may be a sum, or a mean.
+
+    >>> uneven([np.array([0.5, 0.4]), np.array([90.0, 60.0])]), uneven([np.array([0.5, 0.4]), np.array([2.0, 1.0])])
+    (True, False)
+    """
+    levels = [float(np.median(line)) for line in lines]
+    return min((float(np.min(line)) for line in lines), default=0.0) > 0 and max(levels) > _UNEVEN * min(levels)
+
+
+def mean_line(table: Table, column: str) -> tuple[Floats, Floats]:
+    """Rounds and the mean over runs (folds and seeds) of a column, thinned; a run that ended keeps its last value."""
+    rounds = np.unique(table["round"])
+    values = np.stack([_filled(rounds, run, column) for run in split(table)]).mean(axis=0)
+    known = np.flatnonzero(np.isfinite(values))
+    kept = known[thinned(len(known))]
+    return rounds[kept], values[kept]
+
+
+def _filled(rounds: Floats, run: Table, column: str) -> Floats:
+    """The column at each round: the value of the last round that the run has by then; NaN before its first.
+
+    After its end a run has its last known value: not every round need have recorded one.
+    """
+    order = np.argsort(run["round"], kind="stable")
+    last = np.searchsorted(run["round"][order], rounds, side="right") - 1
+    recorded = np.asarray(run[column], dtype=np.float64)[order]
+    values = np.append(np.abs(recorded) if column in _SIGNED else recorded, np.nan)
+    known = np.flatnonzero(np.isfinite(values))
+    if len(known):
+        last = np.where(rounds > run["round"].max(), known[-1], last)
+    filled: Floats = values[last]  # those before the first round are the NaN at the end
+    return filled
+
+
+def _is_seldom(recorded: Floats) -> bool:
+    """Whether most rounds have no value."""
+    return bool(np.isfinite(recorded).mean() < _SELDOM)
+
+
+def thinned(n: int) -> Ints:
+    """At most ``MOST_POINTS`` of the numbers 0 to n - 1, evenly spread, with both ends."""
+    return np.unique(np.linspace(0, n - 1, min(n, MOST_POINTS)).round().astype(np.intp))
+
+
+LEARNING = ReportSection("Learning curves", ("history",), _content)

@@ -1,0 +1,219 @@
+"""Polishing: what exact weights for all trees brought, once these were grown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankwright.analysis.results import Table
+from rankwright.basics.array_types import Floats
+from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row
+from rankwright.report.chosen_runs import by_method, decisive, grown, rows, split
+from rankwright.report.notation import DIGITS
+from rankwright.report.sections.base import Content, ReportSection, choice
+from rankwright.report.sections.judged import Judged, judged_by
+from rankwright.report.sections.learning_section import mean_line, thinned
+from rankwright.report.summary import Summary
+
+_PARTS = {"train": ("training", "dot"), "valid": ("validation", "solid")}  # what they are called, and their dashes
+_MEAN = "mean over folds"
+_TICKED = 12  # rounds of polishing that have a tick each
+
+
+class Polished(NamedTuple):
+    """A run whose trees were polished: its rounds of growing and of polishing, and the rows that a model was made of.
+
+    The first row of ``polishing`` is the model that it began with, in round 0. Steps inside a round are parts of it.
+    """
+
+    fold: int
+    growing: Table
+    polishing: Table
+    begun: int  # the row of ``growing`` that polishing began with
+    kept: int  # the row of ``polishing`` that was kept: 0 where that is what it began with
+
+    def value(self, part: str, at: int) -> float:
+        """The measure in a row of ``polishing``."""
+        return float(self.polishing[part][at]) if part in self.polishing else float("nan")
+
+
+Methods = Mapping[str, Sequence[Polished]]
+
+
+def _content(summary: Summary) -> Content | None:
+    histories = {m: table for m, table in by_method(summary.results, "history").items() if "polish" in table}
+    found = {method: polished_runs(table) for method, table in histories.items()}
+    methods = {method: runs for method, runs in found.items() if runs}
+    if not methods:
+        return None
+    n_runs = {method: len(split(histories[method])) for method in methods}
+    judged = judged_by(summary, {m: histories[m] for m in methods})
+    charts = [(m, _by_fold(m, runs, judged_by(summary, {m: histories[m]}).axis)) for m, runs in methods.items()]
+    lead = (
+        "Once its trees are grown, a method may search exactly for better weights of theirs. That never lowers the "
+        "measure on the training queries, and the step that is best on the validation queries is kept, so that is not "
+        "lowered either; but some of its rise is luck on these queries. What polishing is worth on test queries, the "
+        "same method without it tells, if it is among the results."
+    )
+    return Content(lead, [_grid(methods, n_runs, judged), choice("Method", charts)])
+
+
+def polished_runs(table: Table) -> list[Polished]:
+    """The runs whose polishing took any step."""
+    return [_polished(run) for run in split(table) if np.isfinite(run["polish"]).any()]
+
+
+def _polished(run: Table) -> Polished:
+    growing, steps = grown(run), rows(run, np.isfinite(run["polish"]))
+    has_valid = "valid" in growing and bool(np.isfinite(growing["valid"]).any())
+    begun = int(np.argmax(decisive(growing))) if has_valid else len(growing["round"]) - 1
+    marked = np.flatnonzero(np.nan_to_num(steps["kept"])) if "kept" in steps else np.empty(0)
+    first = {name: growing[name][begun : begun + 1] for name in _PARTS if name in growing}
+    polishing = {name: np.append(first[name], steps[name]).astype(np.float64) for name in first}
+    for name in ("fold", "seed"):
+        polishing[name] = np.append(run[name][:1], steps[name])
+    polishing["round"] = np.append(0.0, places(steps["polish"]))
+    return Polished(int(run["fold"][0]), growing, polishing, begun, int(marked[0]) + 1 if len(marked) else 0)
+
+
+def places(numbers: Floats) -> Floats:
+    """Where steps lie: those of a round evenly up to its end.
+
+    >>> places(np.array([1.0, 1.0, 2.0])).tolist()
+    [0.5, 1.0, 2.0]
+    """
+    starts = np.searchsorted(numbers, numbers, side="left")
+    ends = np.searchsorted(numbers, numbers, side="right")
+    inside: Floats = (np.arange(len(numbers)) + 1 - starts) / (ends - starts)
+    return numbers - 1 + inside
+
+
+def _grid(methods: Methods, n_runs: Mapping[str, int], judged: Judged) -> Grid:
+    of_run = "mean over the folds and seeds that were polished"
+    columns = [
+        Column("method"),
+        Column("runs", title="in how many folds and seeds polishing took any step"),
+        Column("kept", title="in how many of these a step was better on validation queries, and kept"),
+        Column("rounds", 1, title=f"of polishing, each over all trees; {of_run}"),
+        *(
+            column
+            for part, (name, _) in _PARTS.items()
+            for column in (
+                Column(f"{part} before", DIGITS, title=f"{name} queries, trees as they were grown; {of_run}"),
+                Column(f"{part} after", DIGITS, title=f"{name} queries, the model that was kept; {of_run}"),
+                Column(f"{part} gain", DIGITS, title=f"{name} queries; {of_run}"),
+            )
+        ),
+    ]
+    body = [Row([method, *_figures(runs, n_runs[method])], (method,)) for method, runs in methods.items()]
+    note = (
+        "Where no step was better on the validation queries, the trees are kept as they were grown, which counts as no "
+        f"gain.{judged.more}"
+    )
+    return Grid(columns, body, f"{judged.name} before and after polishing.", note)
+
+
+def _figures(runs: Sequence[Polished], n_runs: int) -> list[Any]:
+    n_kept = sum(run.kept > 0 for run in runs)
+    figures: list[Any] = [
+        Cell(len(runs), f"{len(runs)} of {n_runs}"),
+        Cell(n_kept, f"{n_kept} of {len(runs)}"),
+        float(np.mean([run.polishing["round"][-1] for run in runs])),
+    ]
+    for part in _PARTS:
+        before = float(np.mean([run.value(part, 0) for run in runs]))
+        after = float(np.mean([run.value(part, run.kept) for run in runs]))
+        figures += [before, after, after - before]
+    return figures
+
+
+def _by_fold(method: str, runs: Sequence[Polished], measure: str) -> Block:
+    """The first run of each fold, and the mean over all."""
+    first = {run.fold: run for run in reversed(runs)}
+    charts: list[tuple[str, Block]] = [
+        (f"fold {fold}", _chart(method, [first[fold]], measure, f"fold {fold}")) for fold in sorted(first)
+    ]
+    mean: list[tuple[str, Block]] = [(_MEAN, _chart(method, runs, measure, _MEAN))] if len(first) > 1 else []
+    return choice("Fold", [*mean, *charts])
+
+
+def _chart(method: str, runs: Sequence[Polished], measure: str, where: str) -> Chart:
+    """Growing to the left, polishing to the right."""
+    single = runs[0] if len(runs) == 1 else None
+    data = []
+    for part, (name, dash) in _PARTS.items():
+        for panel, stage in enumerate(("growing", "polishing")):
+            x, y = _line(runs, stage, part)
+            if len(x) == 0:
+                continue
+            data.append(_trace(method, panel, x, y, name, f"{stage}, {name}") | {"line": {"dash": dash}})
+    caption = (
+        f"{method}: {measure} while trees were grown (left) and while their weights were polished (right), {where}."
+    )
+    if single is not None:
+        data += _marks(method, single)
+        caption += (
+            " Open: the trees that polishing began with. Filled: the model that was kept; at 0 it is as it was grown, "
+            "as no step was better on the validation queries."
+        )
+    else:
+        caption += (
+            " Polishing begins with the best round of each fold, not with the last; a run that ended keeps its last "
+            "value."
+        )
+    last = max(float(run.polishing["round"][-1]) for run in runs)
+    return Chart(data, _layout(measure, last), caption, height=380)
+
+
+def _line(runs: Sequence[Polished], stage: str, part: str) -> tuple[Floats, Floats]:
+    """The measure along a stage: of one run all that is known, of several the mean at the ends of rounds."""
+    tables: list[Table] = [getattr(run, stage) for run in runs]
+    if any(part not in table for table in tables):
+        return np.empty(0), np.empty(0)
+    if len(tables) == 1:
+        known = np.flatnonzero(np.isfinite(tables[0][part]))
+        known = known[thinned(len(known))] if len(known) else known
+        return tables[0]["round"][known], tables[0][part][known]
+    whole = [rows(table, table["round"] == np.floor(table["round"])) for table in tables]
+    numbered = [{**table, "seed": np.full(len(table["round"]), i)} for i, table in enumerate(whole)]
+    columns = ("fold", "seed", "round", part)
+    return mean_line({name: np.concatenate([table[name] for table in numbered]) for name in columns}, part)
+
+
+def _marks(method: str, run: Polished) -> list[dict[str, Any]]:
+    ring = {"size": 11, "line": {"color": "var(--ink)", "width": 2}}
+    marks = [
+        (run.growing["round"][run.begun], 0, "start of polishing", "circle-open"),
+        (run.polishing["round"][run.kept], run.kept, "kept", "circle"),
+    ]
+    return [
+        _trace(method, panel, [x], [run.value(part, at)], name, f"{name}, {_PARTS[part][0]}")
+        | {"mode": "markers", "marker": {**ring, "symbol": symbol}}
+        for panel, (x, at, name, symbol) in enumerate(marks)
+        for part in _PARTS
+        if np.isfinite(run.value(part, at))
+    ]
+
+
+def _trace(method: str, panel: int, x: Any, y: Any, name: str, meta: str) -> dict[str, Any]:
+    axes = {} if panel == 0 else {"xaxis": "x2", "yaxis": "y2"}
+    return {"type": "scatter", "mode": "lines", "x": x, "y": y, "name": name, "meta": meta, "method": method, **axes}
+
+
+def _layout(measure: str, last: float) -> dict[str, Any]:
+    return {
+        "xaxis": {"title": {"text": "trees grown"}, "domain": [0, 0.56]},
+        "yaxis": {"title": {"text": measure}},
+        "xaxis2": {
+            "title": {"text": "rounds of polishing"},
+            "domain": [0.6, 1],
+            "anchor": "y2",
+            **({"dtick": 1} if last <= _TICKED else {}),
+        },
+        "yaxis2": {"matches": "y", "anchor": "x2", "showticklabels": False},
+    }
+
+
+POLISHING = ReportSection("Polishing", ("history",), _content)

@@ -1,0 +1,201 @@
+"""Along each weight: what the measure would be if one weight were another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.analysis.results import Table
+from rankwright.basics.array_types import Floats
+from rankwright.report.blocks import Block, Chart, Column, Grid, Row
+from rankwright.report.chosen_runs import by_method, rows, split
+from rankwright.report.notation import DIGITS, number
+from rankwright.report.sections import panels
+from rankwright.report.sections.base import Content, ReportSection, choice
+from rankwright.report.sections.judged import judged_by
+from rankwright.report.summary import Summary
+
+MOST_CHARTS = 20  # of a page: each may have 90 kilobytes
+_PARTS = {"train": "training", "valid": "validation", "test": "test"}
+_COLOURS = {"train": "var(--ink)", "valid": "var(--method-4)", "test": "var(--worse)"}
+
+
+class Line(NamedTuple):
+    """The measure along one weight: at effects it might have, of which one is 0 and one is its own."""
+
+    feature: str
+    effect: float
+    at: Floats
+    values: Mapping[str, Floats]  # by part
+
+    def chosen(self, part: str) -> float:
+        """The measure at the weight that was chosen."""
+        return self._nearest(part, self.effect)
+
+    def change(self, part: str) -> Floats:
+        """How much more the measure would be than at the weight that was chosen."""
+        return self.values[part] - self.chosen(part)
+
+    def lost(self, part: str) -> float:
+        """How much less the measure would be if the weight were 0."""
+        return self.chosen(part) - self._nearest(part, 0.0)
+
+    def missed(self, part: str) -> float:
+        """How much more the measure would be at the best place."""
+        return float(np.max(self.change(part)))
+
+    def _nearest(self, part: str, effect: float) -> float:
+        return float(self.values[part][np.argmin(np.abs(self.at - effect))])
+
+
+def _content(summary: Summary) -> Content | None:
+    methods = by_method(summary.results, "profiles")
+    if not methods:
+        return None
+    n_folds = max(MOST_CHARTS // len(methods), 1)
+    charts = [(method, _by_fold(summary, method, table, n_folds)) for method, table in methods.items()]
+    lead = (
+        "Methods that search along one weight at a time: what if one weight were another, and the others stayed? Where "
+        "a curve hardly falls, the weight hardly matters; a narrow peak may be luck; and where validation or test "
+        "queries peak elsewhere, the weight suits the training queries only."
+    )
+    return Content(lead, [choice("Method", charts), _grid(summary, methods)])
+
+
+def lines_of(run: Table) -> list[Line]:
+    """The lines of a run, that of the largest effect first."""
+    found = []
+    for feature in dict.fromkeys(run["feature"].tolist()):
+        own = rows(run, run["feature"] == feature)
+        values = {part: np.asarray(own[part], dtype=np.float64) for part in _PARTS}
+        found.append(Line(str(feature), float(own["effect"][0]), np.asarray(own["at"], dtype=np.float64), values))
+    return sorted(found, key=lambda line: -abs(line.effect))
+
+
+def _by_fold(summary: Summary, method: str, table: Table, n_folds: int) -> Block:
+    """A chart for each of the first folds, of its first seed."""
+    measure = judged_by(summary, {method: table}).axis
+    first = {int(run["fold"][0]): run for run in reversed(split(table))}
+    charts = [
+        (f"fold {fold}", _chart(lines_of(first[fold]), measure, f"{method}, fold {fold}"))
+        for fold in sorted(first)[:n_folds]
+    ]
+    return choice("Fold", charts)
+
+
+def _chart(lines: Sequence[Line], measure: str, where: str) -> Chart:
+    layout = panels.layout([line.feature for line in lines], "effect", f"change of {measure}")
+    layout["shapes"] = [_mark(line, panel) for panel, line in enumerate(lines)]
+    layout["yaxis"] |= {"range": heights(lines)}
+    levels = ", ".join(
+        f"{number(lines[0].chosen(part))} on {name} queries" for part, name in _PARTS.items() if _known(lines[0], part)
+    )
+    caption = (
+        f"{where}: how {measure} changes along {_largest(len(lines))}; it is {levels}. From left to right, the effect "
+        "of the feature: its weight times its standard deviation in training, in units of the score, each panel with a "
+        "range of its own. The dotted line is the weight that was chosen; at 0 the feature is not used. A curve that "
+        "leaves its panel falls further."
+    )
+    data = [trace for panel, line in enumerate(lines) for trace in _traces(line, panel)]
+    return Chart(data, layout, caption, panels.height(len(lines)))
+
+
+def _largest(n: int) -> str:
+    return "the weight that is not 0" if n == 1 else f"the {n} weights of the largest effect, one by one"
+
+
+def _known(line: Line, part: str) -> bool:
+    return bool(np.isfinite(line.values[part]).all())
+
+
+def heights(lines: Sequence[Line]) -> list[float]:
+    """From where to where the panels reach: all rises, and such falls as most panels have."""
+    changes = [[line.change(part) for part in _PARTS if _known(line, part)] for line in lines]
+    rise = max(float(np.max(change)) for panel in changes for change in panel)
+    fall = float(np.median([-min(float(np.min(change)) for change in panel) for panel in changes]))
+    reach = max(fall, rise, 1e-4)
+    return [-1.25 * reach, 1.25 * max(rise, reach / 4)]
+
+
+def _traces(line: Line, panel: int) -> list[dict[str, Any]]:
+    return [_trace(line, part, panel) for part in _PARTS if _known(line, part)]
+
+
+def _trace(line: Line, part: str, panel: int) -> dict[str, Any]:
+    at, change = _rounded(line.at), np.round(line.change(part), 5)
+    kept = turns(change)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": at[kept],
+        "y": change[kept],
+        "name": _PARTS[part],
+        "meta": f"{panels.named(line.feature)}, {_PARTS[part]}",
+        "line": {"shape": "hvh", "width": 1.3, "color": _COLOURS[part], "dash": "solid"},
+        "hovertemplate": "effect %{x:.4g}<br>%{y:+.4f}",
+        **panels.axes_of(panel),
+    }
+
+
+def turns(values: Floats) -> NDArray[np.bool_]:
+    """Where a line of steps is not flat on both sides, and its ends: without the rest it is drawn the same.
+
+    >>> turns(np.array([1.0, 1.0, 1.0, 2.0, 2.0])).tolist()
+    [True, False, True, True, True]
+    """
+    same = values[1:] == values[:-1]
+    kept = np.ones(len(values), dtype=bool)
+    kept[1:-1] = ~(same[1:] & same[:-1])
+    return kept
+
+
+def _rounded(at: Floats) -> Floats:
+    """As many digits as can be seen."""
+    return np.round(at, 4 - int(np.floor(np.log10(np.ptp(at)))))
+
+
+def _mark(line: Line, panel: int) -> dict[str, Any]:
+    """Where the weight is."""
+    axes = {"xref": f"x{panels.suffix(panel)}", "yref": f"y{panels.suffix(panel)} domain"}
+    stroke = {"color": "var(--muted)", "width": 1.5, "dash": "dot"}
+    return {"type": "line", "x0": line.effect, "x1": line.effect, "y0": 0, "y1": 1, **axes, "line": stroke}
+
+
+def _grid(summary: Summary, methods: Mapping[str, Table]) -> Grid:
+    lost = "what the measure would lose if the weight were 0"
+    missed = "what it would gain at the best of the places shown"
+    columns = [
+        Column("method"),
+        Column("feature"),
+        Column("runs", title="folds and seeds in which its effect is among the largest: the means are over these"),
+        Column("effect", 3, title="weight times standard deviation in training, in shares of the largest of the run"),
+        *(Column(f"lost, {part}", DIGITS, title=f"{name} queries: {lost}") for part, name in _PARTS.items()),
+        *(Column(f"missed, {part}", DIGITS, title=f"{_PARTS[part]} queries: {missed}") for part in ("valid", "test")),
+    ]
+    body = [row for method, table in methods.items() for row in _features(method, table)]
+    judged = judged_by(summary, methods)
+    caption = f"What each weight is worth: {judged.axis}, mean over folds and seeds."
+    note = (
+        f"Lost: {lost}, the others staying as they are. Missed: {missed}, which nobody could know before; where it is "
+        f"large, the weight that training chose suits the training queries only.{judged.more}"
+    )
+    return Grid(columns, body, caption, note)
+
+
+def _features(method: str, table: Table) -> list[Row]:
+    """A row for each feature, first the one whose weight is worth most in training."""
+    found: dict[str, list[list[float]]] = {}
+    for run in split(table):
+        lines = lines_of(run)
+        for line in lines:
+            lost, missed = [line.lost(part) for part in _PARTS], [line.missed(part) for part in ("valid", "test")]
+            found.setdefault(line.feature, []).append([line.effect / abs(lines[0].effect), *lost, *missed])
+    means = {feature: np.mean(figures, axis=0).tolist() for feature, figures in found.items()}
+    ordered = sorted(means, key=lambda feature: -means[feature][1])
+    return [Row([method, feature, len(found[feature]), *means[feature]], (method,)) for feature in ordered]
+
+
+PROFILES = ReportSection("Along each weight", ("profiles",), _content)

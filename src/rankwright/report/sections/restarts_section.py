@@ -1,0 +1,202 @@
+"""Restarts: what each start of a method that climbs from several of them led to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.analysis.results import Table
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.report.blocks import Block, Chart, Column, Grid, Row
+from rankwright.report.chosen_runs import best_points, by_method, decisive, has_restarts, split
+from rankwright.report.notation import DIGITS
+from rankwright.report.sections.base import Content, ReportSection, choice
+from rankwright.report.sections.judged import Judged, judged_by
+from rankwright.report.summary import Summary
+
+MOST_STARTS = 300  # of a method in one chart
+_MARKED, _TICKED = 30, 12  # starts that have a marker each, and a tick each
+_POINT, _KEPT = 7, 12  # pixels
+
+
+class Starts(NamedTuple):
+    """The best point of every start of one run, and which of them was kept."""
+
+    fold: int
+    number: Ints
+    train: Floats
+    valid: Floats
+    kept: int
+
+    def centred(self) -> Starts:
+        """The same, as differences from the mean of the run."""
+        return self._replace(train=self.train - self.train.mean(), valid=self.valid - self.valid.mean())
+
+
+Methods = Mapping[str, Sequence[Starts]]
+
+
+def _content(summary: Summary) -> Content | None:
+    histories = {m: table for m, table in by_method(summary.results, "history").items() if has_restarts(table)}
+    found = {method: starts_of(table) for method, table in histories.items()}
+    methods = {m: runs for m, runs in found.items() if max((len(run.number) for run in runs), default=0) > 1}
+    if not methods:
+        return None
+    judged = judged_by(summary, {m: histories[m] for m in methods})
+    lead = (
+        "Some methods climb from several starts and keep the best point on the validation queries. Do more starts pay? "
+        "And where the training measure is higher, is the validation measure, too?"
+    )
+    return Content(lead, [_grid(methods, judged), _by_fold(methods, judged), _gains(methods, judged)])
+
+
+def starts_of(table: Table) -> list[Starts]:
+    """The starts of each run whose points have both measures."""
+    if not {"train", "valid"} <= table.keys():
+        return []
+    found = []
+    for run in split(table):
+        best = best_points(run)
+        train, valid = (np.asarray(run[name], dtype=np.float64)[best] for name in ("train", "valid"))
+        if np.isfinite(train).all() and np.isfinite(valid).all():
+            numbers = run["restart"][best].astype(np.int64)
+            found.append(Starts(int(run["fold"][0]), numbers, train, valid, int(np.argmax(decisive(run)[best]))))
+    return found
+
+
+def agreement(runs: Sequence[Starts]) -> float:
+    """The correlation of training and validation within runs; NaN where one of them never differs.
+
+    >>> run = Starts(1, np.arange(3), np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.6, 0.7]), 2)
+    >>> round(agreement([run, run._replace(valid=np.array([0.1, 0.2, 0.3]))]), 6)
+    1.0
+    """
+    train = np.concatenate([run.centred().train for run in runs])
+    valid = np.concatenate([run.centred().valid for run in runs])
+    scale = float(np.sqrt((train**2).sum() * (valid**2).sum()))
+    return float((train * valid).sum()) / scale if scale > 1e-18 else float("nan")
+
+
+def best_so_far(runs: Sequence[Starts]) -> Floats:
+    """The best validation measure of the first start, of the first two, and so on: the mean over runs."""
+    longest = max(len(run.valid) for run in runs)
+    lines = [np.maximum.accumulate(run.valid) for run in runs]
+    filled = np.stack([np.pad(line, (0, longest - len(line)), mode="edge") for line in lines])
+    mean: Floats = filled.mean(axis=0)
+    return mean
+
+
+def _grid(methods: Methods, judged: Judged) -> Grid:
+    of_run = "mean over folds and seeds"
+    columns = [
+        Column("method"),
+        Column("starts", title="of a run: one fold and seed"),
+        Column("training mean", DIGITS, title=f"of the starts; {of_run}"),
+        Column("training sd", DIGITS, title=f"standard deviation between the starts of a run; {of_run}"),
+        Column("training best", DIGITS, title=f"of the start with the highest; {of_run}"),
+        Column("training kept", DIGITS, title=f"of the start that was kept; {of_run}"),
+        Column("validation mean", DIGITS, title=f"of the starts; {of_run}"),
+        Column("validation sd", DIGITS, title=f"standard deviation between the starts of a run; {of_run}"),
+        Column("validation kept", DIGITS, title=f"of the start that was kept, which has the highest; {of_run}"),
+        Column("above first", DIGITS, title=f"validation: the kept start minus the first; {of_run}"),
+        Column("agreement", 2, title="correlation of training and validation between the starts of a run"),
+    ]
+    body = [Row([method, *_figures(runs)], (method,)) for method, runs in methods.items()]
+    caption = f"{judged.name} of the best points that the starts led to."
+    note = (
+        "Agreement is a correlation, within runs, of the best points of the starts: near 1, what fits the training "
+        "queries better is also better "
+        f"on the validation queries; near 0, training says nothing about which start to keep.{judged.more}"
+    )
+    return Grid(columns, body, caption, note)
+
+
+def _figures(runs: Sequence[Starts]) -> list[float]:
+    def mean(values: Sequence[Any]) -> float:
+        return float(np.mean(values))
+
+    return [
+        max(len(run.number) for run in runs),
+        mean([run.train.mean() for run in runs]),
+        mean([run.train.std() for run in runs]),
+        mean([run.train.max() for run in runs]),
+        mean([run.train[run.kept] for run in runs]),
+        mean([run.valid.mean() for run in runs]),
+        mean([run.valid.std() for run in runs]),
+        mean([run.valid[run.kept] for run in runs]),
+        mean([run.valid[run.kept] - run.valid[0] for run in runs]),
+        agreement(runs),
+    ]
+
+
+def _by_fold(methods: Methods, judged: Judged) -> Block:
+    folds = sorted({run.fold for runs in methods.values() for run in runs})
+    charts: list[tuple[str, Block]] = []
+    if len(folds) > 1:
+        centred = {method: [run.centred() for run in runs] for method, runs in methods.items()}
+        what, axis = f"{judged.name} above the mean of all starts on the same fold", f"{judged.axis} above fold's mean"
+        charts.append(("all folds, from their means", _chart(centred, what, axis, judged)))
+    for fold in folds:
+        inside = {method: [run for run in runs if run.fold == fold] for method, runs in methods.items()}
+        present = {method: runs for method, runs in inside.items() if runs}
+        charts.append((f"fold {fold}", _chart(present, f"{judged.name}, fold {fold}", judged.axis, judged)))
+    return choice("Fold", charts)
+
+
+def _chart(methods: Methods, what: str, axis: str, judged: Judged) -> Chart:
+    data = [_points(method, runs) for method, runs in methods.items()]
+    layout = {"xaxis": {"title": {"text": f"training: {axis}"}}, "yaxis": {"title": {"text": f"validation: {axis}"}}}
+    caption = f"{what}. A point is the best that a start led to; large and ringed, the one that was kept.{judged.more}"
+    return Chart(data, layout, caption, height=420)
+
+
+def _points(method: str, runs: Sequence[Starts]) -> dict[str, Any]:
+    kept = np.concatenate([np.arange(len(run.number)) == run.kept for run in runs])
+    shown = _some(kept)
+    named = np.array([(number, run.fold) for run in runs for number in run.number])
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": np.concatenate([run.train for run in runs])[shown],
+        "y": np.concatenate([run.valid for run in runs])[shown],
+        "customdata": named[shown],
+        "hovertemplate": "start %{customdata[0]}, fold %{customdata[1]}<br>training %{x:.4f}<br>validation %{y:.4f}",
+        "marker": {
+            "size": np.where(kept[shown], _KEPT, _POINT),
+            "opacity": np.where(kept[shown], 1.0, 0.75),
+            "line": {"color": "var(--ink)", "width": np.where(kept[shown], 2, 0)},
+        },
+        "method": method,
+    }
+
+
+def _some(kept: NDArray[np.bool_]) -> Ints:
+    """The places of those that were kept, and of as many others as a chart bears."""
+    others = np.flatnonzero(~kept)
+    few = np.linspace(0, len(others) - 1, min(len(others), MOST_STARTS)).astype(np.intp)
+    return np.sort(np.concatenate([np.flatnonzero(kept), others[few]]))
+
+
+def _gains(methods: Methods, judged: Judged) -> Chart:
+    lines = {method: best_so_far(runs) for method, runs in methods.items()}
+    longest = max(map(len, lines.values()))
+    mode = "lines+markers" if longest <= _MARKED else "lines"
+    data = [
+        {"type": "scatter", "mode": mode, "x": np.arange(1, len(line) + 1), "y": line, "method": method}
+        for method, line in lines.items()
+    ]
+    layout = {
+        "xaxis": {"title": {"text": "number of starts"}, **({"dtick": 1} if longest <= _TICKED else {})},
+        "yaxis": {"title": {"text": f"validation: {judged.axis}"}},
+    }
+    caption = (
+        f"{judged.name} on validation queries of the best of so many starts, mean over folds and seeds. It cannot "
+        f"fall, and some of its rise is luck on these queries: whether it is more, the test queries tell.{judged.more}"
+    )
+    return Chart(data, layout, caption, height=320)
+
+
+RESTARTS = ReportSection("Restarts", ("history",), _content)

@@ -1,0 +1,219 @@
+"""Results: every method under every measure."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row, Text
+from rankwright.report.json_values import Value
+from rankwright.report.notation import DIGITS, interval, number, p_equals, p_value, signed
+from rankwright.report.sections.base import Content, ReportSection, choice
+from rankwright.report.sections.dots import Dot, dot_chart
+from rankwright.report.summary import BELOW, Figure, Summary
+
+
+def _content(summary: Summary) -> Content:
+    unfinished = summary.results.unfinished
+    blocks: list[Block] = [
+        *([Text(f"The experiment is {unfinished}.", level="warning")] if unfinished else []),
+        *_absent(summary),
+        *_fewer_seeds(summary),
+        choice("Show", [("means", _means(summary)), *_more(summary), ("ranks", _ranks(summary))]),
+        *_chart(summary),
+    ]
+    return Content(f"{_verdict(summary)} {_protocol(summary)}".strip(), blocks)
+
+
+def _verdict(summary: Summary) -> str:
+    """Which method is best, and from which it cannot be told."""
+    figures = dict(zip(summary.methods, summary.figures[summary.results.measure], strict=True))
+    best = [name for name, figure in figures.items() if figure.best]
+    if len(best) != 1:
+        return ""
+    others = {name: figure for name, figure in figures.items() if figure.against is not None}
+    alike = [name for name, figure in others.items() if not figure.below]
+    found = f"{best[0]} has the highest {summary.decisive}, {number(figures[best[0]].mean)}"
+    if not others:
+        return f"{found}."
+    if not alike:
+        return f"{found}, significantly above every other method."
+    if len(alike) == len(others):
+        return f"{found}, but it cannot be told from any other method: no difference is significant."
+    return f"{found}. It cannot be told from {_and(alike)}; it is significantly above the others."
+
+
+def _and(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _protocol(summary: Summary) -> str:
+    """What the figures are, by what was done."""
+    one = len(summary.results.folds) == 1
+    figure = "A figure is the mean over the queries." if one else "A figure is the mean of the folds' means."
+    if not summary.has("trials"):
+        return figure
+    return (
+        f"Each method was selected by {summary.decisive} on the validation queries and judged on the test queries, "
+        f"fold by fold. {figure}"
+    )
+
+
+def _more(summary: Summary) -> list[tuple[str, Block]]:
+    """The differences from the best, and the folds, where there are several."""
+    more: list[tuple[str, Block]] = []
+    if any(figure.against for figure in summary.figures[summary.results.measure]):
+        more.append(("differences from the best", _differences(summary)))
+    if len(summary.results.folds) > 1:
+        more.append(("folds", _folds(summary)))
+    return more
+
+
+def _differences(summary: Summary) -> Grid:
+    """How far each method is below the best of each measure, and p."""
+    columns = [Column("method")]
+    for name in summary.measures:
+        label = summary.labels[name]
+        columns += [Column(label, DIGITS, title=f"{name} less that of the best"), Column(f"p {label}", 4)]
+    rows = []
+    for m, method in enumerate(summary.methods):
+        cells: list[Cell | Value] = []
+        for name in summary.measures:
+            figure = summary.figures[name][m]
+            if figure.against is None:
+                cells += [Cell(None if isnan(figure.mean) else 0.0, "best" if figure.best else None), None]
+                continue
+            p = figure.against.adjusted.randomisation
+            cells += [Cell(figure.against.difference, signed(figure.against.difference)), Cell(p, p_value(p))]
+        rows.append(Row([method, *cells], (method,)))
+    caption = "The mean of each method less that of the best, and p of the randomisation test after Holm's correction."
+    return Grid(columns, rows, caption)
+
+
+def _folds(summary: Summary) -> Grid:
+    """The deciding measure fold by fold."""
+    columns = [Column("method"), *(Column(f"fold {fold}", DIGITS) for fold in summary.results.folds)]
+    means = summary.results.fold_means()
+    best = np.where(np.isnan(means), -np.inf, means).max(axis=0)
+    rows = []
+    for method, row in zip(summary.methods, means, strict=True):
+        cells = [Cell(float(v), emphasis="best" if v == top else "") for v, top in zip(row, best, strict=True)]
+        rows.append(Row([method, *cells], (method,)))
+    return Grid(columns, rows, f"{summary.decisive} on the test queries of each fold, the best emphasised.")
+
+
+def _means(summary: Summary) -> Grid:
+    seeds = ["seed sd"] if not np.isnan(summary.seed_deviations).all() else []
+    columns = [
+        Column("method"),
+        Column(summary.decisive, DIGITS, title=summary.results.measure),
+        Column("std error", DIGITS, title=f"standard error of the mean of {summary.decisive}, over queries"),
+        Column("95% interval", title=f"bootstrap interval of the mean of {summary.decisive}, over queries"),
+        *(Column(title, DIGITS, title=f"standard deviation of {summary.decisive} between seeds") for title in seeds),
+        Column("mean rank", 2, title="mean of the ranks under all measures"),
+        *(Column(summary.labels[name], DIGITS, title=name) for name in summary.measures[1:]),
+    ]
+    rows = []
+    for m, (method, spread) in enumerate(zip(summary.methods, summary.spreads, strict=True)):
+        first, *others = (_cell(summary.figures[name][m], _ranked(summary, name)) for name in summary.measures)
+        between = Cell(None if isnan(spread.low) else spread.low, interval(spread.low, spread.high))
+        between_seeds = [float(summary.seed_deviations[m])] * len(seeds)
+        cells: list[Cell | Value] = [
+            method,
+            first,
+            spread.error,
+            between,
+            *between_seeds,
+            float(summary.mean_ranks[m]),
+            *others,
+        ]
+        rows.append(Row(cells, (method,)))
+    caption = f"Means on test queries. The best of each measure is emphasised. {summary.options}"
+    return Grid(columns, rows, caption.strip(), summary.below_note)
+
+
+def _cell(figure: Figure, n_ranked: int) -> Cell:
+    if isnan(figure.mean):
+        return Cell(None, title="no result on some fold")
+    title = f"rank {figure.rank:g} of {n_ranked}"
+    if figure.against is not None:
+        difference, p = figure.against.difference, figure.against.adjusted.randomisation
+        title += f"; {signed(difference)} against {figure.against.first}, {p_equals(p)}"
+    return Cell(figure.mean, mark=BELOW if figure.below else "", title=title, emphasis="best" if figure.best else "")
+
+
+def _ranked(summary: Summary, measure: str) -> int:
+    return sum(not isnan(figure.mean) for figure in summary.figures[measure])
+
+
+def _ranks(summary: Summary) -> Grid:
+    columns = [
+        Column("method"),
+        *(Column(summary.labels[name], title=name) for name in summary.measures),
+        Column("mean rank", 2, title="mean of the ranks under all measures"),
+    ]
+    rows = []
+    for m, method in enumerate(summary.methods):
+        figures = [summary.figures[name][m] for name in summary.measures]
+        cells = [Cell(f.rank, emphasis="best" if f.best else "", title=number(f.mean)) for f in figures]
+        rows.append(Row([method, *cells, float(summary.mean_ranks[m])], (method,)))
+    return Grid(columns, rows, "Ranks of the methods under each measure, 1 for the best. Equal means share a rank.")
+
+
+def _chart(summary: Summary) -> list[Chart]:
+    """The deciding measure with its intervals, the best method first."""
+    figures = summary.figures[summary.results.measure]
+    dots = [
+        Dot(method, figure.mean, spread.low, spread.high)
+        for method, figure, spread in zip(summary.methods, figures, summary.spreads, strict=True)
+        if not isnan(figure.mean)
+    ]
+    if not dots:
+        return []
+    caption = f"{summary.decisive} of each method: the mean and its 95% bootstrap interval over queries."
+    if len(dots) > 1:
+        caption += " Intervals may overlap although two methods differ significantly, because the tests pair queries."
+    axis = {"title": {"text": f"{summary.decisive}, mean over folds"}}
+    best_first = sorted(dots, key=lambda dot: -dot.value)
+    return [dot_chart(best_first, axis, "%{y}: %{x:.4f}", caption)]
+
+
+def _absent(summary: Summary) -> list[Text]:
+    """A warning if some method has no value on some fold."""
+    missing = np.isnan(summary.results.fold_means())
+    for_all = missing.all(axis=0)  # a measure may skip every query of a fold
+    lacking = [
+        f"{method} on fold {_listed(summary.results.folds[row])}"
+        for method, row in zip(summary.methods, missing & ~for_all, strict=True)
+        if row.any()
+    ]
+    if for_all.any():
+        lacking.append(f"any method on fold {_listed(summary.results.folds[for_all])}")
+    if not lacking:
+        return []
+    said = f"There is no {summary.decisive} of {'; of '.join(lacking)}. Without all folds there is no mean and no rank."
+    return [Text(said, level="warning")]
+
+
+def _fewer_seeds(summary: Summary) -> list[Text]:
+    """A warning if a method has fewer seeds on some folds than on others."""
+    values, fold = summary.table("values"), summary.table("queries")["fold"]
+    runs = np.unique(np.stack([values["method"], fold[values["query"]], values["seed"]]), axis=1)
+    uneven = []
+    for m, method in enumerate(summary.methods):
+        _, counts = np.unique(runs[1][runs[0] == m], return_counts=True)
+        if len(set(counts.tolist())) > 1:
+            uneven.append(method)
+    if not uneven:
+        return []
+    return [Text(f"Some folds lack seeds of {_and(uneven)}: their means are over fewer runs.", level="warning")]
+
+
+def _listed(folds: NDArray[Any]) -> str:
+    return ", ".join(map(str, folds))
+
+
+RESULTS = ReportSection("Results", ("queries", "values"), _content)

@@ -1,0 +1,109 @@
+"""Selection: what was tried, and what was chosen."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from rankwright.analysis.results import Table
+from rankwright.report.blocks import Block, Cell, Column, Grid, Row, Text
+from rankwright.report.chosen_runs import by_method, rows
+from rankwright.report.notation import DIGITS, count, parameters
+from rankwright.report.sections.base import Content, ReportSection
+from rankwright.report.summary import Summary
+
+MOST_FAILURES = 10  # shown one by one
+
+
+def _content(summary: Summary) -> Content | None:
+    methods = by_method(summary.results, "trials")
+    several = {m: table for m, table in methods.items() if len(np.unique(table["candidate"])) > 1}
+    blocks: list[Block] = [*_failures(summary), *_warnings(summary)]
+    if several:
+        blocks.append(_grid(summary, several))
+    if not blocks:
+        return None
+    lead = (
+        f"What was tried. For every fold and seed, the candidate with the best {summary.decisive} on the validation "
+        "queries was chosen."
+    )
+    return Content(lead, blocks)
+
+
+def _grid(summary: Summary, methods: dict[str, Table]) -> Grid:
+    columns = [
+        Column("method"),
+        Column("parameters"),
+        Column(f"validation {summary.decisive}", DIGITS, title="mean over the trials that were done, by fold and seed"),
+        Column("chosen", title="in so many of the folds and seeds"),
+        Column("tried", title="in so many of the folds and seeds"),
+        Column("failed", title="trials that ended in an error"),
+    ]
+    body = [row for method, table in methods.items() for row in _candidates(method, table)]
+    caption = (
+        "Candidates, the best mean of each method emphasised. Each fold and seed made its own choice, which may be "
+        "another."
+    )
+    return Grid(columns, body, caption)
+
+
+def _candidates(method: str, table: Table) -> list[Row]:
+    trials = [rows(table, table["candidate"] == candidate) for candidate in np.unique(table["candidate"])]
+    means = [_mean_valid(trial) for trial in trials]
+    best = np.nanmax(means, initial=-np.inf)
+    return [
+        Row(
+            [
+                method,
+                parameters(str(trial["params"][0])),
+                Cell(mean, emphasis="best" if mean == best else ""),
+                int(trial["chosen"].sum()),
+                len(trial["chosen"]),
+                int((trial["status"] == "failed").sum()),
+            ],
+            (method,),
+        )
+        for trial, mean in zip(trials, means, strict=True)
+    ]
+
+
+def _mean_valid(trial: Table) -> float:
+    values = np.asarray(trial["valid"], dtype=np.float64)
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _failures(summary: Summary) -> list[Text]:
+    table = summary.table("trials")
+    failed = np.flatnonzero(table["status"] == "failed")
+    if not len(failed):
+        return []
+    lines = [
+        f"{summary.methods[table['method'][i]]}, fold {table['fold'][i]}, seed {table['seed'][i]}, "
+        f"{parameters(str(table['params'][i]))}: {table['error'][i]}"
+        for i in failed[:MOST_FAILURES]
+    ]
+    rest = len(failed) - len(lines)
+    more = [f"And {count(rest, 'more trial')}."] if rest else []
+    return [Text("\n\n".join([f"{count(len(failed), 'trial')} failed:", *lines, *more]), level="warning")]
+
+
+def _warnings(summary: Summary) -> list[Text]:
+    """Return a line for each warning of a method, with the number of trials that issued it."""
+    table = summary.table("trials")
+    if "warnings" not in table:
+        return []
+    pairs = zip(table["method"].tolist(), table["warnings"].tolist(), strict=True)
+    counts = Counter((method, text) for method, text in pairs if text)
+    if not counts:
+        return []
+    shown = counts.most_common(MOST_FAILURES)
+    lines = [f"{summary.methods[method]}, {count(n, 'trial')}: {text}" for (method, text), n in shown]
+    rest = len(counts) - len(lines)
+    more = [f"And {count(rest, 'more warning')}."] if rest else []
+    said = f"{count(counts.total(), 'trial')} issued warnings:"
+    return [Text("\n\n".join([said, *lines, *more]), level="warning")]
+
+
+SELECTION = ReportSection("Selection", ("trials",), _content)

@@ -1,0 +1,68 @@
+"""Significance: every two methods, query by query."""
+
+from __future__ import annotations
+
+from math import isnan
+
+from rankwright.analysis.significance import Comparison
+from rankwright.report.blocks import Cell, Column, Grid, Row
+from rankwright.report.json_values import Value
+from rankwright.report.notation import DIGITS, count, interval, p_value, signed
+from rankwright.report.sections.base import Content, ReportSection, choice
+from rankwright.report.summary import COMPARISON_NOTE, TESTS, Summary, by_test, mark
+
+
+def _content(summary: Summary) -> Content | None:
+    if not summary.shown:
+        return None
+    lead = (
+        "Could the difference between two methods be chance? The tests compare values query by query, over the test "
+        "queries of all folds. Among many comparisons some look significant by chance alone: Holm's correction raises "
+        "every p, so that at p < 0.05 the chance of even one false alarm among the comparisons of one measure stays "
+        f"below 5%. Decide by one measure, {summary.decisive}. What is tested are these trained models on queries like "
+        "these, not what another training set would bring."
+    )
+    options = [(summary.labels[name], _grid(summary, name)) for name in summary.shown]
+    return Content(lead, [choice("Measure", options)])
+
+
+def _grid(summary: Summary, measure: str) -> Grid:
+    comparisons = summary.comparisons[measure]
+    columns = [
+        Column("first"),
+        Column("second"),
+        Column("difference", DIGITS, title="the mean of the second method less that of the first"),
+        Column("95% interval", title="bootstrap interval of the difference"),
+        Column("wins", title="queries where the second method is better"),
+        Column("ties", title="queries where both are equal"),
+        Column("losses", title="queries where the second method is worse"),
+        *(Column(name, 4, title="two-sided, after Holm's correction") for name in TESTS),
+        Column("effect", 2, title="Cohen's d: the mean difference in standard deviations of the differences"),
+        Column("queries", title="queries where both methods have a value"),
+    ]
+    label = summary.labels[measure]
+    caption = (
+        f"{label}: {count(len(comparisons), 'comparison')} of two methods with results on all folds. "
+        "Differences are the second less the first, each query counting as in the means."
+    )
+    return Grid(columns, [_row(found) for found in comparisons], caption, COMPARISON_NOTE)
+
+
+def _row(found: Comparison) -> Row:
+    p_values = [
+        Cell(p, p_value(p), title=f"{p_value(raw)} before Holm's correction")
+        for p, raw in zip(by_test(found.adjusted), by_test(found.p), strict=True)
+    ]
+    between = Cell(None if isnan(found.low) else found.low, interval(found.low, found.high))
+    sign = mark(found)
+    title = f"the second method is significantly {'better' if found.difference > 0 else 'worse'}" if sign else ""
+    difference = Cell(found.difference, signed(found.difference), sign, title)
+    cells: list[Cell | Value] = [found.wins, found.ties, found.losses, *p_values, _effect(found.effect), found.n]
+    return Row([found.first, found.second, difference, between, *cells], (found.first, found.second))
+
+
+def _effect(value: float) -> Cell:
+    return Cell(value, signed(value, 2))
+
+
+SIGNIFICANCE = ReportSection("Significance", ("queries", "values"), _content)

@@ -1,0 +1,149 @@
+"""Tree weights: what exact line searches found for the weight of each tree, and what was made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankwright.analysis.results import Table
+from rankwright.basics.array_types import Floats
+from rankwright.report.blocks import Chart, Column, Grid, Row
+from rankwright.report.chosen_runs import by_method, rows, split
+from rankwright.report.sections import panels
+from rankwright.report.sections.base import Content, ReportSection, choice
+from rankwright.report.sections.learning_section import MOST_POINTS, thinned
+from rankwright.report.summary import Summary
+
+MOST_PANELS = 8  # folds of a method
+_USUAL = (2.0, 98.0)  # percentiles of the searched weights that a chart reaches to
+_REACH = 3.0  # but at most so many times the height of the weights beyond these, or nothing would be seen of them
+
+
+class Weighted(NamedTuple):
+    """The trees of a run: the weights that were searched, and those that they were given."""
+
+    fold: int
+    tree: Floats
+    searched: Floats
+    weight: Floats
+
+    @property
+    def raised(self) -> float:
+        """The share of the trees whose weight was searched below the lowest allowed."""
+        return float((self.weight > self.searched).mean())
+
+    @property
+    def lowered(self) -> float:
+        """The share of those that were searched above the highest allowed."""
+        return float((self.weight < self.searched).mean())
+
+
+def _content(summary: Summary) -> Content | None:
+    histories = {m: table for m, table in by_method(summary.results, "history").items() if "searched" in table}
+    found = {method: weighted_runs(table) for method, table in histories.items()}
+    methods = {method: runs for method, runs in found.items() if runs}
+    if not methods:
+        return None
+    lead = (
+        "The weight with which each tree was added: found by an exact search on the training measure, and clipped. "
+        "Above the highest weight allowed, the tree would have gained more there and then; at 0, nothing was as good "
+        "as to leave it out; below 0, it would have helped turned round."
+    )
+    return Content(lead, [choice("Method", [(m, _chart(m, runs)) for m, runs in methods.items()]), _grid(methods)])
+
+
+def weighted_runs(table: Table) -> list[Weighted]:
+    """The trees of each run, as they were grown."""
+    searched = rows(table, np.isfinite(table["searched"]))
+    return [
+        Weighted(int(run["fold"][0]), *(np.asarray(run[name], np.float64) for name in ("round", "searched", "weight")))
+        for run in (split(searched) if len(searched["fold"]) else [])
+    ]
+
+
+def _chart(method: str, runs: Sequence[Weighted]) -> Chart:
+    """A panel for each fold, of its first seed."""
+    first = {run.fold: run for run in reversed(runs)}
+    shown = [first[fold] for fold in sorted(first)][:MOST_PANELS]
+    layout = panels.layout([f"fold {run.fold}" for run in shown], "tree", "weight")
+    layout["yaxis"] |= {"range": heights(shown)}
+    data = [trace for panel, run in enumerate(shown) for trace in _traces(method, run, panel)]
+    caption = f"{method}: the weight of each tree as searched (points) and as given (line)."
+    if len(first) > len(shown):
+        caption += f" The first {len(shown)} folds."
+    if max(len(run.tree) for run in shown) > MOST_POINTS:
+        caption += f" {MOST_POINTS} trees of each, evenly spread."
+    low, high = heights(shown)
+    outside = np.mean(np.concatenate([(run.searched < low) | (run.searched > high) for run in shown]))
+    if outside > 0:
+        caption += f" {outside:.0%} of the searched weights lie outside." if outside > 0.01 else " A few lie outside."
+    return Chart(data, layout, caption, panels.height(len(shown)))
+
+
+def heights(runs: Sequence[Weighted]) -> list[float]:
+    """From where to where the panels reach: all weights, and the usual ones of those that were searched, if near."""
+    given = np.concatenate([run.weight for run in runs])
+    least, most = min(float(given.min()), 0.0), max(float(given.max()), 0.0)
+    low, high = np.percentile(np.concatenate([run.searched for run in runs]), _USUAL).tolist()
+    low, high = np.clip((low, high), least - _REACH * (most - least), most + _REACH * (most - least)).tolist()
+    low, high = min(low, least), max(high, most)
+    margin = 0.06 * (high - low) or 0.1
+    return [low - margin, high + margin]
+
+
+def _traces(method: str, run: Weighted, panel: int) -> list[dict[str, Any]]:
+    some = thinned(len(run.tree))
+    own: list[dict[str, Any]] = [
+        {
+            "name": "searched",
+            "mode": "markers",
+            "y": run.searched[some],
+            "marker": {"size": 4, "color": "var(--muted)", "symbol": "circle", "opacity": 0.7},
+        },
+        {"name": "given", "mode": "lines", "y": run.weight[some], "line": {"width": 1.5, "dash": "solid"}},
+    ]
+    about = {"type": "scatter", "method": method, "x": run.tree[some], **panels.axes_of(panel)}
+    hover = "tree %{x}: %{y:.3f}"
+    return [{**about, "meta": f"fold {run.fold}, {each['name']}", "hovertemplate": hover, **each} for each in own]
+
+
+def _grid(methods: Mapping[str, Sequence[Weighted]]) -> Grid:
+    of_run = "mean over folds and seeds"
+    columns = [
+        Column("method"),
+        Column("trees", 1, title=f"that were grown; {of_run}"),
+        Column("raised", 2, title=f"share of the trees whose searched weight was below the lowest allowed; {of_run}"),
+        Column("unclipped", 2, title=f"share of those that have the weight that was searched; {of_run}"),
+        Column("lowered", 2, title=f"share of those whose searched weight was above the highest allowed; {of_run}"),
+        Column("not above 0", 2, title=f"share of those whose searched weight was at most 0; {of_run}"),
+        Column("median searched", 3, title=f"weight; {of_run}"),
+        Column("median given", 3, title=f"weight; {of_run}"),
+    ]
+    body = [Row([method, *_figures(runs)], (method,)) for method, runs in methods.items()]
+    note = (
+        "Raised and lowered are the trees that were clipped. All trees that were grown count, also those after the "
+        "round that was kept."
+    )
+    return Grid(columns, body, "Weights of trees, as searched and as clipped.", note)
+
+
+def _figures(runs: Sequence[Weighted]) -> list[float]:
+    found = [
+        (
+            len(run.tree),
+            run.raised,
+            1.0 - run.raised - run.lowered,
+            run.lowered,
+            float((run.searched <= 0.0).mean()),
+            float(np.median(run.searched)),
+            float(np.median(run.weight)),
+        )
+        for run in runs
+    ]
+    means: list[float] = np.mean(found, axis=0).tolist()
+    return means
+
+
+TREE_WEIGHTS = ReportSection("Tree weights", ("history",), _content)

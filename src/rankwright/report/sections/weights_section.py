@@ -1,0 +1,48 @@
+"""Feature weights: what the linear methods look at."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwright.report.blocks import Block
+from rankwright.report.chosen_runs import on_all_folds
+from rankwright.report.sections.base import Content, ReportSection, choice
+from rankwright.report.sections.features import Effects, effects_of, feature_bars, feature_map
+from rankwright.report.summary import Summary
+
+_COLOURS = {
+    "cmin": -1,
+    "cmax": 1,
+    "colorscale": [[0, "var(--worse)"], [0.5, "var(--paper)"], [1, "var(--better)"]],
+}
+
+
+def _content(summary: Summary) -> Content | None:
+    methods = {m: effects_of(table, "effect") for m, table in on_all_folds(summary.results, "weights").items()}
+    if not methods:
+        return None
+    axis = "effect: weight times standard deviation of the feature"
+    about = "the features of the largest effect, mean over the folds, with the standard deviation between folds."
+    bars: list[tuple[str, Block]] = [
+        (m, feature_bars(m, effects, axis, f"{m}: {about}")) for m, effects in methods.items()
+    ]
+    caption = (
+        "The {} features of the largest effect in any method: the mean over the folds, in shares of the method's "
+        "largest. Where it is positive, a larger value of the feature raises the score."
+    )
+    shares = {m: relative(effects) for m, effects in methods.items()}
+    options = [("all methods", feature_map(shares, _COLOURS, caption)), *bars] if len(bars) > 1 else bars
+    lead = (
+        "What a linear method looks at. The effect of a feature is its weight times its standard deviation in "
+        "training: how far a typical change of the feature moves the score."
+    )
+    return Content(lead, [choice("Method", options)])
+
+
+def relative(effects: Effects) -> Effects:
+    """Effects in shares of the largest: methods score on scales of their own."""
+    largest = float(np.abs(effects.mean).max(initial=0.0))
+    return effects.scaled(1.0 / largest) if largest > 0 else effects
+
+
+WEIGHTS = ReportSection("Feature weights", ("weights",), _content)

@@ -1,0 +1,244 @@
+"""Tables as text: Markdown, CSV, LaTeX, and aligned columns for a terminal."""
+
+from __future__ import annotations
+
+import csv as csv_format
+import io
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isnan
+
+from rankwright.basics.errors import printable
+from rankwright.report.notation import number, p_value, signed
+from rankwright.report.summary import BELOW, COMPARISON_NOTE, TESTS, Figure, Summary, by_test, mark
+
+_MARKDOWN_SPECIAL = re.compile(r"[\\`*_|<>\[\]&~$]|^[#+-](?=\s)|(?<=^\d)[.)](?=\s)")
+_MINUS = "\N{MINUS SIGN}"
+_LATEX_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    "\N{EN DASH}": "--",
+    _MINUS: "$-$",
+    "∞": r"$\infty$",
+    "▼": r"$\downarrow$",
+    "▲": r"$\uparrow$",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A cell: what it is, how it reads, whether it is the best of its column, and a mark behind it.
+
+    Parameters
+    ----------
+    value : number or str
+        What CSV has, in full; NaN is missing.
+    text : str
+        What people read.
+    best : bool
+    mark : str
+        A sign that the table's note explains, such as "▼".
+    """
+
+    value: float | int | str
+    text: str
+    best: bool = False
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A small table; a column whose values are all numbers is aligned to the right.
+
+    Parameters
+    ----------
+    header : sequence of str
+    rows : sequence of sequences of Entry
+    caption : str
+        What the reader sees.
+    note : str
+        What the marks mean.
+
+    Examples
+    --------
+    >>> table = TextTable(["method", "map"], [[Entry("A", "A"), Entry(0.5, "0.50", best=True)]], "Means.")
+    >>> print(text(table))
+    Means.
+    <BLANKLINE>
+    method    map
+    A       0.50*
+    <BLANKLINE>
+    * the best of its column.
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Entry]]
+    caption: str
+    note: str = ""
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Which columns hold numbers only."""
+        columns = [[row[i] for row in self.rows] for i in range(len(self.header))]
+        return [all(not isinstance(entry.value, str) for entry in column) for column in columns]
+
+
+def markdown(table: TextTable) -> str:
+    """GitHub's Markdown: the best in bold, the caption above and the note below."""
+    lines = [
+        _markdown_row([_escape_markdown(name) for name in table.header]),
+        _markdown_row(["---:" if numeric else ":---" for numeric in table.numeric]),
+        *(_markdown_row([_markdown_entry(entry) for entry in row]) for row in table.rows),
+    ]
+    return (
+        "\n\n".join(filter(None, [_escape_markdown(table.caption), "\n".join(lines), _escape_markdown(table.note)]))
+        + "\n"
+    )
+
+
+def csv(table: TextTable) -> str:
+    """CSV: the header and the values in full, empty where missing; no marks, caption or note."""
+    buffer = io.StringIO()
+    writer = csv_format.writer(buffer, lineterminator="\n")
+    writer.writerow(table.header)
+    writer.writerows([_csv_value(entry.value) for entry in row] for row in table.rows)
+    return buffer.getvalue()
+
+
+def latex(table: TextTable) -> str:
+    r"""LaTeX for ``\usepackage{booktabs}``: the best in bold, the note below the table."""
+    note = [rf"\par\smallskip{{\footnotesize {_escape_latex(table.note)}}}"] if table.note else []
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_escape_latex(table.caption)}}}",
+        rf"\begin{{tabular}}{{{''.join('r' if numeric else 'l' for numeric in table.numeric)}}}",
+        r"\toprule",
+        _latex_row([_escape_latex(name) for name in table.header]),
+        r"\midrule",
+        *(_latex_row([_latex_entry(entry) for entry in row]) for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        *note,
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def text(table: TextTable) -> str:
+    """Aligned columns for a terminal; the best has a star."""
+    columns = [
+        _align(name, [row[i] for row in table.rows], numeric)
+        for i, (name, numeric) in enumerate(zip(table.header, table.numeric, strict=True))
+    ]
+    lines = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
+    best = "* the best of its column." if any(entry.best for row in table.rows for entry in row) else ""
+    return "\n\n".join(filter(None, [printable(table.caption), lines, " ".join(filter(None, [best, table.note]))]))
+
+
+def results_table(summary: Summary) -> TextTable:
+    """Every method under every measure: means, the interval of the deciding measure, and the mean rank."""
+    decisive, *others = (summary.labels[name] for name in summary.measures)
+    rows = []
+    for m, method in enumerate(summary.methods):
+        first, *rest = (_figure(summary.figures[name][m]) for name in summary.measures)
+        ends = [Entry(end, number(end)) for end in (summary.spreads[m].low, summary.spreads[m].high)]
+        rank = float(summary.mean_ranks[m])
+        rows.append([_name(method), first, *ends, *rest, Entry(rank, number(rank, 2))])
+    means = "means of the fold means on test queries" if len(summary.results.folds) > 1 else "means over the queries"
+    caption = f"{summary.results.name}: {means}, with the 95% bootstrap interval of {decisive}. {summary.options}"
+    if summary.results.unfinished:
+        caption = f"{caption.strip()} ({summary.results.unfinished.capitalize()}.)"
+    return TextTable(
+        ["method", decisive, "low", "high", *others, "mean rank"], rows, caption.strip(), summary.below_note
+    )
+
+
+def comparison_table(summary: Summary) -> TextTable:
+    """Every two methods on the deciding measure."""
+    header = ["first", "second", "difference", "low", "high", "wins", "ties", "losses", *TESTS, "effect", "queries"]
+    rows = []
+    for found in summary.comparisons.get(summary.results.measure, []):
+        sign = mark(found)
+        differences = [Entry(value, signed(value)) for value in (found.low, found.high)]
+        counts = [Entry(value, str(value)) for value in (found.wins, found.ties, found.losses)]
+        p = [Entry(value, p_value(value)) for value in by_test(found.adjusted)]
+        rows.append([
+            _name(found.first), _name(found.second), Entry(found.difference, signed(found.difference), mark=sign),
+            *differences, *counts, *p, Entry(found.effect, signed(found.effect, 2)), Entry(found.n, str(found.n)),
+        ])  # fmt: skip
+    caption = (
+        f"{summary.results.name}: {summary.decisive} of the second method less that of the first, paired by query."
+    )
+    return TextTable(header, rows, caption, COMPARISON_NOTE)
+
+
+FORMATS: dict[str, Callable[[TextTable], str]] = {"md": markdown, "csv": csv, "tex": latex}  # by the ending of a file
+
+
+def _figure(figure: Figure) -> Entry:
+    return Entry(figure.mean, number(figure.mean), figure.best, BELOW if figure.below else "")
+
+
+def _name(method: str) -> Entry:
+    return Entry(method, method)
+
+
+def _align(name: str, entries: Sequence[Entry], numeric: bool) -> list[str]:
+    """A column's cells in one width; signs stand behind the numbers, whose digits are above each other."""
+    signs = [("*" if entry.best else "") + entry.mark for entry in entries]
+    room = max(map(len, signs), default=0)
+    cells = [
+        printable(name),
+        *(printable(entry.text) + sign.ljust(room) for entry, sign in zip(entries, signs, strict=True)),
+    ]
+    width = max(map(len, cells))
+    return [cell.rjust(width) if numeric else cell.ljust(width) for cell in cells]
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown_entry(entry: Entry) -> str:
+    shown = _escape_markdown(entry.text)
+    return (f"**{shown}**" if entry.best else shown) + _escape_markdown(entry.mark)
+
+
+def _escape_markdown(words: str) -> str:
+    return _MARKDOWN_SPECIAL.sub(lambda found: "\\" + found[0], printable(" ".join(words.split())))
+
+
+def _csv_value(value: float | int | str) -> float | int | str:
+    if isinstance(value, str):  # a spreadsheet takes what begins so for a formula
+        value = printable(value, keep="\n")
+        return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    return "" if isnan(value) else value
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    row = " & ".join(cells)
+    return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"  # else the line before would take them
+
+
+def _latex_entry(entry: Entry) -> str:
+    shown = _escape_latex(entry.text if isinstance(entry.value, str) else entry.text.replace("-", _MINUS))
+    mark = rf"\textsuperscript{{{_escape_latex(entry.mark)}}}" if entry.mark else ""
+    return (rf"\textbf{{{shown}}}" if entry.best else shown) + mark
+
+
+def _escape_latex(words: str) -> str:
+    return "".join(_LATEX_SPECIAL.get(letter, letter) for letter in printable(" ".join(words.split())))

@@ -1,0 +1,272 @@
+"""Where the work runs: on one thread or on many, with the same bits.
+
+A backend is a small picklable value. Work is cut into parts by the data alone, never by the number of workers, and
+results are combined in the order of the parts. The parts are summed by kernels in a fixed order, not by BLAS, whose
+sums depend on its threads (which only one thread of a process can limit). So one thread and many give the same bits.
+Thread pools live outside the value.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count, islice
+from multiprocessing import parent_process
+from operator import attrgetter
+from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+
+import numpy as np
+
+from rankwright.basics.errors import InputError
+from rankwright.runtime.control_groups import core_limit
+
+T = TypeVar("T")
+R = TypeVar("R")
+T_co = TypeVar("T_co", covariant=True)
+
+_DOCS_PER_SHARD = 4096
+_SMALL = 200_000  # documents: on fewer, whole fits run side by side where there are several, on more the parts of each
+_MOST_SHARDS = 16  # more would keep the threads waiting for each other's Python
+
+
+class Divisible(Protocol):
+    """A data set that can be cut into parts of whole queries."""
+
+    @property
+    def n_docs(self) -> int:
+        """The number of its documents."""
+        ...
+
+    def shards(self, n: int) -> Sequence[Self]:
+        """Return at most ``n`` parts of about equal size, in order."""
+        ...
+
+
+D = TypeVar("D", bound=Divisible)
+
+
+@dataclass(frozen=True, slots=True)
+class Shards(Generic[T_co]):
+    """Parts of a data set, in order, wherever the backend keeps them."""
+
+    parts: tuple[T_co, ...]
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """What runs the work. The result of ``fn(part, *state)`` may depend on nothing else, whatever ran before."""
+
+    def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield ``fn(item)`` in the order of the items, few of them in memory at a time."""
+        ...
+
+    def each(self, fn: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """All of ``fn(item)`` in the order of the items, with as little ado as possible."""
+        ...
+
+    def scatter(self, queries: D) -> Shards[D]:
+        """Cut into shards of whole queries; their number depends on the data only."""
+        ...
+
+    def apply(self, fn: Callable[..., R], shards: Shards[Any], *state: Any) -> Shards[R]:
+        """Turn every part into another that stays where it is."""
+        ...
+
+    def sum(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
+        """Add up ``fn(part, *state)`` over the parts, in order."""
+        ...
+
+    def concat(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
+        """Concatenate the arrays ``fn(part, *state)``, in order."""
+        ...
+
+
+class _Local(ABC):
+    """Scatter, sum and concat of one machine, on top of ``each``."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def each(self, fn: Callable[[T], R], items: Sequence[T]) -> list[R]: ...
+
+    def scatter(self, queries: D) -> Shards[D]:
+        return Shards(tuple(queries.shards(n_shards(queries.n_docs))))
+
+    def apply(self, fn: Callable[..., R], shards: Shards[Any], *state: Any) -> Shards[R]:
+        if isinstance(fn, attrgetter):  # no work to share
+            return Shards(tuple(fn(part) for part in shards.parts))
+        return Shards(tuple(self.each(lambda part: fn(part, *state), shards.parts)))
+
+    def sum(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
+        first, *rest = self.apply(fn, shards, *state).parts
+        for part in rest:
+            first = first + part
+        return first
+
+    def concat(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
+        return np.concatenate(self.apply(fn, shards, *state).parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Serial(_Local):
+    """Everything on the calling thread.
+
+    >>> list(Serial().map(abs, [-1, 2]))
+    [1, 2]
+    """
+
+    def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield ``fn(item)`` for each item."""
+        return map(fn, items)
+
+    def each(self, fn: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """All of ``fn(item)``."""
+        return [fn(item) for item in items]
+
+
+@dataclass(frozen=True, slots=True)
+class Threads(_Local):
+    """Parts in parallel on ``n`` threads; the kernels release the GIL.
+
+    >>> list(Threads(2).map(abs, [-1, 2]))
+    [1, 2]
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        if type(self.n) is not int or self.n < 1:
+            raise InputError(f"Threads({self.n!r}); expected a whole number of at least 1")
+
+    def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """Yield ``fn(item)`` in order, at most ``2 n`` of them in flight."""
+        return map(fn, items) if _inside.pool else self._map(fn, items)
+
+    def _map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        remaining = iter(items)
+        pool = _pool(self.n, os.getpid())
+        waiting: deque[Future[R]] = deque(pool.submit(fn, item) for item in islice(remaining, 2 * self.n))
+        try:
+            while waiting:
+                yield waiting.popleft().result()
+                waiting.extend(pool.submit(fn, item) for item in islice(remaining, 1))
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def each(self, fn: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """All of ``fn(item)``: the calling thread and ``n - 1`` others take the next item until none is left."""
+        helpers = min(self.n, len(items)) - 1
+        if _inside.pool or helpers < 1:
+            return [fn(item) for item in items]
+        done: dict[int, R] = {}
+        errors: dict[int, BaseException] = {}
+        next_item = count()  # next() is atomic
+
+        def work() -> None:
+            while not errors and (i := next(next_item)) < len(items):
+                try:
+                    done[i] = fn(items[i])
+                except BaseException as error:
+                    errors[i] = error
+
+        pool = _pool(self.n, os.getpid())
+        futures = [pool.submit(work) for _ in range(helpers)]
+        try:
+            _inside.pool = True
+            work()
+            for future in futures:
+                if not future.cancel():  # one that has not begun has nothing left to do
+                    future.result()
+        except BaseException as error:  # an interrupt while waiting: the helpers stop after their items
+            errors.setdefault(len(items), error)
+            wait(futures)
+        finally:
+            _inside.pool = False
+        if errors:  # items are taken in order, so the first of them all is among these
+            raise errors[min(errors)]
+        return [done[i] for i in range(len(items))]
+
+
+class _Inside(threading.local):
+    """Whether this thread is working for a pool: its own work then runs in place, at one level of parallelism."""
+
+    pool = False
+
+
+_inside = _Inside()
+
+
+def inside_pool() -> bool:
+    """Whether this thread does a part of something larger."""
+    return _inside.pool
+
+
+def side_by_side(backend: Backend, fn: Callable[[T], R], items: Sequence[T], n_docs: int) -> Iterator[R]:
+    """Yield ``fn(item)`` for whole fits on so many documents: several small ones at a time, else one after another."""
+    return backend.map(fn, items) if len(items) > 1 and n_docs <= _SMALL else map(fn, items)
+
+
+_blas_alone = threading.Lock()  # only one thread of a process can limit BLAS at a time
+
+
+@contextmanager
+def single_blas() -> Iterator[None]:
+    """BLAS on one thread, whose bits are the same in every process, and which does not wait for busy cores."""
+    with _blas_alone, _blas().limit(limits=1):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def resolve(backend: Backend | None) -> Backend:
+    """The backend to use: ``None`` means all cores, and one thread inside a worker process."""
+    if backend is not None:
+        if not isinstance(backend, _Local) and not isinstance(backend, Backend):  # the latter is slow to check
+            raise InputError(f"backend={backend!r}; expected Serial(), Threads(n) or None")
+        return backend
+    cores = n_cores()
+    return Serial() if cores == 1 or parent_process() is not None else Threads(cores)
+
+
+def n_cores() -> int:
+    """The cores this process may use: those it may run on, and no more than a container's limit allows for."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, int(min(cores, _core_limit())))
+
+
+@lru_cache(maxsize=1)
+def _core_limit() -> float:
+    return core_limit()
+
+
+def n_threads(backend: Backend) -> int:
+    """How many threads a library may have that brings its own: one inside of what already runs, no more than cores."""
+    return 1 if _inside.pool else min(getattr(backend, "n", 1), n_cores())
+
+
+def n_shards(n_docs: int) -> int:
+    """The number of parts a data set is cut into: a function of its size only."""
+    return max(1, min(_MOST_SHARDS, n_docs // _DOCS_PER_SHARD))
+
+
+def enter_pool() -> None:
+    """Say that this thread works for a pool."""
+    _inside.pool = True
+
+
+@lru_cache(maxsize=8)
+def _pool(n: int, process: int) -> ThreadPoolExecutor:  # a forked child must not use its parent's pool
+    return ThreadPoolExecutor(n, thread_name_prefix="rankwright", initializer=enter_pool)

@@ -1,0 +1,291 @@
+"""LightGBM's text of a sum of regression trees: read, checked to the last number, and written.
+
+No library reads a text that was not written here of what was read and found to make sense.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError, shown
+from rankwright.basics.files import parse_decimals
+from rankwright.kernels.scorers.tree_scores import Nodes
+
+_HEADER = ("max_feature_idx", "feature_names", "monotone_constraints", "feature_infos")
+_WHOLE = ("split_feature", "decision_type", "left_child", "right_child", "leaf_count", "internal_count")
+_OF_LEAVES = ("leaf_value", "leaf_weight", "leaf_count")
+_ORDER = (
+    "split_feature",
+    "split_gain",
+    "threshold",
+    "decision_type",
+    "left_child",
+    "right_child",
+    "leaf_value",
+    "leaf_weight",
+    "leaf_count",
+    "internal_value",
+    "internal_weight",
+    "internal_count",
+)
+_CATEGORICAL, _DEFAULT_LEFT, _MISSING_ZERO, _MISSING_NAN = 1, 2, 4, 8
+_NAME = re.compile(r'[^\s",:\[\]{}=]+')
+_INFO = re.compile(r"none|\[[^\s\[\]=]+:[^\s\[\]=]+\]")
+MOST_LEAVES = 1 << 16  # a tree of ours has at most; leaves are numbered with two bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """One tree: LightGBM's arrays of its nodes and leaves, by their names in the text.
+
+    Parameters
+    ----------
+    columns : mapping
+        By name an array: of a number for each node, or for each leaf.
+    shrinkage : float
+        What the values have been multiplied by since they were fitted.
+    """
+
+    columns: Mapping[str, Any]
+    shrinkage: float = 1.0
+
+    @property
+    def values(self) -> Floats:
+        """The value of each leaf."""
+        values: Floats = self.columns["leaf_value"]
+        return values
+
+    @property
+    def splits(self) -> int:
+        """How many there are; 0 for a leaf."""
+        return len(self.values) - 1
+
+    @property
+    def depth(self) -> int:
+        """How many splits a document passes at most."""
+        below = np.ones(self.splits, dtype=np.int64)  # of each node, from the root
+        for node, children in enumerate(zip(self.columns["left_child"].tolist(), self.columns["right_child"].tolist())):
+            for child in children:
+                if child >= 0:
+                    below[child] = below[node] + 1
+        return int(below.max(initial=0))
+
+    def scaled(self, weight: float) -> Tree:
+        """The same with its values multiplied."""
+        changed = {name: self.columns[name] * weight for name in ("leaf_value", "internal_value")}
+        return Tree({**self.columns, **changed}, self.shrinkage * weight)
+
+    def text(self) -> str:
+        """As LightGBM writes it, without its number; every value in digits that tell it apart."""
+        lines = [f"num_leaves={len(self.values)}", "num_cat=0"]
+        lines += [f"{name}={' '.join(map(repr, self.columns[name].tolist()))}" for name in _ORDER]
+        return "\n".join([*lines, "is_linear=0", f"shrinkage={self.shrinkage!r}", "\n\n"])
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees whose values add up.
+
+    Parameters
+    ----------
+    header : mapping
+        What LightGBM says of the features, by name.
+    trees : tuple of Tree
+        At least one.
+    """
+
+    header: Mapping[str, str]
+    trees: tuple[Tree, ...]
+
+    @classmethod
+    def read(cls, text: str) -> Forest:
+        """The trees of LightGBM's text, if they are sums of numeric splits that score a document with one number."""
+        body, *rest = re.split(r"^end of trees$", text, maxsplit=1, flags=re.MULTILINE)
+        head, *blocks = re.split(r"^Tree=[0-9]+$", body, flags=re.MULTILINE)
+        header = _assignments(head)
+        if not head.startswith("tree\n") or header.get("version") not in ("v3", "v4"):
+            raise InputError("not the text of a LightGBM model, which begins with 'tree' and a version")
+        for name in ("num_class", "num_tree_per_iteration"):
+            if header.get(name) != "1":
+                raise InputError(f"{name}={shown(header.get(name))} in LightGBM's text; expected one score a document")
+        if "\naverage_output" in head:
+            raise InputError("LightGBM's text is of a random forest, whose trees are averaged; expected a sum")
+        if not blocks or not rest:
+            raise InputError("LightGBM's text ends before its trees do")
+        kept = _checked_header({name: header[name] for name in _HEADER if name in header})
+        n_features = int(kept["max_feature_idx"]) + 1
+        return cls(kept, tuple(_tree(_assignments(block), n_features) for block in blocks))
+
+    @classmethod
+    def constant(cls, n_features: int) -> Forest:
+        """One tree that is a leaf with the value 0."""
+        header = {
+            "max_feature_idx": str(n_features - 1),
+            "feature_names": " ".join(f"Column_{i}" for i in range(n_features)),
+            "feature_infos": " ".join(["none"] * n_features),
+        }
+        leaf = {name: np.zeros(1) for name in ("leaf_value", "leaf_weight")} | {"leaf_count": np.ones(1, np.int64)}
+        empty = {name: np.empty(0, np.int64 if name in _WHOLE else np.float64) for name in _ORDER if name not in leaf}
+        return cls(header, (Tree(leaf | empty),))
+
+    def __len__(self) -> int:
+        return len(self.trees)
+
+    def __repr__(self) -> str:
+        return f"Forest({len(self)} trees of {self.n_features} features)"
+
+    @property
+    def n_features(self) -> int:
+        """How many features documents must have."""
+        return int(self.header["max_feature_idx"]) + 1
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether it is held to be monotone in a feature."""
+        return "1" in self.header.get("monotone_constraints", "")
+
+    def first(self, n: int) -> Forest:
+        """Its first trees."""
+        return replace(self, trees=self.trees[:n]) if n > 0 else Forest.constant(self.n_features)
+
+    def and_then(self, *others: Forest) -> Forest:
+        """These trees, and then those; held monotone only if all are."""
+        held, header = "monotone_constraints", dict(self.header)
+        if any(other.header.get(held) != header.get(held) for other in others):
+            header.pop(held, None)
+        return Forest(header, self.trees + tuple(tree for other in others for tree in other.trees))
+
+    def weighted(self, weights: Sequence[float] | Floats) -> Forest:
+        """The same trees, their values multiplied; no longer held monotone where one is turned round."""
+        header = dict(self.header)
+        if min(weights) < 0.0:
+            header.pop("monotone_constraints", None)
+        return Forest(header, tuple(t.scaled(float(w)) for t, w in zip(self.trees, weights, strict=True)))
+
+    def text(self) -> str:
+        """As LightGBM reads it."""
+        trees = [f"Tree={i}\n{tree.text()}" for i, tree in enumerate(self.trees)]
+        head = ["tree", "version=v4", "num_class=1", "num_tree_per_iteration=1", "label_index=0"]
+        head += [f"{name}={self.header[name]}" for name in _HEADER if name in self.header]
+        head.append(f"tree_sizes={' '.join(str(len(tree.encode())) for tree in trees)}")
+        return "\n".join([*head, "", "".join(trees) + "end of trees", "", "parameters:", "end of parameters", ""])
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        """As kernels take them."""
+        joined = {name: np.concatenate([tree.columns[name] for tree in self.trees]) for name in _ORDER}
+        kind, threshold = joined["decision_type"], joined["threshold"]
+        # LightGBM takes a missing value for 0 where it saw none in training
+        missing_left = np.where(kind & _MISSING_NAN, kind & _DEFAULT_LEFT, threshold >= 0.0).astype(bool)
+        return Nodes(
+            joined["split_feature"].astype(np.int32),
+            threshold,
+            missing_left,
+            joined["left_child"].astype(np.int32),
+            joined["right_child"].astype(np.int32),
+            _starts([len(tree.values) - 1 for tree in self.trees]),
+            _starts([len(tree.values) for tree in self.trees]),
+            joined["leaf_value"],
+        )
+
+
+def nameable(names: Sequence[str]) -> bool:
+    """Whether LightGBM can call features so."""
+    distinct = len(set(names)) == len(names)
+    return distinct and all(name.isprintable() and _NAME.fullmatch(name) for name in names)
+
+
+def _starts(sizes: list[int]) -> Ints:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _assignments(block: str) -> dict[str, str]:
+    """The lines name=value."""
+    return {name: value for name, mark, value in (line.partition("=") for line in block.split("\n")) if mark}
+
+
+def _checked_header(header: dict[str, str]) -> dict[str, str]:
+    last = header.get("max_feature_idx", "")
+    if not (last.isascii() and last.isdecimal() and len(last) < 8):
+        raise InputError(f"max_feature_idx={shown(last)} in LightGBM's text; expected a whole number")
+    n = int(last) + 1
+    for name, pattern in (("feature_names", _NAME), ("feature_infos", _INFO)):
+        words = header.get(name, "").split(" ")
+        if len(words) != n or not all(word.isprintable() and pattern.fullmatch(word) for word in words):
+            raise InputError(f"{name} in LightGBM's text; expected one for each of {n} features")
+    signs = header.get("monotone_constraints")
+    if signs is not None and not (len(signs.split(" ")) == n and set(signs.split(" ")) <= {"-1", "0", "1"}):
+        raise InputError(f"monotone_constraints={shown(signs)} in LightGBM's text; expected -1, 0 or 1 by feature")
+    return header
+
+
+def _tree(lines: dict[str, str], n_features: int) -> Tree:
+    """A tree, if its nodes make one."""
+    if lines.get("num_cat") != "0" or lines.get("is_linear", "0") != "0":
+        raise InputError("a tree with categories or linear leaves in LightGBM's text; expected numeric splits")
+    columns = {name: _numbers(lines.get(name, ""), name) for name in _ORDER}
+    shrinkage = _numbers(lines.get("shrinkage", "1"), "shrinkage")
+    n = len(columns["leaf_value"])
+    for name, column in columns.items():
+        if name not in _OF_LEAVES and len(column) != n - 1:
+            raise InputError(f"{len(column)} numbers as {name} in LightGBM's text; expected {n - 1}")
+    if n > MOST_LEAVES or lines.get("num_leaves") != str(n) or len(shrinkage) != 1:
+        raise InputError(f"num_leaves={shown(lines.get('num_leaves'))} of a tree in LightGBM's text; found {n}")
+    columns |= {name: _fitting(columns[name], n) for name in ("leaf_weight", "leaf_count")}
+    _check_shape(columns, n, n_features)
+    return Tree(columns, float(shrinkage[0]))
+
+
+def _fitting(column: Any, n: int) -> Any:
+    """What is known of the leaves; nothing is of those that were merged from elsewhere."""
+    if len(column) not in (0, n):
+        raise InputError(f"{len(column)} numbers of a tree's leaves in LightGBM's text; expected {n}")
+    return column if len(column) == n else np.zeros(n, column.dtype)
+
+
+def _numbers(text: str, name: str) -> Any:
+    words = [word for word in text.split(" ") if word]
+    try:
+        found = _whole_numbers(words) if name in _WHOLE else _decimals(words, name)
+    except (ValueError, OverflowError):
+        raise InputError(f"{name}={shown(text)} in LightGBM's text; expected numbers") from None
+    known = ~np.isnan(found) & (found > -np.inf) if name == "threshold" else np.isfinite(found)
+    if not known.all():  # LightGBM splits what is missing from all else at infinity
+        raise InputError(f"{name} in LightGBM's text has a number that is not finite")
+    return found
+
+
+def _whole_numbers(words: list[str]) -> Ints:
+    """Whole numbers that LightGBM can hold, written in ASCII."""
+    if "".join(words).encode("utf-8", errors="surrogatepass").translate(None, b"0123456789-"):
+        raise ValueError("no whole number")
+    return np.array(list(map(int, words)), dtype=np.int32).astype(np.int64)
+
+
+def _decimals(words: list[str], name: str) -> Floats:
+    if name == "threshold" and "inf" in words:
+        return np.array([np.inf if word == "inf" else parse_decimals([word])[0] for word in words])
+    return parse_decimals(words)
+
+
+def _check_shape(columns: Mapping[str, Any], n: int, n_features: int) -> None:
+    """That every node and leaf is led to once, from a node before it, and that every split can be made."""
+    left, right, feature = columns["left_child"], columns["right_child"], columns["split_feature"]
+    children = np.concatenate([left, right])
+    expected = np.concatenate([np.arange(-n, 0), np.arange(1, max(n - 1, 1))]) if n > 1 else np.empty(0, np.int64)
+    parents = np.tile(np.arange(n - 1), 2)
+    if not np.array_equal(np.sort(children), expected) or (children[children >= 0] <= parents[children >= 0]).any():
+        raise InputError("a tree in LightGBM's text whose nodes do not make a tree")
+    if ((feature < 0) | (feature >= n_features)).any():
+        raise InputError(f"a split of a feature in LightGBM's text that is not one of {n_features}")
+    if any((columns[name] < 0).any() for name in ("leaf_count", "internal_count")):
+        raise InputError("a count below 0 in a tree of LightGBM's text")
+    if (columns["decision_type"] & ~(_DEFAULT_LEFT | _MISSING_NAN)).any():
+        raise InputError("a split in LightGBM's text by category, or with 0 for missing; expected numeric splits")

@@ -1,0 +1,115 @@
+"""Scaling features: standard over all documents, or min-max within each query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+from rankwright.data.queries import Queries
+from rankwright.kernels.scorers.linear_scores import column_moments
+from rankwright.runtime.backends import Backend, resolve
+from rankwright.scorers import Linear
+
+KINDS = ("standard", "query")
+_COLUMNS = 32  # a part of the work
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standard:
+    """Subtract the mean and divide by the standard deviation of the training documents.
+
+    A feature that was constant has deviation 0 and becomes 0 whatever its value. Missing values stay missing.
+    """
+
+    mean: Floats
+    deviation: Floats
+
+    @classmethod
+    def of(cls, queries: Queries, backend: Backend | None = None) -> Standard:
+        """Learn from training documents, in float64; columns in parallel, each summed in the order of the rows."""
+        starts, X = range(0, queries.n_features, _COLUMNS), queries.X
+        parts = resolve(backend).each(lambda start: moments(X[:, start : start + _COLUMNS]), starts)
+        mean, deviation = np.concatenate(parts, axis=1)
+        return cls(mean, deviation)
+
+    @property
+    def factor(self) -> Floats:
+        """What a scaled weight is multiplied by to act on raw features; 0 for a constant feature."""
+        return np.divide(1.0, self.deviation, out=np.zeros_like(self.deviation), where=self.deviation > 0)
+
+    def factor_under(self, scale: str | None) -> Floats:
+        """The same where features are scaled so by the ranker, and where they are not 1; 0 for a constant feature."""
+        return self.factor if scale == "standard" else (self.deviation > 0).astype(np.float64)
+
+    def under(self, scale: str | None) -> Standard:
+        """Where features are scaled so: the same; where they are not: one that leaves them as they are."""
+        return self if scale == "standard" else Standard(np.zeros(len(self.mean)), np.ones(len(self.mean)))
+
+    def fold(self, coef: Floats, intercept: float = 0.0) -> Linear:
+        """The linear scorer on raw features that equals these weights on scaled ones."""
+        raw = coef * self.factor
+        return Linear(raw, intercept - float(raw @ self.mean))
+
+    def __call__(self, queries: Queries) -> Queries:
+        """Scale by the training documents' mean and deviation."""
+        X = queries.X
+        scaled = np.empty_like(X)
+        for start in range(0, len(scaled), 65536):
+            rows = slice(start, start + 65536)
+            scaled[rows] = (X[rows] - self.mean) * self.factor
+        return queries.with_X(scaled)
+
+
+def scaled_weights(coef: Floats, factor: Floats) -> Floats:
+    """Raw weights as weights of features times a factor; 0 where that is 0."""
+    return np.divide(coef, factor, out=np.zeros(len(coef)), where=factor > 0)
+
+
+def moments(X: Floats) -> Floats:
+    """The mean and the deviation of each column."""
+    count, total, _, low, high = column_moments(X, np.zeros(X.shape[1]))
+    mean = total / np.maximum(count, 1)
+    # a second pass about the mean: exact even where the mean is large against the spread
+    squares = column_moments(X, mean)[2]
+    varies = high > low  # rounding of the mean must not make a constant vary
+    return np.array([mean, np.where(varies, np.sqrt(squares / np.maximum(count, 1)), 0.0)])
+
+
+@dataclass(frozen=True, slots=True)
+class PerQuery:
+    """Within each query, map the smallest value of a feature to 0 and the largest to 1; a constant one to 0."""
+
+    def __call__(self, queries: Queries) -> Queries:
+        """Scale each query by its own documents; rows stay in the caller's order."""
+        of_caller, queries = queries, queries.grouped()
+        starts = queries.indptr[:-1]
+        low = np.fmin.reduceat(queries.X, starts)
+        high = np.fmax.reduceat(queries.X, starts)
+        spread = high.astype(np.float64) - low
+        factor = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+        scaled = np.empty_like(queries.X)
+        for q, rows in enumerate(queries):
+            scaled[rows] = (queries.X[rows] - low[q].astype(np.float64)) * factor[q]
+        return of_caller.with_X(of_caller.restore(scaled))
+
+
+def scale(queries: Queries, kind: str) -> Queries:
+    """Scale features: ``"standard"`` (mean 0, deviation 1 over all documents) or ``"query"`` (min-max per query).
+
+    Examples
+    --------
+    >>> queries = Queries.from_arrays([[1.0], [3.0], [7.0], [7.0]], [0, 1, 0, 1], qid=[1, 1, 2, 2])
+    >>> scale(queries, "query").X.ravel().tolist()
+    [0.0, 1.0, 0.0, 0.0]
+    """
+    check_kind(kind)
+    return Standard.of(queries)(queries) if kind == "standard" else PerQuery()(queries)
+
+
+def check_kind(kind: str) -> None:
+    """Refuse a kind of scaling that there is not."""
+    if kind not in KINDS:
+        raise InputError(f"scale={kind!r}; expected one of {', '.join(KINDS)}, or None")

@@ -1,0 +1,260 @@
+"""Polish: exact weights for scorers that are already there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+from rankwright.basics.randomness import generator
+from rankwright.data.queries import Queries
+from rankwright.kernels.scorers.linear_scores import linear_scores
+from rankwright.measures import Measure, check_counted, parse
+from rankwright.optimisers.ascent import Kicks, Rules
+from rankwright.optimisers.columns import Columns, Dense
+from rankwright.optimisers.landscape import Landscape
+from rankwright.optimisers.polishing import polish_weights
+from rankwright.rankers.parameter_checks import check_number, check_whole
+from rankwright.runtime.backends import Backend, n_threads, resolve
+from rankwright.scorers.scaling import moments
+from rankwright.tuning.tree_ensembles import ensemble_of
+
+_KICK = 0.3
+_TOLD = ("column", "weight", "train", "valid")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Polished:
+    """Weights of scorers, and what they gained.
+
+    Parameters
+    ----------
+    weights : array of shape (n_scorers,)
+        The polished weights; where there was nothing to gain, those that were given.
+    measure : str
+        What was maximised.
+    before, after : float
+        Its mean on the training queries with the weights that were given, and with these.
+    valid_before, valid_after : float, optional
+        The same on the validation queries.
+    history : list of dict
+        After the start and every accepted step: ``column``, ``weight``, ``train``, ``valid``.
+    """
+
+    weights: Floats
+    measure: str
+    before: float
+    after: float
+    valid_before: float | None
+    valid_after: float | None
+    history: list[dict[str, Any]]
+
+    def __call__(self, scores: ArrayLike) -> Floats:
+        """The weighted sum of scores, a column per scorer."""
+        matrix = _as_scores(scores)
+        if matrix.shape[1] != len(self.weights):
+            raise InputError(f"scores of {matrix.shape[1]} scorers; there are {len(self.weights)} weights")
+        return linear_scores(matrix, self.weights, 0.0)
+
+    def __repr__(self) -> str:
+        valid = "" if self.valid_after is None else f"; valid {self.valid_before:.4f} -> {self.valid_after:.4f}"
+        return f"Polished({len(self.weights)} scorers, {self.measure} {self.before:.4f} -> {self.after:.4f}{valid})"
+
+
+def polish(
+    scores: ArrayLike,
+    queries: Queries,
+    measure: str | Measure = "ndcg@10",
+    *,
+    start: ArrayLike | None = None,
+    valid: tuple[ArrayLike, Queries] | None = None,
+    nonnegative: bool = False,
+    n_kicks: int = 0,
+    max_iter: int = 100,
+    max_seconds: float | None = None,
+    random_state: int | np.random.Generator | None = 0,
+    backend: Backend | None = None,
+) -> Polished:
+    """Find the best weights of given scorers by exact line searches.
+
+    The scorers may be several models, the trees of one model, the features of the queries: anything that scores their
+    documents. The training measure never decreases; with ``valid``, the weights are those of the step that is best on
+    the validation queries, so they are never worse there than the weights that were given.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_docs, n_scorers)
+        A column per scorer; a row for each document, in the order of the rows that ``queries`` was made of, which is
+        that of ``queries.X`` and of what ``predict`` returns.
+    queries : Queries
+        The judged documents.
+    measure : str or Measure
+        What is maximised.
+    start : array-like of shape (n_scorers,), optional
+        The weights to begin with; all 1, the sum of the scorers, by default.
+    valid : (scores, Queries), optional
+        Validation queries, and the scorers' scores of their documents.
+    nonnegative : bool
+        Whether weights must not be negative.
+    n_kicks : int
+        How often the weights are kicked at the end to climb again, and to stay where that leads higher.
+    max_iter : int
+        The most rounds.
+    max_seconds : float, optional
+        Stop after this time.
+    random_state : int, Generator or None
+        Seeds the order of the weights and the kicks.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Examples
+    --------
+    >>> from rankwright import make_queries
+    >>> queries = make_queries(40, random_state=0)
+    >>> polished = polish(queries.X[:, [0, 2, 5]], queries, "ndcg@10")
+    >>> polished.after > polished.before
+    True
+    """
+    wanted, found, rng = parse(measure), resolve(backend), generator(random_state)
+    check_whole("n_kicks", n_kicks, least=0)
+    rules = _rules(max_iter, max_seconds, nonnegative)
+    if valid is not None and not (isinstance(valid, tuple) and len(valid) == 2):
+        raise InputError(f"valid is a {type(valid).__name__}; expected a pair of scores and Queries")
+    matrix = _checked(scores, queries, "scores")
+    other = None if valid is None else _checked(*valid, "validation scores")
+    if other is not None and other.shape[1] != matrix.shape[1]:
+        raise InputError(f"validation scores of {other.shape[1]} scorers; there are {matrix.shape[1]} in training")
+    wanted = wanted.settled(max(each.max_grade for each in (queries, *(valid or ())[1:])))
+    train = _landscape(Dense(matrix), queries, wanted, "training", found)
+    weights = _start(start, matrix.shape[1], nonnegative)
+    held_out = None
+    if valid is not None and other is not None:
+        held_out = _landscape(Dense(other), valid[1], wanted, "validation", found)
+    kicks = Kicks(n_kicks, _KICK, moments(matrix)[1] if n_kicks > 0 else np.zeros(matrix.shape[1]))
+    weighed = polish_weights(train, held_out, weights, rules, rng, kicks)
+    history = [{name: row[name] for name in _TOLD if name in row} for row in weighed.history]
+    return Polished(weighed.weights, str(wanted), *weighed[1:5], history)
+
+
+def polish_model(
+    model: Any,
+    queries: Queries,
+    measure: str | Measure = "ndcg@10",
+    *,
+    valid: Queries | None = None,
+    nonnegative: bool = False,
+    max_iter: int = 100,
+    max_seconds: float | None = None,
+    random_state: int | np.random.Generator | None = 0,
+    backend: Backend | None = None,
+) -> Any:
+    """Find the best weights of the trees of a model that is already there, by exact line searches.
+
+    The trees stay as they are; their values are multiplied. The training measure never decreases; with ``valid``, the
+    weights are those of the step that is best on the validation queries, and where the polished model is not better
+    there, the model comes back as it was.
+
+    Parameters
+    ----------
+    model : lightgbm.Booster, LGBMModel, xgboost.Booster, XGBModel, fitted ranker or Model
+        A sum of trees. With early stopping, its trees are those that it predicts with.
+    queries : Queries
+        The judged documents; their features are those of the model, in its order.
+    measure : str or Measure
+        What is maximised.
+    valid : Queries, optional
+        Validation queries. Without them, weights fit the training queries better than others.
+    nonnegative : bool
+        Whether weights must not be negative; always so where the model is held monotone. (XGBoost forgets that when it
+        saves a Booster: say ``nonnegative=True`` of one that was loaded.)
+    max_iter : int
+        The most rounds.
+    max_seconds : float, optional
+        Stop after this time.
+    random_state : int, Generator or None
+        Seeds the order of the trees.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
+
+    Returns
+    -------
+    model
+        Of the same kind: a Booster for a Booster, an estimator for an estimator; for a ranker of ours a Model, whose
+        measure is the one that was maximised. What was given itself, where nothing is gained.
+
+    Examples
+    --------
+    >>> from rankwright import MART, make_queries
+    >>> queries = make_queries(40, random_state=0)
+    >>> ranker = MART(n_rounds=20, n_leaves=4).fit(queries)
+    >>> bool(polish_model(ranker, queries).score(queries) > ranker.score(queries))
+    True
+    """
+    wanted, found, rng = parse(measure), resolve(backend), generator(random_state)
+    sets = {"training": queries} | ({} if valid is None else {"validation": valid})
+    for what, each in sets.items():
+        if not isinstance(each, Queries):
+            raise InputError(f"the {what} queries are a {type(each).__name__}; expected a Queries")
+    sets = {what: each.grouped() for what, each in sets.items()}
+    wanted = wanted.settled(max(each.max_grade for each in sets.values()))
+    ensemble, rules = ensemble_of(model, str(wanted), n_threads(found)), _rules(max_iter, max_seconds, nonnegative)
+    if ensemble.monotone:
+        rules = replace(rules, least=0.0)
+    train, *held_out = (_landscape(ensemble.columns(each), each, wanted, what, found) for what, each in sets.items())
+    start = np.ones(len(ensemble.values))
+    weighed = polish_weights(train, held_out[0] if held_out else None, start, rules, rng)
+    polished, judged = ensemble.weighted(weighed), [*sets.values()][-1]
+    before, after = (wanted.mean(judged, ensemble.predict(each, judged.X), found) for each in (model, polished))
+    return polished if after > before else model
+
+
+def _rules(max_iter: int, max_seconds: float | None, nonnegative: bool) -> Rules:
+    check_whole("max_iter", max_iter, least=1)
+    seconds = np.inf if max_seconds is None else check_number("max_seconds", max_seconds, least=0.0)
+    return Rules(max_rounds=max_iter, least=0.0 if nonnegative else -np.inf, deadline=monotonic() + seconds)
+
+
+def _landscape(columns: Columns, queries: Queries, measure: Measure, what: str, backend: Backend) -> Landscape:
+    check_counted(measure, queries, what)
+    return Landscape.of_bound(columns, measure.for_training().bind(queries.grouped()), queries.query_weight, backend)
+
+
+def _as_scores(scores: ArrayLike) -> Floats:
+    try:
+        matrix = np.ascontiguousarray(scores)
+        if matrix.dtype not in (np.float32, np.float64):
+            matrix = matrix.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"scores are not numbers in rows and columns: {error}") from None
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise InputError(f"scores have shape {matrix.shape}; expected a row per document and a column per scorer")
+    if not np.isfinite(matrix).all():
+        row, column = np.argwhere(~np.isfinite(matrix))[0]
+        raise InputError(f"score [{row}, {column}] is {matrix[row, column]}; expected finite numbers")
+    return matrix
+
+
+def _checked(scores: ArrayLike, queries: Queries, what: str) -> Floats:
+    if not isinstance(queries, Queries):
+        raise InputError(f"queries is a {type(queries).__name__}; expected a Queries, as from Queries.from_arrays")
+    matrix = _as_scores(scores)
+    if len(matrix) != queries.n_docs:
+        raise InputError(f"{what} have {len(matrix)} rows; the queries have {queries.n_docs} documents")
+    return queries.group(matrix)
+
+
+def _start(start: ArrayLike | None, n: int, nonnegative: bool) -> Floats:
+    try:
+        weights = np.ones(n) if start is None else np.array(start, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"start={start!r}; expected a weight for each of {n} scorers") from None
+    if weights.shape != (n,) or not np.isfinite(weights).all():
+        raise InputError(f"start has shape {weights.shape}; expected a finite weight for each of {n} scorers")
+    if nonnegative and (weights < 0).any():
+        raise InputError("start has negative weights; nonnegative=True allows none")
+    return weights

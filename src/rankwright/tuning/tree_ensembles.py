@@ -1,0 +1,225 @@
+"""Other libraries' sums of trees: the leaves that documents fall into, and copies with other weights."""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import ABC, abstractmethod
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError
+from rankwright.basics.optional_imports import require
+from rankwright.data.queries import Queries
+from rankwright.models.model import Model, check_features
+from rankwright.optimisers.columns import Leaves
+from rankwright.optimisers.polishing import Weighed
+from rankwright.rankers import Ranker
+from rankwright.rankers.trees.tree_ranker import polished_history
+from rankwright.scorers import Trees
+
+_LEAVES = 1 << 24  # at a time: other libraries need several bytes for each
+
+
+class Ensemble(ABC):
+    """A sum of trees in a model of some library.
+
+    Attributes
+    ----------
+    values : list of array
+        By tree, the value of each leaf.
+    n_features : int
+        How many features it takes.
+    names : tuple of str or None
+        What they are called, if it is known.
+    monotone : bool
+        Whether it is held to be monotone, which negative weights would break.
+    """
+
+    values: list[Floats]
+    n_features: int
+    names: tuple[str, ...] | None
+    monotone: bool
+
+    def columns(self, queries: Queries) -> Leaves:
+        """The values of the trees for these documents."""
+        check_features(queries, self.n_features, self.names, "the model was trained on")
+        sizes = [len(values) for values in self.values]
+        if not sizes:
+            raise InputError("a model without trees")
+        kind = np.uint8 if max(sizes) <= 1 << 8 else np.uint16 if max(sizes) <= 1 << 16 else np.uint32
+        leaves = np.empty((len(sizes), queries.n_docs), dtype=kind)
+        rows = max(_LEAVES // len(sizes), 1)
+        for start in range(0, queries.n_docs, rows):
+            leaves[:, start : start + rows] = self.leaves(queries.X[start : start + rows])
+        return Leaves(leaves, np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(self.values))
+
+    @abstractmethod
+    def leaves(self, X: Floats) -> Ints:
+        """By tree and document the leaf, as a place among the values of the tree."""
+
+    @abstractmethod
+    def weighted(self, weighed: Weighed) -> Any:
+        """A copy of the model with the values of the trees multiplied."""
+
+    @abstractmethod
+    def predict(self, model: Any, X: Floats) -> Floats:
+        """What the model, or such a copy, predicts."""
+
+
+class LightGBMEnsemble(Ensemble):
+    """A LightGBM Booster, or an estimator of its scikit-learn interface."""
+
+    def __init__(self, model: Any, threads: int) -> None:
+        self.how = {"num_threads": threads, "validate_features": False}
+        self.model, self.booster = model, model if hasattr(model, "num_trees") else model.booster_
+        if self.booster.num_model_per_iteration() != 1:
+            raise InputError("a LightGBM model with several scores a document; expected one")
+        self.n_trees = self.booster.best_iteration if self.booster.best_iteration > 0 else self.booster.num_trees()
+        self.text = self.booster.model_to_string(num_iteration=self.n_trees)
+        if re.search(r"^is_linear=1$", self.text, re.MULTILINE):
+            raise InputError("a LightGBM model with linear leaves; expected leaves with one value")
+        found = re.findall(r"^leaf_value=(.*)$", self.text, re.MULTILINE)
+        self.values = [np.array(line.split(), dtype=np.float64) for line in found]
+        self.n_features = self.booster.num_feature()
+        names = self.booster.feature_name()
+        self.names = None if names == [f"Column_{i}" for i in range(self.n_features)] else tuple(names)
+        self.monotone = re.search(r"^monotone_constraints=.*1", self.text, re.MULTILINE) is not None
+
+    def leaves(self, X: Floats) -> Ints:
+        """LightGBM's own."""
+        found: Ints = self.booster.predict(X, pred_leaf=True, num_iteration=self.n_trees, **self.how)
+        return found.reshape(len(X), -1).T
+
+    def weighted(self, weighed: Weighed) -> Any:
+        """With leaf values set one by one."""
+        booster = require("lightgbm").Booster(model_str=self.text)
+        for tree, (values, weight) in enumerate(zip(self.values, weighed.level, strict=True)):
+            for leaf, value in enumerate((values * weight).tolist()):
+                booster.set_leaf_output(tree, leaf, value)
+        booster.best_iteration, booster.best_score = self.booster.best_iteration, dict(self.booster.best_score)
+        if self.booster is self.model:
+            return booster
+        copy = deepcopy(self.model)
+        copy._Booster = booster
+        return copy
+
+    def predict(self, model: Any, X: Floats) -> Floats:
+        """By the Booster."""
+        found: Floats = getattr(model, "booster_", model).predict(X, raw_score=True, **self.how)
+        return found
+
+
+class XGBoostEnsemble(Ensemble):
+    """An XGBoost Booster, or an estimator of its scikit-learn interface.
+
+    XGBoost adds values up in single precision, so its ranking may differ from ours where scores nearly tie.
+    """
+
+    def __init__(self, model: Any, threads: int) -> None:
+        self.threads = threads
+        is_estimator = hasattr(model, "get_booster")
+        self.model, self.booster = model, model.get_booster() if is_estimator else model
+        self.missing = getattr(model, "missing", np.nan)
+        best = getattr(self.booster, "best_iteration", None) if is_estimator else None  # a Booster predicts with all
+        self.content = _saved(self.booster if best is None else self.booster[: best + 1])
+        learner = self.content["learner"]
+        if learner["gradient_booster"]["name"] != "gbtree":
+            raise InputError(f"an XGBoost model of {learner['gradient_booster']['name']}; expected gbtree")
+        told = learner["learner_model_param"]
+        if int(told.get("num_class", 0)) > 1 or int(told.get("num_target", 1)) > 1:
+            raise InputError("an XGBoost model with several scores a document; expected one")
+        self.rounds = (0, 0 if best is None else best + 1)
+        self.trees = learner["gradient_booster"]["model"]["trees"]
+        self.values = [np.array(tree["split_conditions"], dtype=np.float32).astype(np.float64) for tree in self.trees]
+        self.n_features = int(told["num_feature"])
+        self.names = tuple(self.booster.feature_names) if self.booster.feature_names else None
+        config = json.loads(self.booster.save_config())["learner"]["gradient_booster"]
+        self.monotone = "1" in config.get("tree_train_param", {}).get("monotone_constraints", "")
+
+    def leaves(self, X: Floats) -> Ints:
+        """Nodes, by their numbers: XGBoost counts leaves among them."""
+        found = self.booster.predict(self._data(X), pred_leaf=True, iteration_range=self.rounds)
+        nodes: Ints = found.reshape(len(X), -1).T
+        return nodes
+
+    def weighted(self, weighed: Weighed) -> Any:
+        """With the leaves' values changed in the saved form."""
+        for tree, values, weight in zip(self.trees, self.values, weighed.level, strict=True):
+            scaled = (values * weight).astype(np.float32)
+            for node in np.flatnonzero(np.array(tree["left_children"]) < 0).tolist():
+                tree["split_conditions"][node] = tree["base_weights"][node] = float(scaled[node])
+        booster = require("xgboost").Booster()
+        booster.load_model(bytearray(json.dumps(self.content).encode()))
+        booster.set_attr(**self.booster.attributes())
+        if self.booster is self.model:
+            return booster
+        copy = deepcopy(self.model)
+        copy._Booster = booster
+        return copy
+
+    def predict(self, model: Any, X: Floats) -> Floats:
+        """By the Booster."""
+        booster = model.get_booster() if hasattr(model, "get_booster") else model
+        found: Floats = booster.predict(self._data(X), output_margin=True, iteration_range=self.rounds)
+        return found.astype(np.float64)
+
+    def _data(self, X: Floats) -> Any:
+        names, types = self.booster.feature_names, self.booster.feature_types
+        how = {"missing": self.missing, "feature_names": names, "feature_types": types, "nthread": self.threads}
+        return require("xgboost").DMatrix(X, **how)
+
+
+def _saved(booster: Any) -> Any:
+    try:
+        return json.loads(booster.save_raw("json"))
+    except require("xgboost").core.XGBoostError:
+        raise InputError("an XGBoost model without trees") from None
+
+
+class OwnEnsemble(Ensemble):
+    """A model of ours."""
+
+    def __init__(self, fitted: Any, measure: str) -> None:
+        self.model: Model = fitted.to_model()
+        self.measure = measure
+        if not isinstance(self.model.scorer, Trees):
+            raise InputError(f"a model of {self.model.ranker}; expected one of trees (rw.polish takes any scores)")
+        if self.model.scaling is not None:
+            raise InputError("a model that scales features within each query; expected one that does not")
+        self.trees = self.model.scorer
+        self.values = [tree.values for tree in self.trees.forest.trees]
+        self.n_features, self.names = self.model.n_features, self.model.features
+        self.monotone = self.trees.forest.is_monotone
+
+    def leaves(self, X: Floats) -> Ints:
+        """Of the scorer."""
+        return self.trees.leaves(X)
+
+    def weighted(self, weighed: Weighed) -> Model:
+        """With another scorer, the measure that it was polished for, and what it is worth by that in the history."""
+        scorer = Trees(self.trees.forest.weighted(weighed.level))
+        old = [row for row in self.model.history if self.measure == self.model.measure]  # of this very measure
+        history = polished_history(old, weighed.history)
+        return replace(self.model, measure=self.measure, scorer=scorer, history=history)
+
+    def predict(self, model: Any, X: Floats) -> Floats:
+        """The scorer's."""
+        scores: Floats = model.to_model().scorer(X)
+        return scores
+
+
+def ensemble_of(model: Any, measure: str, threads: int = 1) -> Ensemble:
+    """The trees of a model, whatever library it is of, to be polished for a measure with so many threads."""
+    if isinstance(model, (Ranker, Model)):
+        return OwnEnsemble(model, measure)
+    libraries = {base.__module__.partition(".")[0] for base in type(model).__mro__}
+    if "lightgbm" in libraries and isinstance(model, (require("lightgbm").Booster, require("lightgbm").LGBMModel)):
+        return LightGBMEnsemble(model, threads)
+    if "xgboost" in libraries and isinstance(model, (require("xgboost").Booster, require("xgboost").XGBModel)):
+        return XGBoostEnsemble(model, threads)
+    raise InputError(f"a {type(model).__name__}; expected a model of LightGBM or XGBoost, or a ranker of trees")
