@@ -266,7 +266,7 @@ INNER = "from rankwright.kernels.jit import kernel\n@kernel\ndef step(x):\n    r
 OUTER = """
 import sys
 import numpy as np
-from rankwright.kernels.inner import step
+from rankwright.kernels.sums.inner import step
 from rankwright.kernels.jit import kernel
 
 @kernel
@@ -285,11 +285,13 @@ def main():
 def make_package(folder: Path) -> Path:
     """A package with the real way of compiling, and two kernels that call each other."""
     source = Path(rw.__file__).parent
-    (folder / "rankwright" / "kernels").mkdir(parents=True)
-    for name in ("errors.py", "kernels/__init__.py", "kernels/jit.py", "kernels/caching.py"):
+    for room in ("basics", "kernels/sums"):
+        (folder / "rankwright" / room).mkdir(parents=True)
+    for name in ("basics/__init__.py", "basics/errors.py", "kernels/__init__.py", "kernels/jit.py", "kernels/caching.py"):
         shutil.copy(source / name, folder / "rankwright" / name)
     (folder / "rankwright" / "__init__.py").touch()
-    (folder / "rankwright" / "kernels" / "inner.py").write_text(INNER)
+    (folder / "rankwright" / "kernels" / "sums" / "__init__.py").touch()
+    (folder / "rankwright" / "kernels" / "sums" / "inner.py").write_text(INNER)
     (folder / "rankwright" / "kernels" / "outer.py").write_text(OUTER)
     return folder
 
@@ -315,7 +317,7 @@ def test_a_change_of_a_kernel_that_is_called_is_seen(tmp_path):
     package = make_package(tmp_path / "package")
     assert run(package) == ("10 1", "")
     assert run(package) == ("10 0", "")
-    inner = package / "rankwright" / "kernels" / "inner.py"
+    inner = package / "rankwright" / "kernels" / "sums" / "inner.py"
     status = inner.stat()
     inner.write_text(INNER.replace("x + 1", "x + 2"))
     os.utime(inner, ns=(status.st_atime_ns, status.st_mtime_ns + 1_000_000_000))

@@ -25,14 +25,18 @@ llvm: Callable[[Any], Any] = intrinsic  # a function written in the compiler's o
 def kernel(fn: F) -> F:
     """Compile on first use, cache on disk, release the GIL while running.
 
-    That sums are not reordered is said, or else a kernel that is first compiled for a loose caller becomes loose too.
+    ``fastmath=False`` is set explicitly, or Numba inherits the caller's flag.
     """
     return _compiled(fn, fastmath=False)
 
 
 def loose_kernel(fn: F) -> F:
-    """The same, and sums may be added up in whatever order is fastest: the same one every time on one machine."""
-    return _compiled(fn, fastmath={"reassoc", "nsz"})
+    """Compile as ``kernel`` does, with sums added up in whatever order is fastest.
+
+    It is inlined into the kernels that call it. Otherwise the linker takes its own code in the process that compiles
+    them, and the callers' copy, whose sums may have another order, in processes that load them from the cache.
+    """
+    return _compiled(fn, fastmath={"reassoc", "nsz"}, forceinline=True)
 
 
 def _compiled(fn: F, **options: Any) -> F:
