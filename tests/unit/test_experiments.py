@@ -23,6 +23,7 @@ from tests.warned import may_not_converge
 import rankwright as rw
 from rankwright.analysis import results as results_module
 from rankwright.basics import progress
+from rankwright.data.folds import Fold
 from rankwright.experiments import experiment_from_json
 from rankwright.experiments import experiment_run as running
 from rankwright.experiments.storage import locking
@@ -180,7 +181,7 @@ class TestArtefacts:
 
     def test_only_grades_alike(self):
         queries = rw.Queries.from_arrays([[1.0], [2.0]], [1, 1], group=[2])
-        fold = rw.folds.Fold(queries, queries, queries)
+        fold = Fold(queries, queries, queries)
         table = artefacts.pairs(artefacts.Trained(None, fold, np.zeros(2), {}))
         assert all(len(column) == 0 for column in table.values())
 

@@ -287,7 +287,13 @@ def make_package(folder: Path) -> Path:
     source = Path(rw.__file__).parent
     for room in ("basics", "kernels/sums"):
         (folder / "rankwright" / room).mkdir(parents=True)
-    for name in ("basics/__init__.py", "basics/errors.py", "kernels/__init__.py", "kernels/jit.py", "kernels/caching.py"):
+    for name in (
+        "basics/__init__.py",
+        "basics/errors.py",
+        "kernels/__init__.py",
+        "kernels/jit.py",
+        "kernels/caching.py",
+    ):
         shutil.copy(source / name, folder / "rankwright" / name)
     (folder / "rankwright" / "__init__.py").touch()
     (folder / "rankwright" / "kernels" / "sums" / "__init__.py").touch()

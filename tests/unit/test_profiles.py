@@ -7,6 +7,7 @@ import pytest
 
 import rankwright as rw
 from rankwright.analysis.results import keyed
+from rankwright.data.folds import Fold
 from rankwright.experiments.tables import artefacts
 from rankwright.experiments.tables.profile_tables import profiles_table
 from rankwright.report.chosen_runs import kept_climbs
@@ -82,7 +83,7 @@ def test_profiles_without_any_weight_or_any_test_query_that_counts(queries):
 def test_the_most_profiles():
     queries = rw.make_queries(12, n_docs=8, n_features=15, random_state=0)
     coef = np.arange(1.0, 16.0)
-    fold = rw.folds.Fold(queries, queries, queries)
+    fold = Fold(queries, queries, queries)
     table = profiles_table(fold, coef, np.ones(15), rw.AP(), np.arange(15).astype(str))
     assert list(dict.fromkeys(table["feature"])) == [str(j) for j in range(14, 2, -1)]
 
