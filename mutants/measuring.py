@@ -21,6 +21,7 @@ T = TypeVar("T")
 _INTERPRETED = {"NUMBA_DISABLE_JIT": "1"}
 _CANDIDATES = 25  # tests of a kernel that are tried with the compiler off
 _SLOW = 5.0  # seconds after which a test is too slow with the compiler off
+_BATCH = 30  # mutations that are judged before the kernels of others are looked at
 _START = 60.0  # seconds of processor time for imports and collection
 _COMPILING = 900.0  # seconds of processor time for kernels to be compiled
 _LONG = 6 * 3600.0
@@ -111,17 +112,18 @@ class Measurement:
         """
         keys = {mutation: mutation.identify(self.sources[mutation.path]) for mutation in mutations}
         waiting = [mutation for mutation in mutations if keys[mutation] not in self.verdicts]
-        if waiting:
-            compiled = self._record_suite(seconds)
-            selection = Selection(self._project, compiled, self._record_kernels(waiting, compiled))
+        compiled = self._record_suite(seconds) if waiting else None
+        while waiting and compiled:
+            batch, waiting = waiting[:_BATCH], waiting[_BATCH:]
+            selection = Selection(self._project, compiled, self._record_kernels(batch, compiled))
 
-            def judge(mutation: Mutation, copy: Copy) -> None:
+            def judge(mutation: Mutation, copy: Copy, selection: Selection = selection) -> None:
                 verdict = self._judge(mutation, keys[mutation], selection, copy)
                 self.verdicts[verdict.key] = verdict
                 self._save()
                 report(verdict)
 
-            self._spread(judge, waiting)
+            self._spread(judge, batch)
         return [self.verdicts[keys[mutation]] for mutation in mutations]
 
     def drop_false_kills(self, verdicts: Sequence[Verdict]) -> int:
@@ -156,18 +158,18 @@ class Measurement:
         selection = Selection(self._project, compiled)
         kernels = [mutation for mutation in mutations if mutation.is_kernel]
         chosen = [selection.choose(mutation, self._seconds)[0] for mutation in kernels]
-        tests = {test for candidates in chosen for test in candidates[:_CANDIDATES]}
-        folder = self._folder / f"kernels-{_digest([self._digest, sorted(tests)])}"
-        if not (folder / "done").exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            options = ["--mutants-limit", str(_SLOW), "--mutants-record"]
+        folder = self._folder / f"kernels-{self._digest}"
+        folder.mkdir(parents=True, exist_ok=True)
+        earlier = list(folder.glob("tests.*.json"))
+        tried = {test for file in earlier for test in json.loads(file.read_text())}
+        tests = sorted({test for candidates in chosen for test in candidates[:_CANDIDATES]} - tried)
 
-            def record(number: int, copy: Copy) -> None:
-                part = sorted(tests)[number :: len(self._copies)]
-                copy.run_tests(part, _LONG, _INTERPRETED, *options, str(folder / str(number)))
+        def record(number: int, copy: Copy) -> None:
+            target = folder / str(len(earlier) + number)
+            options = ["--mutants-limit", str(_SLOW), "--mutants-record", str(target)]
+            copy.run_tests(tests[number :: len(self._copies)], _LONG, _INTERPRETED, *options)
 
-            self._spread(record, range(len(self._copies)))
-            (folder / "done").touch()
+        self._spread(record, range(len(self._copies)))
         return Recording(folder)
 
     def _judge(self, mutation: Mutation, key: str, selection: Selection, copy: Copy) -> Verdict:

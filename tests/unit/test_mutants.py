@@ -89,12 +89,12 @@ def test_a_small_project_is_measured_and_goes_on_where_it_was(tmp_path):
         file.write_text(text)
     (tmp_path / "project" / "pytest.ini").write_text("[pytest]\n")
     measurement = Measurement(tmp_path / "project", tmp_path / "state", jobs=2, seconds=10)
-    mutations = {mutation.line: mutation for mutation in draw(measurement.sources, 99, 0)}
-    verdicts = measurement.run(list(mutations.values()), 60, lambda verdict: None)
+    by_line = {mutation.line: mutation for mutation in draw(measurement.sources, 99, 0)}
+    mutations = [by_line[19], by_line[23]]
+    verdicts = measurement.run(mutations, 60, lambda verdict: None)
     assert measurement.drop_false_kills(verdicts) == 0
-    outcomes = dict(zip(mutations, (verdict.outcome for verdict in verdicts)))
-    assert outcomes[19] == "killed"
-    assert outcomes[23] == "survived"
+    assert [verdict.outcome for verdict in verdicts] == ["killed", "survived"]
     assert "sums.py:23 (survived)" in summarise(verdicts)
+    assert "killed 1 of 2" in summarise(verdicts)
     again = Measurement(tmp_path / "project", tmp_path / "state", jobs=1, seconds=10)
-    assert again.run(list(mutations.values()), 60, lambda verdict: pytest.fail("judged twice")) == verdicts
+    assert again.run(mutations, 60, lambda verdict: pytest.fail("judged twice")) == verdicts
