@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import rankwright as rw
+from rankwright.runtime.backends import n_shards
 
 settings.register_profile(
     "rankwright", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -50,3 +52,9 @@ def random_queries(rng: np.random.Generator, m: int = 12, most: int = 9, d: int 
     n = int(sizes.sum())
     y = rng.integers(0, 3, n) * np.repeat(rng.random(m) < 0.8, sizes)
     return rw.Queries.from_arrays(rng.integers(0, 4, (n, d)), y, np.repeat(np.arange(m), sizes))
+
+
+@pytest.fixture
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut even small data into several shards."""
+    monkeypatch.setattr(sys.modules[n_shards.__module__], "_DOCS_PER_SHARD", 300)
