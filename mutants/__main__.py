@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from mutants.measuring import Measurement, Verdict
+from mutants.measuring import Measurement, Result
 from mutants.sites import draw
 
 
@@ -26,24 +26,22 @@ def main() -> None:
     measurement = Measurement(Path.cwd(), state, options.jobs, options.seconds, options.ignore)
     mutations = draw(measurement.sources, options.sample, options.seed)
     while True:
-        verdicts = measurement.run(mutations, options.recording, _print_line)
-        if not measurement.drop_false_kills(verdicts):
+        results = measurement.run(mutations, options.recording, _print_line)
+        if not measurement.drop_false_kills(results):
             break
-    print(summarise(verdicts))
+    print(summarise(results))
 
 
-def _print_line(verdict: Verdict) -> None:
-    print(f"{verdict.outcome:<10}{verdict.seconds:>6.0f} s  {verdict.place}  {verdict.operator}", flush=True)
+def _print_line(result: Result) -> None:
+    print(f"{result.outcome:<10}{result.seconds:>6.0f} s  {result.place}  {result.operator}", flush=True)
 
 
-def summarise(verdicts: Sequence[Verdict]) -> str:
+def summarise(results: Sequence[Result]) -> str:
     """Return the share of killed mutants, and every survivor with its change."""
-    killed = sum(verdict.is_killed for verdict in verdicts)
-    counts = {outcome: sum(verdict.outcome == outcome for verdict in verdicts) for outcome in ("timed out", "no test")}
-    survivors = [
-        f"{verdict.place} ({verdict.outcome})\n{verdict.diff}\n" for verdict in verdicts if not verdict.is_killed
-    ]
-    share = f"killed {killed} of {len(verdicts)} mutants ({killed / max(len(verdicts), 1):.1%})"
+    killed = sum(result.is_killed for result in results)
+    counts = {outcome: sum(result.outcome == outcome for result in results) for outcome in ("timed out", "no test")}
+    survivors = [f"{result.place} ({result.outcome})\n{result.diff}\n" for result in results if not result.is_killed]
+    share = f"killed {killed} of {len(results)} mutants ({killed / max(len(results), 1):.1%})"
     return "\n".join([*survivors, f"{share}, {counts['timed out']} by time; {counts['no test']} are run by no test"])
 
 

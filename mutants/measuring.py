@@ -1,4 +1,4 @@
-"""The measurement: record the tests, judge each mutation of a sample, and keep the results in a file."""
+"""The measurement: record the tests, test each mutation of a sample, and keep the results in a file."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Lock
 from typing import TypeVar
 
 from mutants.code import Project
-from mutants.judging import Copy, Run
+from mutants.copies import Copy, Run
 from mutants.recording import Recording
 from mutants.selection import Selection
 from mutants.sites import Mutation
@@ -21,15 +22,15 @@ T = TypeVar("T")
 _INTERPRETED = {"NUMBA_DISABLE_JIT": "1"}
 _CANDIDATES = 25  # tests of a kernel that are tried with the compiler off
 _SLOW = 5.0  # seconds after which a test is too slow with the compiler off
-_BATCH = 30  # mutations that are judged before the kernels of others are looked at
+_BATCH = 30  # mutations that are tested before the kernels of others are recorded
 _START = 60.0  # seconds of processor time for imports and collection
 _COMPILING = 900.0  # seconds of processor time for kernels to be compiled
 _LONG = 6 * 3600.0
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What became of a mutation.
+class Result:
+    """The result of testing a mutation.
 
     Parameters
     ----------
@@ -93,13 +94,14 @@ class Measurement:
         self._digest = _digest([self.sources, _read(root, "tests"), list(ignored)])
         self._copies = [Copy(root, folder / "copies" / str(number)) for number in range(jobs)]
         self._unreliable: set[tuple[str, str]] = set()  # tests with the compiler on or off
-        self.verdicts: dict[str, Verdict] = {}
-        self._results = folder / "results.json"
-        if self._results.exists():
-            self.verdicts = {entry["key"]: Verdict(**entry) for entry in json.loads(self._results.read_text())}
+        self.results: dict[str, Result] = {}
+        self._file = folder / f"results-{self._digest}.json"
+        self._lock = Lock()
+        if self._file.exists():
+            self.results = {entry["key"]: Result(**entry) for entry in json.loads(self._file.read_text())}
 
-    def run(self, mutations: Sequence[Mutation], seconds: float, report: Callable[[Verdict], None]) -> list[Verdict]:
-        """Judge mutations that are not judged yet, and return the verdicts on all of them.
+    def run(self, mutations: Sequence[Mutation], seconds: float, report: Callable[[Result], None]) -> list[Result]:
+        """Test mutations that have no result yet, and return the results of all of them.
 
         Parameters
         ----------
@@ -108,33 +110,34 @@ class Measurement:
         seconds : float
             The time for recording which tests execute which lines.
         report : callable
-            Called with each verdict as it is reached.
+            Called with each new result.
         """
         keys = {mutation: mutation.identify(self.sources[mutation.path]) for mutation in mutations}
-        waiting = [mutation for mutation in mutations if keys[mutation] not in self.verdicts]
+        waiting = [mutation for mutation in mutations if keys[mutation] not in self.results]
         compiled = self._record_suite(seconds) if waiting else None
         while waiting and compiled:
             batch, waiting = waiting[:_BATCH], waiting[_BATCH:]
             selection = Selection(self._project, compiled, self._record_kernels(batch, compiled))
 
-            def judge(mutation: Mutation, copy: Copy, selection: Selection = selection) -> None:
-                verdict = self._judge(mutation, keys[mutation], selection, copy)
-                self.verdicts[verdict.key] = verdict
-                self._save()
-                report(verdict)
+            def test(mutation: Mutation, copy: Copy, selection: Selection = selection) -> None:
+                result = self._test_mutation(mutation, keys[mutation], selection, copy)
+                with self._lock:
+                    self.results[result.key] = result
+                    self._save()
+                    report(result)
 
-            self._spread(judge, batch)
-        return [self.verdicts[keys[mutation]] for mutation in mutations]
+            self._spread(test, batch)
+        return [self.results[keys[mutation]] for mutation in mutations]
 
-    def drop_false_kills(self, verdicts: Sequence[Verdict]) -> int:
-        """Forget verdicts by tests that fail on the code as it is, and never choose these tests again."""
+    def drop_false_kills(self, results: Sequence[Result]) -> int:
+        """Forget results of tests that fail on the code as it is, and never choose these tests again."""
         for compiler, settings in (("on", {}), ("off", _INTERPRETED)):
-            tests = {verdict.test for verdict in verdicts if verdict.test and verdict.compiler == compiler}
+            tests = {result.test for result in results if result.test and result.compiler == compiler}
             run = self._copies[0].run_tests(sorted(tests), _LONG, settings)
             self._unreliable |= {(test, compiler) for test in run.failed}
-        false = [verdict.key for verdict in verdicts if (verdict.test, verdict.compiler) in self._unreliable]
+        false = [result.key for result in results if (result.test, result.compiler) in self._unreliable]
         for key in false:
-            del self.verdicts[key]
+            del self.results[key]
         self._save()
         return len(false)
 
@@ -148,6 +151,8 @@ class Measurement:
             def record(number: int, copy: Copy) -> None:
                 part = ["--mutants-record", str(folder / str(number)), "--mutants-part", f"{number}/{count}/{seconds}"]
                 copy.run_pytest([*part, *ignored], _LONG)
+                if not (folder / f"tests.{number}.json").exists():
+                    raise SystemExit(f"the tests did not run: see {copy.log}")
 
             self._spread(record, range(count))
             (folder / "done").touch()
@@ -172,7 +177,7 @@ class Measurement:
         self._spread(record, range(len(self._copies)))
         return Recording(folder)
 
-    def _judge(self, mutation: Mutation, key: str, selection: Selection, copy: Copy) -> Verdict:
+    def _test_mutation(self, mutation: Mutation, key: str, selection: Selection, copy: Copy) -> Result:
         source = self.sources[mutation.path]
         copy.write(mutation.path, mutation.apply(source) or source)
         allowed = _START + 3 * self._seconds
@@ -190,7 +195,7 @@ class Measurement:
             copy.write(mutation.path, source)
         place, diff = f"{mutation.path}:{mutation.line}", mutation.compare(source)
         outcome, test = _name_outcome(run), run.failed[0] if run.failed else ""
-        return Verdict(key, place, mutation.operator, diff, outcome, compiler, test, len(tests), run.seconds)
+        return Result(key, place, mutation.operator, diff, outcome, compiler, test, len(tests), run.seconds)
 
     def _spread(self, work: Callable[[T, Copy], None], things: Sequence[T]) -> None:
         """Do work on each thing, as many at a time as there are copies."""
@@ -209,9 +214,9 @@ class Measurement:
             list(pool.map(take, things))
 
     def _save(self) -> None:
-        temporary = self._results.with_suffix(".new")
-        temporary.write_text(json.dumps([asdict(verdict) for verdict in list(self.verdicts.values())], indent=1))
-        temporary.replace(self._results)
+        temporary = self._file.with_suffix(".new")
+        temporary.write_text(json.dumps([asdict(result) for result in self.results.values()], indent=1))
+        temporary.replace(self._file)
 
 
 def _name_outcome(run: Run) -> str:

@@ -15,7 +15,7 @@ from mutants.plugin import SHARED, name_function
 
 
 class Recording:
-    """What the plugin wrote: the tests that passed, their times and their lines.
+    """The recorded tests: those that passed, their times and the lines that they execute.
 
     Parameters
     ----------

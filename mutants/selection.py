@@ -29,7 +29,7 @@ class Selection:
         names = module.find_names(mutation.line)
         if module.find_functions(mutation.line):
             lines = module.find_lines(mutation.line)
-        else:  # executed at import: look at what is done with it
+        else:  # executed at import: take the lines that use the name
             lines = module.find_body(mutation.line) | module.find_mentions(names)
         if tests := self._compiled.find_tests(mutation.path, lines):
             return self._compiled.order(tests, seconds), "on"

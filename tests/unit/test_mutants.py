@@ -1,4 +1,4 @@
-"""The mutation tester: the places it changes, the tests it chooses, and its verdicts on a small project."""
+"""The mutation tester: the places it changes, the tests it chooses, and its results for a small project."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ def test_a_small_project_is_measured_and_goes_on_where_it_was(tmp_path):
     measurement = Measurement(tmp_path / "project", tmp_path / "state", jobs=2, seconds=10)
     by_line = {mutation.line: mutation for mutation in draw(measurement.sources, 99, 0)}
     mutations = [by_line[19], by_line[23]]
-    verdicts = measurement.run(mutations, 60, lambda verdict: None)
-    assert measurement.drop_false_kills(verdicts) == 0
-    assert [verdict.outcome for verdict in verdicts] == ["killed", "survived"]
-    assert "sums.py:23 (survived)" in summarise(verdicts)
-    assert "killed 1 of 2" in summarise(verdicts)
+    results = measurement.run(mutations, 60, lambda result: None)
+    assert measurement.drop_false_kills(results) == 0
+    assert [result.outcome for result in results] == ["killed", "survived"]
+    assert "sums.py:23 (survived)" in summarise(results)
+    assert "killed 1 of 2" in summarise(results)
     again = Measurement(tmp_path / "project", tmp_path / "state", jobs=1, seconds=10)
-    assert again.run(mutations, 60, lambda verdict: pytest.fail("judged twice")) == verdicts
+    assert again.run(mutations, 60, lambda result: pytest.fail("tested twice")) == results

@@ -54,6 +54,7 @@ class Copy:
     def __init__(self, project: Path, folder: Path) -> None:
         self.folder = folder
         self._scratch = folder.with_name(f"{folder.name}.scratch")
+        self.log = self._scratch / "log"
         for old in (folder, self._scratch):
             shutil.rmtree(old, ignore_errors=True)
         shutil.copytree(
@@ -96,7 +97,7 @@ class Copy:
         places = [str(self.folder / "src"), os.environ.get("PYTHONPATH", ""), str(Path(__file__).parents[1])]
         search_path = os.pathsep.join(place for place in places if place)
         command = [sys.executable, "-m", "pytest", "-p", "mutants.plugin", "-p", "no:cacheprovider", "-q"]
-        with (self._scratch / "log").open("w") as log:
+        with self.log.open("w") as log:
             process = subprocess.Popen(
                 [*command, "--basetemp", str(self._scratch / "tmp"), *arguments],
                 cwd=self.folder,
