@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rankwright.runtime import backends
-from rankwright.runtime.control_groups import core_limit
+from rankwright.runtime.control_groups import read_core_limit
 
 V1 = "4:memory:/docker/x\n3:cpu,cpuacct:{}\n0::/\n"
 
@@ -44,7 +44,7 @@ def write(folder: Path, files: dict[str, str]) -> Path:
       "sys/fs/cgroup/cpu/cpu.cfs_period_us": "0"}, inf),
 ])  # fmt: skip
 def test_the_limit_of_a_container(tmp_path, files, limit):
-    assert core_limit(write(tmp_path, files)) == limit
+    assert read_core_limit(write(tmp_path, files)) == limit
 
 
 def test_cores_are_those_that_may_be_used(monkeypatch):

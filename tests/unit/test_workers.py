@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import multiprocessing
 import os
 import signal
@@ -16,7 +17,24 @@ import pytest
 
 import rankwright as rw
 from rankwright.basics import progress
-from rankwright.runtime.workers import InOrder, InPlace, Lost, Pooled, Processes, WorkersLostError, workers_of
+from rankwright.runtime.workers import (
+    ExecutorWorkers,
+    ProcessWorkers,
+    SerialWorkers,
+    WorkerDiedError,
+    WorkersLostError,
+    open_workers,
+)
+
+
+class FifoQueue:
+    """A queue that gives tasks in their order, whoever asks."""
+
+    def __init__(self, tasks):
+        self._tasks = iter(tasks)
+
+    def next(self, previous):
+        return next(self._tasks, None)
 
 
 def square(x: int) -> int:
@@ -66,66 +84,66 @@ def process_facts(_: int) -> tuple[int, bool, str | None]:
 def workers(request):
     if request.param == "executor":
         with ThreadPoolExecutor(2) as pool:
-            yield Pooled(pool, lambda: 2, shares_memory=True)
+            yield ExecutorWorkers(pool, lambda: 2, shares_memory=True)
     else:
-        yield {"in place": InPlace(), "processes": Processes(2)}[request.param]
+        yield {"in place": SerialWorkers(), "processes": ProcessWorkers(2)}[request.param]
 
 
 def test_every_task_is_answered_once(workers):
-    answers = {answer.task: answer for answer in workers.run(square, InOrder(iter(range(7))))}
-    assert {task: answer.result for task, answer in answers.items() if task != 3} == {
+    outcomes = {outcome.task: outcome for outcome in workers.run(square, FifoQueue(iter(range(7))))}
+    assert {task: outcome.result for task, outcome in outcomes.items() if task != 3} == {
         x: x * x for x in (0, 1, 2, 4, 5, 6)
     }
-    assert answers[3].result is None
-    assert isinstance(answers[3].error, rw.InputError)
+    assert outcomes[3].result is None
+    assert isinstance(outcomes[3].error, rw.InputError)
 
 
 def test_no_tasks(workers):
-    assert list(workers.run(square, InOrder([]))) == []
+    assert list(workers.run(square, FifoQueue([]))) == []
 
 
 def test_a_dead_process_loses_its_task_only():
-    answers = {answer.task: answer for answer in Processes(2).run(kill_three, InOrder(range(8)))}
-    assert {task: answer.result for task, answer in answers.items() if task != 3} == {
+    outcomes = {outcome.task: outcome for outcome in ProcessWorkers(2).run(kill_three, FifoQueue(range(8)))}
+    assert {task: outcome.result for task, outcome in outcomes.items() if task != 3} == {
         x: x * x for x in (0, 1, 2, 4, 5, 6, 7)
     }
-    assert isinstance(answers[3].error, Lost)
-    assert "SIGKILL" in str(answers[3].error)
+    assert isinstance(outcomes[3].error, WorkerDiedError)
+    assert "SIGKILL" in str(outcomes[3].error)
 
 
 def test_a_process_that_dies_while_answering_loses_its_task_only():
-    answers = {answer.task: answer for answer in Processes(1).run(die_while_answering, InOrder(range(3)))}
-    assert [answers[task].result for task in (0, 2)] == [b"", b""]
-    assert answers[1].result is None or len(answers[1].result) == 400_000_000
+    outcomes = {outcome.task: outcome for outcome in ProcessWorkers(1).run(die_while_answering, FifoQueue(range(3)))}
+    assert [outcomes[task].result for task in (0, 2)] == [b"", b""]
+    assert outcomes[1].result is None or len(outcomes[1].result) == 400_000_000
 
 
 def test_an_error_that_cannot_be_sent_is_told():
-    (answer,) = Processes(1).run(raise_two, InOrder([1]))
-    assert isinstance(answer.error, RuntimeError)
-    assert str(answer.error) == "Two: 1 and 1"
+    (outcome,) = ProcessWorkers(1).run(raise_two, FifoQueue([1]))
+    assert isinstance(outcome.error, RuntimeError)
+    assert str(outcome.error) == "Two: 1 and 1"
 
 
 def test_an_answer_that_cannot_be_sent_is_an_error():
-    (answer,) = Processes(1).run(unpicklable, InOrder([1]))
-    assert isinstance(answer.error, TypeError)
+    (outcome,) = ProcessWorkers(1).run(unpicklable, FifoQueue([1]))
+    assert isinstance(outcome.error, TypeError)
 
 
 def test_tasks_run_in_spawned_processes_with_one_thread():
-    answers = list(Processes(2).run(process_facts, InOrder(range(6))))
-    assert all(answer.result[1:] == (True, "1") for answer in answers)
-    assert os.getpid() not in {answer.result[0] for answer in answers}
-    assert len({answer.result[0] for answer in answers}) <= 2
+    outcomes = list(ProcessWorkers(2).run(process_facts, FifoQueue(range(6))))
+    assert all(outcome.result[1:] == (True, "1") for outcome in outcomes)
+    assert os.getpid() not in {outcome.result[0] for outcome in outcomes}
+    assert len({outcome.result[0] for outcome in outcomes}) <= 2
 
 
 def test_progress_crosses_processes():
     heard = []
     with progress.listening(lambda *report: heard.append(report)):
-        list(Processes(1).run(square, InOrder([1, 2])))
+        list(ProcessWorkers(1).run(square, FifoQueue([1, 2])))
     assert ("work", 1, 2) in heard
 
 
 def test_stopping_early_leaves_no_process():
-    for _ in Processes(2).run(square, InOrder(range(100))):
+    for _ in ProcessWorkers(2).run(square, FifoQueue(range(100))):
         break
     assert multiprocessing.active_children() == []
 
@@ -144,28 +162,28 @@ class TwoLists:
 
 
 def test_a_worker_is_given_what_suits_it():
-    agenda = TwoLists()
-    answers = list(Processes(2).run(who, agenda))
+    queue = TwoLists()
+    outcomes = list(ProcessWorkers(2).run(who, queue))
     by_process = {}
-    for answer in answers:
-        by_process.setdefault(answer.result, []).append(answer.task)
+    for outcome in outcomes:
+        by_process.setdefault(outcome.result, []).append(outcome.task)
     assert sorted(by_process.values()) == [["a1", "a2", "a3"], ["b1", "b2", "b3"]]
 
 
 def test_what_a_user_may_say():
-    with workers_of(3) as chosen:
-        assert chosen == Processes(3)
-    with workers_of(rw.Serial()) as chosen:
-        assert chosen == InPlace()
-    with workers_of(rw.Threads(2)) as chosen:
-        assert sorted(answer.result for answer in chosen.run(square, InOrder([1, 2]))) == [1, 4]
+    with open_workers(3) as chosen:
+        assert chosen == ProcessWorkers(3)
+    with open_workers(rw.Serial()) as chosen:
+        assert chosen == SerialWorkers()
+    with open_workers(rw.Threads(2)) as chosen:
+        assert sorted(outcome.result for outcome in chosen.run(square, FifoQueue([1, 2]))) == [1, 4]
     for wrong in (0, -1, "two"):
-        with pytest.raises(rw.InputError, match="workers"), workers_of(wrong):
+        with pytest.raises(rw.InputError, match="workers"), open_workers(wrong):
             pass
 
 
 class Counted:
-    """An agenda that knows how many of its tasks are not answered yet."""
+    """A queue that knows how many of its tasks are not answered yet."""
 
     def __init__(self, n: int) -> None:
         self.left, self.out, self.most, self.returned = list(range(n)), 0, 0, []
@@ -183,23 +201,23 @@ class Counted:
 @pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize("make", [rw.Threads, ThreadPoolExecutor])
 def test_no_more_tasks_are_taken_than_there_are_workers(make, n):
-    agenda = Counted(40)
-    with workers_of(make(n)) as crew:
-        for answer in crew.run(square, agenda):
-            assert answer.task not in agenda.left
-            agenda.out -= 1  # the caller has it
-    assert agenda.most == n
-    assert len(set(agenda.returned)) >= 40 - n + 1  # what a worker did last is said when it gets another
+    queue = Counted(40)
+    with open_workers(make(n)) as workers:
+        for outcome in workers.run(square, queue):
+            assert outcome.task not in queue.left
+            queue.out -= 1  # the caller has it
+    assert queue.most == n
+    assert len(set(queue.returned)) >= 40 - n + 1  # what a worker did last is said when it gets another
 
 
 def test_answers_that_nobody_takes_are_few():
     begun = []
-    with workers_of(rw.Threads(2)) as crew:
-        answers = crew.run(begun.append, InOrder(range(50)))
-        next(answers)
+    with open_workers(rw.Threads(2)) as workers:
+        outcomes = workers.run(begun.append, FifoQueue(range(50)))
+        next(outcomes)
         time.sleep(0.2)
         assert len(begun) <= 3
-        assert len(list(answers)) == 49
+        assert len(list(outcomes)) == 49
 
 
 class Dies(Executor):
@@ -223,20 +241,20 @@ class Dies(Executor):
 
 @pytest.mark.parametrize("how", ["refuses", "cancels"])
 def test_workers_that_go_away_are_told_in_one_error(how):
-    answers = []
-    with pytest.raises(WorkersLostError, match="the workers are gone"), workers_of(Dies(5, how)) as crew:
-        answers.extend(crew.run(abs, InOrder(range(9))))
-    assert sorted(answer.result for answer in answers) == list(range(len(answers)))
+    outcomes = []
+    with pytest.raises(WorkersLostError, match="the workers are gone"), open_workers(Dies(5, how)) as workers:
+        outcomes.extend(workers.run(abs, FifoQueue(range(9))))
+    assert sorted(outcome.result for outcome in outcomes) == list(range(len(outcomes)))
 
 
 def test_a_broken_pool_of_processes_is_told_in_one_error():
     context = multiprocessing.get_context("spawn")
     with (
         ProcessPoolExecutor(1, mp_context=context) as pool,
-        workers_of(pool) as crew,
+        open_workers(pool) as workers,
         pytest.raises(WorkersLostError, match="BrokenProcessPool"),
     ):
-        list(crew.run(kill_three, InOrder([3])))
+        list(workers.run(kill_three, FifoQueue([3])))
 
 
 def _kill_self():
@@ -264,18 +282,19 @@ class EndsItsProcess:
     ("how", "told"), [(_kill_self, "SIGKILL before it began"), (_exit_self, "status 3 before it began")]
 )
 def test_a_process_that_ends_at_its_start_is_not_blamed_on_a_missing_guard(how, told):
-    answers = list(Processes(2).run(EndsItsProcess(how), InOrder(range(3))))
-    assert sorted(answer.task for answer in answers) == [0, 1, 2]
-    for answer in answers:
-        assert isinstance(answer.error, Lost)
-        assert told in str(answer.error)
-        assert "__main__" not in str(answer.error)
+    outcomes = list(ProcessWorkers(2).run(EndsItsProcess(how), FifoQueue(range(3))))
+    assert sorted(outcome.task for outcome in outcomes) == [0, 1, 2]
+    for outcome in outcomes:
+        assert isinstance(outcome.error, WorkerDiedError)
+        assert told in str(outcome.error)
+        assert "__main__" not in str(outcome.error)
 
 
 def test_a_script_without_a_guard_is_told(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        "from rankwright.runtime.workers import InOrder, Processes\nprint(list(Processes(1).run(abs, InOrder([1]))))\n"
+        "from rankwright.runtime.workers import ProcessWorkers\n"
+        f"{inspect.getsource(FifoQueue)}print(list(ProcessWorkers(1).run(abs, FifoQueue([1]))))\n"
     )
     found = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert found.returncode == 1
@@ -287,10 +306,10 @@ def test_a_script_without_a_guard_is_told(tmp_path):
 def test_workers_follow_a_killed_parent(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        "import os, time\nfrom rankwright.runtime.workers import InOrder, Processes\n"
+        f"import os, time\nfrom rankwright.runtime.workers import ProcessWorkers\n{inspect.getsource(FifoQueue)}"
         "def work(x):\n    time.sleep(60 * (x > 1))\n    return os.getpid()\n"
         "if __name__ == '__main__':\n"
-        "    for answer in Processes(2).run(work, InOrder(range(9))):\n        print(answer.result, flush=True)\n"
+        "    for outcome in ProcessWorkers(2).run(work, FifoQueue(range(9))):\n        print(outcome.result, flush=True)\n"
     )
     parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None

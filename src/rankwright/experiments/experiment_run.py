@@ -25,7 +25,7 @@ from rankwright.experiments.storage.schema import row_checksum
 from rankwright.experiments.storage.store import Store
 from rankwright.experiments.trials import Key, Task, describe_queries, forget, run_trial
 from rankwright.measures import CustomMeasure, parse
-from rankwright.runtime.workers import Lost, WorkersLostError, workers_of
+from rankwright.runtime.workers import WorkerDiedError, WorkersLostError, open_workers
 
 _MOST_TRIALS = 1_000_000
 
@@ -58,8 +58,8 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
     folder, run = Path(out), secrets.token_hex(8)
     _check_before(experiment)
     try:
-        with workers_of(workers) as crew, open_store(folder) as store:
-            if not crew.shares_memory:
+        with open_workers(workers) as pool, open_store(folder) as store:
+            if not pool.shares_memory:
                 _check_names(experiment)
             experiment, plans = _agree(store, experiment, folder / "data", run)
             finished = store.finished()
@@ -67,12 +67,12 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
             by_key = {plan.key: plan for plan in waiting}
             done = len(plans) - len(waiting)
             progress.report("trials", done, len(plans))
-            for answer in crew.run(run_trial, TrialsByFold(experiment, waiting, store, run)):
-                plan = by_key[answer.task.key]
-                if answer.result is not None:
-                    store.add(plan.key, plan.params, plan.task, answer.result, experiment.measures)
+            for outcome in pool.run(run_trial, TrialsByFold(experiment, waiting, store, run)):
+                plan = by_key[outcome.task.key]
+                if outcome.result is not None:
+                    store.add(plan.key, plan.params, plan.task, outcome.result, experiment.measures)
                 else:
-                    store.fail(plan.key, plan.params, plan.task, _said(answer.error))
+                    store.fail(plan.key, plan.params, plan.task, _said(outcome.error))
                 done += 1
                 progress.report("trials", done, len(plans))
             if not store.finished():  # what is wrong with all of them is wrong with the data or the spec
@@ -256,4 +256,4 @@ def _check_names(experiment: Experiment) -> None:
 def _said(error: BaseException | None) -> str:
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
-    return str(error) if isinstance(error, (InputError, Lost)) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, (InputError, WorkerDiedError)) else f"{type(error).__name__}: {error}"

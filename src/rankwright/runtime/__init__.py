@@ -1,1 +1,1 @@
-"""Where work runs: backends for the parts of one computation, workers for whole tasks."""
+"""Run work: backends run the parts of one computation, workers run whole tasks."""

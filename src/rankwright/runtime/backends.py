@@ -25,7 +25,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from rankwright.basics.errors import InputError
-from rankwright.runtime.control_groups import core_limit
+from rankwright.runtime.control_groups import read_core_limit
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -249,7 +249,7 @@ def n_cores() -> int:
 
 @lru_cache(maxsize=1)
 def _core_limit() -> float:
-    return core_limit()
+    return read_core_limit()
 
 
 def n_threads(backend: Backend) -> int:

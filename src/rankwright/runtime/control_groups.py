@@ -1,4 +1,4 @@
-"""The control groups of this process (Linux, versions 1 and 2): what a container limits."""
+"""The limits that containers set through control groups (Linux, versions 1 and 2)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 ROOT = Path("/")
 
 
-def group_folders(controller: str, root: Path = ROOT) -> Iterator[Path]:
-    """Yield the folders of the groups that this process is in, its own first: a limit of any group above counts too.
+def list_group_folders(controller: str, root: Path = ROOT) -> Iterator[Path]:
+    """Yield the folders of the process's control groups, its own first, then its parents, whose limits count too.
 
     Inside a container the mounted folder is often that of the group itself, whatever its path outside.
     """
@@ -29,14 +29,14 @@ def group_folders(controller: str, root: Path = ROOT) -> Iterator[Path]:
             yield from (own, *own.parents[: len(own.parts) - len(top.parts)])
 
 
-def core_limit(root: Path = ROOT) -> float:
-    """Return how many cores' time the groups of this process may use, rounded up; infinity without a limit."""
-    limit = min(map(_core_quota, group_folders("cpu", root)), default=inf)
+def read_core_limit(root: Path = ROOT) -> float:
+    """Return how many cores the control groups allow this process, rounded up; infinity without a limit."""
+    limit = min(map(_read_core_quota, list_group_folders("cpu", root)), default=inf)
     return limit if limit == inf else float(ceil(limit))
 
 
-def _core_quota(group: Path) -> float:
-    """Return a group's limit in cores; version 2 has quota and period in one file, version 1 in two."""
+def _read_core_quota(group: Path) -> float:
+    """Return a group's limit in cores; version 2 keeps quota and period in one file, version 1 in two."""
     for quota, period in (("cpu.max", "cpu.max"), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
         with suppress(OSError, ValueError, IndexError, ZeroDivisionError):
             most = (group / quota).read_text(encoding="ascii").split()[0]

@@ -1,8 +1,8 @@
-"""Workers: independent tasks in parallel, each answer handed back as soon as it is there.
+"""Run independent tasks in parallel and yield each outcome as soon as it is there.
 
-Where a backend cuts one computation into parts, workers run whole tasks: the trials of an experiment. The tasks of
-``Processes`` run in spawned processes, so that each has its own memory, which can be measured, and a task that is
-killed takes nothing else with it. When the parent dies, however it dies, its workers follow.
+A backend cuts one computation into parts; workers run whole tasks, such as the trials of an experiment.
+``ProcessWorkers`` run tasks in spawned processes: each has its own memory, which can be measured, and a task that is
+killed does not harm the others. When the parent process dies, its workers end too.
 """
 
 from __future__ import annotations
@@ -14,45 +14,51 @@ from typing import Any
 
 from rankwright.basics.errors import InputError
 from rankwright.runtime.backends import Backend, Serial, Threads, enter_pool, n_cores
-from rankwright.runtime.workers.base import Agenda, Answer, InOrder, InPlace, Lost, Workers, WorkersLostError
-from rankwright.runtime.workers.executor_workers import Pooled
-from rankwright.runtime.workers.process_workers import Processes
+from rankwright.runtime.workers.base import (
+    SerialWorkers,
+    TaskOutcome,
+    TaskQueue,
+    WorkerDiedError,
+    Workers,
+    WorkersLostError,
+)
+from rankwright.runtime.workers.executor_workers import ExecutorWorkers
+from rankwright.runtime.workers.process_workers import ProcessWorkers
 
 __all__ = [
-    "Agenda",
-    "Answer",
-    "InOrder",
-    "InPlace",
-    "Lost",
-    "Pooled",
-    "Processes",
+    "ExecutorWorkers",
+    "ProcessWorkers",
+    "SerialWorkers",
+    "TaskOutcome",
+    "TaskQueue",
+    "WorkerDiedError",
     "Workers",
     "WorkersLostError",
-    "workers_of",
+    "open_workers",
 ]
 
-_SPARE = 2  # tasks that wait on the machines of a cluster, so that none is idle while an answer travels
+_SPARE = 2  # extra tasks queued on a cluster, so that no machine is idle while an outcome is sent
 
 
 @contextmanager
-def workers_of(wanted: int | Backend | Executor | Any | None) -> Iterator[Workers]:
-    """Workers from what a user says: a number of processes (None: one a core), a backend, an executor, a client."""
+def open_workers(wanted: int | Backend | Executor | Any | None) -> Iterator[Workers]:
+    """Yield workers for a number of processes (None: one per core), a backend, an executor or a Dask client."""
     if wanted is None or isinstance(wanted, int):
-        yield Processes(n_cores() if wanted is None else wanted)
+        yield ProcessWorkers(n_cores() if wanted is None else wanted)
     elif isinstance(wanted, Serial):
-        yield InPlace()
+        yield SerialWorkers()
     elif isinstance(wanted, Threads):
         with ThreadPoolExecutor(wanted.n, initializer=enter_pool) as pool:
-            yield Pooled(pool, lambda: wanted.n, shares_memory=True)
+            yield ExecutorWorkers(pool, lambda: wanted.n, shares_memory=True)
     elif isinstance(wanted, Executor):
-        n = int(getattr(wanted, "_max_workers", 0) or n_cores())  # no executor says it in public
-        yield Pooled(wanted, lambda: n, shares_memory=isinstance(wanted, ThreadPoolExecutor))
+        n = int(getattr(wanted, "_max_workers", 0) or n_cores())  # executors have no public attribute for it
+        yield ExecutorWorkers(wanted, lambda: n, shares_memory=isinstance(wanted, ThreadPoolExecutor))
     elif hasattr(wanted, "get_executor"):  # a Dask client
         client: Any = wanted
         executor = client.get_executor()
         shares_memory = client.scheduler.address.startswith("inproc:")
         try:
-            yield Pooled(executor, lambda: sum(client.nthreads().values()) + _SPARE, shares_memory)
+            yield ExecutorWorkers(executor, lambda: sum(client.nthreads().values()) + _SPARE, shares_memory)
         finally:
             with suppress(Exception):  # the scheduler may be gone
                 executor.shutdown(wait=False)

@@ -1,9 +1,9 @@
-"""What workers are, the tasks they take and the answers they give; and the simplest of them."""
+"""The interface of workers, their tasks and outcomes, and workers that run tasks one after the other."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Protocol, TypeVar
 
@@ -13,87 +13,71 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Lost(Exception):
-    """The process that ran a task died."""
+class WorkerDiedError(Exception):
+    """The error of a task whose process died."""
 
 
 class WorkersLostError(InputError):
-    """All workers are gone, and with them the tasks that they were at."""
+    """The error that is raised when all workers are gone, with the tasks they were running."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[T, R]):
-    """A finished task: its result, or the error it raised."""
+class TaskOutcome(Generic[T, R]):
+    """A finished task with its result, or with the error it raised."""
 
     task: T
     result: R | None
     error: BaseException | None = None
 
 
-class Agenda(Protocol[T]):
-    """Tasks to be done, which may suit one worker better than another."""
+class TaskQueue(Protocol[T]):
+    """A queue of tasks that may prefer one worker for a task over another."""
 
     def next(self, previous: T | None) -> T | None:
-        """A task for a worker that has just done another; None if there is none left."""
+        """Return a task for a worker that has just finished ``previous``; None if no task is left."""
         ...
 
 
-class InOrder(Generic[T]):
-    """Tasks in their order, whoever asks."""
-
-    def __init__(self, tasks: Iterable[T]) -> None:
-        self._tasks = iter(tasks)
-
-    def next(self, previous: T | None) -> T | None:
-        """The next task."""
-        return next(self._tasks, None)
-
-
 class Workers(Protocol):
-    """What runs tasks. ``fn``, tasks and results must be picklable where they cross to other processes.
+    """The interface of what runs tasks; ``fn``, tasks and results that cross to other processes must be picklable.
 
-    Tasks are taken when there is room for them, and answers are yielded as they come.
+    A task is taken from the queue when a worker is free, and outcomes are yielded as they come.
     """
 
     @property
     def shares_memory(self) -> bool:
-        """Whether tasks run in this process, and know what was defined in it."""
+        """Whether tasks run in this process and see what is defined in it."""
         ...
 
-    def run(self, fn: Callable[[T], R], agenda: Agenda[T]) -> Iterator[Answer[T, R]]:
-        """Yield the answers in the order in which they come."""
+    def run(self, fn: Callable[[T], R], queue: TaskQueue[T]) -> Iterator[TaskOutcome[T, R]]:
+        """Yield the outcomes in the order in which they come."""
         ...
-
-
-def _chain(agenda: Agenda[T]) -> Iterator[T]:
-    """The tasks as one worker would take them."""
-    task = agenda.next(None)
-    while task is not None:
-        yield task
-        task = agenda.next(task)
 
 
 @dataclass(frozen=True, slots=True)
-class InPlace:
-    """One task after the other, here."""
+class SerialWorkers:
+    """A single worker, the calling thread, that runs one task after the other."""
 
     shares_memory: ClassVar[bool] = True
 
-    def run(self, fn: Callable[[T], R], agenda: Agenda[T]) -> Iterator[Answer[T, R]]:
-        """Yield each answer."""
-        return (attempt(fn, task) for task in _chain(agenda))
+    def run(self, fn: Callable[[T], R], queue: TaskQueue[T]) -> Iterator[TaskOutcome[T, R]]:
+        """Yield the outcome of each task."""
+        task = queue.next(None)
+        while task is not None:
+            yield run_task(fn, task)
+            task = queue.next(task)
 
 
-def attempt(fn: Callable[[T], R], task: T) -> Answer[T, R]:
-    """Return the answer to a task, with the error if it raises one."""
+def run_task(fn: Callable[[T], R], task: T) -> TaskOutcome[T, R]:
+    """Return the outcome of a task, with the error if it raises one."""
     try:
-        return Answer(task, fn(task))
+        return TaskOutcome(task, fn(task))
     except Exception as error:
-        return Answer(task, None, _portable(error))
+        return TaskOutcome(task, None, _make_picklable(error))
 
 
-def _portable(error: Exception) -> Exception:
-    """An error that can cross to another process: itself if it survives that."""
+def _make_picklable(error: Exception) -> Exception:
+    """Return the error if it can be pickled and read back, or else a RuntimeError with its text."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

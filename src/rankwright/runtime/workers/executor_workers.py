@@ -1,4 +1,4 @@
-"""Workers of any executor: threads, a pool of processes, a Dask cluster."""
+"""Workers that use an executor: threads, a pool of processes, a Dask cluster."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from rankwright.runtime.workers.base import Agenda, Answer, WorkersLostError, attempt
+from rankwright.runtime.workers.base import TaskOutcome, TaskQueue, WorkersLostError, run_task
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-_GIVEN_UP = (CancelledError, asyncio.CancelledError, BrokenExecutor)
+_CANCELLED = (CancelledError, asyncio.CancelledError, BrokenExecutor)
 
 
 @dataclass(frozen=True, slots=True)
-class Pooled:
-    """Tasks on any executor of ``concurrent.futures``: threads, or a Dask client's.
+class ExecutorWorkers:
+    """The workers of an executor of ``concurrent.futures``: threads, processes, or those of a Dask client.
 
     Parameters
     ----------
     executor : Executor
-        Where tasks run.
+        The executor that runs the tasks.
     n_in_flight : callable
-        How many tasks may be there at a time, by now: a cluster may grow.
+        Returns how many tasks may be submitted at a time; asked again and again, because a cluster may grow.
     shares_memory : bool
         Whether tasks run in this process.
     """
@@ -36,44 +36,44 @@ class Pooled:
     n_in_flight: Callable[[], int]
     shares_memory: bool
 
-    def run(self, fn: Callable[[T], R], agenda: Agenda[T]) -> Iterator[Answer[T, R]]:
-        """Yield the answers as they come; what has not begun is given up when the caller stops asking.
+    def run(self, fn: Callable[[T], R], queue: TaskQueue[T]) -> Iterator[TaskOutcome[T, R]]:
+        """Yield the outcomes as they come; tasks that have not begun are cancelled when the caller stops iterating.
 
-        A task is asked for when there is room for it and the caller has taken the answers before it.
+        A task is taken from the queue when a place is free and the caller has received the outcomes before it.
         """
-        waiting: dict[Future[Answer[T, R]], T] = {}
-        done: deque[T] = deque()  # the tasks whose places are free
+        waiting: dict[Future[TaskOutcome[T, R]], T] = {}
+        done: deque[T] = deque()  # finished tasks whose places are free
         try:
             while True:
-                with _workers_there():
+                with _detect_lost_workers():
                     most = self.n_in_flight()
-                while len(waiting) < most and (task := agenda.next(done.popleft() if done else None)) is not None:
-                    with _workers_there():
-                        waiting[self.executor.submit(attempt, fn, task)] = task
+                while len(waiting) < most and (task := queue.next(done.popleft() if done else None)) is not None:
+                    with _detect_lost_workers():
+                        waiting[self.executor.submit(run_task, fn, task)] = task
                 if not waiting:
                     return
                 for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                     task = waiting.pop(future)
                     done.append(task)
-                    yield _answer(future, task)
+                    yield _get_outcome(future, task)
         finally:
             for future in waiting:
                 future.cancel()
 
 
 @contextmanager
-def _workers_there() -> Iterator[None]:
-    """Raise WorkersLostError if what is done with an executor inside fails."""
+def _detect_lost_workers() -> Iterator[None]:
+    """Raise WorkersLostError if a call of the executor fails."""
     try:
         yield
-    except (OSError, RuntimeError, *_GIVEN_UP) as error:
+    except (OSError, RuntimeError, *_CANCELLED) as error:
         raise WorkersLostError(f"the workers are gone ({type(error).__name__})") from None
 
 
-def _answer(future: Future[Answer[T, R]], task: T) -> Answer[T, R]:
-    """Return the answer of a future, or raise if it was given up: nobody here did, so its workers are gone."""
-    with _workers_there():
+def _get_outcome(future: Future[TaskOutcome[T, R]], task: T) -> TaskOutcome[T, R]:
+    """Return the outcome of a future; raise WorkersLostError if it was cancelled, which only lost workers cause."""
+    with _detect_lost_workers():
         error = future.exception()
-        if isinstance(error, _GIVEN_UP):
+        if isinstance(error, _CANCELLED):
             raise error
-    return future.result() if error is None else Answer(task, None, error)
+    return future.result() if error is None else TaskOutcome(task, None, error)

@@ -1,4 +1,4 @@
-"""Workers in spawned processes: each has its own memory, which can be measured, and dies with its parent."""
+"""Workers in spawned processes: each has its own memory, which can be measured, and ends with its parent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 from rankwright.basics import progress
 from rankwright.basics.errors import InputError
 from rankwright.kernels.caching import warn_if_not_kept
-from rankwright.runtime.workers.base import Agenda, Answer, Lost, attempt
+from rankwright.runtime.workers.base import TaskOutcome, TaskQueue, WorkerDiedError, run_task
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -26,12 +26,12 @@ _REPORT_EVERY = 0.1  # seconds between a task's progress reports
 _NO_GUARD = (
     'a worker process imported the script, which starts workers again; start them under `if __name__ == "__main__":`'
 )
-_NO_GUARD_STATUS = 97  # what such a process ends with
+_NO_GUARD_STATUS = 97  # the exit status of such a process
 
 
 @dataclass(frozen=True, slots=True)
-class Processes:
-    """Tasks in ``n`` spawned processes, one at a time in each."""
+class ProcessWorkers:
+    """A pool of ``n`` spawned processes, each of which runs one task at a time."""
 
     n: int
     shares_memory: ClassVar[bool] = False
@@ -40,52 +40,52 @@ class Processes:
         if type(self.n) is not int or self.n < 1:
             raise InputError(f"{self.n!r} workers; expected a whole number of at least 1")
 
-    def run(self, fn: Callable[[T], R], agenda: Agenda[T]) -> Iterator[Answer[T, R]]:
-        """Yield the answers as they come. A process that dies loses its task, and another takes its place."""
-        warn_if_not_kept()  # on behalf of all of them
-        crew = [process for _ in range(self.n) if (process := _start(fn, agenda)) is not None]
+    def run(self, fn: Callable[[T], R], queue: TaskQueue[T]) -> Iterator[TaskOutcome[T, R]]:
+        """Yield the outcomes as they come; a process that dies loses its task and is replaced by another."""
+        warn_if_not_kept()  # once, for all processes
+        processes = [process for _ in range(self.n) if (process := _start(fn, queue)) is not None]
         try:
-            while crew:
-                ready = wait([process.connection for process in crew])
-                for process in [process for process in crew if process.connection in ready]:
-                    answer = process.take()
-                    if answer is None:  # a report
+            while processes:
+                ready = wait([process.connection for process in processes])
+                for process in [process for process in processes if process.connection in ready]:
+                    outcome = process.receive()
+                    if outcome is None:  # a progress report
                         continue
-                    if not process.alive or not process.give(agenda):
+                    if not process.alive or not process.send_next(queue):
                         process.stop()
-                        crew.remove(process)
+                        processes.remove(process)
                     if not process.alive:
-                        crew.extend(filter(None, [_start(fn, agenda)]))
-                    yield answer
+                        processes.extend(filter(None, [_start(fn, queue)]))
+                    yield outcome
         finally:
-            for process in crew:
+            for process in processes:
                 process.stop()
 
 
-def _start(fn: Callable[[Any], Any], agenda: Agenda[Any]) -> _Process | None:
-    """A process at a task, or nothing if there is none."""
-    task = agenda.next(None)
+def _start(fn: Callable[[Any], Any], queue: TaskQueue[Any]) -> _Process | None:
+    """Start a process with the next task; return None if no task is left."""
+    task = queue.next(None)
     return None if task is None else _Process(fn, task)
 
 
 class _Process:
-    """A worker process and the task it is at."""
+    """A worker process and the task it is running."""
 
     def __init__(self, fn: Callable[[Any], Any], task: Any) -> None:
         if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker that imports the script
             os._exit(_NO_GUARD_STATUS)
         self.connection, theirs = multiprocessing.Pipe()
         context = multiprocessing.get_context("spawn")
-        self.process = context.Process(target=_work, args=(fn, theirs), daemon=True)
-        with _one_thread_each():
+        self.process = context.Process(target=_serve_tasks, args=(fn, theirs), daemon=True)
+        with _limit_threads():
             self.process.start()
         theirs.close()
         self.task, self.alive, self.started = task, True, False
         self._send()
 
-    def give(self, agenda: Agenda[Any]) -> bool:
-        """Give it another task; whether there was one."""
-        task = agenda.next(self.task)
+    def send_next(self, queue: TaskQueue[Any]) -> bool:
+        """Send another task to the process and return whether there was one."""
+        task = queue.next(self.task)
         if task is None:
             return False
         self.task = task
@@ -93,11 +93,11 @@ class _Process:
         return True
 
     def _send(self) -> None:
-        with suppress(BrokenPipeError):  # it died: reading will say so
+        with suppress(BrokenPipeError):  # the process died: receive() reports it
             self.connection.send(self.task)
 
-    def take(self) -> Answer[Any, Any] | None:
-        """The answer; None if it was a report."""
+    def receive(self) -> TaskOutcome[Any, Any] | None:
+        """Return the outcome that the process sent, or None if it sent a progress report."""
         try:
             message = self.connection.recv()
         except (EOFError, OSError):  # also half a message
@@ -105,16 +105,16 @@ class _Process:
             self.alive = False
             if self.process.exitcode == _NO_GUARD_STATUS:
                 raise InputError(_NO_GUARD) from None
-            return Answer(self.task, None, Lost(self._describe_end()))
+            return TaskOutcome(self.task, None, WorkerDiedError(self._describe_end()))
         self.started = True
-        if isinstance(message, Answer):
-            return Answer(self.task, message.result, message.error)
+        if isinstance(message, TaskOutcome):
+            return TaskOutcome(self.task, message.result, message.error)
         if message is not None:
             progress.report(*message)
         return None
 
     def _describe_end(self) -> str:
-        """Return how the process ended, and that it had not begun if so."""
+        """Return how the process ended, and whether it had begun."""
         code = self.process.exitcode
         when = "" if self.started else " before it began"
         if code is not None and code < 0:
@@ -125,17 +125,17 @@ class _Process:
         return f"its process ended with status {code}{when}{cause}"
 
     def stop(self) -> None:
-        """End it, whatever it is at."""
+        """Kill the process, whatever it is doing."""
         self.connection.close()
         self.process.kill()
         self.process.join()
         self.process.close()
 
 
-def _work(fn: Callable[[Any], Any], connection: Connection) -> None:
-    """What a worker process does all its life."""
+def _serve_tasks(fn: Callable[[Any], Any], connection: Connection) -> None:
+    """Run the tasks that the parent process sends, and send back their outcomes, until the parent closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and stops its workers
-    threading.Thread(target=_follow_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     last = 0.0
 
     def report(what: str, done: int, total: int) -> None:
@@ -146,16 +146,16 @@ def _work(fn: Callable[[Any], Any], connection: Connection) -> None:
             connection.send((what, done, total))
 
     with suppress(EOFError, BrokenPipeError), progress.listening(report):
-        connection.send(None)  # it has started
+        connection.send(None)  # the process has started
         while True:
-            answer = attempt(fn, connection.recv())
+            outcome = run_task(fn, connection.recv())
             try:
-                connection.send(Answer(None, answer.result, answer.error))
-            except (TypeError, AttributeError, ValueError) as error:  # what cannot be pickled
-                connection.send(Answer(None, None, TypeError(f"the answer cannot be sent: {error}")))
+                connection.send(TaskOutcome(None, outcome.result, outcome.error))
+            except (TypeError, AttributeError, ValueError) as error:  # the result cannot be pickled
+                connection.send(TaskOutcome(None, None, TypeError(f"the result cannot be sent: {error}")))
 
 
-def _follow_parent() -> None:
+def _exit_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -163,8 +163,8 @@ def _follow_parent() -> None:
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Processes started inside leave the other cores to the others."""
+def _limit_threads() -> Iterator[None]:
+    """Set the environment so that processes started inside use one thread for linear algebra."""
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
     try:
