@@ -38,7 +38,7 @@ def reinforce(measure: str, y: Floats, s: Floats, rng: np.random.Generator, base
 def ours(measure: str, y: Floats, s: Floats, rng: np.random.Generator) -> Floats:
     """The same by the objective."""
     queries = rw.Queries.from_arrays(np.zeros((COPIES * len(y), 1)), np.tile(y, COPIES), group=[len(y)] * COPIES)
-    gradient = ExpectedMeasure(measure, SAMPLES).bind(queries)(np.tile(s, COPIES), rng).gradient
+    gradient = ExpectedMeasure(measure, SAMPLES).prepare(queries)(np.tile(s, COPIES), rng).gradient
     return -gradient.reshape(COPIES, len(y))
 
 
@@ -86,7 +86,7 @@ def measure_cost() -> Table:
         "ndcg@50, 8 samples": ExpectedMeasure("ndcg@50", 8),
         "map, 8 samples": ExpectedMeasure("map", 8),
     }
-    tasks = {name: partial(objective.bind(queries), scores, rng) for name, objective in objectives.items()}
+    tasks = {name: partial(objective.prepare(queries), scores, rng) for name, objective in objectives.items()}
     for task in tasks.values():
         task()
     seconds = medians(take_turns(tasks))

@@ -47,7 +47,7 @@ def make_lines(
     relevance = rng.normal(-0.5, 1.0, n)
     grades = (relevance[:, None] > _BARS).sum(axis=1)
     queries = rw.Queries.from_arrays(np.zeros((n, 1)), grades, np.repeat(np.arange(n_queries), n_docs))
-    bound = rw.parse(measure).bind(queries)
+    bound = rw.parse(measure).prepare(queries)
     assert isinstance(bound, BoundTable)
     return bound, relevance + rng.normal(size=n), 0.5 * relevance + rng.normal(size=n)
 

@@ -109,7 +109,7 @@ def measure_lengths(n_docs: int = 60_000) -> Table:
         tasks = {}
         for length in LENGTHS:
             queries, scores = lists(n_docs // length, length)
-            tasks[str(length)] = partial(objective.bind(queries), scores)
+            tasks[str(length)] = partial(objective.prepare(queries), scores)
         for task in tasks.values():
             task()
         cost = [seconds / n_docs * 1e9 for seconds in medians(take_turns(tasks, 15)).values()]

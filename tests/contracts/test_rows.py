@@ -72,7 +72,7 @@ def test_a_queries_shows_the_callers_rows(data):
 
 
 def test_rows_that_are_not_adjacent_cannot_be_taken_for_adjacent_ones(data):
-    for use in (lambda q: q.indptr, list, lambda q: q.slice(0, 1), lambda q: q.shards(2), rw.NDCG(10).bind):
+    for use in (lambda q: q.indptr, list, lambda q: q.slice(0, 1), lambda q: q.shards(2), rw.NDCG(10).prepare):
         with pytest.raises(rw.InputError, match=r"use queries.grouped\(\)"):
             use(data.mixed)
 

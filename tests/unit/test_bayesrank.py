@@ -58,14 +58,14 @@ class TestWhatItMinimises:
     @pytest.mark.parametrize(("gain", "name"), [(None, "ndcg@2"), ("exp", "ndcg@2"), ("linear", "ndcg@2(gain=linear)")])
     def test_gains(self, small, gain, name):
         ranker = bayesrank(12, gain=gain, hidden=None).fit(small)
-        objective = on.ExpectedMeasure(name).bind(small)(ranker.predict(small))
+        objective = on.ExpectedMeasure(name).prepare(small)(ranker.predict(small))
         assert kept(ranker)["loss"] == pytest.approx(objective.loss, rel=1e-5)
 
     @pytest.mark.parametrize("measure", ["ndcg@10", "map", "err", "mrr", "rbp", "dcg@10"])
     @pytest.mark.parametrize("k", [1, 2])
     def test_any_measure_cut_at_k(self, small, measure, k):
         ranker = bayesrank(6, measure=measure, k=k, hidden=None).fit(small)
-        objective = on.ExpectedMeasure(rw.parse(measure).cut_at(k)).bind(small)(ranker.predict(small))
+        objective = on.ExpectedMeasure(rw.parse(measure).cut_at(k)).prepare(small)(ranker.predict(small))
         assert kept(ranker)["loss"] == pytest.approx(objective.loss, rel=1e-5)
         assert kept(ranker)["expected"] == pytest.approx(1.0 - objective.loss / len(small), rel=1e-5)
 
@@ -75,7 +75,7 @@ class TestWhatItMinimises:
         ranker = bayesrank(6, measure="ndcg@10(empty=skip)", hidden=None).fit(weighted)
         counted = np.array([max(grades) > 0 for grades in by_query(small, small.y)])
         assert not counted.all()
-        objective = on.ExpectedMeasure("ndcg@2(empty=skip)").bind(weighted)(ranker.predict(weighted))
+        objective = on.ExpectedMeasure("ndcg@2(empty=skip)").prepare(weighted)(ranker.predict(weighted))
         assert kept(ranker)["expected"] == pytest.approx(1.0 - objective.loss / weight[counted].sum(), rel=1e-5)
 
     def test_samples_estimate_it(self, queries):
@@ -85,7 +85,7 @@ class TestWhatItMinimises:
             losses = [row["loss"] for row in ranker.history_]
             scores = ranker.predict(queries)
             rng = np.random.default_rng(0)
-            bound = on.ExpectedMeasure("ndcg@10", 2000).bind(queries)
+            bound = on.ExpectedMeasure("ndcg@10", 2000).prepare(queries)
             assert len(set(losses)) == 40
             error = np.std(losses) / 40**0.5
             assert np.mean(losses) == pytest.approx(bound(scores, rng).loss, abs=4 * error + 0.02)
@@ -188,7 +188,7 @@ class TestParameters:
         small = rw.make_queries(10, n_docs=8, n_features=4, random_state=0)
         first = rw.measure(lambda grades: float(grades[0] > 0), name="first")
         ranker = bayesrank(20, measure=first, k=None, hidden=None, n_samples=16).fit(small)
-        exact = on.ExpectedMeasure("p@1").bind(small)(ranker.predict(small))
+        exact = on.ExpectedMeasure("p@1").prepare(small)(ranker.predict(small))
         assert kept(ranker)["expected"] == pytest.approx(1.0 - exact.loss / len(small), abs=0.15)
         assert ranker.history_[-1]["expected"] > ranker.history_[0]["expected"]
 

@@ -34,7 +34,7 @@ def test_equal_listing_all(name, phi, problem):
         twin = [reference.type_two(name, g, s, kind, over, phi, perfect) for _, g, s in parts]
         expected[TypeTwo(measure, kind, over, phi, perfect)] = twin
     for bound, values in expected.items():
-        found = bound.bind(queries).at(scores)
+        found = bound.prepare(queries).at(scores)
         assert found.values == pytest.approx(values, rel=1e-9, abs=1e-9), bound
         assert found.exact.all(), bound
 
@@ -48,7 +48,7 @@ def test_seven_documents(name, phi):
     queries = rw.Queries.from_arrays(np.zeros((7, 1)), grades, qid=[1] * 7)
     for kind in KINDS:
         for over in TypeTwo.OVER:
-            found = TypeTwo(rw.parse(name), kind, over, phi).bind(queries).at(scores)
+            found = TypeTwo(rw.parse(name), kind, over, phi).prepare(queries).at(scores)
             assert found.values[0] == pytest.approx(reference.type_two(name, grades, scores, kind, over, phi))
             assert found.exact.all()
 
@@ -61,7 +61,7 @@ def test_seven_documents(name, phi):
 def test_gradient_equals_differences(kind, over, phi, problem, seed):
     """Along random directions, where the slopes on both sides agree."""
     queries, scores = problem
-    bound = TypeTwo(rw.parse("ndcg@3"), kind, over, phi).bind(queries)
+    bound = TypeTwo(rw.parse("ndcg@3"), kind, over, phi).prepare(queries)
     way, h = np.random.default_rng(seed).normal(size=len(scores)), 1e-6
     here = bound(scores)
     ahead, behind = bound(scores + h * way).loss, bound(scores - h * way).loss
@@ -76,7 +76,7 @@ def test_gradients_are_there(kind):
     queries = rw.make_queries(5, n_docs=6, random_state=0)
     scores = np.random.default_rng(0).normal(size=queries.n_docs)
     for over in TypeTwo.OVER:
-        assert np.abs(TypeTwo(rw.parse("ndcg@3"), kind, over).bind(queries)(scores).gradient).max() > 1e-3
+        assert np.abs(TypeTwo(rw.parse("ndcg@3"), kind, over).prepare(queries)(scores).gradient).max() > 1e-3
 
 
 @pytest.mark.parametrize("most", [6, 12])
@@ -89,10 +89,10 @@ def test_queries_add_up_with_their_weights(bound, most):
     qid, weight = np.repeat(np.arange(9), sizes), rng.uniform(0, 2, 9) * (rng.random(9) < 0.8)
     y, scores = rng.integers(0, 3, len(qid)), rng.normal(size=len(qid))
     queries = rw.Queries.from_arrays(np.zeros((len(qid), 1)), y, qid, weight=weight)
-    whole, per_query = bound.bind(queries)(scores), bound.bind(queries).at(scores).values
+    whole, per_query = bound.prepare(queries)(scores), bound.prepare(queries).at(scores).values
     loss = 0.0
     for q, rows in enumerate(queries):
-        own = bound.bind(rw.Queries.from_arrays(np.zeros((sizes[q], 1)), y[rows], np.zeros(sizes[q])))(scores[rows])
+        own = bound.prepare(rw.Queries.from_arrays(np.zeros((sizes[q], 1)), y[rows], np.zeros(sizes[q])))(scores[rows])
         assert per_query[q] == pytest.approx(own.loss)
         assert whole.gradient[rows] == pytest.approx(weight[q] * own.gradient)
         loss += weight[q] * own.loss
@@ -122,11 +122,11 @@ def test_nothing_is_below_the_basic_loss(name, phi, limit, monkeypatch):
     monkeypatch.setattr(searching, "MOST_NODES", limit)
     measure, certain = rw.parse(name), []
     queries, scores = long_queries(len(name))
-    basic = Basic(measure).bind(queries).at(scores).values
+    basic = Basic(measure).prepare(queries).at(scores).values
     assert basic.max() > 0.3
     others = [TypeTwo(measure, *how, effort=3000) for how in product(KINDS, TypeTwo.OVER, [phi], TypeTwo.PERFECT)]
     for bound in [*every_bound(measure, phi), *others]:
-        found = bound.bind(queries).at(scores)
+        found = bound.prepare(queries).at(scores)
         assert (found.values >= basic - 1e-12).all(), bound
         certain.append(found.exact)
     assert not np.all(certain)
@@ -137,14 +137,14 @@ def test_a_users_measure(phi):
     """Bounds, though not exact ones; but all rankings of short lists are listed here too."""
     own = rw.measure(lambda grades: reference.MEASURES["ndcg@3"](grades.tolist()), name="first_three")
     queries, scores = long_queries(1)
-    basic = Basic(own).bind(queries).at(scores).values
-    assert basic == pytest.approx(Basic(rw.parse("ndcg@3")).bind(queries).at(scores).values)
+    basic = Basic(own).prepare(queries).at(scores).values
+    assert basic == pytest.approx(Basic(rw.parse("ndcg@3")).prepare(queries).at(scores).values)
     for how in product(KINDS, TypeTwo.OVER, [phi]):
-        found = TypeTwo(own, *how).bind(queries).at(scores)
+        found = TypeTwo(own, *how).prepare(queries).at(scores)
         assert (found.values >= basic - 1e-12).all()
         assert not found.exact.any()
     short = rw.Queries.from_arrays(np.zeros((5, 1)), [2, 0, 1, 0, 1], qid=[1] * 5)
-    found = TypeTwo(own, "hinge", "sum", phi).bind(short).at(scores[:5])
+    found = TypeTwo(own, "hinge", "sum", phi).prepare(short).at(scores[:5])
     assert found.exact.all()
     assert found.values[0] == pytest.approx(reference.type_two("ndcg@3", short.y, scores[:5], "hinge", "sum", phi))
 
@@ -154,7 +154,9 @@ def test_searching_longer_finds_more(name):
     """A search that gave up says so, and has found at most what a longer one finds."""
     queries, scores = long_queries(0)
     for kind in ("logistic", "exponential", "hinge"):
-        long, short = (TypeTwo(rw.parse(name), kind, effort=effort).bind(queries).at(scores) for effort in (10_000, 2))
+        long, short = (
+            TypeTwo(rw.parse(name), kind, effort=effort).prepare(queries).at(scores) for effort in (10_000, 2)
+        )
         assert (short.values <= long.values + 1e-12).all()
         assert (short.values == pytest.approx(long.values, abs=1e-9)) or not short.exact.all()
         assert not short.exact.all()
@@ -186,7 +188,7 @@ def test_two_relevant_documents_among_many(phi, seed):
         lost.append(1 - reference.MEASURES["map"](y[row].tolist()))
         x.append(F(row) - hardest)
     for kind in KINDS:
-        found = TypeTwo(rw.parse("map"), kind, "max", phi).bind(queries).at(scores)
+        found = TypeTwo(rw.parse("map"), kind, "max", phi).prepare(queries).at(scores)
         assert found.exact.all()
         expected = reference.SURROGATES[kind](np.array(lost), np.array(x)).max()
         assert found.values[0] == pytest.approx(expected, rel=1e-9, abs=1e-12)
@@ -199,7 +201,7 @@ def test_margin_is_convex_in_the_scores(name, phi, seed):
     """Midpoint inequality, and no line through a point is above: the gradient is a subgradient."""
     queries, one = long_queries(seed)
     other = one + np.random.default_rng(seed).normal(size=len(one)) * [0.1, 1.0, 5.0][seed]
-    bound = TypeTwo(rw.parse(name), "margin", "max", phi).bind(queries)
+    bound = TypeTwo(rw.parse(name), "margin", "max", phi).prepare(queries)
     ends, middle = (bound.at(one), bound.at(other)), bound.at((one + other) / 2)
     assert middle.exact.all()
     assert (middle.values <= (ends[0].values + ends[1].values) / 2 + 1e-9).all()
@@ -216,7 +218,7 @@ def test_margin_is_convex_in_the_scores(name, phi, seed):
 def test_surrogates_are_convex_in_the_scores(kind, over, phi, problem, seed):
     queries, one = problem
     other = one + np.random.default_rng(seed).normal(size=len(one))
-    bound = TypeTwo(rw.parse("err"), kind, over, phi).bind(queries)
+    bound = TypeTwo(rw.parse("err"), kind, over, phi).prepare(queries)
     ends, middle = bound.at(one).values + bound.at(other).values, bound.at((one + other) / 2).values
     assert (middle <= ends / 2 * (1 + 1e-9) + 1e-9).all()
 
@@ -236,7 +238,7 @@ class TestExtremes:
             queries, scores = rw.Queries.from_arrays(np.zeros((n, 1)), grades, qid=[1] * n), plain * scale + offset
             steps = {over: TypeTwo(rw.parse(name), "step", over, phi) for over in TypeTwo.OVER}
             bounds = [*every_bound(rw.parse(name), phi), steps["sum"]]
-            values = {bound: bound.bind(queries).at(scores).values[0] for bound in bounds}
+            values = {bound: bound.prepare(queries).at(scores).values[0] for bound in bounds}
             assert min(values.values()) >= values[Basic(rw.parse(name))] - 1e-9
             for over, step in steps.items() if offset == 0.0 else ():
                 exact = reference.type_two(name, grades, plain, "step", over, phi)
@@ -252,7 +254,7 @@ class TestExtremes:
         queries = rw.Queries.from_arrays(np.zeros((17, 1)), y, qid=[1] * 3 + [2] * 2 + [3] * 12)
         scores = np.array([0, 3e4, -3e4, 0, 1e5, *np.linspace(0, 1, 12)])
         bound = TypeTwo(rw.parse(name), kind, over, phi)
-        found, last = bound.bind(queries).at(scores), bound.bind(queries.slice(2, 3)).at(scores[-12:])
+        found, last = bound.prepare(queries).at(scores), bound.prepare(queries.slice(2, 3)).at(scores[-12:])
         assert found.values[0] == 0.0
         assert not np.isnan(found.values).any()
         assert not np.isnan(found.gradient).any()
@@ -264,7 +266,7 @@ class TestExtremes:
         grades, scores = (5, 5, 5, 5, 5, 1, 0), np.arange(7.0, 0.0, -1.0)
         queries = rw.Queries.from_arrays(np.zeros((7, 1)), grades, qid=[1] * 7)
         for over in TypeTwo.OVER:
-            found = TypeTwo(rw.parse("err(max=5)"), kind, over).bind(queries).at(scores).values[0]
+            found = TypeTwo(rw.parse("err(max=5)"), kind, over).prepare(queries).at(scores).values[0]
             expected = reference.type_two("err(max=5)", grades, scores, kind, over)
             assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
@@ -293,4 +295,4 @@ def test_scores_that_are_no_numbers(value):
     scores = np.zeros(queries.n_docs)
     scores[3] = value
     with pytest.raises(rw.InputError, match="score 3 is not finite"):
-        TypeTwo(rw.parse("ndcg"), "margin").bind(queries).at(scores)
+        TypeTwo(rw.parse("ndcg"), "margin").prepare(queries).at(scores)

@@ -55,7 +55,7 @@ def problems(draw, kind="any"):
 
 def both(queries, leaves, dense, measure):
     """The landscape over trees, and that over the matrix."""
-    bound = rw.parse(measure).settled(4.0).for_training().bind(queries)
+    bound = rw.parse(measure).settled(4.0).for_training().prepare(queries)
     return [Landscape.of_bound(each, bound, queries.query_weight, rw.Serial()) for each in (leaves, dense)]
 
 
@@ -181,7 +181,7 @@ class TestLandscapes:
         rng = np.random.default_rng(3)
         queries = random_queries(rng, m=40)
         leaves, dense = made(rng, queries.n_docs, 6)
-        bound = rw.parse("ndcg@5").for_training().bind(queries)
+        bound = rw.parse("ndcg@5").for_training().prepare(queries)
         found = []
         for columns, backend in ((leaves, rw.Serial()), (leaves, rw.Threads(3)), (dense, rw.Serial())):
             landscape = Landscape.of_bound(columns, bound, queries.query_weight, backend)
@@ -233,7 +233,7 @@ class TestOtherColumns:
             assert stepped.value == pytest.approx(expected, abs=1e-12)
             assert stepped.coef[column] == t
             fresh = Landscape.of_bound(
-                Dense(np.c_[scores, other]), wanted.bind(queries), queries.query_weight, rw.Serial()
+                Dense(np.c_[scores, other]), wanted.prepare(queries), queries.query_weight, rw.Serial()
             )
             along = fresh.profile(fresh.at(np.array([1.0, 0.0, 0.0])), column + 1)
             found = turned.profile(point, column)
@@ -344,7 +344,7 @@ def own_measure():
 
 def landscape_of(columns, queries, measure="ndcg@5"):
     return Landscape.of_bound(
-        columns, rw.parse(measure).for_training().bind(queries), queries.query_weight, rw.Serial()
+        columns, rw.parse(measure).for_training().prepare(queries), queries.query_weight, rw.Serial()
     )
 
 

@@ -57,7 +57,7 @@ def test_every_bound_by_query(queries, ranker, name, backend):
     scores, measure = ranker.predict(queries), rw.parse(name)
     np.testing.assert_array_equal(found.values, measure.values(queries, scores))
     for bound, at in zip(every_bound(measure)[1:], found.bounds, strict=True):
-        expected = bound.bind(queries).at(scores)
+        expected = bound.prepare(queries).at(scores)
         np.testing.assert_allclose(at.values, expected.values, rtol=1e-9)
         np.testing.assert_array_equal(at.exact, expected.exact)
         assert at.name == bound.label
@@ -65,7 +65,7 @@ def test_every_bound_by_query(queries, ranker, name, backend):
         assert at.mean == pytest.approx(expected.values.mean())
         assert at.total == pytest.approx(expected.values.sum())
         assert at.mean_gap == pytest.approx(at.mean - found.mean_loss)
-    np.testing.assert_allclose(found.loss, Basic(measure).bind(queries).at(scores).values, atol=1e-12)
+    np.testing.assert_allclose(found.loss, Basic(measure).prepare(queries).at(scores).values, atol=1e-12)
 
 
 def test_weights_of_queries_weigh(queries, ranker):
@@ -95,7 +95,7 @@ def test_a_bound_on_another_measure_stands_apart(queries):
     assert [bound.measure for bound in found.bounds] == ["ndcg@5"] * 7 + ["map"]
     assert found.own is found.bounds[-1]
     scores = ranker.predict(queries)
-    np.testing.assert_allclose(found.own.loss, Basic(rw.AP()).bind(queries).at(scores).values)
+    np.testing.assert_allclose(found.own.loss, Basic(rw.AP()).prepare(queries).at(scores).values)
     assert (found.own.gap >= -1e-12).all()
     assert "type two, margin on map *" in str(found)
     assert "type two, margin on map: gap" in found.to_pandas()
@@ -111,7 +111,7 @@ def test_best_scales_are_least(queries, name, length):
     model = rw.Model("Other", {}, name, Linear(coef), queries.n_features)
     found, scores = rw.diagnose(model, queries), model.predict(queries)
     for bound, at in zip(every_bound(rw.parse(name))[4:], found.bounds[3:], strict=True):
-        losses = bound.bind(queries)
+        losses = bound.prepare(queries)
         np.testing.assert_allclose(at.least.values, losses.at(scores * at.least.factor).values)
         typical = 1.0 / np.ptp(scores)
         other = min(losses.at(scores * typical * 10.0**power).values.mean() for power in np.arange(-4, 5, 0.25))

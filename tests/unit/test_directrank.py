@@ -196,7 +196,7 @@ def test_kicks_stay_within_the_rules(queries):
 
 
 def test_the_best_weights_of_several_starts(queries):
-    bound = rw.parse("ndcg@5").bind(queries)
+    bound = rw.parse("ndcg@5").prepare(queries)
     starts = np.concatenate([np.eye(8), np.ones((1, 8))])
     options = dict(nonnegative=True, backend=rw.Serial())
     weights, value = best_weights(queries.X, bound, queries.query_weight, starts=starts, **options)

@@ -180,7 +180,7 @@ def test_parts_and_threads_change_nothing(many, measure):
         landscape = Landscape.of(many, wanted, backend)
         assert len(landscape.parts.parts) > 3
         found.append(search_line(landscape, landscape.at(start), 2))
-    whole = Landscape.of_bound(Dense(many.X), wanted.bind(many), many.query_weight, rw.Serial())
+    whole = Landscape.of_bound(Dense(many.X), wanted.prepare(many), many.query_weight, rw.Serial())
     found.append(search_line(whole, whole.at(start), 2))
     for other in found[1:]:
         assert (other.low, other.high, other.t) == (found[0].low, found[0].high, found[0].t)
@@ -269,7 +269,7 @@ def test_documents_that_were_not_found_count_in_the_ideal():
         ("recall@2", 1 / 2),
         ("ndcg", (1 / np.log2(3)) / (3 + 1 / np.log2(3))),
     ):
-        bound = rw.parse(name).bind(queries.keep_retrieved(keep))
+        bound = rw.parse(name).prepare(queries.keep_retrieved(keep))
         assert bound.values(np.array([3.0, 2.0]))[0] == pytest.approx(expected, abs=1e-12)
         landscape = Landscape.of_bound(Dense(queries.X[keep]), bound, queries.query_weight, rw.Serial())
         assert landscape.at(np.ones(1)).value == pytest.approx(expected, abs=1e-12)

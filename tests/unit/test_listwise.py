@@ -16,7 +16,7 @@ from rankwright.objectives.listwise import Cosine, Likelihood, TopOne
 from rankwright.objectives.objective_names import OBJECTIVES, as_objective
 from rankwright.objectives.pairwise import Fidelity, Logistic
 from rankwright.objectives.smooth import SoftPositions
-from rankwright.objectives.swap_lambdas import BoundLambdas, BoundTried, Lambdas
+from rankwright.objectives.swap_lambdas import Lambdas, PreparedLambdas, PreparedSwapLambdas
 
 LISTWISE = {
     "top one": (TopOne(), lambda q, s, y: listwise.cross_entropy(s, y)),
@@ -66,20 +66,20 @@ class TestLists:
             rng = np.random.default_rng(seed)
             queries = mixed(rng)
             scores = SCORES[kind](rng, queries.n_docs)
-            agree(objective.bind(queries)(scores), *listwise.loss(of_query, queries, scores))
+            agree(objective.prepare(queries)(scores), *listwise.loss(of_query, queries, scores))
 
     @of_lists
     @given(problem=problems(most=5))
     def test_on_small_lists_of_any_kind(self, name, problem):
         objective, of_query = LISTWISE[name]
         queries, scores = problem
-        agree(objective.bind(queries)(scores), *listwise.loss(of_query, queries, scores))
+        agree(objective.prepare(queries)(scores), *listwise.loss(of_query, queries, scores))
 
     @of_lists
     def test_derivatives_by_finite_differences(self, name):
         objective, rng = LISTWISE[name][0], np.random.default_rng(1)
         queries = mixed(rng)
-        bound, scores = objective.bind(queries), rng.normal(size=queries.n_docs)
+        bound, scores = objective.prepare(queries), rng.normal(size=queries.n_docs)
         found = bound(scores)
         slopes = approx_fprime(scores, lambda s: bound(s).loss, 1e-7)
         assert found.gradient == pytest.approx(slopes, abs=3e-6)
@@ -91,7 +91,7 @@ class TestLists:
     def test_moving_all_scores_of_a_query_changes_nothing(self, name):
         objective, rng = LISTWISE[name][0], np.random.default_rng(2)
         queries = mixed(rng)
-        bound, scores = objective.bind(queries), rng.normal(size=queries.n_docs)
+        bound, scores = objective.prepare(queries), rng.normal(size=queries.n_docs)
         found = bound(scores)
         assert np.add.reduceat(found.gradient, queries.indptr[:-1]) == pytest.approx(np.zeros(5), abs=1e-13)
         moved = scores + np.repeat([3.0, -50.0, 0.0, 7.0, 1.0], queries.sizes)
@@ -101,7 +101,7 @@ class TestLists:
     def test_huge_scores_are_safe(self, name):
         objective, rng = LISTWISE[name][0], np.random.default_rng(3)
         queries = mixed(rng)
-        bound, scores = objective.bind(queries), rng.normal(size=queries.n_docs)
+        bound, scores = objective.prepare(queries), rng.normal(size=queries.n_docs)
         for factor in (1e4, -1e4, 1e100):
             found = bound(factor * scores)
             assert np.isfinite(found.loss)
@@ -115,11 +115,11 @@ class TestLists:
     def test_one_document_and_one_grade(self, name):
         """One document is always first; where all grades are equal, equal scores are right, and the cosine has no say."""
         objective = LISTWISE[name][0]
-        alone = objective.bind(rw.Queries.from_arrays(np.zeros((1, 1)), [2], [1]))(np.array([3.0]))
+        alone = objective.prepare(rw.Queries.from_arrays(np.zeros((1, 1)), [2], [1]))(np.array([3.0]))
         assert alone.loss == pytest.approx(0.0, abs=1e-12)
         assert alone.gradient == pytest.approx([0.0], abs=1e-12)
         for grade in (0, 1, 0.1):
-            bound = objective.bind(rw.Queries.from_arrays(np.zeros((3, 1)), [grade] * 3, [1] * 3))
+            bound = objective.prepare(rw.Queries.from_arrays(np.zeros((3, 1)), [grade] * 3, [1] * 3))
             assert bound(np.zeros(3)).gradient == pytest.approx(np.zeros(3), abs=1e-12)
             if name.startswith("cosine"):
                 assert bound(np.array([1.0, 2.0, 4.0])).loss == 0.0
@@ -127,7 +127,7 @@ class TestLists:
     def test_the_scores_that_are_best_are_the_grades(self):
         """Of ListNet; and what is left is the entropy of the grades' probabilities."""
         queries = mixed(np.random.default_rng(4))
-        bound, rng = TopOne().bind(queries), np.random.default_rng(5)
+        bound, rng = TopOne().prepare(queries), np.random.default_rng(5)
         best = bound(queries.y)
         assert best.gradient == pytest.approx(np.zeros(queries.n_docs), abs=1e-15)
         entropies = [-sum(p * np.log(p) for p in listwise.softmax(queries.y[rows])) for rows in queries]
@@ -142,7 +142,7 @@ class TestLists:
         for order in [(a, b, c, d) for a in range(4) for b in range(4) for c in range(4) for d in range(4)]:
             if len(set(order)) == 4:
                 queries = rw.Queries.from_arrays(np.zeros((4, 1)), order, [1] * 4)
-                total += np.exp(-Likelihood().bind(queries)(s).loss)
+                total += np.exp(-Likelihood().prepare(queries)(s).loss)
         assert total == pytest.approx(1.0, rel=1e-12)
 
     @given(st.integers(0, 2**32))
@@ -152,7 +152,7 @@ class TestLists:
         y, s, rows = rng.integers(0, 3, 7), rng.normal(size=7), rng.permutation(7)
         for objective, _ in LISTWISE.values():
             plain, shuffled = (
-                objective.bind(rw.Queries.from_arrays(np.zeros((7, 1)), y[at], [1] * 7))(s[at])
+                objective.prepare(rw.Queries.from_arrays(np.zeros((7, 1)), y[at], [1] * 7))(s[at])
                 for at in (np.arange(7), rows)
             )
             assert shuffled.loss == pytest.approx(plain.loss, rel=1e-12, abs=1e-13)
@@ -161,7 +161,7 @@ class TestLists:
     def test_what_the_cosine_sees(self):
         """The direction of centred scores alone: 0 for the gains themselves, 1 for their opposite."""
         queries = mixed(np.random.default_rng(6))
-        bound, gains = Cosine().bind(queries), 2.0**queries.y - 1
+        bound, gains = Cosine().prepare(queries), 2.0**queries.y - 1
         varied = [rows for rows in queries if len(set(queries.y[rows].tolist())) > 1]
         weight = sum(w for w, rows in zip(queries.query_weight, queries, strict=True) if rows in varied)
         assert bound(5 * gains + 3).loss == pytest.approx(0.0, abs=1e-12)
@@ -174,7 +174,7 @@ class TestLists:
     def test_the_form_for_ndcg_weighs_queries_by_what_they_are_worth(self):
         queries = mixed(np.random.default_rng(8))
         s = np.random.default_rng(9).normal(size=queries.n_docs)
-        plain, consistent = (Cosine(target).bind(queries) for target in ("gains", "ndcg"))
+        plain, consistent = (Cosine(target).prepare(queries) for target in ("gains", "ndcg"))
         for rows in queries:
             y = queries.y[rows]
             if len(set(y.tolist())) == 1:
@@ -185,12 +185,12 @@ class TestLists:
 
     def test_a_target_that_there_is_not(self):
         with pytest.raises(rw.InputError, match="target='gain'; expected 'gains' or 'ndcg'"):
-            Cosine("gain").bind(mixed(np.random.default_rng(0)))
+            Cosine("gain").prepare(mixed(np.random.default_rng(0)))
 
 
 def of_measure(name, queries, scores):
     """The twin of the lambdas of a measure at the ranking by these scores."""
-    bound = rw.parse(name).for_training().bind(queries)
+    bound = rw.parse(name).for_training().prepare(queries)
     deltas = [np.nan_to_num(bound.swap_deltas(scores, q)) for q in range(len(queries))]
     return lambda q, s, y: listwise.lambdas(s, y, deltas[q])
 
@@ -202,7 +202,7 @@ class TestLambdas:
         rng = np.random.default_rng(10)
         queries = mixed(rng)
         scores, elsewhere = SCORES[kind](rng, queries.n_docs), rng.normal(size=queries.n_docs)
-        bound, of_query = Lambdas(rw.parse(name)).bind(queries), of_measure(name, queries, scores)
+        bound, of_query = Lambdas(rw.parse(name)).prepare(queries), of_measure(name, queries, scores)
         for at in (scores, elsewhere):  # the changes are kept, wherever it is evaluated
             agree(bound.frozen(scores)(at), *listwise.loss(of_query, queries, at))
         same, own = bound(scores), bound.frozen(scores)(scores)
@@ -216,14 +216,14 @@ class TestLambdas:
         queries, scores = problem
         assume("err" not in name or queries.y.max() <= 4)
         of_query = of_measure(name, queries, scores)
-        agree(Lambdas(rw.parse(name)).bind(queries)(scores), *listwise.loss(of_query, queries, scores))
+        agree(Lambdas(rw.parse(name)).prepare(queries)(scores), *listwise.loss(of_query, queries, scores))
 
     @pytest.mark.parametrize("name", MEASURES)
     def test_derivatives_by_finite_differences(self, name):
         rng = np.random.default_rng(11)
         queries = mixed(rng)
         scores, ranked = rng.normal(size=(2, queries.n_docs))
-        frozen = Lambdas(rw.parse(name)).bind(queries).frozen(ranked)
+        frozen = Lambdas(rw.parse(name)).prepare(queries).frozen(ranked)
         found = frozen(scores)
         assert found.gradient == pytest.approx(approx_fprime(scores, lambda s: frozen(s).loss, 1e-7), abs=1e-5)
         assert found.curvature == pytest.approx(bends(frozen, scores), abs=1e-8)
@@ -236,9 +236,9 @@ class TestLambdas:
         rng = np.random.default_rng(12)
         y, ranked, step = np.array([2, 0, 1, 0, 2, 1]), rng.normal(size=6), 1e-3
         queries = rw.Queries.from_arrays(np.zeros((6, 1)), y, [1] * 6)
-        frozen = Lambdas(rw.parse(name)).bind(queries).frozen(ranked)
+        frozen = Lambdas(rw.parse(name)).prepare(queries).frozen(ranked)
         seconds = np.array([frozen(m).gradient - frozen(-m).gradient for m in step * np.eye(6)]) / (2 * step)
-        weights = np.where(y[:, None] != y, np.abs(rw.parse(name).bind(queries).swap_deltas(ranked, 0)), 0.0)
+        weights = np.where(y[:, None] != y, np.abs(rw.parse(name).prepare(queries).swap_deltas(ranked, 0)), 0.0)
         off = ~np.eye(6, dtype=bool)
         assert -4 * seconds[off] == pytest.approx(weights[off], abs=1e-6)
 
@@ -256,9 +256,9 @@ class TestLambdas:
         rng = np.random.default_rng(13)
         queries = mixed(rng)
         scores, elsewhere = SCORES[kind](rng, queries.n_docs), rng.normal(size=queries.n_docs)
-        table = Lambdas(rw.parse(name)).bind(queries)
-        own = Lambdas(rw.measure(lambda grades: function(grades.tolist()), name="own")).bind(queries)
-        assert (type(table), type(own)) == (BoundLambdas, BoundTried)
+        table = Lambdas(rw.parse(name)).prepare(queries)
+        own = Lambdas(rw.measure(lambda grades: function(grades.tolist()), name="own")).prepare(queries)
+        assert (type(table), type(own)) == (PreparedLambdas, PreparedSwapLambdas)
         for ranked, at in ((scores, scores), (scores, elsewhere)):
             found, expected = own.frozen(ranked)(at), table.frozen(ranked)(at)
             agree(found, expected.loss, expected.gradient)
@@ -269,7 +269,7 @@ class TestLambdas:
         queries = mixed(rng)
         own = rw.measure(lambda grades: measures.ndcg(grades.tolist()), name="own")
         for measure in (rw.NDCG(), own):
-            bound = Lambdas(measure).bind(queries)
+            bound = Lambdas(measure).prepare(queries)
             for scores in (1e4 * rng.normal(size=queries.n_docs), -1e4 * queries.y):
                 found = bound(scores)
                 of_query = of_measure("ndcg", queries, scores)
@@ -277,7 +277,7 @@ class TestLambdas:
 
     def test_a_perfect_ranking_by_far_leaves_nothing(self):
         queries = mixed(np.random.default_rng(15))
-        found = Lambdas(rw.NDCG()).bind(queries)(1e3 * queries.y)
+        found = Lambdas(rw.NDCG()).prepare(queries)(1e3 * queries.y)
         assert found.loss < 1e-300
         assert np.abs(found.gradient).max() < 1e-300
 
@@ -291,7 +291,7 @@ class TestPairs:
     def test_sums_over_pairs(self, objective, sizes, kind):
         made = documents(np.random.default_rng(16), sizes, 3, (kind, kind))
         queries = rw.Queries.from_arrays(np.zeros((len(made.y), 1)), made.y, group=sizes, weight=made.graded.weight)
-        found = objective.bind(queries)(made.scores)
+        found = objective.prepare(queries)(made.scores)
         loss, slopes, curves = 0.0, np.zeros(queries.n_docs), np.zeros(queries.n_docs)
         for q, rows in enumerate(queries):
             i, j = (rows.start + at for at in np.nonzero(queries.y[rows][:, None] > queries.y[rows]))
@@ -324,7 +324,7 @@ class TestNames:
     @pytest.mark.parametrize("name", OBJECTIVES)
     def test_every_name_makes_an_objective(self, name):
         queries = self.queries()
-        bound = as_objective(name, rw.NDCG(5)).bind(queries)
+        bound = as_objective(name, rw.NDCG(5)).prepare(queries)
         found = bound(np.random.default_rng(0).normal(size=queries.n_docs))
         assert found.gradient.shape == (queries.n_docs,)
         assert np.isfinite(found.loss)
@@ -340,7 +340,7 @@ class TestNames:
             seen.append(given)
             return ((scores - given.y) ** 2).sum(), 2 * (scores - given.y)
 
-        found = as_objective(squares, rw.NDCG()).bind(queries)(np.zeros(queries.n_docs))
+        found = as_objective(squares, rw.NDCG()).prepare(queries)(np.zeros(queries.n_docs))
         assert found.loss == (queries.y**2).sum()
         assert found.gradient.tolist() == (-2 * queries.y).tolist()
         assert found.curvature is None
@@ -348,7 +348,7 @@ class TestNames:
 
     def test_lists_and_numbers_of_any_kind_will_do(self):
         queries = self.queries()
-        found = as_objective(lambda s, q: (np.float32(2), [1] * len(s)), rw.NDCG()).bind(queries)(queries.y)
+        found = as_objective(lambda s, q: (np.float32(2), [1] * len(s)), rw.NDCG()).prepare(queries)(queries.y)
         assert (found.loss, found.gradient.dtype) == (2.0, np.float64)
 
     @pytest.mark.parametrize(
@@ -373,14 +373,14 @@ class TestNames:
     )
     def test_functions_that_return_something_else(self, returned, text):
         queries = self.queries()
-        bound = as_objective(lambda scores, given: returned(scores), rw.NDCG()).bind(queries)
+        bound = as_objective(lambda scores, given: returned(scores), rw.NDCG()).prepare(queries)
         with pytest.raises(rw.InputError, match=text):
             bound(np.zeros(queries.n_docs))
 
     def test_what_is_too_large_is_infinitely_bad(self):
         queries = self.queries()
         for function in (lambda s, given: (1.0, s + np.inf), lambda s, given: (np.inf, s)):
-            bound = as_objective(function, rw.NDCG()).bind(queries)
+            bound = as_objective(function, rw.NDCG()).prepare(queries)
             found = bound(np.zeros(queries.n_docs))
             assert found.loss == np.inf
             assert not found.gradient.any()
@@ -427,18 +427,18 @@ class TestNames:
 
         queries = self.queries()
         with pytest.raises(ValueError, match="read-only"):
-            as_objective(in_place, rw.NDCG()).bind(queries)(np.zeros(queries.n_docs))
+            as_objective(in_place, rw.NDCG()).prepare(queries)(np.zeros(queries.n_docs))
 
     @pytest.mark.parametrize("name", OBJECTIVES)
     def test_scores_of_another_number(self, name):
-        bound = as_objective(name, rw.NDCG(5)).bind(self.queries())
+        bound = as_objective(name, rw.NDCG(5)).prepare(self.queries())
         for scores in (np.zeros(22), np.zeros(24), np.zeros((23, 1)), 0.0):
             with pytest.raises(rw.InputError, match=r"scores have shape .*; there are 23 documents"):
                 bound(scores)
 
     @pytest.mark.parametrize("name", OBJECTIVES)
     def test_scores_of_any_type(self, name):
-        bound, scores = as_objective(name, rw.NDCG(5)).bind(self.queries()), np.arange(23) % 5
+        bound, scores = as_objective(name, rw.NDCG(5)).prepare(self.queries()), np.arange(23) % 5
         expected = bound(scores.astype(float))
         for other in (scores, scores.tolist(), scores.astype(np.float32), np.repeat(scores.astype(float), 2)[::2]):
             found = bound(other)

@@ -50,7 +50,7 @@ def test_averaged_ties_are_the_mean_over_all_orders(name, case):
 @given(ranked_lists(most=6))
 def test_swap_deltas_equal_brute_force(name, case):
     grades, scores = case
-    bound = rw.parse(name).bind(one_query(grades))
+    bound = rw.parse(name).prepare(one_query(grades))
     deltas = bound.swap_deltas(scores, 0)
     order = bound.rank(scores, 0)
     value = reference.BY_NAME[name]
@@ -65,7 +65,7 @@ def test_swap_deltas_equal_brute_force(name, case):
 @given(ranked_lists(most=7), st.lists(st.integers(0, 5), max_size=20))
 def test_adjacent_swaps_follow_brute_force(name, case, swaps):
     grades, scores = case
-    bound = rw.parse(name).bind(one_query(grades))
+    bound = rw.parse(name).prepare(one_query(grades))
     walk = bound.walk(scores, 0)
     ranked = [grades[i] for i in bound.rank(scores, 0)]
     value = reference.BY_NAME[name]
@@ -91,7 +91,7 @@ def test_pessimistic_ties_never_depend_on_the_order_of_rows(case, random):
 def test_long_lists_are_sorted_from_any_start(n):
     rng = np.random.default_rng(n)
     grades, scores = rng.integers(0, 3, n).astype(float), rng.integers(0, max(n // 3, 1), n).astype(float)
-    bound = rw.NDCG().bind(one_query(grades))
+    bound = rw.NDCG().prepare(one_query(grades))
     assert bound.rank(scores, 0).tolist() == reference.rank(grades, scores)
     from rankwright.kernels.measures.sorting import sort_rows
 
@@ -179,7 +179,7 @@ def test_measures_of_one_tie_rule_share_a_sort_and_keep_their_rows():
     queries = random_queries(np.random.default_rng(0))
     scores = np.random.default_rng(1).normal(size=queries.n_docs)
     names = ["ndcg@3", "map(ties=file)", "err", "p@2(ties=file)", "ndcg(ties=average)"]
-    together = bound_values([rw.parse(n).bind(queries) for n in names], scores)
+    together = bound_values([rw.parse(n).prepare(queries) for n in names], scores)
     for name, row in zip(names, together, strict=True):
         assert row.tolist() == rw.parse(name).values(queries, scores).tolist()
 
@@ -290,7 +290,7 @@ def test_training_is_pessimistic_whatever_the_dialect():
 )
 def test_grades_that_a_measure_cannot_take(name, grades, message):
     with pytest.raises(rw.InputError, match=message):
-        rw.parse(name).bind(one_query(np.array(grades, dtype=float)))
+        rw.parse(name).prepare(one_query(np.array(grades, dtype=float)))
 
 
 def test_scores_are_checked():
@@ -299,7 +299,7 @@ def test_scores_are_checked():
         rw.parse("map").values(queries, np.zeros(3))
     with pytest.raises(rw.InputError, match="score 1 is NaN"):
         rw.parse("map").values(queries, np.array([0.0, np.nan]))
-    bound = rw.parse("map").bind(queries)
+    bound = rw.parse("map").prepare(queries)
     with pytest.raises(rw.InputError, match="there are 2 documents"):
         bound.swap_deltas(np.zeros(1), 0)
     with pytest.raises(rw.InputError, match="is NaN"):
@@ -317,7 +317,7 @@ class TestCustomMeasures:
         scores = rng.integers(0, 3, queries.n_docs).astype(float)
         assert rw.parse("my_ap") is mine
         assert str(mine) == "my_ap"
-        ours, theirs = mine.bind(queries), rw.parse("map").bind(queries)
+        ours, theirs = mine.prepare(queries), rw.parse("map").prepare(queries)
         assert ours.values(scores) == pytest.approx(theirs.values(scores))
         for q in range(len(queries)):
             assert ours.swap_deltas(scores, q) == pytest.approx(theirs.swap_deltas(scores, q), abs=1e-12)

@@ -102,7 +102,7 @@ OBJECTIVES = [
     on.Squares(),
     on.SoftPositions("ndcg@5", 1.0),
     on.ExpectedMeasure("ndcg@2"),
-    on.names.Written(lambda s, queries: (float((s**3).sum()), 3.0 * s**2)),
+    on.objective_names.UserObjective(lambda s, queries: (float((s**3).sum()), 3.0 * s**2)),
 ]
 
 
@@ -110,7 +110,7 @@ class TestGradient:
     @pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda each: type(each).__name__)
     @pytest.mark.parametrize("alpha", [0.0, 3.0])
     def test_it_is_the_slope_of_the_mean_with_the_penalty(self, queries, objective, alpha):
-        trainer, bound = trainer_of(queries, objective, alpha), objective.bind(queries)
+        trainer, bound = trainer_of(queries, objective, alpha), objective.prepare(queries)
         w0 = trainer.array(trainer.w).astype(np.float64)
         is_weight, shapes = np.zeros(len(w0), bool), []
         for place, p in zip(trainer.places, trainer.parameters, strict=True):
@@ -216,7 +216,7 @@ def boom(scores, queries):
 
 
 def top_one(scores, queries):
-    return on.TopOne().bind(queries)(scores)[:2]
+    return on.TopOne().prepare(queries)(scores)[:2]
 
 
 def reciprocal(grades):

@@ -133,7 +133,7 @@ def test_objectives(objective, per):
     y, qid = rng.integers(0, 3, 40), np.repeat(np.arange(5), 8)
     y[:8] = 1  # no pairs
     queries = rw.Queries.from_arrays(np.zeros((40, 1)), y, qid, weight=rng.random(5))
-    scores, bound = rng.normal(size=40), objective(per).bind(queries)
+    scores, bound = rng.normal(size=40), objective(per).prepare(queries)
     found = bound(scores)
     counts = query_pairs(queries.y, queries.indptr)
     weight = queries.query_weight / np.maximum(counts, 1) if per == "query" else queries.query_weight
@@ -149,7 +149,7 @@ def test_objectives(objective, per):
 
 def test_an_unknown_kind_of_mean():
     with pytest.raises(rw.InputError, match="per='document'"):
-        Hinge("document").bind(rw.make_queries(2, random_state=0))
+        Hinge("document").prepare(rw.make_queries(2, random_state=0))
 
 
 def problem_of(queries, dtype=np.float32, backend=None):

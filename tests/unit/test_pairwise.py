@@ -61,7 +61,7 @@ def judged(draw):
 @given(data=judged())
 def test_losses_and_derivatives_equal_the_sum_over_pairs(name, per, target, data):
     (make, loss), (queries, scores) = OBJECTIVES[name], data
-    bound = make(per, target).bind(queries)
+    bound = make(per, target).prepare(queries)
     found = bound(scores)
     assert found.loss == pytest.approx(enumerated(loss, queries, scores, per, target), rel=1e-12, abs=1e-12)
     assert found.gradient.sum() == pytest.approx(0.0, abs=1e-12)
@@ -79,7 +79,7 @@ def test_the_papers_properties_of_the_fidelity_loss():
     pair = rw.Queries.from_arrays(np.zeros((2, 1)), [1, 0], qid=[1, 1])
 
     def at(o, target):
-        return Fidelity(target=target).bind(pair)(np.array([o, 0.0])).loss
+        return Fidelity(target=target).prepare(pair)(np.array([o, 0.0])).loss
 
     for target in (0.2, 0.5, 0.7):  # property 1: zero where P = P*
         assert at(np.log(target / (1 - target)), target) == pytest.approx(0.0, abs=1e-15)
@@ -95,7 +95,7 @@ def test_scores_of_any_size_are_safe(objective):
     queries = rw.Queries.from_arrays(np.zeros((4, 1)), [2, 1, 1, 0], qid=[1, 1, 1, 1])
     with np.errstate(all="raise"):
         for scores in ([1e4, -1e4, 0, 1e4], [-1e4, 1e4, 1e300, 0], [0, 0, 0, 0]):
-            found = objective.bind(queries)(np.array(scores, dtype=float))
+            found = objective.prepare(queries)(np.array(scores, dtype=float))
             assert np.isfinite(found.loss)
             assert np.isfinite(found.gradient).all()
             assert np.isfinite(found.curvature).all()
@@ -103,7 +103,7 @@ def test_scores_of_any_size_are_safe(objective):
 
 def test_each_query_loses_at_most_one():
     queries = rw.make_queries(20, random_state=0)
-    worst = Fidelity().bind(queries)(-1e4 * queries.y)
+    worst = Fidelity().prepare(queries)(-1e4 * queries.y)
     with_pairs = sum(len(np.unique(queries.y[rows])) > 1 for rows in queries)
     assert worst.loss == pytest.approx(with_pairs)
 
@@ -111,14 +111,14 @@ def test_each_query_loses_at_most_one():
 @pytest.mark.parametrize("target", [-0.1, 1.1, np.nan])
 def test_a_target_is_a_probability(target):
     with pytest.raises(rw.InputError, match=r"target=.*expected a probability"):
-        Fidelity(target=target).bind(rw.make_queries(2, random_state=0))
+        Fidelity(target=target).prepare(rw.make_queries(2, random_state=0))
 
 
 @pytest.mark.parametrize("objective", [Fidelity(), Logistic(), Exponential()])
 def test_a_linear_model_can_be_trained_on_it(objective):
     """The chain rule is all it takes: the gradient by weights is X' times the gradient by scores."""
     queries = rw.scale(rw.make_queries(60, n_docs=15, n_features=8, random_state=0), "standard")
-    X, bound = queries.X.astype(float), objective.bind(queries)
+    X, bound = queries.X.astype(float), objective.prepare(queries)
 
     def loss(w):
         found = bound(X @ w)

@@ -73,7 +73,7 @@ class TestTopTwo:
     @given(problem=problems(most=6, many=2))
     def test_value_and_gradient_are_those_of_all_rankings(self, name, problem):
         queries, scores = problem
-        bound = ExpectedMeasure(name).bind(queries)
+        bound = ExpectedMeasure(name).prepare(queries)
         assert not bound.is_sampled
         agree(bound(scores), *plackett_luce.loss(TOP_TWO[name], queries, scores))
 
@@ -83,7 +83,7 @@ class TestTopTwo:
         rng = np.random.default_rng(1)
         for n in range(1, 7):
             queries, scores = queries_of(rng.permutation(n) % 3, weight=[0.7]), rng.normal(size=n)
-            agree(ExpectedMeasure(name).bind(queries)(scores), *plackett_luce.loss(TOP_TWO[name], queries, scores))
+            agree(ExpectedMeasure(name).prepare(queries)(scores), *plackett_luce.loss(TOP_TWO[name], queries, scores))
 
     @pytest.mark.parametrize("k", [1, 2])
     @given(data=st.lists(ranked_lists(most=5, top=2), min_size=1, max_size=3))
@@ -95,7 +95,7 @@ class TestTopTwo:
         queries = rw.Queries.from_arrays(
             np.zeros((sum(map(len, grades)), 1)), np.concatenate(grades), group=[len(y) for y in grades]
         )
-        found = ExpectedMeasure(f"ndcg@{k}(gain=pow2)").bind(queries)(np.concatenate(scores))
+        found = ExpectedMeasure(f"ndcg@{k}(gain=pow2)").prepare(queries)(np.concatenate(scores))
         m = len(grades)
         assert found.loss / m - 1 == pytest.approx(plackett_luce.R(k, grades, scores), rel=1e-12)
         assert found.gradient / m == pytest.approx(plackett_luce.dR(k, grades, scores), rel=1e-9, abs=1e-13)
@@ -116,8 +116,8 @@ class TestTopTwo:
         queries = rw.Queries.from_arrays(np.zeros((5, 1)), [1, 0, 0, 0, 2], group=[2, 2, 1])
         scores = np.array([0.1, 0.4, 1.0, 0.0, 3.0])
         reference = plackett_luce.loss(TOP_TWO["ndcg@2"], queries, scores, skip=True)
-        agree(ExpectedMeasure("ndcg@2(empty=skip)").bind(queries)(scores), *reference)
-        agree(ExpectedMeasure("ndcg@9(empty=skip)").bind(queries)(scores), *reference)
+        agree(ExpectedMeasure("ndcg@2(empty=skip)").prepare(queries)(scores), *reference)
+        agree(ExpectedMeasure("ndcg@9(empty=skip)").prepare(queries)(scores), *reference)
 
 
 def by_every_draw(objective, y, s, n_samples, weight=1.0):
@@ -132,7 +132,7 @@ def by_every_draw(objective, y, s, n_samples, weight=1.0):
         for sample, ranking in enumerate(choice):
             noise[sample, copy, orders[ranking]] = -5.0 * np.arange(n) - s[orders[ranking]]
     scores, noise = np.tile(s, copies), noise.reshape(n_samples, -1)
-    bound = objective.bind(queries)
+    bound = objective.prepare(queries)
     if hasattr(bound, "estimated"):
         found = bound.estimated(scores, noise)
     else:  # a user's measure
@@ -174,7 +174,7 @@ class TestEstimates:
             left = [np.array(order[rank:]) for rank in range(4)]
             means = [np.exp(s[rows]) @ (2.0 ** y[rows] - 1) / np.exp(s[rows]).sum() for rows in left]
             values.append(sum(mean * measures.discount(r) for r, mean in enumerate(means, 1)))
-        found = ExpectedMeasure("dcg@4", 2).bind(queries_of(y)).estimated(s, noise)
+        found = ExpectedMeasure("dcg@4", 2).prepare(queries_of(y)).estimated(s, noise)
         assert 1 - found.loss == pytest.approx(np.mean(values), rel=1e-12)
 
     @of_more
@@ -182,14 +182,14 @@ class TestEstimates:
         """Nothing relevant, or all alike: nothing to gain whatever is drawn, and samples that serve each other know it."""
         rng = np.random.default_rng(2)
         for y, n_samples in (([0] * 5, 1), ([0] * 5, 4), ([1] * 5, 2), ([2], 1)):
-            found = ExpectedMeasure(name, n_samples).bind(queries_of(y))(rng.normal(size=len(y)), rng)
+            found = ExpectedMeasure(name, n_samples).prepare(queries_of(y))(rng.normal(size=len(y)), rng)
             assert found.loss == pytest.approx(1 - MORE[name](y), abs=1e-12)
             assert found.gradient == pytest.approx(np.zeros(len(y)), abs=1e-12)
 
     def test_refusals(self):
         for n_samples in (0, -1, 2.0, True, None):
             with pytest.raises(rw.InputError, match=r"n_samples=.*expected a whole number"):
-                ExpectedMeasure("ndcg", n_samples).bind(queries_of([1, 0]))
+                ExpectedMeasure("ndcg", n_samples).prepare(queries_of([1, 0]))
 
     @given(st.integers(0, 2**32), st.integers(1, 40) | st.just(400), st.integers(1, 45) | st.just(300))
     def test_the_highest_keys_are_found_in_order(self, seed, n, depth):
@@ -202,7 +202,7 @@ class TestEstimates:
 
 def estimate(name, y, s, seed=0, n_samples=3):
     """At fixed noise, be it used or not."""
-    bound = ExpectedMeasure(name, n_samples).bind(queries_of(y))
+    bound = ExpectedMeasure(name, n_samples).prepare(queries_of(y))
     return bound(s, np.random.default_rng(seed))
 
 
@@ -212,7 +212,7 @@ class TestEverywhere:
     @settings(max_examples=10)
     def test_moving_all_scores_of_a_query_changes_nothing(self, name, problem, n_samples):
         queries, scores = problem
-        bound = ExpectedMeasure(name, n_samples).bind(queries)
+        bound = ExpectedMeasure(name, n_samples).prepare(queries)
         found = bound(scores)
         sums = np.add.reduceat(found.gradient, queries.indptr[:-1])
         size = 1 + np.abs(found.gradient).max()
@@ -226,7 +226,7 @@ class TestEverywhere:
         y, s, noise, rows = rng.integers(0, 3, 9), rng.normal(size=9), rng.gumbel(size=(2, 9)), rng.permutation(9)
 
         def at(rows):
-            bound = ExpectedMeasure(name, 2).bind(queries_of(y[rows]))
+            bound = ExpectedMeasure(name, 2).prepare(queries_of(y[rows]))
             return (
                 bound.estimated(s[rows], np.ascontiguousarray(noise[:, rows])) if bound.is_sampled else bound(s[rows])
             )
@@ -239,7 +239,7 @@ class TestEverywhere:
     def test_far_scores_are_their_limit(self, name, dtype, far):
         """Documents far apart have one order, those at one score have every one."""
         function, y = {**TOP_TWO, **MORE}[name], [1, 0, 2, 0, 1]
-        is_sampled = ExpectedMeasure(name).bind(queries_of(y)).is_sampled
+        is_sampled = ExpectedMeasure(name).prepare(queries_of(y)).is_sampled
         for steps in ([0, 3, 1, -2, -1], [0, 0, -1, 0, -2], [0, -1, -1, -1, -1], [1, 0, 0, 0, 0], [-1, -1, 0, 0, 0]):
             below = [step for step in steps if step < max(steps)]
             if is_sampled and far > 1e4 and len(set(below)) < len(below):
@@ -263,7 +263,7 @@ class TestEverywhere:
     @pytest.mark.parametrize("name", ["ndcg@2", "ndcg", "own"])
     @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
     def test_scores_that_are_not_finite_are_infinitely_bad(self, name, wrong):
-        found = ExpectedMeasure(FIRST if name == "own" else name).bind(queries_of([1, 0, 2]))(
+        found = ExpectedMeasure(FIRST if name == "own" else name).prepare(queries_of([1, 0, 2]))(
             np.array([0.0, wrong, 1.0])
         )
         assert (found.loss, found.gradient.tolist()) == (np.inf, [0.0, 0.0, 0.0])
@@ -287,14 +287,14 @@ class TestTheorems:
         queries = rw.Queries.from_arrays(queries.X, queries.y, group=queries.sizes)
         expected, _ = plackett_luce.loss({**TOP_TWO, **MORE}[name], queries, scores)
         if name in TOP_TWO:
-            assert ExpectedMeasure(name).bind(queries)(scores).loss == pytest.approx(expected, rel=1e-10)
+            assert ExpectedMeasure(name).prepare(queries)(scores).loss == pytest.approx(expected, rel=1e-10)
         R, m = expected / len(queries), len(queries)
         worst = (1 - rw.parse(name).for_training().values(queries, scores)).sum()  # of equally probable ones the worst
         assert worst <= factorial(queries.sizes.max()) * m * R + 1e-12
 
     def test_theorem_1_is_tight_and_needs_the_number_of_queries(self):
         queries = rw.Queries.from_arrays(np.zeros((6, 1)), [1, 0] * 3, group=[2, 2, 2])
-        R = ExpectedMeasure("ndcg@1").bind(queries)(np.zeros(6)).loss / 3
+        R = ExpectedMeasure("ndcg@1").prepare(queries)(np.zeros(6)).loss / 3
         worst = (1 - rw.NDCG(1).for_training().values(queries, np.zeros(6))).sum()
         assert worst == pytest.approx(2 * 3 * R, rel=1e-14)
         assert worst > 2 * R  # as it is printed

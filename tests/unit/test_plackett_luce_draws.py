@@ -47,7 +47,7 @@ class TestDraws:
         assert stats.chisquare(counts, many * chances[::-1]).pvalue < 1e-100  # it can fail
 
     def test_without_a_generator_they_are_the_same_every_time(self):
-        bound = ExpectedMeasure("map").bind(copies_of([1, 0, 2, 0, 1], 3))
+        bound = ExpectedMeasure("map").prepare(copies_of([1, 0, 2, 0, 1], 3))
         s, rng = np.random.default_rng(1).normal(size=15), np.random.default_rng(2)
         first, again, other, third = bound(s), bound(s), bound(s, rng), bound(s, rng)
         assert (first.loss, first.gradient.tolist()) == (again.loss, again.gradient.tolist())
@@ -62,7 +62,7 @@ class TestBias:
         y, s, rng = [0, 2, 1, 0, 1], np.array([0.5, -0.3, 1.0, 0.0, 0.2]), np.random.default_rng(n_samples)
         many = 400 if name != "own" else 40
         measure = rw.measure(own, name="own") if name == "own" else name
-        bound = ExpectedMeasure(measure, n_samples).bind(copies_of(y, many))
+        bound = ExpectedMeasure(measure, n_samples).prepare(copies_of(y, many))
         blocks = np.empty((BLOCKS, 1 + len(y)))
         for block in blocks:
             found = bound(np.tile(s, many), rng)
@@ -77,7 +77,7 @@ class TestBias:
         y, s, rng = [0, 2, 1, 0], np.array([9.0, 0.0, 9.5, 0.0]), np.random.default_rng(3)
         many = 400 if name != "own" else 40
         measure = rw.measure(own, name="own") if name == "own" else name
-        bound = ExpectedMeasure(measure, 2).bind(copies_of(y, many))
+        bound = ExpectedMeasure(measure, 2).prepare(copies_of(y, many))
         blocks = [bound(np.tile(s, many), rng).gradient.reshape(many, -1).mean(axis=0) for _ in range(BLOCKS)]
         assert may_be(np.array(blocks), plackett_luce.loss(MEASURES[name], copies_of(y, 1), s)[1])
 
@@ -123,7 +123,7 @@ class TestVariance:
             rng = np.random.default_rng(seed)
             y, s = list_of(rng, n, ranks_well)
             queries = copies_of(y, many)
-            ours = ExpectedMeasure(name, n_samples).bind(queries)(np.tile(s, many), rng).gradient.reshape(many, n)
+            ours = ExpectedMeasure(name, n_samples).prepare(queries)(np.tile(s, many), rng).gradient.reshape(many, n)
             keys = s + gumbel(rng, many, n)
             values = rw.parse(name).values(queries, keys.ravel())
             plain = plackett_luce.reinforce(values, s, np.argsort(-keys, axis=1))

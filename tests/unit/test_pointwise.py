@@ -21,7 +21,7 @@ class TestSquares:
     def test_the_formula_and_finite_differences(self, factor):
         rng = np.random.default_rng(6)
         queries = rw.Queries.from_arrays(np.zeros((6, 1)), [1, 0, 2, 2, 0, 1.5], group=[3, 1, 2], weight=[1, 0.5, 2])
-        s, bound = rng.normal(size=6), Squares(factor).bind(queries)
+        s, bound = rng.normal(size=6), Squares(factor).prepare(queries)
         by_query = [np.mean((s[rows] - factor * queries.y[rows]) ** 2) for rows in queries]
         found = bound(s)
         assert found.loss == pytest.approx(queries.query_weight @ by_query, rel=1e-14)

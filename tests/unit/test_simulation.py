@@ -111,7 +111,7 @@ class TestFigures:
 
     def test_what_is_not_exact_is_refused(self, monkeypatch):
         class Doubtful(curves.Basic):
-            def bind(self, queries):
+            def prepare(self, queries):
                 return self
 
             def at(self, scores):

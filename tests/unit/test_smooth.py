@@ -39,7 +39,7 @@ of_every_kind = pytest.mark.parametrize(("name", "form"), CASES)
 
 
 def bound_to(name, form, queries, sigma=1.0):
-    return FORMS[form](rw.parse(name), sigma).bind(queries)
+    return FORMS[form](rw.parse(name), sigma).prepare(queries)
 
 
 def compare(name, form, queries, scores, sigma):
@@ -266,7 +266,7 @@ class TestSmoothing:
     def test_smoothed_shares_what_was_bound(self):
         queries = queries_of([1, 0])
         for form in FORMS.values():
-            bound = form(rw.NDCG(), 1.0).bind(queries)
+            bound = form(rw.NDCG(), 1.0).prepare(queries)
             other = bound.smoothed(0.25)
             assert (bound.sigma, other.sigma) == (1.0, 0.25)
             assert other.data is bound.data
@@ -277,18 +277,18 @@ class TestRefusals:
     def test_sigma(self, sigma):
         for form in FORMS.values():
             with pytest.raises(rw.InputError, match=r"sigma=.*expected"):
-                form(rw.NDCG(), sigma).bind(queries_of([1, 0]))
+                form(rw.NDCG(), sigma).prepare(queries_of([1, 0]))
             with pytest.raises(rw.InputError, match=r"sigma=.*expected"):
-                form(rw.NDCG()).bind(queries_of([1, 0])).smoothed(sigma)
+                form(rw.NDCG()).prepare(queries_of([1, 0])).smoothed(sigma)
 
     def test_measures_without_such_a_form(self):
         own = rw.measure(lambda grades: float(grades[0] > 0), name="first")
         for form in FORMS.values():
             with pytest.raises(rw.InputError, match="first is a function of ranked grades"):
-                form(own).bind(queries_of([1, 0]))
+                form(own).prepare(queries_of([1, 0]))
         for name in ("err", "mrr"):
             with pytest.raises(rw.InputError, match=f"{name} has no form by soft ranks"):
-                SoftRanks(rw.parse(name)).bind(queries_of([1, 0]))
+                SoftRanks(rw.parse(name)).prepare(queries_of([1, 0]))
 
     def test_the_usual_form_is_the_papers(self):
         found = {name: usual_form(rw.parse(name)) for name in ("ndcg@10", "p@5", "map", "ap@10", "err")}
@@ -387,6 +387,6 @@ def test_scores_that_are_not_finite_are_infinitely_bad():
         for value in (np.nan, np.inf, -np.inf):
             scores = np.zeros(queries.n_docs)
             scores[1] = value
-            found = form(rw.NDCG(5), 1.0).bind(queries)(scores)
+            found = form(rw.NDCG(5), 1.0).prepare(queries)(scores)
             assert found.loss == np.inf
             assert not found.gradient.any()

@@ -151,7 +151,7 @@ class TestRankCosine:
         ranker = rw.RankCosine(target=target, alpha=1e-3, tol=1e-12).fit(queries)
         X, deviation = standardised(queries)
         w, w0 = (each.coef_ * deviation for each in (ranker, rw.Regression(alpha=1.0).fit(queries)))
-        bound = Cosine(target).bind(queries)
+        bound = Cosine(target).prepare(queries)
 
         def value(w):
             return bound(X @ w).loss + 1e-3 * (w - w0) @ (w - w0)
@@ -242,7 +242,7 @@ class TestSmoothRank:
         ranker = rw.SmoothRank(measure=measure, form=form, k=k, alpha=0.1, tol=1e-9, max_iter=500, **ONCE).fit(queries)
         X, deviation = standardised(queries)
         w, w0 = (each.coef_ * deviation for each in (ranker, rw.Regression(alpha=1.0).fit(queries)))
-        bound = FORMS[form](rw.parse(trained), 1.0).bind(queries)
+        bound = FORMS[form](rw.parse(trained), 1.0).prepare(queries)
 
         def value(w):
             return bound(X @ w).loss + 0.1 * (w - w0) @ (w - w0)
@@ -379,7 +379,7 @@ class TestLambdaRank:
         w0 = rw.Regression(alpha=1.0).fit(queries).coef_ * deviation
         ranker = rw.LambdaRank(measure="ndcg@5", alpha=0.5, n_rounds=1, tol=1e-12, max_iter=500).fit(queries)
         assert len(ranker.history_) == 1
-        w, frozen = ranker.coef_ * deviation, Lambdas(rw.NDCG(5)).bind(queries).frozen(X @ w0)
+        w, frozen = ranker.coef_ * deviation, Lambdas(rw.NDCG(5)).prepare(queries).frozen(X @ w0)
         assert ranker.history_[0]["objective"] == pytest.approx(frozen(X @ w).loss + 0.5 * w @ w, rel=1e-6)
         best = minimize(lambda w: frozen(X @ w).loss + 0.5 * w @ w, np.zeros(5), method="BFGS")
         assert w == pytest.approx(best.x, abs=1e-4)

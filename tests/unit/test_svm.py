@@ -76,7 +76,7 @@ def test_the_loss_bounds_what_is_lost(queries, ranker, name, perfect):
     """Theorem 2 at the solution."""
     for C in (0.1, 10.0):
         fitted = type(ranker)(**{**ranker.get_params(), "C": C}).fit(queries)
-        basic = Basic(rw.parse(name)).bind(queries).at(fitted.predict(queries)).values
+        basic = Basic(rw.parse(name)).prepare(queries).at(fitted.predict(queries)).values
         assert fitted.history_[-1]["loss"] >= basic.mean()
 
 

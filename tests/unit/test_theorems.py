@@ -61,11 +61,11 @@ class TestTheorem2:
         queries, scores = problem
         measure = rw.parse(name)
         values = {
-            (kind, over): TypeTwo(measure, kind, over, phi, perfect).bind(queries).at(scores).values
+            (kind, over): TypeTwo(measure, kind, over, phi, perfect).prepare(queries).at(scores).values
             for kind in KINDS
             for over in TypeTwo.OVER
         }
-        basic = Basic(measure).bind(queries).at(scores).values
+        basic = Basic(measure).prepare(queries).at(scores).values
         assert (basic <= values["step", "max"] + 1e-9).all()
         for kind in KINDS:
             assert (values["step", "max"] <= values[kind, "max"] + 1e-9).all()
@@ -77,7 +77,7 @@ class TestTheorem2:
         """1 - E <= exp(-E) <= log2(1 + exp(-E)) for E from 0 to 1."""
         queries, scores = problem
         chain = [Basic(rw.parse(name)), *(TypeOne(rw.parse(name), kind) for kind in ("exponential", "logistic"))]
-        basic, exponential, logistic = (bound.bind(queries).at(scores).values for bound in chain)
+        basic, exponential, logistic = (bound.prepare(queries).at(scores).values for bound in chain)
         assert (basic <= exponential + 1e-12).all()
         assert (exponential <= logistic + 1e-12).all()
 
@@ -85,7 +85,7 @@ class TestTheorem2:
 def type_one(kind, name, queries, scores):
     """phi(-E); for the hinge [1 - E]_+ is the basic loss itself."""
     bound = Basic(rw.parse(name)) if kind == "hinge" else TypeOne(rw.parse(name), kind)
-    return bound.bind(queries).at(scores).values[0]
+    return bound.prepare(queries).at(scores).values[0]
 
 
 @pytest.mark.parametrize("phi", PHIS)
@@ -104,7 +104,7 @@ class TestTheorem3:
         scores = gap * (grades + rng.uniform(0, 0.01, n))
         assert reference.condition_9(name, grades, scores, phi)
         queries = one_query(grades)
-        found = TypeTwo(rw.parse(name), kind, "max", phi).bind(queries).at(scores)
+        found = TypeTwo(rw.parse(name), kind, "max", phi).prepare(queries).at(scores)
         assert found.exact.all()
         assert found.values[0] <= type_one(kind, name, queries, scores) + 1e-12
 
@@ -114,7 +114,7 @@ class TestTheorem3:
         grades, scores = (0, 2, 0, 0), np.full(4, 0.5)
         assert reference.condition_9(name, grades, scores, phi)
         queries = one_query(grades)
-        value = TypeTwo(rw.parse(name), kind, "max", phi).bind(queries).at(scores).values[0]
+        value = TypeTwo(rw.parse(name), kind, "max", phi).prepare(queries).at(scores).values[0]
         assert value == pytest.approx(type_one(kind, name, queries, scores))
 
     @pytest.mark.parametrize("name", ["map", "ndcg"])
@@ -125,7 +125,7 @@ class TestTheorem3:
             grades, scores = rng.integers(0, 2, 5), rng.normal(size=5) * rng.choice([0.3, 3.0, 30.0])
             grades[:2], scores = (0, 1), scores + 10 * grades * rng.integers(0, 2)
             queries = one_query(grades)
-            two = TypeTwo(rw.parse(name), kind, "max", phi).bind(queries).at(scores).values[0]
+            two = TypeTwo(rw.parse(name), kind, "max", phi).prepare(queries).at(scores).values[0]
             is_larger = two > type_one(kind, name, queries, scores) + 1e-9
             if reference.condition_9(name, grades, scores, phi):
                 assert not is_larger

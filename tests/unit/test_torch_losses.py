@@ -75,7 +75,7 @@ class TestTwins:
     def test_value_and_gradient_are_those_of_the_objective(self, objective):
         for kind in KINDS:
             lists = padded(kind)
-            expected = objective.bind(lists.queries)(lists.scores[lists.mask])
+            expected = objective.prepare(lists.queries)(lists.scores[lists.mask])
             if np.isfinite(expected.loss) and np.isfinite(expected.gradient).all():
                 agree(evaluated(losses.loss_of(objective), lists), expected.loss, lists.spread(expected.gradient))
 
@@ -83,7 +83,7 @@ class TestTwins:
     def test_many_shapes(self, objective):
         for seed in range(6):
             lists = padded("scattered", seed, n_lists=7 + seed, longest=3 + 3 * seed)
-            expected = objective.bind(lists.queries)(lists.scores[lists.mask])
+            expected = objective.prepare(lists.queries)(lists.scores[lists.mask])
             agree(evaluated(losses.loss_of(objective), lists), expected.loss, lists.spread(expected.gradient))
 
     @of_a_few
@@ -99,7 +99,7 @@ class TestTwins:
                 continue
             q = next(of_query)
             if lists.weight[at] > 0:
-                alone = objective.bind(lists.queries.slice(q, q + 1))(lists.scores[at][lists.mask[at]])
+                alone = objective.prepare(lists.queries.slice(q, q + 1))(lists.scores[at][lists.mask[at]])
                 assert value == pytest.approx(alone.loss, rel=1e-9, abs=1e-12)
         total, _ = evaluated(loss, lists, "sum")
         mean, mean_gradient = evaluated(loss, lists, "mean")
@@ -179,7 +179,7 @@ class TestSampled:
     def test_with_the_same_noise_they_are_the_objectives(self, name):
         for kind, n_samples in zip(KINDS, cycle([1, 2, 5])):
             lists, objective = padded(kind), objectives.ExpectedMeasure(name, n_samples)
-            bound = objective.bind(lists.queries)
+            bound = objective.prepare(lists.queries)
             if not bound.is_sampled:
                 continue
             noise = gumbel(np.random.default_rng(1), n_samples, lists.queries.n_docs)

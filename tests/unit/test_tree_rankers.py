@@ -230,7 +230,7 @@ class TestLambdasAreThoseOfLightGBM:
         leaf, tree = Trees(forest).leaves(queries.X)[0], forest.trees[0]
         assert len(tree.values) > 0.6 * n
         h = tree.columns["leaf_weight"]
-        ours = Lambdas("ndcg").bind(queries)(scores)
+        ours = Lambdas("ndcg").prepare(queries)(scores)
         return (-tree.values * h, h), (np.bincount(leaf, ours.gradient), np.bincount(leaf, ours.curvature))
 
     def _problem(self, seed=0, m=10, n=12, *, ties=False):
@@ -259,7 +259,7 @@ class TestLambdasAreThoseOfLightGBM:
 
     def test_ours_are_those_of_the_definition(self):
         queries, scores = self._problem()
-        ours = Lambdas("ndcg").bind(queries)(scores)
+        ours = Lambdas("ndcg").prepare(queries)(scores)
         g, h = twin.lambdas(BY_NAME["ndcg"], queries, scores)
         np.testing.assert_allclose(ours.gradient, g, atol=1e-12)
         np.testing.assert_allclose(ours.curvature, h, atol=1e-12)
@@ -312,7 +312,7 @@ class TestExactLambdas:
     def test_the_loss_is_that_of_the_lambdas(self):
         queries = judged()
         ranker = rw.LambdaMART(measure="map", n_rounds=6).fit(queries)
-        bound = Lambdas("map").bind(queries)
+        bound = Lambdas("map").prepare(queries)
         for t, row in enumerate(ranker.history_):
             scores = Trees(ranker.scorer_.forest.first(t))(queries.X)
             assert row["loss"] == pytest.approx(bound(scores).loss, rel=1e-9)

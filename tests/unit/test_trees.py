@@ -585,7 +585,7 @@ class TestWeakTrees:
         rng, queries = np.random.default_rng(seed), self._queries()
         g, h = rng.normal(size=120) + queries.X[:, 1], rng.random(120) + 0.5
         params = {"min_data_in_bin": 1, "min_sum_hessian_in_leaf": 0.0}
-        tree = RegressionTree(2, 5, params=params).bind(queries, 1).fit(g, h).trees[0]
+        tree = RegressionTree(2, 5, params=params).prepare(queries, 1).fit(g, h).trees[0]
         f, low, high, gain = twin.best_stump(queries.X, g, h, min_docs=5)
         assert tree.columns["split_feature"].tolist() == [f]
         assert low <= tree.columns["threshold"][0] < high
@@ -595,7 +595,7 @@ class TestWeakTrees:
     def test_leaves_are_newton_steps(self, rate):
         rng, queries = np.random.default_rng(0), self._queries("missing")
         g, h = rng.normal(size=120), rng.random(120) + 0.1
-        growing = RegressionTree(7, 3, rate).bind(queries, 1)
+        growing = RegressionTree(7, 3, rate).prepare(queries, 1)
         for t in range(3):
             tree = growing.fit(g, h)
             leaf = Trees(tree).leaves(queries.X)[0]
@@ -606,7 +606,7 @@ class TestWeakTrees:
     @pytest.mark.parametrize("weight", [None, np.arange(12) + 1.0])
     def test_least_squares_trees_are_mean_residuals(self, weight):
         queries = self._queries("missing", weight=weight)
-        growing, scores = RegressionTree(6, 4).bind(queries, 1), np.zeros(120)
+        growing, scores = RegressionTree(6, 4).prepare(queries, 1), np.zeros(120)
         for _ in range(4):
             tree = growing.fit(*residuals(queries, scores))
             leaf = Trees(tree).leaves(queries.X)[0]
@@ -621,7 +621,7 @@ class TestWeakTrees:
         """LightGBM is given gradients, so its own scores do not matter."""
         queries, rng = self._queries(), np.random.default_rng(0)
         g, h = rng.normal(size=(2, 120)), np.ones(120)
-        growing, other = (RegressionTree(5, 5).bind(queries, 1) for _ in range(2))
+        growing, other = (RegressionTree(5, 5).prepare(queries, 1) for _ in range(2))
         first = growing.fit(g[0], h)
         scaled = growing.rescale(first, 0.25)
         np.testing.assert_array_equal(Trees(scaled)(queries.X), 0.25 * Trees(first)(queries.X))
@@ -631,7 +631,7 @@ class TestWeakTrees:
 
     def test_a_tree_at_a_time_and_no_more(self):
         queries = self._queries()
-        growing = RegressionTree(5, 5).bind(queries, 1)
+        growing = RegressionTree(5, 5).prepare(queries, 1)
         before = growing.data
         trees = [growing.fit(np.random.default_rng(i).normal(size=120), np.ones(120)) for i in range(4)]
         assert all(len(tree) == 1 for tree in trees)
@@ -640,10 +640,10 @@ class TestWeakTrees:
 
     def test_nothing_to_split(self):
         flat = rw.Queries.from_arrays(np.ones((40, 2)), np.arange(40) % 2, np.arange(40) // 10)
-        assert RegressionTree().bind(flat, 1).fit(np.arange(40.0), np.ones(40)) is None
+        assert RegressionTree().prepare(flat, 1).fit(np.arange(40.0), np.ones(40)) is None
         queries = self._queries()
-        assert RegressionTree(min_docs=100).bind(queries, 1).fit(queries.X[:, 0] * 1.0, np.ones(120)) is None
-        growing = RegressionTree(5, 5).bind(queries, 1)
+        assert RegressionTree(min_docs=100).prepare(queries, 1).fit(queries.X[:, 0] * 1.0, np.ones(120)) is None
+        growing = RegressionTree(5, 5).prepare(queries, 1)
         assert growing.fit(np.zeros(120), np.ones(120)) is None
         assert growing.fit(queries.X[:, 0] * 1.0, np.ones(120)) is not None
 
@@ -656,14 +656,14 @@ class TestWeakTrees:
             (["a:1", "c", "d", "e"], "Column_0 Column_1 Column_2 Column_3"),
         ):
             queries = rw.Queries.from_arrays(X, y, qid, features=names)
-            tree = RegressionTree(4, 5).bind(queries, 1).fit(target * 1.0, np.ones(120))
+            tree = RegressionTree(4, 5).prepare(queries, 1).fit(target * 1.0, np.ones(120))
             assert tree.header["feature_names"] == expected
             assert Trees(Forest.read(tree.text())).booster().feature_name() == expected.split()
 
     def test_errors_of_lightgbm_are_ours(self):
         for params in ({"monotone_constraints": [1]}, {"max_bin": -1}, {"bagging_fraction": 7.0}):
             with pytest.raises(rw.InputError, match="LightGBM") as error:
-                RegressionTree(params=params).bind(self._queries(), 1)
+                RegressionTree(params=params).prepare(self._queries(), 1)
             assert "\n" not in str(error.value)
 
 

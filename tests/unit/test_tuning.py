@@ -70,7 +70,7 @@ class TestWeights:
         ends = np.array(sorted(crossings))
         kept, y = pool.found, np.nan_to_num(pool.grades)
         documents = rw.Queries(X.astype(np.float32), y, pool.indptr, np.array(pool.qid))
-        bound = rw.parse(measure).bind(documents.keep_retrieved(kept))
+        bound = rw.parse(measure).prepare(documents.keep_retrieved(kept))
         shares = np.concatenate([(ends[1:] + ends[:-1]) / 2, [0.0, 1.0]])
         best = max(bound.values(X[kept] @ np.array([t, 1 - t])).mean() for t in shares)
         assert found.train == pytest.approx(best, abs=1e-9)

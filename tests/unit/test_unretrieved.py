@@ -109,7 +109,7 @@ def test_a_query_is_empty_only_if_nothing_judged_is_relevant(name, empty, value)
     queries = rw.Queries.from_arrays(np.zeros((3, 1)), [0, 0, 1], [1, 2, 3]).replace(
         unretrieved=Unretrieved(np.array([2.0, 0.0]), np.array([0, 1, 2, 2]))
     )
-    bound = rw.parse(f"{name}(empty={empty})").bind(queries)
+    bound = rw.parse(f"{name}(empty={empty})").prepare(queries)
     np.testing.assert_array_equal(bound.values(np.zeros(3))[:2], [0.0, value])
     assert bound.fixed.tolist() == [True, True, False]
     assert bound.counted.tolist() == [True, empty != "skip", True]
@@ -121,7 +121,7 @@ def test_highest_grades_are_of_all_judged_documents():
     assert queries.max_grade == 3.0
     assert rw.parse("err(max=data)").values(queries, np.array([1.0, 0.0]))[0] == 1 / 8
     with pytest.raises(rw.InputError, match="grade 3 found"):
-        rw.parse("err(max=2)").bind(queries)
+        rw.parse("err(max=2)").prepare(queries)
 
 
 def test_it_travels_with_its_queries(tmp_path):
@@ -161,13 +161,13 @@ def test_training_on_swaps_and_line_searches_sees_the_same_norms():
     scores = queries.X @ np.array([1.0, 0.5, 0.0])
     landscape = Landscape.of(queries, measure, rw.Serial())
     assert landscape.at(np.array([1.0, 0.5, 0.0])).value == pytest.approx(measure.mean(queries, scores), abs=1e-9)
-    bound = measure.for_training().bind(queries)
+    bound = measure.for_training().prepare(queries)
     turned = Landscape.of_bound(Dense(queries.X), bound, queries.query_weight, rw.Serial())
     assert turned.at(np.array([1.0, 0.5, 0.0])).value == pytest.approx(measure.mean(queries, scores), abs=1e-9)
     plain = queries.replace(unretrieved=None)
-    lost, kept = (Lambdas(measure).bind(each)(scores).gradient for each in (queries, plain))
+    lost, kept = (Lambdas(measure).prepare(each)(scores).gradient for each in (queries, plain))
     factor = np.divide(
-        measure.bind(queries).arrays.scale, plain_scale := measure.bind(plain).arrays.scale, where=plain_scale > 0,
+        measure.prepare(queries).arrays.scale, plain_scale := measure.prepare(plain).arrays.scale, where=plain_scale > 0,
         out=np.zeros(len(queries)),
     )  # fmt: skip
     np.testing.assert_allclose(lost, kept * np.repeat(factor, queries.sizes), atol=1e-12)
@@ -201,7 +201,7 @@ def test_measures_of_ones_own_may_look_at_them():
     values = measure.values(queries, np.zeros(queries.n_docs), rw.Serial())
     assert seen == others(queries)
     np.testing.assert_allclose(values, rw.parse("recall").values(queries, np.zeros(queries.n_docs)))
-    part = measure.truncated(1).bind(queries.grouped()).part(3, 9)
+    part = measure.truncated(1).prepare(queries.grouped()).part(3, 9)
     part.values(np.zeros(int(part.indptr[-1])), rw.Serial())
     assert seen[-6:] == others(queries)[3:9]
     plain = rw.measure(lambda grades: float(grades[0] > 0), "plain")

@@ -110,7 +110,7 @@ def evaluate(
         seen.warn_if_split(queries)
     scores = queries.group_scores(found.predict(queries) if hasattr(found, "predict") else found)
     grouped = queries.grouped()
-    values = bound_values([measure.bind(grouped) for measure in parsed], scores, backend)
+    values = bound_values([measure.prepare(grouped) for measure in parsed], scores, backend)
     return Evaluations(tuple(str(m) for m in parsed), values, queries.qid, queries.query_weight)
 
 

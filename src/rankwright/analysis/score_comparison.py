@@ -46,7 +46,7 @@ def compare_scores(
         raise InputError("nothing to compare; expected at least one method")
     found: list[Floats] = [queries.group_scores(row) for row in scores.values()]
     grouped = queries.grouped()
-    bounds = [measure.bind(grouped) for measure in parsed]
+    bounds = [measure.prepare(grouped) for measure in parsed]
     values = [bound_values(bounds, row) for row in found]
     pairs = [pairs_table(grouped, row) for row in found]
     return _results(name, tuple(scores), parsed, queries, found, values, pairs)

@@ -54,7 +54,7 @@ def select(
     highest = max(train.max_grade, valid.max_grade)
     decisive = parse(ranker.measure if measure is None else measure).settled(highest)
     check_counted(decisive, valid, "validation")
-    bound = decisive.bind(valid)
+    bound = decisive.prepare(valid)
     tried: list[dict[str, Any]] = []
     best: R | None = None
     combinations = list(ParameterGrid(grid))

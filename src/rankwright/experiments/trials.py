@@ -170,7 +170,7 @@ def _values(queries: Queries, scores: Floats, measures: tuple[Measure, ...]) -> 
 
 @lru_cache(maxsize=2)  # of validation and test queries
 def _bound(queries: Queries, measures: tuple[Measure, ...]) -> list[BoundMeasure]:
-    return [measure.bind(queries) for measure in measures]
+    return [measure.prepare(queries) for measure in measures]
 
 
 def forget() -> None:

@@ -23,7 +23,7 @@ class Measure(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def bind(self, queries: Queries) -> BoundMeasure:
+    def prepare(self, queries: Queries) -> BoundMeasure:
         """Compute once what depends on the judged documents only: gains, ideals, discounts."""
 
     @abstractmethod
@@ -92,7 +92,7 @@ class Measure(ABC):
 
     def values(self, queries: Queries, scores: Floats, backend: Backend | None = None) -> Floats:
         """Return the measure of each query when its documents are ranked by descending score, one per row."""
-        return self.bind(queries.grouped()).values(queries.group_scores(scores), backend)
+        return self.prepare(queries.grouped()).values(queries.group_scores(scores), backend)
 
     def mean(self, queries: Queries, scores: Floats, backend: Backend | None = None) -> float:
         """The weighted mean of the measure over the queries."""
@@ -271,7 +271,7 @@ def values_of_found(measures: Sequence[Measure], queries: Queries, scores: Float
     silent = ~np.logical_or.reduceat(found, first)
     found[first[silent]] = True  # a query must have a document
     part = queries.keep_retrieved(found)
-    bounds = [measure.bind(part) for measure in measures]
+    bounds = [measure.prepare(part) for measure in measures]
     values = bound_values(bounds, np.nan_to_num(scores[found]), backend)
     for bound, row in zip(bounds, values, strict=True):
         row[silent & bound.counted & ~bound.fixed] = 0.0
@@ -280,7 +280,7 @@ def values_of_found(measures: Sequence[Measure], queries: Queries, scores: Float
 
 def check_counted(measure: Measure, queries: Queries, what: str) -> None:
     """Refuse queries of which none counts under a measure."""
-    if measure.skips and not (measure.bind(queries.grouped()).counted & (queries.query_weight > 0)).any():
+    if measure.skips and not (measure.prepare(queries.grouped()).counted & (queries.query_weight > 0)).any():
         raise InputError(f"{measure} skips every {what} query: none of any weight has a relevant document")
 
 

@@ -79,7 +79,7 @@ class CustomMeasure(Measure):
         """The function of the first ``k`` grades."""
         return self if k is None else self.truncated(k)
 
-    def bind(self, queries: Queries) -> BoundCustom:
+    def prepare(self, queries: Queries) -> BoundCustom:
         """Keep the grades."""
         return BoundCustom(queries.indptr, "pessimistic", queries.y, self, queries.unretrieved)
 

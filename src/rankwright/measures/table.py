@@ -172,7 +172,7 @@ class TableMeasure(Measure):
             return self
         return replace(self, max=min(max(math.ceil(highest), 1), MOST_GRADE))  # grades above are refused when bound
 
-    def bind(self, queries: Queries) -> BoundTable:
+    def prepare(self, queries: Queries) -> BoundTable:
         """Compute gains, discounts and norms for these queries."""
         judged, is_row = queries.with_unretrieved()
         self._check_grades(judged.y)

@@ -3,7 +3,7 @@
 Any of these, or a function of your own, can be handed to ``rw.LinearRanker(objective=...)``.
 """
 
-from rankwright.objectives.base import BoundObjective, Evaluation, Objective
+from rankwright.objectives.base import Evaluation, Objective, PreparedObjective
 from rankwright.objectives.listwise import Cosine, ExpectedMeasure, Likelihood, TopOne
 from rankwright.objectives.objective_names import OBJECTIVES
 from rankwright.objectives.pairwise import Exponential, Fidelity, Hinge, Logistic, SquaredHinge
@@ -13,7 +13,6 @@ from rankwright.objectives.swap_lambdas import Lambdas
 
 __all__ = [
     "OBJECTIVES",
-    "BoundObjective",
     "Cosine",
     "Evaluation",
     "ExpectedMeasure",
@@ -24,6 +23,7 @@ __all__ = [
     "Likelihood",
     "Logistic",
     "Objective",
+    "PreparedObjective",
     "SoftPositions",
     "SoftRanks",
     "SquaredHinge",

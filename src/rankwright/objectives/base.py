@@ -19,7 +19,7 @@ def check_scores(scores: Any, n_docs: int) -> Floats:
     return found
 
 
-def nowhere(n_docs: int) -> Evaluation:
+def infinite_evaluation(n_docs: int) -> Evaluation:
     """An objective at scores that are not finite, where a line search has gone too far: infinitely bad."""
     return Evaluation(np.inf, np.zeros(n_docs))
 
@@ -32,7 +32,7 @@ class Evaluation(NamedTuple):
     curvature: Floats | None = None  # the diagonal of the second derivative, where an objective has one
 
 
-class BoundObjective(Protocol):
+class PreparedObjective(Protocol):
     """An objective with everything that the labels of one set of queries determine."""
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
@@ -43,6 +43,6 @@ class BoundObjective(Protocol):
 class Objective(Protocol):
     """A loss in score space."""
 
-    def bind(self, queries: Queries) -> BoundObjective:
+    def prepare(self, queries: Queries) -> PreparedObjective:
         """Compute once what depends on the judged documents only: ideals, pair counts, tables."""
         ...

@@ -30,7 +30,7 @@ class Losses(NamedTuple):
     exact: NDArray[np.bool_]  # by query; otherwise the true value may be larger, and this one bounds the basic loss too
 
 
-class BoundLoss(ABC):
+class PreparedBound(ABC):
     """A loss of some queries."""
 
     def __init__(self, measure: Measure, queries: Queries, phi: str = "pairs") -> None:
@@ -65,14 +65,14 @@ class BoundLoss(ABC):
         return Losses(np.where(dead, 0.0, values), np.zeros(self.sizes.sum()), np.ones(len(values), dtype=bool))
 
 
-class BoundBasic(BoundLoss):
+class PreparedBasicLoss(PreparedBound):
     """1 - E."""
 
     def _at(self, scores: Floats) -> Losses:
         return self._flat(1.0 - self.rankings.E(self.rankings.by_score(scores)))
 
 
-class BoundTypeOne(BoundLoss):
+class PreparedTypeOne(PreparedBound):
     """A function of E."""
 
     def __init__(self, measure: Measure, queries: Queries, kind: int) -> None:
@@ -93,7 +93,7 @@ class Rules(NamedTuple):
     effort: int  # nodes of a search
 
 
-class _BoundTypeTwo(BoundLoss):
+class _PreparedTypeTwo(PreparedBound):
     """Pairs of perfect and imperfect rankings."""
 
     def __init__(self, measure: Measure, queries: Queries, rules: Rules) -> None:
@@ -125,7 +125,7 @@ class _BoundTypeTwo(BoundLoss):
         return total
 
 
-class BoundMax(_BoundTypeTwo):
+class PreparedMax(_PreparedTypeTwo):
     """The worst pair."""
 
     def _at(self, scores: Floats) -> Losses:
@@ -158,7 +158,7 @@ class BoundMax(_BoundTypeTwo):
         return violations(self.kind, 1.0 - r.E(order), r.F(order, scores) - F_perfect)[0]
 
 
-class BoundSum(_BoundTypeTwo):
+class PreparedSum(_PreparedTypeTwo):
     """The sum over all pairs; of long queries, over working sets."""
 
     def __init__(self, measure: Measure, queries: Queries, rules: Rules) -> None:

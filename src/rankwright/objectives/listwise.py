@@ -15,7 +15,7 @@ from rankwright.kernels.objectives.list_losses import cosines, cross_entropies, 
 from rankwright.kernels.objectives.plackett_luce import expected_sampled, expected_top_two
 from rankwright.kernels.objectives.smooth_measures import Gained
 from rankwright.measures import NDCG, BoundMeasure, Measure, parse
-from rankwright.objectives.base import BoundObjective, Evaluation, check_scores, nowhere
+from rankwright.objectives.base import Evaluation, PreparedObjective, check_scores, infinite_evaluation
 from rankwright.objectives.smooth import gained
 
 _HIGHEST = 60.0  # grade of a gain
@@ -34,17 +34,17 @@ class TopOne:
     Examples
     --------
     >>> queries = Queries.from_arrays(np.zeros((2, 1)), [1, 0], qid=[1, 1])
-    >>> TopOne().bind(queries)(np.array([1.0, 0.0])).gradient.tolist()  # the scores are the grades
+    >>> TopOne().prepare(queries)(np.array([1.0, 0.0])).gradient.tolist()  # the scores are the grades
     [0.0, 0.0]
     """
 
-    def bind(self, queries: Queries) -> BoundTopOne:
+    def prepare(self, queries: Queries) -> PreparedTopOne:
         """The wanted probabilities."""
-        return BoundTopOne(query_softmax(queries.y, queries.indptr), queries.indptr, queries.query_weight)
+        return PreparedTopOne(query_softmax(queries.y, queries.indptr), queries.indptr, queries.query_weight)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundTopOne:
+class PreparedTopOne:
     """The cross entropy, bound."""
 
     target: Floats
@@ -73,18 +73,18 @@ class Likelihood:
     Examples
     --------
     >>> queries = Queries.from_arrays(np.zeros((3, 1)), [2, 1, 0], qid=[1, 1, 1])
-    >>> bool(np.isclose(Likelihood().bind(queries)(np.zeros(3)).loss, np.log(3 * 2 * 1)))
+    >>> bool(np.isclose(Likelihood().prepare(queries)(np.zeros(3)).loss, np.log(3 * 2 * 1)))
     True
     """
 
-    def bind(self, queries: Queries) -> BoundLikelihood:
+    def prepare(self, queries: Queries) -> PreparedLikelihood:
         """Order the documents by grade."""
         rows, lower = grade_order(queries.y, queries.indptr)
-        return BoundLikelihood(rows, lower, queries.indptr, queries.query_weight)
+        return PreparedLikelihood(rows, lower, queries.indptr, queries.query_weight)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundLikelihood:
+class PreparedLikelihood:
     """The likelihood, bound."""
 
     rows: Ints  # by query and descending grade
@@ -120,20 +120,20 @@ class Cosine:
     Examples
     --------
     >>> queries = Queries.from_arrays(np.zeros((2, 1)), [1, 0], qid=[1, 1])
-    >>> [round(Cosine().bind(queries)(np.array(scores)).loss, 6) for scores in ([9.0, 1.0], [1.0, 9.0])]
+    >>> [round(Cosine().prepare(queries)(np.array(scores)).loss, 6) for scores in ([9.0, 1.0], [1.0, 9.0])]
     [0.0, 1.0]
     """
 
     target: str = "gains"
 
-    def bind(self, queries: Queries) -> BoundCosine:
+    def prepare(self, queries: Queries) -> PreparedCosine:
         """Centre the targets."""
         if self.target not in ("gains", "ndcg"):
             raise InputError(f"target={self.target!r}; expected 'gains' or 'ndcg'")
         highest = float(queries.y.max())
         if highest > _HIGHEST:  # 2^l would be too high
             queries = queries.replace(y=queries.y * (_HIGHEST / highest))
-        arrays = NDCG().bind(queries).arrays  # ideals over the full list
+        arrays = NDCG().prepare(queries).arrays  # ideals over the full list
         assert arrays is not None
         starts, sizes = queries.indptr[:-1], queries.sizes
         centred = arrays.gain - np.repeat(np.add.reduceat(arrays.gain, starts) / sizes, sizes)
@@ -142,11 +142,11 @@ class Cosine:
         unit = np.divide(1.0, lengths, out=np.zeros(len(lengths)), where=lengths > 0.0)
         if self.target == "ndcg":
             unit = np.where(unit > 0.0, arrays.scale, 0.0)
-        return BoundCosine(centred * np.repeat(unit, sizes), queries.indptr, queries.query_weight)
+        return PreparedCosine(centred * np.repeat(unit, sizes), queries.indptr, queries.query_weight)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundCosine:
+class PreparedCosine:
     """The cosine, bound."""
 
     target: Floats
@@ -187,7 +187,7 @@ class ExpectedMeasure:
     --------
     >>> from rankwright.measures import NDCG
     >>> queries = Queries.from_arrays(np.zeros((2, 1)), [1, 0], qid=[1, 1])
-    >>> evaluation = ExpectedMeasure(NDCG(1)).bind(queries)(np.log([3.0, 1.0]))
+    >>> evaluation = ExpectedMeasure(NDCG(1)).prepare(queries)(np.log([3.0, 1.0]))
     >>> evaluation.loss, evaluation.gradient.tolist()
     (0.25, [-0.1875, 0.1875])
     """
@@ -195,20 +195,20 @@ class ExpectedMeasure:
     measure: Measure | str
     n_samples: int = 8
 
-    def bind(self, queries: Queries) -> BoundObjective:
+    def prepare(self, queries: Queries) -> PreparedObjective:
         """Find gains, ideals and discounts."""
         measure = parse(self.measure).for_training()
         if type(self.n_samples) is not int or self.n_samples < 1:
             raise InputError(f"n_samples={self.n_samples!r}; expected a whole number of at least 1")
-        bound = measure.bind(queries)
+        bound = measure.prepare(queries)
         if bound.arrays is None:
-            return BoundDrawn(bound, queries.query_weight, self.n_samples)
+            return PreparedSampledMeasure(bound, queries.query_weight, self.n_samples)
         data, lost = gained(measure, queries)
-        return BoundExpected(data, float(lost.sum()), self.n_samples)
+        return PreparedExpectedMeasure(data, float(lost.sum()), self.n_samples)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundExpected:
+class PreparedExpectedMeasure:
     """The expected measure, bound."""
 
     data: Gained
@@ -224,7 +224,7 @@ class BoundExpected:
         """The loss at these scores, and its gradient; estimates of them where they are sampled."""
         scores = check_scores(scores, len(self.data.gain))
         if not np.isfinite(scores).all():
-            return nowhere(len(scores))
+            return infinite_evaluation(len(scores))
         if self.is_sampled:
             return self.estimated(scores, gumbel(rng, self.n_samples, len(scores)))
         gradient = np.empty(len(scores))
@@ -237,7 +237,7 @@ class BoundExpected:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundDrawn:
+class PreparedSampledMeasure:
     """The expectation of a user's measure."""
 
     bound: BoundMeasure
@@ -250,7 +250,7 @@ class BoundDrawn:
         indptr, n = self.bound.indptr, self.n_samples
         scores = check_scores(scores, int(indptr[-1]))
         if not np.isfinite(scores).all():
-            return nowhere(len(scores))
+            return infinite_evaluation(len(scores))
         scores = scores - np.repeat(np.maximum.reduceat(scores, indptr[:-1]), np.diff(indptr))  # noise is small
         keys = scores + gumbel(rng, n, len(scores))
         values = np.nan_to_num(np.array([self.bound.values(row) for row in keys]))  # by sample and query

@@ -12,7 +12,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, shown, suggest
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse
-from rankwright.objectives.base import Evaluation, Objective, nowhere
+from rankwright.objectives.base import Evaluation, Objective, infinite_evaluation
 from rankwright.objectives.listwise import Cosine, ExpectedMeasure, Likelihood, TopOne
 from rankwright.objectives.pairwise import Exponential, Fidelity, Hinge, Logistic, SquaredHinge
 from rankwright.objectives.pointwise import Squares
@@ -39,7 +39,7 @@ OBJECTIVES: Mapping[str, Callable[[Measure], Objective]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class UserObjective:
     """A user's function: (scores, queries) -> (loss, gradient), the sum over the queries it is given.
 
     It is called with parts of the queries, each with its scores, and the results are added up.
@@ -47,13 +47,13 @@ class Written:
 
     function: UserFunction
 
-    def bind(self, queries: Queries) -> BoundWritten:
+    def prepare(self, queries: Queries) -> PreparedUserObjective:
         """Keep the queries."""
-        return BoundWritten(self.function, queries)
+        return PreparedUserObjective(self.function, queries)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundWritten:
+class PreparedUserObjective:
     """A user's function with some queries."""
 
     function: UserFunction
@@ -73,7 +73,7 @@ class BoundWritten:
             at = int(np.argmax(np.isnan(gradient)))
             raise InputError(f"the objective returned nan as its derivative by score {at}; expected a number")
         if not (np.isfinite(loss) and np.isfinite(gradient).all()):  # too far: a line search comes back
-            return nowhere(len(scores))
+            return infinite_evaluation(len(scores))
         return Evaluation(float(loss), gradient)
 
 
@@ -88,9 +88,9 @@ def _numbers(value: Any, what: str, shape: tuple[int, ...]) -> Floats:
     return found
 
 
-def is_ours(objective: Objective) -> bool:
+def is_builtin(objective: Objective) -> bool:
     """Whether it looks at scores and grades alone, as all of ours do; a user's may look at anything."""
-    return type(objective).__module__.startswith("rankwright.") and not isinstance(objective, Written)
+    return type(objective).__module__.startswith("rankwright.") and not isinstance(objective, UserObjective)
 
 
 def settled(objective: Objective, highest: float) -> Objective:
@@ -112,11 +112,11 @@ def as_objective(value: Any, measure: Measure) -> Objective:
         if value not in OBJECTIVES:
             raise InputError(f"objective={value!r}; {suggest(value, OBJECTIVES)}")
         return OBJECTIVES[value](measure)
-    if hasattr(value, "bind") and not isinstance(value, type):
+    if hasattr(value, "prepare") and not isinstance(value, type):
         objective: Objective = value
         return objective
     if callable(value) and not isinstance(value, type):
-        return Written(value)
+        return UserObjective(value)
     raise InputError(
         f"objective={value!r}; expected a name, an objective, or a function (scores, queries) -> (loss, gradient)"
     )

@@ -33,15 +33,15 @@ class Hinge:
     Examples
     --------
     >>> queries = Queries.from_arrays(np.zeros((3, 1)), [2, 1, 0], qid=[1, 1, 1])
-    >>> Hinge().bind(queries)(np.array([1.5, 0.0, 0.5]))
+    >>> Hinge().prepare(queries)(np.array([1.5, 0.0, 0.5]))
     Evaluation(loss=1.5, gradient=array([ 0., -1.,  1.]), curvature=None)
     """
 
     per: str = "pair"
 
-    def bind(self, queries: Queries) -> BoundPairs:
+    def prepare(self, queries: Queries) -> PreparedHinge:
         """Find the grades, and count the pairs."""
-        return BoundPairs(_labels(queries, self.per), 0.0)
+        return PreparedHinge(_labels(queries, self.per), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,15 @@ class SquaredHinge:
     Examples
     --------
     >>> queries = Queries.from_arrays(np.zeros((2, 1)), [1, 0], qid=[1, 1])
-    >>> SquaredHinge().bind(queries)(np.array([0.0, 0.5])).loss
+    >>> SquaredHinge().prepare(queries)(np.array([0.0, 0.5])).loss
     2.25
     """
 
     per: str = "pair"
 
-    def bind(self, queries: Queries) -> BoundPairs:
+    def prepare(self, queries: Queries) -> PreparedHinge:
         """Find the grades, and count the pairs."""
-        return BoundPairs(_labels(queries, self.per), np.inf)
+        return PreparedHinge(_labels(queries, self.per), np.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Fidelity:
     Examples
     --------
     >>> queries = Queries.from_arrays(np.zeros((2, 1)), [1, 0], qid=[1, 1])
-    >>> evaluation = Fidelity().bind(queries)(np.array([0.0, np.log(3.0)]))  # P = 1/4
+    >>> evaluation = Fidelity().prepare(queries)(np.array([0.0, np.log(3.0)]))  # P = 1/4
     >>> evaluation.loss, evaluation.gradient.tolist()
     (0.5, [-0.1875, 0.1875])
     """
@@ -97,9 +97,9 @@ class Fidelity:
     per: str = "query"
     target: float = 1.0
 
-    def bind(self, queries: Queries) -> BoundGraded:
+    def prepare(self, queries: Queries) -> PreparedPairLoss:
         """Order the documents by grade, and count the pairs."""
-        return BoundGraded(*by_grade(queries, self.per), FIDELITY, _probability(self.target))
+        return PreparedPairLoss(*by_grade(queries, self.per), FIDELITY, _probability(self.target))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +120,16 @@ class Logistic:
     Examples
     --------
     >>> queries = Queries.from_arrays(np.zeros((2, 1)), [1, 0], qid=[1, 1])
-    >>> bool(np.isclose(Logistic().bind(queries)(np.zeros(2)).loss, np.log(2.0)))
+    >>> bool(np.isclose(Logistic().prepare(queries)(np.zeros(2)).loss, np.log(2.0)))
     True
     """
 
     per: str = "pair"
     target: float = 1.0
 
-    def bind(self, queries: Queries) -> BoundGraded:
+    def prepare(self, queries: Queries) -> PreparedPairLoss:
         """Order the documents by grade, and count the pairs."""
-        return BoundGraded(*by_grade(queries, self.per), LOGISTIC, _probability(self.target))
+        return PreparedPairLoss(*by_grade(queries, self.per), LOGISTIC, _probability(self.target))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +144,19 @@ class Exponential:
     Examples
     --------
     >>> queries = Queries.from_arrays(np.zeros((3, 1)), [2, 1, 0], qid=[1, 1, 1])
-    >>> Exponential().bind(queries)(np.zeros(3)).loss
+    >>> Exponential().prepare(queries)(np.zeros(3)).loss
     3.0
     """
 
     per: str = "pair"
 
-    def bind(self, queries: Queries) -> BoundExponential:
+    def prepare(self, queries: Queries) -> PreparedExponential:
         """Order the documents by grade, and count the pairs."""
-        return BoundExponential(*by_grade(queries, self.per))
+        return PreparedExponential(*by_grade(queries, self.per))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundGraded:
+class PreparedPairLoss:
     """A loss of pairs, bound, that is summed pair by pair."""
 
     rows: Ints  # by query and descending grade
@@ -175,7 +175,7 @@ class BoundGraded:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundExponential:
+class PreparedExponential:
     """The exponential loss of pairs, bound."""
 
     rows: Ints  # by query and descending grade
@@ -191,7 +191,7 @@ class BoundExponential:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundPairs:
+class PreparedHinge:
     """A loss of pairs, bound: the hinge with no smoothing, or squared with smoothing without end."""
 
     labels: Labels

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.queries import Queries
-from rankwright.objectives.base import Evaluation, check_scores, nowhere
+from rankwright.objectives.base import Evaluation, check_scores, infinite_evaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +23,20 @@ class Squares:
     Examples
     --------
     >>> queries = Queries.from_arrays(np.zeros((2, 1)), [1, 0], qid=[1, 1])
-    >>> Squares().bind(queries)(np.array([0.0, 0.0]))
+    >>> Squares().prepare(queries)(np.array([0.0, 0.0]))
     Evaluation(loss=0.5, gradient=array([-1.,  0.]), curvature=array([1., 1.]))
     """
 
     factor: float = 1.0
 
-    def bind(self, queries: Queries) -> BoundSquares:
+    def prepare(self, queries: Queries) -> PreparedSquares:
         """Find what each document counts."""
         target = self.factor * queries.y
-        return BoundSquares(target, np.repeat(queries.query_weight / queries.sizes, queries.sizes), queries.indptr)
+        return PreparedSquares(target, np.repeat(queries.query_weight / queries.sizes, queries.sizes), queries.indptr)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundSquares:
+class PreparedSquares:
     """The squares, bound."""
 
     target: Floats
@@ -48,6 +48,6 @@ class BoundSquares:
         rest = check_scores(scores, len(self.target)) - self.target
         with np.errstate(over="ignore"):
             loss = float((self.weight * rest * rest).sum())
-        return (
-            Evaluation(loss, 2.0 * self.weight * rest, 2.0 * self.weight) if np.isfinite(loss) else nowhere(len(rest))
-        )
+        if not np.isfinite(loss):
+            return infinite_evaluation(len(rest))
+        return Evaluation(loss, 2.0 * self.weight * rest, 2.0 * self.weight)

@@ -283,7 +283,7 @@ class PlainRankings(Rankings):
 
 def rankings(measure: Measure, queries: Queries, phi: str = "pairs") -> Rankings:
     """The rankings of these queries under a measure; ``phi`` is "pairs" or "ranks"."""
-    bound = measure.for_training().bind(queries)
+    bound = measure.for_training().prepare(queries)
     if bound.arrays is None:
         return PlainRankings(queries, bound, PHIS[phi], queries.y)
     return TableRankings(queries, bound, PHIS[phi], bound.arrays)

@@ -14,7 +14,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.measures.discounts import Law
 from rankwright.kernels.objectives.smooth_measures import Gained, soft_positions, soft_ranks
 from rankwright.measures import Measure, TableMeasure, parse
-from rankwright.objectives.base import BoundObjective, Evaluation, Objective, check_scores, nowhere
+from rankwright.objectives.base import Evaluation, Objective, PreparedObjective, check_scores, infinite_evaluation
 
 
 class Smooth(Objective, Protocol):
@@ -30,15 +30,15 @@ class Smooth(Objective, Protocol):
         """How smooth it is."""
         ...
 
-    def bind(self, queries: Queries) -> BoundSmooth:
+    def prepare(self, queries: Queries) -> PreparedSmoothObjective:
         """Find gains and norms."""
         ...
 
 
-class BoundSmooth(BoundObjective, Protocol):
+class PreparedSmoothObjective(PreparedObjective, Protocol):
     """A smooth measure with the gains and norms of some queries."""
 
-    def smoothed(self, sigma: float) -> BoundSmooth:
+    def smoothed(self, sigma: float) -> PreparedSmoothObjective:
         """The same, smoothed so much; what was bound is shared."""
         ...
 
@@ -70,7 +70,7 @@ class SoftPositions:
     --------
     >>> from rankwright.measures import NDCG
     >>> queries = Queries.from_arrays(np.zeros((3, 1)), [2, 1, 0], qid=[1, 1, 1])
-    >>> bound = SoftPositions(NDCG()).bind(queries)
+    >>> bound = SoftPositions(NDCG()).prepare(queries)
     >>> [round(bound.smoothed(sigma)(np.array([1.0, 2.0, 0.0])).loss, 3) for sigma in (0.01, 1.0, 100.0)]
     [0.203, 0.133, 0.213]
     """
@@ -78,21 +78,21 @@ class SoftPositions:
     measure: Measure | str
     sigma: float = 1.0
 
-    def bind(self, queries: Queries) -> BoundPositions:
+    def prepare(self, queries: Queries) -> PreparedSoftPositions:
         """Find gains, ideals and discounts."""
         data, lost = gained(parse(self.measure), queries)
-        return BoundPositions(data, float(lost.sum()), check_sigma(self.sigma))
+        return PreparedSoftPositions(data, float(lost.sum()), check_sigma(self.sigma))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundPositions:
+class PreparedSoftPositions:
     """Soft positions, bound."""
 
     data: Gained
     offset: float  # the loss where nothing is gained
     sigma: float
 
-    def smoothed(self, sigma: float) -> BoundPositions:
+    def smoothed(self, sigma: float) -> PreparedSoftPositions:
         """The same, smoothed so much."""
         return replace(self, sigma=check_sigma(sigma))
 
@@ -100,7 +100,7 @@ class BoundPositions:
         """The loss at these scores, and its gradient."""
         scores = check_scores(scores, len(self.data.gain))
         if not np.isfinite(scores).all():  # which cannot be sorted
-            return nowhere(len(scores))
+            return infinite_evaluation(len(scores))
         gradient = np.empty(len(scores))
         return Evaluation(self.offset - soft_positions(self.data, scores, self.sigma, gradient), -gradient)
 
@@ -130,24 +130,24 @@ class SoftRanks:
     --------
     >>> from rankwright.measures import AP
     >>> queries = Queries.from_arrays(np.zeros((3, 1)), [1, 0, 1], qid=[1, 1, 1])
-    >>> bool(np.isclose(SoftRanks(AP(), 1e-3).bind(queries)(np.array([3.0, 2.0, 1.0])).loss, 1 - (1 + 2 / 3) / 2))
+    >>> bool(np.isclose(SoftRanks(AP(), 1e-3).prepare(queries)(np.array([3.0, 2.0, 1.0])).loss, 1 - (1 + 2 / 3) / 2))
     True
     """
 
     measure: Measure | str
     sigma: float = 1.0
 
-    def bind(self, queries: Queries) -> BoundRanks:
+    def prepare(self, queries: Queries) -> PreparedSoftRanks:
         """Find gains, ideals and the discount."""
         measure = parse(self.measure)
         data, lost = gained(measure, queries)
         if data.v != 0.0 or not isinstance(measure, TableMeasure):
             raise InputError(f"{measure} has no form by soft ranks; expected a sum of gains or AP, or SoftPositions")
-        return BoundRanks(data, measure.law, float(lost.sum()), check_sigma(self.sigma))
+        return PreparedSoftRanks(data, measure.law, float(lost.sum()), check_sigma(self.sigma))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundRanks:
+class PreparedSoftRanks:
     """Soft ranks, bound."""
 
     data: Gained
@@ -155,7 +155,7 @@ class BoundRanks:
     offset: float
     sigma: float
 
-    def smoothed(self, sigma: float) -> BoundRanks:
+    def smoothed(self, sigma: float) -> PreparedSoftRanks:
         """The same, smoothed so much."""
         return replace(self, sigma=check_sigma(sigma))
 
@@ -163,7 +163,7 @@ class BoundRanks:
         """The loss at these scores, and its gradient."""
         scores = check_scores(scores, len(self.data.gain))
         if not np.isfinite(scores).all():  # which cannot be sorted
-            return nowhere(len(scores))
+            return infinite_evaluation(len(scores))
         gradient = np.empty(len(scores))
         return Evaluation(self.offset - soft_ranks(self.data, self.law, scores, self.sigma, gradient), -gradient)
 
@@ -197,7 +197,7 @@ def check_sigma(sigma: float) -> float:
 
 def gained(measure: Measure, queries: Queries) -> tuple[Gained, Floats]:
     """What kernels need of a measure, and by query the weighted 1 - measure where nothing is gained."""
-    bound = measure.bind(queries)
+    bound = measure.prepare(queries)
     if bound.arrays is None:
         raise InputError(
             f"{measure} is a function of ranked grades; expected a measure that Rankwright knows how to smooth"

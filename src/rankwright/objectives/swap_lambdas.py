@@ -13,14 +13,14 @@ from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.objectives.lambda_sums import lambda_sums
 from rankwright.kernels.objectives.smooth_measures import Gained
 from rankwright.measures import BoundMeasure, Measure, parse
-from rankwright.objectives.base import BoundObjective, Evaluation, check_scores
+from rankwright.objectives.base import Evaluation, PreparedObjective, check_scores
 from rankwright.objectives.smooth import gained
 
 
-class BoundRanked(BoundObjective, Protocol):
+class PreparedRankingObjective(PreparedObjective, Protocol):
     """An objective that depends on the ranking by the scores, beside the scores."""
 
-    def frozen(self, scores: Floats) -> BoundObjective:
+    def frozen(self, scores: Floats) -> PreparedObjective:
         """The same, of the ranking by these scores, whatever scores it is evaluated at: a smooth function."""
         ...
 
@@ -46,24 +46,24 @@ class Lambdas:
     --------
     >>> from rankwright.measures import NDCG
     >>> queries = Queries.from_arrays(np.zeros((2, 1)), [1, 0], qid=[1, 1])
-    >>> evaluation = Lambdas(NDCG()).bind(queries)(np.zeros(2))
+    >>> evaluation = Lambdas(NDCG()).prepare(queries)(np.zeros(2))
     >>> bool(np.isclose(evaluation.loss, (1 - 1 / np.log2(3)) * np.log(2)))
     True
     """
 
     measure: Measure | str
 
-    def bind(self, queries: Queries) -> BoundRanked:
+    def prepare(self, queries: Queries) -> PreparedRankingObjective:
         """Find gains, ideals and discounts."""
         measure = parse(self.measure).for_training()
-        bound = measure.bind(queries)
+        bound = measure.prepare(queries)
         if bound.arrays is None:
-            return BoundTried(bound, queries.y, queries.query_weight)
-        return BoundLambdas(bound, gained(measure, queries)[0])
+            return PreparedSwapLambdas(bound, queries.y, queries.query_weight)
+        return PreparedLambdas(bound, gained(measure, queries)[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundLambdas:
+class PreparedLambdas:
     """The lambdas of a measure that has arrays."""
 
     bound: BoundMeasure
@@ -73,16 +73,16 @@ class BoundLambdas:
         """The loss at these scores, and its derivatives with the ranking kept."""
         return self.frozen(scores)(scores)
 
-    def frozen(self, scores: Floats) -> FrozenLambdas:
+    def frozen(self, scores: Floats) -> FixedLambdas:
         """With the changes of the ranking by these scores, ties broken pessimistically."""
         scores = check_scores(scores, len(self.data.gain))
         order, indptr = np.arange(len(scores)), self.data.indptr
         sort_rows(scores, self.bound.tie_keys, indptr, 0, len(indptr) - 1, order)
-        return FrozenLambdas(self.data, order)
+        return FixedLambdas(self.data, order)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FrozenLambdas:
+class FixedLambdas:
     """The same with the changes of one ranking: a convex, smooth loss."""
 
     data: Gained
@@ -97,7 +97,7 @@ class FrozenLambdas:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundTried:
+class PreparedSwapLambdas:
     """The lambdas of a user's measure, by trying every swap."""
 
     bound: BoundMeasure
@@ -108,18 +108,18 @@ class BoundTried:
         """The loss at these scores, and its derivatives with the ranking kept."""
         return self.frozen(scores)(scores)
 
-    def frozen(self, scores: Floats) -> FrozenTried:
+    def frozen(self, scores: Floats) -> FixedSwapLambdas:
         """With the changes of the ranking by these scores."""
         scores, changes = check_scores(scores, len(self.y)), []
         for q, weight in enumerate(self.weight.tolist()):
             y = self.y[self.bound.indptr[q] : self.bound.indptr[q + 1]]
             higher = y[:, None] > y
             changes.append(weight * np.where(higher, np.abs(self.bound.swap_deltas(scores, q)), 0.0))
-        return FrozenTried(self.bound.indptr, changes)
+        return FixedSwapLambdas(self.bound.indptr, changes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FrozenTried:
+class FixedSwapLambdas:
     """The same with the changes of one ranking."""
 
     indptr: Ints

@@ -17,7 +17,14 @@ from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.surrogates import EXPONENTIAL, HINGE, LOGISTIC, MARGIN, STEP
 from rankwright.measures import Measure
-from rankwright.objectives.bound_losses import BoundBasic, BoundLoss, BoundMax, BoundSum, BoundTypeOne, Rules
+from rankwright.objectives.bound_losses import (
+    PreparedBasicLoss,
+    PreparedBound,
+    PreparedMax,
+    PreparedSum,
+    PreparedTypeOne,
+    Rules,
+)
 from rankwright.objectives.phi import PHIS
 
 KINDS: Mapping[str, int] = {
@@ -40,7 +47,7 @@ class Bound(ABC):
         """For people to read."""
 
     @abstractmethod
-    def bind(self, queries: Queries) -> BoundLoss:
+    def prepare(self, queries: Queries) -> PreparedBound:
         """Find out what the grades of these queries determine."""
 
 
@@ -56,9 +63,9 @@ class Basic(Bound):
         """For people to read."""
         return "basic loss"
 
-    def bind(self, queries: Queries) -> BoundLoss:
+    def prepare(self, queries: Queries) -> PreparedBound:
         """Find the ideals."""
-        return BoundBasic(self.measure, queries)
+        return PreparedBasicLoss(self.measure, queries)
 
 
 @final
@@ -86,9 +93,9 @@ class TypeOne(Bound):
         """For people to read."""
         return f"type one, {self.surrogate}"
 
-    def bind(self, queries: Queries) -> BoundLoss:
+    def prepare(self, queries: Queries) -> PreparedBound:
         """Find the ideals."""
-        return BoundTypeOne(self.measure, queries, KINDS[self.surrogate])
+        return PreparedTypeOne(self.measure, queries, KINDS[self.surrogate])
 
 
 @final
@@ -135,7 +142,7 @@ class TypeTwo(Bound):
     >>> from rankwright import make_queries
     >>> from rankwright.measures import parse
     >>> queries = make_queries(3, n_docs=20, random_state=0)
-    >>> bound, basic = TypeTwo(parse("ndcg@10")).bind(queries), Basic(parse("ndcg@10")).bind(queries)
+    >>> bound, basic = TypeTwo(parse("ndcg@10")).prepare(queries), Basic(parse("ndcg@10")).prepare(queries)
     >>> bool((bound.at(queries.X[:, 0]).values >= basic.at(queries.X[:, 0]).values).all())
     True
     """
@@ -160,10 +167,10 @@ class TypeTwo(Bound):
         """For people to read."""
         return f"type two, {self.surrogate}" + (", sum" if self.over == "sum" else "")
 
-    def bind(self, queries: Queries) -> BoundLoss:
+    def prepare(self, queries: Queries) -> PreparedBound:
         """Find classes and ideals; list the rankings of short queries for a sum."""
         rules = Rules(KINDS[self.surrogate], self.phi, self.perfect == "grades", self.effort)
-        make = BoundMax if self.over == "max" else BoundSum
+        make = PreparedMax if self.over == "max" else PreparedSum
         return make(self.measure, queries, rules)
 
 

@@ -21,7 +21,7 @@ class Additive:
 
     def __init__(self, queries: Queries, measure: Measure, backend: Backend) -> None:
         nothing = np.zeros((queries.n_docs, 1))
-        self.landscape = Landscape.of_bound(Dense(nothing), measure.bind(queries), queries.query_weight, backend)
+        self.landscape = Landscape.of_bound(Dense(nothing), measure.prepare(queries), queries.query_weight, backend)
         self.point = self.landscape.at(np.zeros(1))
         _ = self.landscape.highest  # found once, for all that is turned from it
 

@@ -10,8 +10,8 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.queries import Queries
 from rankwright.kernels.measures.sorting import even_ties
 from rankwright.kernels.objectives.graded_pairs import grade_order
-from rankwright.objectives.base import BoundObjective, Evaluation, Objective
-from rankwright.objectives.objective_names import is_ours, settled
+from rankwright.objectives.base import Evaluation, Objective, PreparedObjective
+from rankwright.objectives.objective_names import is_builtin, settled
 from rankwright.optimisers.landscape import Point
 from rankwright.runtime.backends import Backend, Shards
 
@@ -21,7 +21,7 @@ _FLAT = 0.1  # what a document without a gradient holds its leaf back by, as a p
 class _Part(NamedTuple):
     """An objective bound to some queries."""
 
-    objective: BoundObjective
+    objective: PreparedObjective
     y: Floats
     indptr: Ints
     rows: Ints | None  # the documents by falling grade, if that is how they are bound
@@ -38,7 +38,7 @@ class FunctionalGradient:
 
     def __init__(self, queries: Queries, objective: Objective, backend: Backend) -> None:
         objective = settled(objective, queries.max_grade)
-        self.backend, queries, self.is_ours = backend, _evenly_weighted(queries), is_ours(objective)
+        self.backend, queries, self.is_builtin = backend, _evenly_weighted(queries), is_builtin(objective)
         self.weight = np.repeat(queries.query_weight, queries.sizes)
         self.parts = backend.apply(_bind, backend.scatter(queries), objective)
 
@@ -64,7 +64,7 @@ class FunctionalGradient:
         """
         gradient, curvature = steepest(found, self.weight)
         mean = float(curvature.mean())
-        if self.is_ours or not 0.0 < mean < np.inf:
+        if self.is_builtin or not 0.0 < mean < np.inf:
             return gradient, curvature
         factor = 2.0 ** -round(float(np.log2(mean)))
         return gradient * factor, curvature * factor
@@ -103,11 +103,11 @@ def _evenly_weighted(queries: Queries) -> Queries:
 
 
 def _bind(queries: Queries, objective: Objective) -> _Part:
-    if not is_ours(objective):
-        return _Part(objective.bind(queries), queries.y, queries.indptr, None)
+    if not is_builtin(objective):
+        return _Part(objective.prepare(queries), queries.y, queries.indptr, None)
     rows, _ = grade_order(queries.y, queries.indptr)
     graded = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)
-    return _Part(objective.bind(graded), queries.y, queries.indptr, rows)
+    return _Part(objective.prepare(graded), queries.y, queries.indptr, rows)
 
 
 def _evaluate(numbered: tuple[_Part, Floats, Ints, tuple[int, ...]]) -> Evaluation:

@@ -238,7 +238,7 @@ def _part(columns: Columns, bound: BoundMeasure, weight: Floats) -> _Part:
 
 
 def _bind(queries: Queries, measure: Measure) -> _Part:
-    return _part(Dense(queries.X), measure.bind(queries), queries.query_weight)
+    return _part(Dense(queries.X), measure.prepare(queries), queries.query_weight)
 
 
 def _counts(part: _Part) -> Floats:

@@ -13,7 +13,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.linear_pairs import curvature_moments
 from rankwright.kernels.objectives.pair_sums import Labels, Ranked
 from rankwright.kernels.scorers.linear_scores import linear_scores, query_columns, weighted_columns
-from rankwright.objectives.base import BoundObjective, Evaluation, Objective
+from rankwright.objectives.base import Evaluation, Objective, PreparedObjective
 from rankwright.optimisers.cutting_plane import Plane
 from rankwright.runtime.backends import Backend, Shards
 
@@ -26,7 +26,7 @@ class _Part(NamedTuple):
 
     X: Floats
     indptr: Ints
-    objective: BoundObjective
+    objective: PreparedObjective
 
 
 class _Placed(NamedTuple):
@@ -164,7 +164,7 @@ def _joined(*places: Shards[_Placed]) -> Shards[tuple[_Placed, ...]]:
 
 
 def _bind(queries: Queries, objective: Objective) -> _Part:
-    return _Part(queries.X, queries.indptr, objective.bind(queries))
+    return _Part(queries.X, queries.indptr, objective.prepare(queries))
 
 
 def _is_ranked(part: _Part) -> int:
@@ -178,7 +178,7 @@ def _is_sampled(part: _Part) -> int:
 class _Seeded(NamedTuple):
     """An objective with its random numbers."""
 
-    objective: BoundObjective
+    objective: PreparedObjective
     seed: tuple[int, ...]
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:

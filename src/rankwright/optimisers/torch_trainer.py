@@ -80,7 +80,7 @@ class _Bridged:
 
     def __init__(self, objective: Objective, queries: Queries) -> None:
         self.objective, self.queries = objective, queries
-        longest = objective.bind(queries.take([int(np.argmax(queries.sizes))]))
+        longest = objective.prepare(queries.take([int(np.argmax(queries.sizes))]))
         self.is_sampled = bool(getattr(longest, "is_sampled", False))
 
     def widest(self, queries: Ints) -> int:
@@ -90,7 +90,7 @@ class _Bridged:
         there = part.mask.cpu().numpy()
         rng = None if generator is None else np.random.default_rng(generator.initial_seed())
         own = scores.cpu().numpy()[there].astype(np.float64)
-        found = self.objective.bind(self.queries.take(part.queries))(own, rng)
+        found = self.objective.prepare(self.queries.take(part.queries))(own, rng)
         slopes = np.zeros(there.shape)
         slopes[there] = found.gradient
         loss = torch.tensor(found.loss, dtype=torch.float64, device=scores.device)

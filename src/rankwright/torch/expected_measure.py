@@ -34,7 +34,7 @@ class ExpectedMeasure(Loss):
 
     def labels(self, queries: Queries) -> Labels:
         """Gains and worths."""
-        self.objective.bind(queries)  # which checks the parameters
+        self.objective.prepare(queries)  # which checks the parameters
         return gain_labels(*gained(self.measure, queries))
 
     def table(self, length: int, batch: Batch) -> int:

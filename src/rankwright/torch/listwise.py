@@ -23,7 +23,7 @@ class TopOne(Loss):
 
     def labels(self, queries: Queries) -> Labels:
         """The wanted probabilities."""
-        bound: Any = self.objective.bind(queries)
+        bound: Any = self.objective.prepare(queries)
         return Labels({"target": bound.target}, {"weight": bound.weight})
 
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
@@ -43,7 +43,7 @@ class Likelihood(Loss):
 
     def labels(self, queries: Queries) -> Labels:
         """The documents by descending grade; where each grade begins, and ends."""
-        bound: Any = self.objective.bind(queries)
+        bound: Any = self.objective.prepare(queries)
         lower = places(bound.lower, queries)
         documents = {"order": places(bound.rows, queries), "first": _firsts(bound.lower, queries), "last": lower - 1}
         return Labels(documents, {"weight": bound.weight})
@@ -76,7 +76,7 @@ class Cosine(Loss):
 
     def labels(self, queries: Queries) -> Labels:
         """The targets, which sum to 0."""
-        bound: Any = self.objective.bind(queries)
+        bound: Any = self.objective.prepare(queries)
         return Labels({"target": bound.target}, {"weight": bound.weight})
 
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:

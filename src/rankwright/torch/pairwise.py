@@ -32,7 +32,7 @@ class Pairs(Loss):
 
     def labels(self, queries: Queries) -> Labels:
         """The documents by descending grade, and where lower grades begin."""
-        self.objective.bind(queries.slice(0, 1))  # which checks the parameters
+        self.objective.prepare(queries.slice(0, 1))  # which checks the parameters
         rows, graded = by_grade(queries, self.objective.per)
         lower = places(graded.lower, queries)
         above = np.add.reduceat(lower < np.repeat(queries.sizes, queries.sizes), queries.indptr[:-1])

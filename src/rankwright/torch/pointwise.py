@@ -20,7 +20,7 @@ class Squares(Loss):
 
     def labels(self, queries: Queries) -> Labels:
         """Grades, and what each document counts."""
-        bound: Any = self.objective.bind(queries)
+        bound: Any = self.objective.prepare(queries)
         return Labels({"target": bound.target, "weight": bound.weight}, {})
 
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:

@@ -122,7 +122,7 @@ class SoftRanks(Loss):
 
     def labels(self, queries: Queries) -> Labels:
         """Gains and worths, and the documents by descending gain."""
-        bound: Any = self.objective.bind(queries)  # which refuses measures without this form
+        bound: Any = self.objective.prepare(queries)  # which refuses measures without this form
         data, lost = gained(self.measure, queries)
         found = gain_labels(data, lost)
         starts = queries.indptr[:-1]

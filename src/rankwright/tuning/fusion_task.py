@@ -63,15 +63,15 @@ class Task:
 
     @classmethod
     def of(cls, pool: Pool, measure: Measure, normalise: str, nonnegative: bool, backend: Backend) -> Task:
-        """Normalise the scores and bind the measure."""
+        """Normalise the scores and prepare the measure."""
         X, y = features(pool, normalise), np.nan_to_num(pool.grades)
         queries = Queries(X, y, pool.indptr, as_ids(pool.qid), pool.docid).keep_retrieved(pool.found)
         measure = measure.settled(queries.max_grade)
         check_counted(measure, queries, "judged")
-        full, training, kept = measure.bind(queries), measure.for_training(), queries
+        full, training, kept = measure.prepare(queries), measure.for_training(), queries
         if nonnegative and training.cut_off is not None:
             kept = queries.keep_retrieved(_candidates(queries, training.cut_off, backend))
-        train = Judge(kept.X, training.bind(kept), backend)
+        train = Judge(kept.X, training.prepare(kept), backend)
         # what is dropped cannot matter where ties are broken as in training; another rule may see it
         judge = train if measure == training else Judge(queries.X, full, backend)
         return cls(measure, pool.of_found(), queries, full, judge, train, nonnegative)

@@ -221,7 +221,7 @@ def _rules(max_iter: int, max_seconds: float | None, nonnegative: bool) -> Rules
 
 def _landscape(columns: Columns, queries: Queries, measure: Measure, what: str, backend: Backend) -> Landscape:
     check_counted(measure, queries, what)
-    return Landscape.of_bound(columns, measure.for_training().bind(queries.grouped()), queries.query_weight, backend)
+    return Landscape.of_bound(columns, measure.for_training().prepare(queries.grouped()), queries.query_weight, backend)
 
 
 def _as_scores(scores: ArrayLike) -> Floats:

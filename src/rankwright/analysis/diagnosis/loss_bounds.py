@@ -14,7 +14,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.objectives.bound_losses import BoundLoss
+from rankwright.objectives.bound_losses import PreparedBound
 from rankwright.objectives.upper_bounds import KINDS, Basic, Bound, TypeTwo
 from rankwright.runtime.backends import Backend, Shards
 
@@ -195,7 +195,7 @@ class _Found(NamedTuple):
 
 
 class _Bound(NamedTuple):
-    losses: BoundLoss
+    losses: PreparedBound
     scores: Floats
 
 
@@ -217,7 +217,7 @@ def bound_name(bound: Bound) -> str:
 
 
 def _bind(part: Placed, bound: Bound) -> _Bound:
-    return _Bound(bound.bind(part.queries), part.scores)
+    return _Bound(bound.prepare(part.queries), part.scores)
 
 
 def _live(bound: _Bound) -> NDArray[np.bool_]:

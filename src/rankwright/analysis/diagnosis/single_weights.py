@@ -76,6 +76,6 @@ def weights_alone(
 
 def _crossings(queries: Queries, measure: Measure) -> int:
     """About how often a user's function would be called."""
-    if measure.for_training().bind(queries.slice(0, 1)).arrays is not None:
+    if measure.for_training().prepare(queries.slice(0, 1)).arrays is not None:
         return 0
     return int((queries.sizes * (queries.sizes - 1) // 2).sum()) * queries.n_features

@@ -51,5 +51,5 @@ def _tried(bounds: Bounds, bound: Bound, own: Bound | None, *, scaled: bool) -> 
 
 def _quick(measure: Measure, train: Queries) -> bool:
     """Whether the most violated rankings are quickly found: of average precision, and where few ranks count."""
-    arrays = measure.bind(train.slice(0, 1)).arrays
+    arrays = measure.prepare(train.slice(0, 1)).arrays
     return arrays is not None and (measure.cut_off is not None or arrays.u == 1.0)

@@ -145,7 +145,7 @@ class RegressionTree:
             **self.params,
         }
 
-    def bind(self, queries: Queries, n_threads: int = 0, start: Floats | None = None, **native: Any) -> GrowingTrees:
+    def prepare(self, queries: Queries, n_threads: int = 0, start: Floats | None = None, **native: Any) -> GrowingTrees:
         """Bin the features, once.
 
         Parameters

@@ -30,7 +30,7 @@ class BestFeature:
     measure: Measure
     signed: bool = False
 
-    def bind(self, shards: Shards[Queries], backend: Backend) -> BoundBestFeature:
+    def prepare(self, shards: Shards[Queries], backend: Backend) -> BoundBestFeature:
         """Compute E(q, x_k) for all queries and candidates, once."""
         values = backend.concat(_feature_values, shards, self.measure, self.signed)
         counted = ~np.isnan(values[:, 0])  # a query that does not count is NaN for every feature
@@ -60,7 +60,7 @@ class BoundBestFeature:
 
 
 def _feature_values(queries: Queries, measure: Measure, signed: bool) -> Floats:
-    bound = measure.bind(queries)
+    bound = measure.prepare(queries)
     columns = [bound.values(Feature(k)(queries.X), Serial()) for k in range(queries.n_features)]
     if signed:
         columns += [bound.values(Feature(k, -1)(queries.X), Serial()) for k in range(queries.n_features)]

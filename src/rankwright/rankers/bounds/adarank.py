@@ -136,9 +136,9 @@ class _Stages:
     ) -> None:
         shards, standard = backend.scatter(train), Standard.of(train, backend)
         self.backend, self.d, self.factor = backend, train.n_features, standard.factor_under(scale)
-        self.weak = BestFeature(measure.for_weak(), signed).bind(shards, backend)
+        self.weak = BestFeature(measure.for_weak(), signed).prepare(shards, backend)
         self.ranked: Shards[_Ranked] = backend.apply(_start, shards, measure.for_training())
-        self.valid = None if valid is None else (valid, measure.bind(valid))
+        self.valid = None if valid is None else (valid, measure.prepare(valid))
         self.query_weight, self.weight = train.query_weight, self.weak.distribution(train.query_weight)
         self.coef, self.P = np.zeros(self.d), self.weight
         self.E, self.log_bound = np.zeros(len(train)), 0.0  # E(f_0) = 0
@@ -214,7 +214,7 @@ class _Ranked(NamedTuple):
 
 
 def _start(queries: Queries, measure: Measure) -> _Ranked:
-    return _Ranked(queries, measure.bind(queries), np.arange(queries.n_docs))
+    return _Ranked(queries, measure.prepare(queries), np.arange(queries.n_docs))
 
 
 def _ranked_values(shard: _Ranked, coef: Floats) -> Floats:

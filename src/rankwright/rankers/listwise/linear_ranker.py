@@ -95,7 +95,7 @@ class LinearRanker(Descending):
 
     def _sorts_rows(self) -> bool:
         """Return False for a user's function, which may know something else of each row."""
-        return isinstance(self.objective, str) or hasattr(self.objective, "bind")
+        return isinstance(self.objective, str) or hasattr(self.objective, "prepare")
 
     def _objective(self, measure: Measure) -> Objective:
         return as_objective(self.objective, trained_measure(measure))

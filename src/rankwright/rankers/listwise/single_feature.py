@@ -63,7 +63,7 @@ class SingleFeature(Ranker):
             np.arange(len(names)) if self.feature is None else np.array([find_column(self.feature, names, "feature")])
         )
         candidates = train.with_X(np.ascontiguousarray(train.X[:, wanted]))
-        weak = BestFeature(measure.for_training(), signed=True).bind(backend.scatter(candidates), backend)
+        weak = BestFeature(measure.for_training(), signed=True).prepare(backend.scatter(candidates), backend)
         signs = np.repeat([1, -1], len(wanted))
         allowed = np.ones(len(signs), dtype=bool) if self.sign is None else signs == self.sign
         best, value = weak.fit(weak.distribution(train.query_weight), allowed)

@@ -64,7 +64,7 @@ class Lesson:
         self.train = self.standard(train)
         self.sets = {"train": self.train} if valid is None else {"train": self.train, "valid": self.standard(valid)}
         rules = {"train": measure.for_training(), "valid": measure}
-        self.bound = {name: rules[name].bind(part) for name, part in self.sets.items()}
+        self.bound = {name: rules[name].prepare(part) for name, part in self.sets.items()}
 
     def settled(self, objective: Objective) -> Objective:
         """For these training queries."""

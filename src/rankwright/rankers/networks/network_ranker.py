@@ -13,7 +13,7 @@ from rankwright.basics.optional_imports import require
 from rankwright.basics.randomness import generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.objectives.objective_names import Written
+from rankwright.objectives.objective_names import UserObjective
 from rankwright.rankers.base import Outcome
 from rankwright.rankers.networks.lessons import Chapter, Lesson, teach
 from rankwright.rankers.networks.training_options import Training
@@ -112,7 +112,7 @@ class Design(NamedTuple):
 
 def _told(objective: Any) -> str:
     """An objective as text that is the same in every process."""
-    if isinstance(objective, Written):
+    if isinstance(objective, UserObjective):
         function: Any = objective.function
         code = getattr(getattr(function, "__code__", None), "co_code", b"")
         named = function if hasattr(function, "__qualname__") else type(function)

@@ -138,7 +138,7 @@ class BayesRank(LinearScoring):
         else:
             lesson = Lesson(train, valid, measure, self.scale, backend)
             outcome = fit_linear(objective, training.for_linear(), alpha, self.random_state, lesson, observe)
-        total = float(train.query_weight[measure.bind(train).counted].sum())
+        total = float(train.query_weight[measure.prepare(train).counted].sum())
         history = [{**row, "expected": 1.0 - row["loss"] / total} for row in outcome.history]
         return outcome._replace(history=history)
 

@@ -95,7 +95,7 @@ class StumpStages(ABC):
         self.rules = Rules(self.pair_sums, self.bins, at_once)
         self.parts: Shards[Scored] = backend.apply(_advance, parts, None, None, self.rules)
         self.totals = backend.sum(attrgetter("totals"), self.parts)
-        self.valid = None if valid is None else (valid, measure.bind(valid), np.zeros(valid.n_docs))
+        self.valid = None if valid is None else (valid, measure.prepare(valid), np.zeros(valid.n_docs))
 
     @abstractmethod
     def choose(self) -> Chosen | None:
@@ -160,7 +160,7 @@ def _prepare(queries: Queries, measure: Measure, bins: Bins, per: str, total: fl
     graded = Graded(queries.indptr, lower, pair_query_weights(queries, per) / total)
     binned = BinnedPart(queries.X, rows, graded, bins.encode(queries.X, rows))
     by_grade = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)
-    bound = measure.bind(by_grade)
+    bound = measure.prepare(by_grade)
     weight = np.where(bound.counted, queries.query_weight, 0.0)
     none = np.empty(0)
     return Scored(binned, bound, weight, np.zeros(queries.n_docs), np.arange(queries.n_docs), none, none, none)

@@ -75,7 +75,7 @@ class TreeStages(ABC):
     @cached_property
     def growing(self) -> GrowingTrees:
         """LightGBM with the binned documents."""
-        return self.weak.bind(self.queries, self.n_threads)
+        return self.weak.prepare(self.queries, self.n_threads)
 
     def add(self, grown: Grown) -> dict[str, Any]:
         """Add a tree to the sum; returns the record of the round."""
@@ -130,7 +130,7 @@ class NativeStages(TreeStages):
     def growing(self) -> GrowingTrees:
         """LightGBM at work, from the scores of the trees that there are."""
         start = self.train.scores if self.trees else None
-        return self.weak.bind(self.queries, self.n_threads, start, **self.objective)
+        return self.weak.prepare(self.queries, self.n_threads, start, **self.objective)
 
     def choose(self) -> Grown | None:
         """LightGBM's next tree."""

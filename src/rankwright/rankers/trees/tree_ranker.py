@@ -229,7 +229,7 @@ def tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Ba
     """The mean measure as a function of the weights of trees."""
     nodes = trees.forest.nodes
     columns = Leaves(trees.leaves(queries.X, backend), nodes.first_leaf, nodes.value)
-    return Landscape.of_bound(columns, measure.bind(queries), queries.query_weight, backend)
+    return Landscape.of_bound(columns, measure.prepare(queries), queries.query_weight, backend)
 
 
 def _check_leaves(value: Any) -> int:

@@ -91,7 +91,7 @@ def _check(measure: Measure, queries: Queries) -> None:
 
 
 def _exact(name: str, bound: Bound, queries: Queries, scores: Floats) -> Floats:
-    values, _, exact = bound.bind(queries).at(scores)
+    values, _, exact = bound.prepare(queries).at(scores)
     if not exact.all():
         raise InputError(
             f"{name} of {bound.measure}: not exact in {(~exact).sum()} of {len(exact)} directions; "

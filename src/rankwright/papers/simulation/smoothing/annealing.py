@@ -57,7 +57,7 @@ def anneal_fold(fold: Fold, measure: Measure) -> Annealed:
 
 def _weight(measure: Measure, fold: Fold) -> float:
     """Of the training queries that count."""
-    counted = measure.bind(fold.train).counted
+    counted = measure.prepare(fold.train).counted
     return float(np.where(counted, fold.train.query_weight, 0.0).sum())
 
 
