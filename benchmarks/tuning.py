@@ -15,7 +15,7 @@ from benchmarks.report import Row, Table, below, faster, publish, skipped
 from benchmarks.timing import THREADS, find_peer, medians, take_turns, timed
 from rankwright.basics.array_types import Floats
 from rankwright.data.run_fusion import fuse
-from rankwright.data.trec import join
+from rankwright.data.trec import pool_documents
 
 MEASURE = "ndcg@10(gain=linear)"  # as ranx defines ndcg@10
 NOISE = (1.5, 1.0, 1.2)  # of the runs
@@ -45,7 +45,9 @@ def make_runs(n_queries: int, n_docs: int, random_state: int = 0) -> tuple[Judgm
 def mean_measure(qrels: Judgments, runs: Runs, weights: Floats) -> float:
     """The training measure of weights, whoever found them."""
     fused = dict(fuse(list(runs.values()), weights, "min-max"))
-    pool = join(list(qrels), [fused], {q: {d: float(g) for d, g in found.items()} for q, found in qrels.items()})
+    pool = pool_documents(
+        list(qrels), [fused], {q: {d: float(g) for d, g in found.items()} for q, found in qrels.items()}
+    )
     X, y = np.zeros((len(pool.grades), 1), np.float32), np.nan_to_num(pool.grades)
     queries = rw.Queries(X, y, pool.indptr, np.array(pool.qid)).keep_retrieved(pool.found)
     return rw.parse(MEASURE).mean(queries, pool.scores[pool.found, 0])

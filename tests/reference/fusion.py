@@ -7,7 +7,7 @@ import math
 Run = dict[str, dict[str, float]]
 
 
-def normalised(answer: dict[str, float], how: str) -> dict[str, float]:
+def normalise_scores(answer: dict[str, float], how: str) -> dict[str, float]:
     """The scores of one run for one query, made comparable."""
     values = list(answer.values())
     low, high, n = min(values), max(values), len(values)
@@ -31,7 +31,7 @@ def fused(runs: list[Run], weights: list[float], how: str) -> Run:
     """The weighted sum of runs: by query and document the score."""
     out: Run = {}
     for query in {query for run in runs for query in run}:
-        answers = [normalised(run[query], how) if query in run else {} for run in runs]
+        answers = [normalise_scores(run[query], how) if query in run else {} for run in runs]
         missing = [min(a.values()) if a and how in ("z", "none") else 0.0 for a in answers]
         out[query] = {
             name: sum(w * a.get(name, m) for w, a, m in zip(weights, answers, missing, strict=True))

@@ -17,13 +17,13 @@ from rankwright.data.run_fusion import (
     equal_weights,
     fuse,
     name_runs,
-    normalised,
+    normalise_scores,
     open_qrels,
     open_runs,
-    reciprocal_rank_fusion,
+    sum_reciprocal_ranks,
     write_fused,
 )
-from rankwright.data.trec import join
+from rankwright.data.trec import pool_documents
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.optimisers.dominance import top_candidates
 
@@ -36,7 +36,7 @@ RUNS = st.dictionaries(
 
 
 def one_query(*answers: dict[str, float]):
-    return join(["q"], [{"q": answer} if answer else {} for answer in answers], {})
+    return pool_documents(["q"], [{"q": answer} if answer else {} for answer in answers], {})
 
 
 class TestNormalisation:
@@ -62,7 +62,7 @@ class TestNormalisation:
     def test_by_formula(self, how, expected):
         """The last document is one that only the other run found."""
         pool = one_query({"a": 4.0, "b": 1.0, "c": 0.0}, {"d": 7.0})
-        assert normalised(pool, how)[:, 0].tolist() == pytest.approx(expected, abs=1e-15)
+        assert normalise_scores(pool, how)[:, 0].tolist() == pytest.approx(expected, abs=1e-15)
 
     @pytest.mark.parametrize(
         ("how", "constant", "missing"),
@@ -70,36 +70,36 @@ class TestNormalisation:
     )
     def test_equal_scores(self, how, constant, missing):
         pool = one_query({"a": 0.1, "b": 0.1}, {"c": 1.0})
-        assert normalised(pool, how)[:, 0].tolist() == [constant, constant, missing]
+        assert normalise_scores(pool, how)[:, 0].tolist() == [constant, constant, missing]
 
     @pytest.mark.parametrize(("how", "value"), [("min-max", 1), ("z", 0), ("rank", 1), ("rrf", 1 / 61), ("none", -7)])
     def test_one_document(self, how, value):
-        assert normalised(one_query({"a": -7.0}), how).tolist() == [[value]]
+        assert normalise_scores(one_query({"a": -7.0}), how).tolist() == [[value]]
 
     @pytest.mark.parametrize("how", EVERY)
     def test_a_run_without_an_answer_is_0(self, how):
         pool = one_query({"a": -3.0, "b": -5.0}, {})
-        assert normalised(pool, how)[:, 1].tolist() == [0.0, 0.0]
+        assert normalise_scores(pool, how)[:, 1].tolist() == [0.0, 0.0]
 
     def test_a_constant_does_not_vary_by_rounding(self):
         pool = one_query(dict.fromkeys("abc", 0.1 + 1e6))  # whose mean rounds
-        assert normalised(pool, "z").ravel().tolist() == [0.0, 0.0, 0.0]
+        assert normalise_scores(pool, "z").ravel().tolist() == [0.0, 0.0, 0.0]
 
     def test_large_offsets_keep_their_differences(self):
         """They would be equal as float32."""
         pool = one_query({"a": 1e8, "b": 1e8 + 1, "c": 1e8 + 2})
-        assert normalised(pool, "min-max").ravel().tolist() == [0.0, 0.5, 1.0]
+        assert normalise_scores(pool, "min-max").ravel().tolist() == [0.0, 0.5, 1.0]
 
 
 class TestReciprocalRankFusion:
     def test_by_formula(self):
         pool = one_query({"a": 9.0, "b": 5.0, "c": 5.0}, {"c": 0.3, "d": 0.1})
         expected = [1 / 61, 1 / 62.5, 1 / 62.5 + 1 / 61, 1 / 62]
-        assert reciprocal_rank_fusion(pool).tolist() == pytest.approx(expected, rel=1e-10)
+        assert sum_reciprocal_ranks(pool).tolist() == pytest.approx(expected, rel=1e-10)
 
     def test_the_earlier_run_breaks_ties(self):
         pool = one_query({"a": 2.0, "b": 1.0}, {"b": 2.0, "a": 1.0})
-        a, b = reciprocal_rank_fusion(pool)
+        a, b = sum_reciprocal_ranks(pool)
         assert b < a < b * (1 + 1e-10)
 
     def test_equal_weights_add_up_to_1(self):
@@ -236,7 +236,7 @@ class TestInputs:
     @pytest.mark.parametrize("value", [math.nan, math.inf, 1e300, "high", None])
     def test_what_is_no_score(self, value):
         with pytest.raises(rw.InputError, match=r"query q1: .*expected a (finite )?number"):
-            join(["q1"], [{"q1": {"a": 1.0, "b": value}}], {})
+            pool_documents(["q1"], [{"q1": {"a": 1.0, "b": value}}], {})
 
 
 @pytest.mark.parametrize(

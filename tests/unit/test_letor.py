@@ -226,7 +226,7 @@ def test_systems_that_cannot_read_at_a_place(tmp_path, monkeypatch):
 def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
     path.write_bytes(b"1 qid:1 1:1.00000000000000000000000000000000\n" * 50)
-    count = letor._count_lines
+    count = letor.count_lines
 
     def count_then_change(text):
         lines = count(text)
@@ -234,7 +234,7 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
             file.write(b"1 qid:1 1:1\n" * 150)
         return lines
 
-    monkeypatch.setattr(letor, "_count_lines", count_then_change)
+    monkeypatch.setattr(letor, "count_lines", count_then_change)
     with pytest.raises(rw.InputError, match="the file changed while it was read"):
         rw.read_letor(path)
 

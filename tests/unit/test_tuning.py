@@ -13,8 +13,8 @@ import pytrec_eval
 
 import rankwright as rw
 from rankwright import cli
-from rankwright.data.run_fusion import normalised
-from rankwright.data.trec import join
+from rankwright.data.run_fusion import normalise_scores
+from rankwright.data.trec import pool_documents
 from rankwright.tuning import fusion_task as task
 from rankwright.tuning import fusion_tuning as fusion
 from rankwright.tuning.fusion_result import EQUAL, RRF, TUNED
@@ -44,7 +44,7 @@ def trec_eval(qrels, run, name):
 
 def mean_of(measure, qrels, run):
     """The mean measure of a fused run, ranked and judged query by query."""
-    pool = join(list(qrels), [run], qrels)
+    pool = pool_documents(list(qrels), [run], qrels)
     queries = rw.Queries(
         np.zeros((len(pool.grades), 1), np.float32), np.nan_to_num(pool.grades), pool.indptr, np.array(pool.qid)
     )
@@ -59,8 +59,8 @@ class TestWeights:
         """No weights are better: the measure is constant between the weights at which two documents cross."""
         qrels, runs = make_runs(12, 10, seed=3, digits=1)
         found = rw.tune_fusion(qrels, runs, measure=measure, normalise=normalise, folds=None)
-        pool = join(list(qrels), list(runs.values()), qrels)
-        X = normalised(pool, normalise).astype(np.float32).astype(float)
+        pool = pool_documents(list(qrels), list(runs.values()), qrels)
+        X = normalise_scores(pool, normalise).astype(np.float32).astype(float)
         crossings = {0.0, 1.0}
         for rows in np.split(X, pool.indptr[1:-1]):
             for a, b in product(rows, rows):
@@ -80,7 +80,7 @@ class TestWeights:
         qrels, runs = make_runs(30, 20, n_runs)
         found = rw.tune_fusion(qrels, runs, folds=None)
         judged = task.Task.of(
-            join(list(qrels), list(runs.values()), qrels), rw.parse("ndcg@10"), "min-max", True, rw.Serial()
+            pool_documents(list(qrels), list(runs.values()), qrels), rw.parse("ndcg@10"), "min-max", True, rw.Serial()
         )
         grid = [np.array(w) / 10 for w in product(range(11), repeat=n_runs) if sum(w) == 10]
         tried = [*grid, *np.random.default_rng(0).dirichlet(np.ones(n_runs), 200)]
@@ -94,7 +94,7 @@ class TestWeights:
 
     def test_climbs_start_from_the_best_of_the_grid(self):
         qrels, runs = make_runs(20, n_runs=3)
-        pool = join(list(qrels), list(runs.values()), qrels)
+        pool = pool_documents(list(qrels), list(runs.values()), qrels)
         judged = task.Task.of(pool, rw.parse("ndcg@10"), "min-max", True, rw.Serial())
         starts = task.Starts.of(judged.train, 3, nonnegative=True)
         assert len(starts.weights) == 66 + 1
@@ -155,7 +155,11 @@ class TestWeights:
             for name, weight in shown.items():
                 assert f"{weight:.{found.digits}f} {name}" in str(found) or weight == 0
             rounded = task.Task.of(
-                join(list(qrels), list(runs.values()), qrels), rw.parse("ndcg@10"), "min-max", True, rw.Serial()
+                pool_documents(list(qrels), list(runs.values()), qrels),
+                rw.parse("ndcg@10"),
+                "min-max",
+                True,
+                rw.Serial(),
             )
             assert rounded.mean(np.array(list(shown.values()))) == found.train
 
@@ -232,7 +236,7 @@ class TestFolds:
         qrels, runs = make_runs(12, 15)
         found = rw.tune_fusion(qrels, runs, folds=3)
         judged = task.Task.of(
-            join(list(qrels), list(runs.values()), qrels), rw.parse("ndcg@10"), "min-max", True, rw.Serial()
+            pool_documents(list(qrels), list(runs.values()), qrels), rw.parse("ndcg@10"), "min-max", True, rw.Serial()
         )
         for part, weights in zip(
             fusion._cut(list(qrels), np.ones(12, dtype=bool), 3, np.random.default_rng(0)),

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.basics.optional_imports import require
 from rankwright.data.queries import Queries
 from rankwright.data.run_fusion import Source, open_qrels, open_runs
@@ -117,7 +117,7 @@ def evaluate(
 def open_run(run: Any, qrels: Source) -> tuple[Queries, Floats]:
     """Return the judged queries that a run answers, with the documents that it found, and their scores."""
     if hasattr(run, "predict") or not (isinstance(run, str | PathLike | Mapping) or hasattr(run, "to_dict")):
-        found, judged = shown(run), shown(qrels)
+        found, judged = quote(run), quote(qrels)
         raise InputError(f"{found} with judgments {judged}; expected a run, or Queries in place of the judgments")
     queries, scores = join_runs(open_qrels(qrels), open_runs({"run": run}))
     return queries, scores[:, 0]

@@ -1,1 +1,1 @@
-"""What every room needs: errors and warnings, files, progress, random numbers, optional imports, array types."""
+"""The basics that every room needs: errors, warnings, files, progress, random numbers, optional imports."""

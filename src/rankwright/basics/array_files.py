@@ -1,4 +1,4 @@
-"""Files of named arrays (.npz) that are checked before they are believed. Reading one runs no code."""
+"""Files of named arrays (.npz), validated while they are read. Reading one runs no code."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def write_arrays(path: StrPath, arrays: Mapping[str, Any]) -> None:
 
 
 def read_arrays(path: StrPath, expected: str) -> dict[str, NDArray[Any]]:
-    """Read all arrays; raise InputError, which says what was expected, if the file is damaged or is none of arrays."""
+    """Read all arrays; raise an InputError that says what was expected if the file is damaged."""
     size = Path(path).stat().st_size
     with Path(path).open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
                 return {info.filename.removesuffix(".npy"): _read(archive, info, size) for info in archive.infolist()}
-        except Exception:  # what a damaged file makes the parsers of zip and npy raise has no end
+        except Exception:  # the parsers of zip and npy raise many kinds of error on damaged files
             raise InputError(f"{path}: damaged; expected {expected}") from None
 
 

@@ -13,7 +13,7 @@ from unicodedata import category as unicode_category
 
 
 class InputError(ValueError):
-    """Bad input: the message says what was found, what was expected and where."""
+    """The error for bad input: its message says what was found, what was expected and where."""
 
 
 class RankwrightWarning(UserWarning):
@@ -21,35 +21,35 @@ class RankwrightWarning(UserWarning):
 
 
 class MissingQueryIdWarning(RankwrightWarning):
-    """Documents came without query ids, so all of them count as one query."""
+    """A warning that documents came without query ids, so all of them count as one query."""
 
 
 class SplitQueryWarning(RankwrightWarning):
-    """Test queries have ids that were trained on with other documents: a split may have cut queries apart."""
+    """A warning that test queries were trained on with other documents: a split may have cut queries apart."""
 
 
 class DegenerateModelWarning(RankwrightWarning):
-    """Training learned nothing: the model ranks no document above another, or there was nothing to learn."""
+    """A warning that training learned nothing: the model ranks no document above another."""
 
 
 class IneffectiveParameterWarning(RankwrightWarning):
-    """A parameter was set that has no effect together with the others."""
+    """A warning that a parameter has no effect together with the others."""
 
 
 class KernelCacheWarning(RankwrightWarning):
-    """Compiled kernels cannot be kept, so every process compiles them again."""
+    """A warning that compiled kernels cannot be kept, so every process compiles them again."""
 
 
 class StoreWarning(RankwrightWarning):
-    """An experiment's file of results was damaged and is replaced by what is intact, or another program holds it."""
+    """A warning that an experiment's file of results was damaged and repaired, or that another program holds it."""
 
 
 class TrialWarning(RankwrightWarning):
-    """Trials of an experiment issued warnings: they are in the table ``trials`` of the results."""
+    """A warning that trials issued warnings, which are in the table ``trials`` of the results."""
 
 
 class CollectedWarning(NamedTuple):
-    """A warning as ``collect_warnings`` keeps it."""
+    """A warning that ``collect_warnings`` has collected."""
 
     category: type[Warning]
     message: str
@@ -80,7 +80,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 @contextmanager
 def collect_warnings(*, issue: bool = False) -> Iterator[list[CollectedWarning]]:
-    """Collect what ``warn`` is told by the work inside, in this thread; ``issue`` says whether it is issued as well.
+    """Collect the warnings of the work inside, in this thread; ``issue`` says whether they are issued as well.
 
     Unlike ``warnings.catch_warnings`` it changes nothing for other threads.
 
@@ -98,9 +98,9 @@ def collect_warnings(*, issue: bool = False) -> Iterator[list[CollectedWarning]]
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""Return text that does nothing but show itself: control characters, and what reverses the direction, escaped.
+    r"""Return text that is safe to print: control characters and marks of direction are escaped.
 
-    Names in files are others' text: printed as they are, they could move the cursor of a terminal or hide lines.
+    Names in files are written by others: unescaped, they could move the cursor of a terminal or hide lines.
     Characters in ``keep`` stay.
 
     >>> printable("bm25" + chr(27) + "[2J" + chr(10))
@@ -108,18 +108,18 @@ def printable(text: str, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c in keep or _shows_itself(c) else repr(c)[1:-1] for c in text)
+    return "".join(c if c in keep or _is_visible(c) else repr(c)[1:-1] for c in text)
 
 
-def _shows_itself(character: str) -> bool:
-    """Whether a character is a sign or a space, or one of the joiners that some scripts and emoji need."""
+def _is_visible(character: str) -> bool:
+    """Return whether a character is visible, a space, or a joiner that some scripts and emoji need."""
     return character.isprintable() or character in "\u200c\u200d" or unicode_category(character) == "Zs"
 
 
-def shown(value: object) -> str:
-    """What was found, for a message: quoted, and cut if it is long.
+def quote(value: object) -> str:
+    """Return a value as a message quotes it, cut if it is long.
 
-    >>> shown("x" * 100)
+    >>> quote("x" * 100)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..."
     """
     if isinstance(value, int) and abs(value) >= 10**40:  # Python does not write thousands of digits
@@ -129,7 +129,7 @@ def shown(value: object) -> str:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """The known name that was probably meant, or all of them.
+    """Return a hint: the known name that was probably meant, or all of them.
 
     >>> suggest("ndgc", ["ndcg", "map"])
     'did you mean ndcg?'

@@ -1,4 +1,4 @@
-"""Files: compressed text by content, and outputs that appear whole or not at all."""
+"""Files: compressed input recognised by content, and outputs written whole or not at all."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ StrPath = str | os.PathLike[str]
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_OF_DECIMALS = b"0123456789+-.eE"
+_DECIMAL_CHARACTERS = b"0123456789+-.eE"
 
 
 def is_plain(path: StrPath) -> bool:
-    """Whether this is a regular file whose bytes are what they are: not a pipe, and not gzip or xz by content."""
+    """Return whether this is a regular file that is not compressed with gzip or xz."""
     if _is_device(Path(path)):
         return False
     with Path(path).open("rb") as file:
@@ -70,7 +70,7 @@ def parse_decimals(words: Sequence[str]) -> NDArray[np.float64]:
     >>> parse_decimals(["1", "-.5e1"]).tolist()
     [1.0, -5.0]
     """
-    other = "".join(words).encode("utf-8", errors="surrogatepass").translate(None, _OF_DECIMALS)
+    other = "".join(words).encode("utf-8", errors="surrogatepass").translate(None, _DECIMAL_CHARACTERS)
     if other:
         raise ValueError(f"{other[:8]!r} in a number")
     return np.fromiter(map(float, words), np.float64, len(words))
@@ -88,25 +88,25 @@ def write_atomic(path: StrPath) -> Iterator[TextIO]:
         with path.open("a", encoding="utf-8") as stream:
             yield stream
         return
-    with _renamed(path) as temporary, _open_text(temporary, path) as file:
+    with _replace_when_done(path) as temporary, _open_text(temporary, path) as file:
         yield file
 
 
 @contextmanager
 def write_atomic_binary(path: StrPath) -> Iterator[BinaryIO]:
-    """The same for bytes."""
+    """Open a binary file for writing under a temporary name and rename it when the block ends well."""
     path = Path(path)
     if _is_stream(path):
         with path.open("ab") as stream:
             yield stream
         return
-    with _renamed(path) as temporary, temporary.open("wb") as file:
+    with _replace_when_done(path) as temporary, temporary.open("wb") as file:
         yield file
 
 
 @contextmanager
-def _renamed(path: Path) -> Iterator[Path]:
-    """A temporary name beside a file, which takes its place when the block ends well."""
+def _replace_when_done(path: Path) -> Iterator[Path]:
+    """Yield a temporary name beside a file, and move it into place when the block ends well."""
     path = Path(os.path.realpath(path))
     temporary = _temporary_name(path)
     try:
@@ -124,7 +124,7 @@ def _renamed(path: Path) -> Iterator[Path]:
 
 
 def _is_stream(path: Path) -> bool:
-    """A device or a pipe, or a standard stream by name, which may be redirected to a file."""
+    """Return whether this is a device, a pipe, or a standard stream by name, which may be redirected to a file."""
     named = str(path) in ("/dev/stdout", "/dev/stderr") or str(path.parent) in ("/dev/fd", "/proc/self/fd")
     return named or _is_device(path)
 
@@ -168,7 +168,7 @@ def check_outputs(outputs: Mapping[str, StrPath | None], inputs: Iterable[StrPat
 
 
 def check_apart(outputs: Mapping[str, Iterable[Path]], inputs: Iterable[StrPath | None]) -> None:
-    """Raise if a file that is written is also read, or written twice, under whatever name, link or hard link.
+    """Raise if a file that is written is also read, or is written twice, under another name, link or hard link.
 
     ``outputs`` has for each option the files that it makes a command write.
     """
@@ -185,7 +185,7 @@ def check_apart(outputs: Mapping[str, Iterable[Path]], inputs: Iterable[StrPath 
 
 
 def _is_same(first: Path, second: Path) -> bool:
-    """Whether two paths are one file or pipe; a terminal or ``/dev/null`` may be read and written at a time."""
+    """Return whether two paths are one file or pipe; a terminal or ``/dev/null`` counts as several."""
     try:
         one, other = first.stat(), second.stat()
     except OSError:
@@ -194,7 +194,7 @@ def _is_same(first: Path, second: Path) -> bool:
 
 
 def _temporary_name(path: Path) -> Path:
-    """A name beside the target; errors that say what is wrong with the target itself."""
+    """Return a temporary name beside the target, or raise an error that says what is wrong with the target."""
     if path.is_dir():
         raise IsADirectoryError(f"{path}: is a folder; expected a file name to write to")
     if not path.parent.is_dir():

@@ -1,4 +1,4 @@
-"""Where random numbers come from."""
+"""Random numbers: generators from seeds."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import numpy as np
 from rankwright.basics.errors import InputError
 
 
-def generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
-    """The generator of a seed, or the one that is given; None seeds from the system.
+def make_generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
+    """Return a random generator for a seed, or the generator that is given; None seeds from the system.
 
-    >>> generator(0).permutation(3).tolist() == generator(0).permutation(3).tolist()
+    >>> make_generator(0).permutation(3).tolist() == make_generator(0).permutation(3).tolist()
     True
     """
     try:

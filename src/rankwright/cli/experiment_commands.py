@@ -153,7 +153,7 @@ def _from_options(
     seeds: str | None,
 ) -> Experiment:
     """The experiment that the options describe."""
-    from rankwright.basics.errors import InputError, shown
+    from rankwright.basics.errors import InputError, quote
     from rankwright.experiments import experiment_from_json
     from rankwright.measures import split
 
@@ -179,7 +179,7 @@ def _from_options(
     if seeds is not None:
         texts = [seed.strip() for seed in seeds.split(",")]
         if not all(text.isascii() and text.isdecimal() and len(text) < 20 for text in texts):  # int() takes 1_000, too
-            raise InputError(f"--seeds {shown(seeds)}: expected whole numbers from 0 up, as in 0,1,2")
+            raise InputError(f"--seeds {quote(seeds)}: expected whole numbers from 0 up, as in 0,1,2")
         content["seeds"] = [int(text) for text in texts]
     return experiment_from_json(content, Path())
 

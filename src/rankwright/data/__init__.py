@@ -1,1 +1,1 @@
-"""Everything that becomes queries: files, arrays, TREC runs, folds, made-up data."""
+"""The data of a ranking problem: judged queries from arrays, files, TREC runs, folds or a generator."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 
 # Parameters that hold a column, and those that hold lists of lists of columns; `params` are LightGBM's.
 COLUMN_PARAMETERS = ("feature",)
@@ -47,7 +47,7 @@ def check_feature(feature: Any, parameter: str) -> None:
     is_column = isinstance(feature, (int, np.integer)) and not isinstance(feature, bool) and feature >= 0
     if not isinstance(feature, str) and not is_column:
         expected = "the name of a feature, or its number (in Python its column, from 0)"
-        raise InputError(f"{parameter}={shown(feature)}; expected {expected}")
+        raise InputError(f"{parameter}={quote(feature)}; expected {expected}")
 
 
 def find_column(feature: Any, names: Sequence[str], parameter: str) -> int:
@@ -56,7 +56,7 @@ def find_column(feature: Any, names: Sequence[str], parameter: str) -> int:
     if isinstance(feature, str):
         if feature not in names:
             known = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-            raise InputError(f"{parameter}: no feature is called {shown(feature)}; the names are: {known}")
+            raise InputError(f"{parameter}: no feature is called {quote(feature)}; the names are: {known}")
         return names.index(feature)
     if feature >= len(names):
         at = f"feature {feature + 1} (in Python column {feature})"
@@ -67,7 +67,7 @@ def find_column(feature: Any, names: Sequence[str], parameter: str) -> int:
 def find_column_lists(lists: Any, names: Sequence[str], parameter: str) -> list[list[int]]:
     """Return the columns of the features that a parameter gives as lists in a list."""
     if not isinstance(lists, (list, tuple)) or not all(isinstance(each, (list, tuple)) for each in lists):
-        raise InputError(f"{parameter}={shown(lists)}; expected lists of features in a list")
+        raise InputError(f"{parameter}={quote(lists)}; expected lists of features in a list")
     return [[find_column(feature, names, parameter) for feature in each] for each in lists]
 
 

@@ -12,14 +12,14 @@ import numpy as np
 
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
-from rankwright.basics.randomness import generator
+from rankwright.basics.randomness import make_generator
 from rankwright.data.letor import read_letor
 from rankwright.data.queries import Queries
 from rankwright.runtime.backends import Backend
 
 
 class Fold(NamedTuple):
-    """One fold: train on one part, choose on the second, test on the third."""
+    """A fold: queries to train on, to validate on and to test on."""
 
     train: Queries
     valid: Queries
@@ -34,9 +34,9 @@ Files = tuple[Path, ...]
 
 @dataclass(frozen=True, slots=True)
 class Folds(Sequence[Fold]):
-    """Folds on disk, read when asked for."""
+    """The folds of a folder, each read when it is indexed."""
 
-    files: tuple[tuple[Files, Files, Files], ...]  # of each fold, the files to train on, to choose on, to test on
+    files: tuple[tuple[Files, Files, Files], ...]  # for each fold, the files to train, validate and test on
     backend: Backend | None = None
 
     def __len__(self) -> int:
@@ -55,7 +55,7 @@ class Folds(Sequence[Fold]):
 
 
 def read_folds(folder: StrPath, backend: Backend | None = None) -> Folds:
-    """The folds of a LETOR folder: ``Fold1``, ``Fold2``, ... with a training, a validation and a test file each.
+    """Open the folds of a LETOR folder: ``Fold1``, ``Fold2``, ... with a training, a validation and a test file each.
 
     Files are called ``train``, ``vali`` and ``test``, or ``trainingset``, ``validationset`` and ``testset``, with
     ``.txt`` and perhaps ``.gz`` or ``.xz``. A folder may also hold the parts ``S1.txt``, ``S2.txt``, ... that LETOR
@@ -65,19 +65,19 @@ def read_folds(folder: StrPath, backend: Backend | None = None) -> Folds:
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: not a folder; {_EXPECTED}")
-    numbered = _numbered("fold", [p for p in folder.iterdir() if p.is_dir()])
+    numbered = _sort_by_number("fold", [p for p in folder.iterdir() if p.is_dir()])
     if numbered:
-        return Folds(tuple(_files_of(each) for each in numbered), backend)
-    cut = _numbered("s", [p for p in folder.iterdir() if p.is_file()])
+        return Folds(tuple(_find_parts(each) for each in numbered), backend)
+    cut = _sort_by_number("s", [p for p in folder.iterdir() if p.is_file()])
     if len(cut) < 3:
         raise InputError(f"{folder}: no folds; {_EXPECTED}")
-    turned = [(*cut[i:], *cut[:i]) for i in range(len(cut))]
-    return Folds(tuple((files[:-2], files[-2:-1], files[-1:]) for files in turned), backend)
+    rotated = [(*cut[i:], *cut[:i]) for i in range(len(cut))]
+    return Folds(tuple((files[:-2], files[-2:-1], files[-1:]) for files in rotated), backend)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CutFolds(Sequence[Fold]):
-    """Folds of one set of queries, copied out when asked for."""
+    """The folds of one set of queries, each copied when it is indexed."""
 
     queries: Queries
     parts: tuple[np.ndarray, ...]
@@ -108,20 +108,20 @@ def cut_folds(queries: Queries, n: int = 5, random_state: int | np.random.Genera
     [7, 2, 2]
     """
     if n < 3:
-        raise InputError(f"{n} folds; expected at least 3: one to test on, one to choose on, the rest to train on")
+        raise InputError(f"{n} folds; expected at least 3: one to test on, one to validate on, the rest to train on")
     if len(queries) < n:
         raise InputError(f"{len(queries)} queries cannot make {n} folds")
-    order = generator(random_state).permutation(len(queries))
+    order = make_generator(random_state).permutation(len(queries))
     return CutFolds(queries, tuple(np.array_split(order, n)))
 
 
-def _numbered(name: str, paths: list[Path]) -> list[Path]:
-    """The paths of this name and a number, by the number."""
+def _sort_by_number(name: str, paths: list[Path]) -> list[Path]:
+    """Return the paths whose names are this name and a number, sorted by the number."""
     found = {int(match[1]): path for path in paths if (match := re.fullmatch(f"{name}([0-9]+)", _stem(path)))}
     return [found[number] for number in sorted(found)]
 
 
-def _files_of(folder: Path) -> tuple[Files, Files, Files]:
+def _find_parts(folder: Path) -> tuple[Files, Files, Files]:
     train, valid, test = ((_find_part(folder, names),) for names in _PART_NAMES)
     return train, valid, test
 

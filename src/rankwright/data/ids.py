@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 
 WIDEST_ID = 64  # longer ids are kept as Python's strings, not in an array of fixed width
 _MISSING = "{name}[{row}] is missing; expected an id in every row"
 
 
-def check_ids(values: ArrayLike, n_docs: int, name: str) -> NDArray[Any]:
+def validate_ids(values: ArrayLike, n_docs: int, name: str) -> NDArray[Any]:
     """Return ids as an array; refuse another number of them, missing ones, and texts that cannot be told apart."""
     column = np.asarray(values)
     if column.shape != (n_docs,):
@@ -47,10 +47,10 @@ def _as_texts(values: list[Any], name: str) -> NDArray[Any]:
         first = known.setdefault(text, value)
         if first is not value and (isinstance(first, str) != isinstance(value, str) or first != value):
             raise InputError(
-                f"{name} has {shown(first)} and {shown(value)}, which are one text; expected ids of one kind"
+                f"{name} has {quote(first)} and {quote(value)}, which are one text; expected ids of one kind"
             )
         if "\0" in text:
-            raise InputError(f"{name}[{row}] is {shown(text)}; expected an id without a NUL character")
+            raise InputError(f"{name}[{row}] is {quote(text)}; expected an id without a NUL character")
         texts.append(text)
     return as_ids(texts)
 

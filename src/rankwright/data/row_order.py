@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.data.queries import Queries, query_ranges
+from rankwright.data.grouping import query_ranges
+from rankwright.data.queries import Queries
 from rankwright.kernels.data.row_keys import order_in_queries, query_keys, row_keys
 from rankwright.runtime.backends import Backend, n_shards
 

@@ -1,4 +1,4 @@
-"""Fusion of runs: their scores made comparable within each query, and added with weights."""
+"""Fusion of runs: scores are normalised within each query and added with weights."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from numpy.typing import NDArray
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.basics.errors import InputError, shown, suggest
+from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.basics.files import StrPath, write_atomic
-from rankwright.data.trec import Judged, Pool, Table, join, read_qrels, read_run, run_names
+from rankwright.data.trec import DocumentPool, Table, TrecTable, pool_documents, read_qrels, read_run, run_names
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.scorers.linear_scores import linear_scores
 
-RRF_K = 60  # of reciprocal rank fusion, as its authors chose it
+RRF_K = 60  # the constant of reciprocal rank fusion, as its authors chose it
 _TILT = 2.0**-40
 
 Source = StrPath | Table  # a file, or what is in it
 
 
 class _Answers(NamedTuple):
-    """What one run found: for each query that it answers, adjacent scores."""
+    """The scores of one run, those of each query adjacent."""
 
     rows: Ints  # of the pool
     scores: Floats
-    queries: Ints  # that are answered
+    queries: Ints  # the queries that the run answers
     starts: Ints  # where each of them begins in the scores
     sizes: Ints
 
-    def each(self, values: NDArray[Any]) -> NDArray[Any]:
-        """One value per answered query as one per score."""
+    def repeat(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Repeat a value per answered query for each of its scores."""
         return np.repeat(values, self.sizes)
 
 
 class Normalisation(NamedTuple):
-    """How the scores of a run are made comparable with those of others.
+    """A way to make the scores of a run comparable with those of others.
 
     Parameters
     ----------
@@ -58,22 +58,22 @@ class Normalisation(NamedTuple):
 
 def _min_max(answers: _Answers) -> Floats:
     low = np.minimum.reduceat(answers.scores, answers.starts)
-    spread = answers.each(np.maximum.reduceat(answers.scores, answers.starts) - low)
-    scaled: Floats = np.divide(answers.scores - answers.each(low), spread, out=np.ones(len(spread)), where=spread > 0)
+    spread = answers.repeat(np.maximum.reduceat(answers.scores, answers.starts) - low)
+    scaled: Floats = np.divide(answers.scores - answers.repeat(low), spread, out=np.ones(len(spread)), where=spread > 0)
     return scaled
 
 
 def _standard(answers: _Answers) -> Floats:
-    centred = answers.scores - answers.each(np.add.reduceat(answers.scores, answers.starts) / answers.sizes)
-    deviation = answers.each(np.sqrt(np.add.reduceat(centred**2, answers.starts) / answers.sizes))
+    centred = answers.scores - answers.repeat(np.add.reduceat(answers.scores, answers.starts) / answers.sizes)
+    deviation = answers.repeat(np.sqrt(np.add.reduceat(centred**2, answers.starts) / answers.sizes))
     extremes = [end.reduceat(answers.scores, answers.starts) for end in (np.minimum, np.maximum)]
-    varies = answers.each(extremes[0] < extremes[1])  # rounding of the mean must not make a constant vary
+    varies = answers.repeat(extremes[0] < extremes[1])  # rounding of the mean must not make a constant vary
     scaled: Floats = np.divide(centred, deviation, out=np.zeros(len(centred)), where=varies)
     return scaled
 
 
-def _ranks(answers: _Answers) -> Floats:
-    """Ranks from 1 within each query; documents with equal scores share the mean of their ranks."""
+def _compute_ranks(answers: _Answers) -> Floats:
+    """Return ranks from 1 within each query; documents with equal scores share the mean of their ranks."""
     n = len(answers.scores)
     order = np.arange(n)
     sort_rows(answers.scores, np.zeros(n), np.append(answers.starts, n), 0, len(answers.starts), order)
@@ -83,18 +83,18 @@ def _ranks(answers: _Answers) -> Floats:
     first = np.flatnonzero(begins)
     last = np.append(first[1:], n) - 1
     ranks = np.empty(n)
-    ranks[order] = np.repeat((first + last) / 2 + 1, last - first + 1) - answers.each(answers.starts)
+    ranks[order] = np.repeat((first + last) / 2 + 1, last - first + 1) - answers.repeat(answers.starts)
     return ranks
 
 
 def _rank_share(answers: _Answers) -> Floats:
-    n = answers.each(answers.sizes)
-    shares: Floats = (n - _ranks(answers) + 1) / n
+    n = answers.repeat(answers.sizes)
+    shares: Floats = (n - _compute_ranks(answers) + 1) / n
     return shares
 
 
 def _reciprocal_rank(answers: _Answers) -> Floats:
-    return 1.0 / (RRF_K + _ranks(answers))
+    return 1.0 / (RRF_K + _compute_ranks(answers))
 
 
 NORMALISATIONS: Mapping[str, Normalisation] = {
@@ -112,20 +112,20 @@ def check_normalisation(name: str) -> None:
         raise InputError(f"normalise={name!r}; {suggest(str(name), NORMALISATIONS)}")
 
 
-def normalised(pool: Pool, name: str) -> Floats:
-    """The scores of each run made comparable: within each query, over the documents that the run found.
+def normalise_scores(pool: DocumentPool, name: str) -> Floats:
+    """Return the scores of each run, normalised within each query over the documents that the run found.
 
     Where a run did not find a document, the value is 0 (``min-max``, ``rank``, ``rrf``) or the lowest of that run and
     query (``z``, ``none``); where a run does not answer a query at all, it is 0 for every document.
 
-    >>> pool = join(["q"], [{"q": {"a": 2.0, "b": 4.0, "c": 3.0}}, {"q": {"b": 7.0}}], {})
-    >>> normalised(pool, "min-max").tolist()
+    >>> pool = pool_documents(["q"], [{"q": {"a": 2.0, "b": 4.0, "c": 3.0}}, {"q": {"b": 7.0}}], {})
+    >>> normalise_scores(pool, "min-max").tolist()
     [[0.0, 0.0], [1.0, 1.0], [0.5, 0.0]]
     """
     chosen = NORMALISATIONS[name]
     out = np.zeros((len(pool.scores), pool.n_runs), order="F")
     for run, column in enumerate(out.T):
-        answers = _answers(pool, run)
+        answers = _select_answers(pool, run)
         values = chosen.scale(answers)
         if chosen.lowest and len(values):
             missing = np.zeros(len(pool.sizes))
@@ -135,12 +135,12 @@ def normalised(pool: Pool, name: str) -> Floats:
     return out
 
 
-def features(pool: Pool, name: str) -> Floats:
-    """The normalised scores as weights are fitted to them: float32, a document's together."""
-    return np.ascontiguousarray(normalised(pool, name), dtype=np.float32)
+def make_features(pool: DocumentPool, name: str) -> Floats:
+    """Return the normalised scores as a float32 feature matrix, a row per document."""
+    return np.ascontiguousarray(normalise_scores(pool, name), dtype=np.float32)
 
 
-def _answers(pool: Pool, run: int) -> _Answers:
+def _select_answers(pool: DocumentPool, run: int) -> _Answers:
     found = ~np.isnan(pool.scores[:, run])
     before = np.concatenate([[0], np.cumsum(found)])
     starts, ends = before[pool.indptr[:-1]], before[pool.indptr[1:]]
@@ -149,14 +149,14 @@ def _answers(pool: Pool, run: int) -> _Answers:
 
 
 def equal_weights(n_runs: int) -> Floats:
-    """Weights that are equal but for a hair: of documents with equal sums, an earlier run's favourite comes first."""
+    """Return nearly equal weights: of documents with equal sums, the favourite of an earlier run comes first."""
     return (1.0 + _TILT * np.arange(n_runs, 0, -1)) / n_runs
 
 
-def reciprocal_rank_fusion(pool: Pool) -> Floats:
-    """The sum over the runs of ``1 / (60 + rank)``, 0 where a run did not find a document; a score per document."""
+def sum_reciprocal_ranks(pool: DocumentPool) -> Floats:
+    """Return the sum over the runs of ``1 / (60 + rank)`` for each document; a run that did not find it adds 0."""
     scores = np.zeros(len(pool.scores))
-    for column, weight in zip(normalised(pool, "rrf").T, pool.n_runs * equal_weights(pool.n_runs), strict=True):
+    for column, weight in zip(normalise_scores(pool, "rrf").T, pool.n_runs * equal_weights(pool.n_runs), strict=True):
         scores += weight * column
     return scores
 
@@ -164,15 +164,15 @@ def reciprocal_rank_fusion(pool: Pool) -> Floats:
 def fuse(
     runs: Sequence[Table], weights: Floats, normalise: str, depth: int | None = None
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """For each query of the runs, its id and its best ``depth`` documents, by descending score: a dict of scores.
+    """Yield for each query of the runs its id and the scores of its best ``depth`` documents, best first.
 
     Documents with equal scores are ordered by their ids, the larger first, as trec_eval does.
     """
     check_normalisation(normalise)
     wanted = list(dict.fromkeys(chain(*runs)))
     for start in range(0, len(wanted), 1000):  # all queries of a large collection at once are too much for the memory
-        pool = join(wanted[start : start + 1000], runs, {})
-        scores = linear_scores(features(pool, normalise), weights, 0.0)
+        pool = pool_documents(wanted[start : start + 1000], runs, {})
+        scores = linear_scores(make_features(pool, normalise), weights, 0.0)
         for query, first, last in zip(pool.qid, pool.indptr[:-1], pool.indptr[1:], strict=True):
             found = zip(scores[first:last].tolist(), pool.docid[first:last].tolist(), strict=True)
             yield query, {name: score for score, name in sorted(found, reverse=True)[:depth]}
@@ -189,26 +189,26 @@ def write_fused(fused: Iterable[tuple[str, Mapping[str, float]]], path: StrPath,
             file.writelines(f"{query} Q0 {name} {rank} {score!r} {tag}\n" for rank, (name, score) in ranked)
 
 
-def open_qrels(qrels: Source) -> Judged:
-    """Judgments of a file, of a mapping of mappings, or of an object with ``to_dict``, such as ranx's."""
+def open_qrels(qrels: Source) -> TrecTable:
+    """Return judgments from a file, a mapping of mappings, or an object with ``to_dict``, such as ranx's."""
     source = qrels.to_dict() if hasattr(qrels, "to_dict") else qrels
     if not isinstance(source, Mapping):
         return read_qrels(source)
-    table = _checked(source, "qrels")
+    table = _check_table(source, "qrels")
     return {query: {name: max(float(grade), 0.0) for name, grade in found.items()} for query, found in table.items()}
 
 
 def name_runs(runs: Mapping[str, Source] | Sequence[Source]) -> dict[str, Source]:
-    """Runs by name: the caller's, or those of the files."""
+    """Return runs by name: the caller's names, or those of the files."""
     if isinstance(runs, Mapping):
         return {str(name): source for name, source in runs.items()}
     if isinstance(runs, str | PathLike) or not isinstance(runs, Sequence):
-        raise InputError(f"runs={shown(runs)}; expected a list of runs, or a mapping of names to runs")
-    return dict(zip(_names(runs), runs, strict=True))
+        raise InputError(f"runs={quote(runs)}; expected a list of runs, or a mapping of names to runs")
+    return dict(zip(_choose_names(runs), runs, strict=True))
 
 
 def open_runs(named: Mapping[str, Source]) -> dict[str, Table]:
-    """Runs of files, of mappings of mappings, or of objects with ``to_dict``, such as ranx's."""
+    """Return runs from files, mappings of mappings, or objects with ``to_dict``, such as ranx's."""
     each = progress.track(named.items(), "reading runs", len(named))
     return {name: _open_run(source, name) for name, source in each}
 
@@ -218,12 +218,12 @@ def _open_run(run: Any, name: str) -> Table:
     if isinstance(source, str | PathLike):
         return read_run(source)
     if isinstance(source, Mapping):
-        return _checked(source, f"run {name}")
-    raise InputError(f"run {name} is {shown(run)}; expected a file, or scores by query and document")
+        return _check_table(source, f"run {name}")
+    raise InputError(f"run {name} is {quote(run)}; expected a file, or scores by query and document")
 
 
-def _names(runs: Sequence[Source]) -> list[str]:
-    """The names of runs: of a file its own, of an object its ``name``, else the place."""
+def _choose_names(runs: Sequence[Source]) -> list[str]:
+    """Return names for runs: the file's, the object's ``name``, or else the place in the list."""
     names = []
     for place, run in enumerate(runs, 1):
         if isinstance(run, str | PathLike):
@@ -238,15 +238,15 @@ def _names(runs: Sequence[Source]) -> list[str]:
     return names
 
 
-def _checked(source: Mapping[Any, Any], what: str) -> Table:
-    """Values by query and document id, as text; queries without a document are left out."""
+def _check_table(source: Mapping[Any, Any], what: str) -> Table:
+    """Return values by query and document id, as text, without queries that have no document."""
     table = {}
     for query, found in source.items():
         if not isinstance(found, Mapping):
-            raise InputError(f"{what}: {shown(found)} for {shown(query)}; expected values by query and document")
+            raise InputError(f"{what}: {quote(found)} for {quote(query)}; expected values by query and document")
         if len(found):
             if str(query) in table:
-                raise InputError(f"{what}: {shown(query)} and its text are two queries; expected ids of one kind")
+                raise InputError(f"{what}: {quote(query)} and its text are two queries; expected ids of one kind")
             is_text = set(map(type, found)) == {str}
             named = found if is_text else {str(name): value for name, value in found.items()}
             if len(named) < len(found):

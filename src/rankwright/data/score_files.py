@@ -8,7 +8,7 @@ from typing import NoReturn
 import numpy as np
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import StrPath, open_binary, parse_decimals, skip_byte_order_mark, write_atomic
 from rankwright.data.queries import Queries
 
@@ -39,7 +39,7 @@ def _name_wrong(path: StrPath, lines: list[str]) -> NoReturn:
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            found = shown(line.encode("latin-1").decode("utf-8", errors="backslashreplace"))
+            found = quote(line.encode("latin-1").decode("utf-8", errors="backslashreplace"))
             raise InputError(f"{path}:{number}: found {found}; expected one score per line, a finite number")
     raise AssertionError("every line is a number")
 

@@ -1,11 +1,11 @@
-"""Synthetic judged queries that look like LETOR's."""
+"""Synthetic judged queries that resemble LETOR data."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.randomness import generator
+from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 
 # The kinds of feature, in the order they take turns: of ten features five carry signal.
@@ -32,7 +32,7 @@ def make_queries(
     noise: float = 1.0,
     random_state: int | np.random.Generator | None = None,
 ) -> Queries:
-    """Make judged queries with the habits of real ones.
+    """Make random judged queries that resemble real data.
 
     A hidden relevance, partly visible in the features, decides the grades; every query has its own level, so that some
     queries have no relevant document and some many. Features take turns at being a noisy view of the relevance, an
@@ -58,7 +58,7 @@ def make_queries(
     >>> make_queries(3, n_docs=10, n_features=5, random_state=0)
     Queries(3 queries, 27 documents, 5 features)
     """
-    rng = generator(random_state)
+    rng = make_generator(random_state)
     sizes = np.clip(rng.poisson(n_docs * rng.gamma(4.0, 0.25, n_queries)), 1, 3 * n_docs)
     n = int(sizes.sum())
     level = np.repeat(rng.normal(-1.2, 0.8, n_queries), sizes)
@@ -67,13 +67,15 @@ def make_queries(
     y = (relevance[:, None] + level[:, None] > bars).sum(axis=1).clip(max=grades - 1)
     columns: list[Floats] = []
     for j in range(n_features):
-        columns.append(_feature(_KINDS[j % len(_KINDS)], relevance, columns, noise, rng))
+        columns.append(_make_feature(_KINDS[j % len(_KINDS)], relevance, columns, noise, rng))
     X = np.column_stack(columns)
     docid = [f"d{i:07d}" for i in range(n)]
     return Queries.from_arrays(X, y, np.repeat(np.arange(1, n_queries + 1), sizes), docid=docid)
 
 
-def _feature(kind: str, relevance: Floats, columns: list[Floats], noise: float, rng: np.random.Generator) -> Floats:
+def _make_feature(
+    kind: str, relevance: Floats, columns: list[Floats], noise: float, rng: np.random.Generator
+) -> Floats:
     n, scale = len(relevance), 10.0 ** rng.uniform(-2, 3)
     view: Floats = relevance * rng.uniform(0.3, 1.0) + noise * rng.normal(size=n)
     values: Floats = scale * rng.normal(size=n)

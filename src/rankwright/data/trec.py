@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import StrPath, open_binary, parse_decimals, skip_byte_order_mark, write_atomic
 from rankwright.data.ids import as_ids, check_tokens
 from rankwright.data.queries import Queries
@@ -25,7 +25,7 @@ _BLOCK = 2**16  # bytes that are split at a time: their words stay in the cache
 _LINE_END = "\0"  # a word of its own, so that splitting keeps the lines
 _SPLIT_BY_TEXT = (b"\x1c", b"\x1d", b"\x1e", b"\x1f")  # bytes at which Python splits text, but not bytes
 
-Judged = dict[str, dict[str, float]]  # by query id and document id, a grade or a score
+TrecTable = dict[str, dict[str, float]]  # grades or scores, by query id and document id
 Table = Mapping[str, Mapping[str, float]]  # the same, to be read only
 
 
@@ -46,18 +46,18 @@ _QRELS = _Layout("qid iteration docid grade", 0, 2, 3)
 _RUN = _Layout("qid Q0 docid rank score tag", 0, 2, 4)
 
 
-def read_qrels(path: StrPath) -> Judged:
+def read_qrels(path: StrPath) -> TrecTable:
     """Read judgments, ``qid iteration docid grade``: by query and document, the grade; negative grades count as 0."""
-    return _by_query(path, _QRELS, least=0.0)
+    return _read_table(path, _QRELS, least=0.0)
 
 
-def read_run(path: StrPath) -> Judged:
+def read_run(path: StrPath) -> TrecTable:
     """Read a run, ``qid Q0 docid rank score tag``: by query and document, the score. Ranks are ignored."""
-    return _by_query(path, _RUN)
+    return _read_table(path, _RUN)
 
 
 def read_trec(qrels: StrPath, runs: Sequence[StrPath]) -> Queries:
-    """Judged queries whose features are the scores of runs.
+    """Read judged queries whose features are the scores of runs.
 
     The queries are the judged ones that a run answers. Their documents are those that a run found. Judged documents
     that no run found are not ranked; their grades are kept as ``unretrieved``, and count in ideal rankings and in the
@@ -83,7 +83,7 @@ def join_runs(judged: Table, runs: Mapping[str, Table]) -> tuple[Queries, Floats
     if not wanted:
         known = [next(iter(table), "no query") for table in (judged, *found)]
         raise InputError(f"no query of the runs is judged: the judgments have {known[0]!r}, a run {known[1]!r}")
-    pool = join(wanted, found, judged)
+    pool = pool_documents(wanted, found, judged)
     lowest = np.nan_to_num(np.fmin.reduceat(pool.scores, pool.indptr[:-1]))
     everything = Queries.from_arrays(
         np.where(np.isnan(pool.scores), np.repeat(lowest, pool.sizes, axis=0), pool.scores),
@@ -96,7 +96,7 @@ def join_runs(judged: Table, runs: Mapping[str, Table]) -> tuple[Queries, Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pool:
+class DocumentPool:
     """The documents that a run found or a judge saw, a row each; the rows of a query are adjacent.
 
     Parameters
@@ -105,7 +105,7 @@ class Pool:
     indptr : array of shape (n_queries + 1,)
         Query ``i`` owns the rows ``indptr[i]`` to ``indptr[i + 1]``.
     docid : array of shape (n_docs,)
-        Of Python's strings, which share their memory with what was joined.
+        Python strings, which share their memory with the tables that were joined.
     scores : array of shape (n_docs, n_runs)
         NaN where a run did not find the document. The scores of a run are adjacent in memory.
     grades : array of shape (n_docs,)
@@ -120,15 +120,16 @@ class Pool:
 
     @property
     def found(self) -> NDArray[np.bool_]:
-        """Which documents a run found; the others were judged only."""
+        """A flag per document: whether a run found it, or it was judged only."""
         found: NDArray[np.bool_] = np.logical_or.reduce(~np.isnan(self.scores), axis=1)
         return found
 
-    def of_found(self) -> Pool:
-        """Return the documents that a run found alone."""
+    def keep_found(self) -> DocumentPool:
+        """Return a pool of the documents that a run found."""
         found = self.found
         indptr = np.concatenate([[0], np.cumsum(found)])[self.indptr]
-        return Pool(self.qid, indptr, self.docid[found], np.asfortranarray(self.scores[found]), self.grades[found])
+        scores = np.asfortranarray(self.scores[found])
+        return DocumentPool(self.qid, indptr, self.docid[found], scores, self.grades[found])
 
     @property
     def n_runs(self) -> int:
@@ -141,10 +142,10 @@ class Pool:
         return np.diff(self.indptr)
 
 
-def join(wanted: Sequence[str], runs: Sequence[Table], judged: Table) -> Pool:
-    """The documents of these queries, found ones first; each query has one that was found or judged.
+def pool_documents(wanted: Sequence[str], runs: Sequence[Table], judged: Table) -> DocumentPool:
+    """Pool the documents of these queries, retrieved ones first; each query needs one that was found or judged.
 
-    >>> pool = join(["q"], [{"q": {"a": 2.0}}, {"q": {"b": 7.0}}], {"q": {"b": 1.0}})
+    >>> pool = pool_documents(["q"], [{"q": {"a": 2.0}}, {"q": {"b": 7.0}}], {"q": {"b": 1.0}})
     >>> pool.docid.tolist(), pool.scores.tolist(), pool.grades.tolist()
     (['a', 'b'], [[2.0, nan], [nan, 7.0]], [nan, 1.0])
     """
@@ -166,7 +167,7 @@ def join(wanted: Sequence[str], runs: Sequence[Table], judged: Table) -> Pool:
     table = np.concatenate(blocks)
     docid = np.empty(len(documents), dtype=object)
     docid[:] = documents
-    return Pool(list(wanted), indptr, docid, np.asfortranarray(table[:, :-1]), table[:, -1].copy())
+    return DocumentPool(list(wanted), indptr, docid, np.asfortranarray(table[:, :-1]), table[:, -1].copy())
 
 
 def _as_array(documents: Mapping[str, float], query: str) -> Floats:
@@ -182,7 +183,7 @@ def _as_array(documents: Mapping[str, float], query: str) -> Floats:
 
 
 def run_names(runs: Sequence[StrPath]) -> list[str]:
-    """Runs by the names of their files, or by their paths where those are alike."""
+    """Return names for runs: those of their files, or their paths where two file names are equal."""
     names = [Path(run).name.removesuffix(".gz").removesuffix(".xz").removesuffix(".run") for run in runs]
     return names if len(set(names)) == len(names) else [str(run) for run in runs]
 
@@ -196,10 +197,10 @@ class _Columns(NamedTuple):
     values: Sequence[str]
 
 
-def _by_query(path: StrPath, layout: _Layout, least: float = -math.inf) -> Judged:
-    table: Judged = {}
-    for columns in _blocks(path, layout):
-        values = _numbers(path, columns, layout, least)
+def _read_table(path: StrPath, layout: _Layout, least: float = -math.inf) -> TrecTable:
+    table: TrecTable = {}
+    for columns in _read_blocks(path, layout):
+        values = _parse_values(path, columns, layout, least)
         start = 0
         for query, group in groupby(columns.queries):
             part = slice(start, start + sum(1 for _ in group))
@@ -214,8 +215,8 @@ def _by_query(path: StrPath, layout: _Layout, least: float = -math.inf) -> Judge
     return table
 
 
-def _blocks(path: StrPath, layout: _Layout) -> Iterator[_Columns]:
-    """The lines of a file, some thousands at a time."""
+def _read_blocks(path: StrPath, layout: _Layout) -> Iterator[_Columns]:
+    """Yield the fields of a file's lines, some thousand lines at a time."""
     first = 1
     with open_binary(path) as file:
         while block := file.read(_BLOCK):
@@ -223,7 +224,7 @@ def _blocks(path: StrPath, layout: _Layout) -> Iterator[_Columns]:
             text = skip_byte_order_mark(text) if first == 1 else text
             _check_text(path, text, first)
             text = text if text.endswith(b"\n") else text + b"\n"
-            yield _split(path, text, first, layout)
+            yield _split_block(path, text, first, layout)
             first += text.count(b"\n")
 
 
@@ -241,7 +242,7 @@ def _check_text(path: StrPath, text: bytes, first: int) -> None:
         raise InputError(f"{path}:{number}: found a NUL character; expected text")
 
 
-def _split(path: StrPath, text: bytes, first: int, layout: _Layout) -> _Columns:
+def _split_block(path: StrPath, text: bytes, first: int, layout: _Layout) -> _Columns:
     lines, step = text.count(b"\n"), layout.width + 1
     words = _split_words(text.replace(b"\n", f" {_LINE_END} ".encode()))
     # every step-th word ends a line, and no other does: each line has as many fields as it should
@@ -261,7 +262,7 @@ def _split_words(text: bytes) -> list[str]:
 
 
 def _split_lines(path: StrPath, text: bytes, first: int, layout: _Layout) -> tuple[list[int], list[str]]:
-    """As ``_split``, line by line: some are empty, or the first that is wrong is to be named."""
+    """Split line by line, for text with empty lines, or to name the first line that is wrong."""
     numbers: list[int] = []
     words: list[str] = []
     for number, line in enumerate(text.split(b"\n"), first):
@@ -274,7 +275,7 @@ def _split_lines(path: StrPath, text: bytes, first: int, layout: _Layout) -> tup
     return numbers, words
 
 
-def _numbers(path: StrPath, columns: _Columns, layout: _Layout, least: float) -> list[float]:
+def _parse_values(path: StrPath, columns: _Columns, layout: _Layout, least: float) -> list[float]:
     try:
         values = parse_decimals(columns.values)
     except ValueError:
@@ -293,7 +294,7 @@ def _name_wrong(path: StrPath, columns: _Columns, layout: _Layout) -> NoReturn:
         except ValueError:
             value = math.nan
         if not abs(value) <= LARGEST:
-            raise InputError(f"{path}:{number}: found {shown(text)}; expected a number in '{layout.text}'")
+            raise InputError(f"{path}:{number}: found {quote(text)}; expected a number in '{layout.text}'")
     raise AssertionError("every value is a number")
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rankwright.basics.errors import InputError, shown, suggest
+from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.basics.files import open_binary
 from rankwright.data.folds import Fold, cut_folds, read_folds
 from rankwright.data.letor import read_letor
@@ -230,15 +230,15 @@ def source_from_json(content: Mapping[str, Any], folder: Path) -> Source:
     arguments: dict[str, Any] = {}
     for name, value in content.items():
         if name not in known:
-            raise InputError(f"data: unknown key {shown(name)}; {suggest(name, known)}")
+            raise InputError(f"data: unknown key {quote(name)}; {suggest(name, known)}")
         if name in ("k", "seed"):
             if type(value) is not int:
-                raise InputError(f"data.{name} is {shown(value)}; expected a whole number")
+                raise InputError(f"data.{name} is {quote(value)}; expected a whole number")
             arguments[name] = value
         elif name in ("file", "runs"):
             paths = [value] if isinstance(value, str) else value
             if not isinstance(paths, list) or not paths:
-                raise InputError(f"data.{name} is {shown(value)}; expected a path or several")
+                raise InputError(f"data.{name} is {quote(value)}; expected a path or several")
             arguments[name] = tuple(_path(name, item, folder) for item in paths)
         else:
             arguments[name] = _path(name, value, folder)
@@ -264,11 +264,11 @@ def _count_ids(paths: Sequence[Path], column: int, most: int) -> int:
 
 def _path(name: str, value: Any, folder: Path) -> str:
     if not isinstance(value, str) or not value or "\0" in value:
-        raise InputError(f"data.{name} is {shown(value)}; expected a path")
+        raise InputError(f"data.{name} is {quote(value)}; expected a path")
     try:
         return str((folder / Path(value).expanduser()).resolve())
     except RuntimeError as error:  # no such user, or links in a circle
-        raise InputError(f"data.{name} is {shown(value)}: {error}") from None
+        raise InputError(f"data.{name} is {quote(value)}: {error}") from None
 
 
 class _LastRead:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.rankers import Training
 
 Params = dict[str, Any]
@@ -46,7 +46,7 @@ class Search:
         for key, how in space.items():
             if not isinstance(how, Mapping) or len(how) != 1 or next(iter(how)) not in _DRAWS:
                 kinds = f"one of {', '.join(_DRAWS)}, as in {{ log = [0.001, 10] }}"
-                raise InputError(f"search.{key} is {shown(how)}; expected {kinds}")
+                raise InputError(f"search.{key} is {quote(how)}; expected {kinds}")
             kind, values = next(iter(how.items()))
             _check_range(kind, values, f"search.{key}.{kind}")
 
@@ -62,14 +62,14 @@ _DRAWS = ("uniform", "log", "int", "choice")
 def _check_range(kind: str, values: Any, where: str) -> None:
     expected = "a list" if kind == "choice" else "[lowest, highest]"
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
-        raise InputError(f"{where} is {shown(values)}; expected {expected}")
+        raise InputError(f"{where} is {quote(values)}; expected {expected}")
     if kind == "choice":
         return
     numbers = len(values) == 2 and all(is_number(v) and abs(v) < 2**53 for v in values)
     if kind == "int" and numbers and any(v != int(v) for v in values):
-        raise InputError(f"{where} is {shown(values)}; expected two whole numbers")
+        raise InputError(f"{where} is {quote(values)}; expected two whole numbers")
     if not numbers or values[0] > values[1] or (kind == "log" and values[0] <= 0):
-        raise InputError(f"{where} is {shown(values)}; expected {expected}{' above 0' if kind == 'log' else ''}")
+        raise InputError(f"{where} is {quote(values)}; expected {expected}{' above 0' if kind == 'log' else ''}")
 
 
 def _draw(how: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> Any:
@@ -98,7 +98,7 @@ def as_json(value: Any, where: str, key: str, depth: int = 0) -> Any:
         return [as_json(item, where, key, depth + 1) for item in value]
     if value is None or isinstance(value, bool | str | int) or is_number(value):
         return value
-    raise InputError(f"{where}: {key} is {shown(value)}; expected numbers, texts, lists and tables")
+    raise InputError(f"{where}: {key} is {quote(value)}; expected numbers, texts, lists and tables")
 
 
 def is_number(value: Any) -> bool:
@@ -111,4 +111,4 @@ def check_whole(name: str, value: Any, least: int) -> None:
     """Refuse what is not a whole number of at least this."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or not least <= value < 2**31:
-        raise InputError(f"{name} is {shown(value)}; expected a whole number of at least {least}")
+        raise InputError(f"{name} is {quote(value)}; expected a whole number of at least {least}")

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from rankwright.basics.errors import InputError, shown, suggest
+from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.basics.files import StrPath
 from rankwright.data.feature_numbers import columns_to_numbers, convert_grid
 from rankwright.data.folds import Fold
@@ -58,7 +58,7 @@ class Method:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or self.name != " ".join(self.name.split()):
-            raise InputError(f"a method is called {shown(self.name)}; expected words on one line")
+            raise InputError(f"a method is called {quote(self.name)}; expected words on one line")
         object.__setattr__(self, "name", self.name or self.ranker_class.__name__)
         if self.measure is not None:
             object.__setattr__(self, "measure", str(parse(self.measure)))
@@ -75,12 +75,12 @@ class Method:
         tried = self.grid if self.search is None else self.search.space
         for key in (*self.params, *tried):
             if key not in known:
-                raise InputError(f"{self.name}: {shown(key)} is no parameter to set; {suggest(str(key), known)}")
+                raise InputError(f"{self.name}: {quote(key)} is no parameter to set; {suggest(str(key), known)}")
             if key in self.params and key in tried:
                 raise InputError(f"{self.name}: {key} is fixed and tried; expected one of them")
         for key, values in self.grid.items():
             if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)) or not len(values):
-                raise InputError(f"{self.name}: grid.{key} is {shown(values)}; expected a list of values")
+                raise InputError(f"{self.name}: grid.{key} is {quote(values)}; expected a list of values")
 
     @classmethod
     def of(cls, ranker: Ranker, grid: Mapping[str, Sequence[Any]] | None = None, *, name: str = "") -> Method:
@@ -155,15 +155,15 @@ class Published:
     def __post_init__(self) -> None:
         object.__setattr__(self, "measure", str(parse(self.measure)))
         if not isinstance(self.by_fold, (list, tuple)) or not all(is_number(value) for value in self.by_fold):
-            raise InputError(f"published.by_fold is {shown(self.by_fold)}; expected a list of numbers")
+            raise InputError(f"published.by_fold is {quote(self.by_fold)}; expected a list of numbers")
         object.__setattr__(self, "by_fold", tuple(self.by_fold))
         for name in ("method", "source", "note"):
             if not isinstance(getattr(self, name), str):
-                raise InputError(f"published.{name} is {shown(getattr(self, name))}; expected a text")
+                raise InputError(f"published.{name} is {quote(getattr(self, name))}; expected a text")
         for name in ("value", "lowest"):
             number = getattr(self, name)
             if not is_number(number) and not (name == "lowest" and number is None):
-                raise InputError(f"published.{name} is {shown(number)}; expected a number")
+                raise InputError(f"published.{name} is {quote(number)}; expected a number")
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -305,7 +305,7 @@ def _as_seeds(seeds: Any) -> tuple[int, ...]:
 def usual_method(ranker: str) -> Method:
     """A ranker with the grid that is worth trying on any data."""
     if not isinstance(ranker, str):
-        raise InputError(f"a method is {shown(ranker)}; expected a Method, a ranker or a name")
+        raise InputError(f"a method is {quote(ranker)}; expected a Method, a ranker or a name")
     return Method(ranker.strip(), grid=find_ranker(ranker.strip()).usual_grid)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rankwright.basics.errors import InputError, shown, suggest
+from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.basics.files import StrPath
 from rankwright.data.feature_numbers import convert_grid, numbers_to_columns
 from rankwright.experiments.data_sources import source_from_json
@@ -42,15 +42,15 @@ def experiment_from_json(content: Mapping[str, Any], folder: Path) -> Experiment
     for key, kind in (("data", dict), ("methods", list)):
         if not isinstance(content.get(key), kind):
             raise InputError(
-                f"{key} is {'missing' if key not in content else shown(content[key])}; expected a [{key}] part"
+                f"{key} is {'missing' if key not in content else quote(content[key])}; expected a [{key}] part"
             )
     given: dict[str, Any] = {key: content[key] for key in ("name", "measure", "measures", "seeds") if key in content}
     for key, value in given.items():
         if not isinstance(value, list if key in ("measures", "seeds") else str):
             expected = "a list" if key in ("measures", "seeds") else "a text"
-            raise InputError(f"{key} is {shown(value)}; expected {expected}")
+            raise InputError(f"{key} is {quote(value)}; expected {expected}")
     if not isinstance(content.get("published", []), list):
-        raise InputError(f"published is {shown(content['published'])}; expected [[published]]")
+        raise InputError(f"published is {quote(content['published'])}; expected [[published]]")
     methods = [_method(entry, f"methods[{i}]") for i, entry in enumerate(content["methods"], 1)]
     published = [_published(entry, f"published[{i}]") for i, entry in enumerate(content.get("published", []), 1)]
     return Experiment(source_from_json(content["data"], folder), methods, **given, published=published)
@@ -62,12 +62,12 @@ def _method(entry: Any, where: str) -> Method:
     _check_keys(entry, _METHOD_KEYS, where)
     for key in ("set", "search"):
         if not isinstance(entry.get(key, {}), dict):
-            raise InputError(f"{where}.{key} is {shown(entry[key])}; expected a table")
+            raise InputError(f"{where}.{key} is {quote(entry[key])}; expected a table")
     grid = entry.get("grid", {})
     if grid == "usual":
         grid = find_ranker(entry["ranker"]).usual_grid
     if not isinstance(grid, Mapping):
-        raise InputError(f'{where}.grid is {shown(grid)}; expected a table of lists, or "usual"')
+        raise InputError(f'{where}.grid is {quote(grid)}; expected a table of lists, or "usual"')
     try:
         search = _search(entry["search"]) if "search" in entry else None
         params, grid = numbers_to_columns(entry.get("set", {})), convert_grid(numbers_to_columns, grid)
@@ -94,4 +94,4 @@ def _published(entry: Any, where: str) -> Published:
 def _check_keys(content: Mapping[str, Any], known: Sequence[str], where: str) -> None:
     for key in content:
         if key not in known:
-            raise InputError(f"{where}: unknown key {shown(key)}; {suggest(key, known)}")
+            raise InputError(f"{where}: unknown key {quote(key)}; {suggest(key, known)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from rankwright.basics.errors import InputError, shown, suggest
+from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.measures.definitions import DEFINITIONS
 from rankwright.measures.dialects import DIALECTS
 
@@ -56,7 +56,7 @@ def check_option(option: str, value: object) -> str | float | int:
 def spoken(dialect: str, name: str, k: int | None) -> tuple[int | None, dict[str, str | float | int]]:
     """The cut-off and the options of a measure in a dialect; an error if the dialect does not have it."""
     if dialect not in DIALECTS:
-        raise InputError(f"unknown dialect {shown(dialect)}; {suggest(dialect, DIALECTS)}")
+        raise InputError(f"unknown dialect {quote(dialect)}; {suggest(dialect, DIALECTS)}")
     rules, full_name = DIALECTS[dialect], DEFINITIONS[name].full_name
     key = full_name if k is None and full_name is not None and full_name in rules.measures else name
     entry = rules.measures.get(key)

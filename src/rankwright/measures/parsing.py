@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from rankwright.basics.errors import InputError, shown, suggest
+from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.measures.base import Measure
 from rankwright.measures.custom import CustomMeasure, Judge, takes_two
 from rankwright.measures.definitions import DEFINITIONS
@@ -43,17 +43,17 @@ def parse(text: str | Measure) -> Measure:
     if isinstance(text, Measure):
         return text
     if not isinstance(text, str):
-        raise InputError(f"measure={shown(text)}; expected a name such as 'ndcg@10' or a Measure")
+        raise InputError(f"measure={quote(text)}; expected a name such as 'ndcg@10' or a Measure")
     if text in _custom:
         return _custom[text]
     match = _NAME.fullmatch(text)
     if match is None:
-        raise InputError(f"cannot read the measure {shown(text)}; expected a name such as ndcg@10 or map(rel=2)")
+        raise InputError(f"cannot read the measure {quote(text)}; expected a name such as ndcg@10 or map(rel=2)")
     head, k1, arguments, k2 = match.groups()
     if head.lower() not in _KNOWN:
-        raise InputError(f"unknown measure {shown(text)}; {suggest(head.lower(), [*_KNOWN, *_custom])}")
+        raise InputError(f"unknown measure {quote(text)}; {suggest(head.lower(), [*_KNOWN, *_custom])}")
     if k1 and k2:
-        raise InputError(f"the measure {shown(text)} has two cut-offs")
+        raise InputError(f"the measure {quote(text)} has two cut-offs")
     cut = k1 or k2
     return TableMeasure.of(
         _KNOWN[head.lower()], None if cut is None else int(cut), **_read_options(text, arguments or "")
@@ -95,10 +95,10 @@ def _read_options(text: str, arguments: str) -> dict[str, object]:
         option, equals, value = (part.strip() for part in argument.partition("="))
         value = value.strip("'\"")
         if not equals or not value:
-            raise InputError(f"cannot read {shown(argument)} in {shown(text)}; expected option=value")
+            raise InputError(f"cannot read {quote(argument)} in {quote(text)}; expected option=value")
         if option == "dcg" and value in _IR_MEASURES_DCG:
             option, value = "gain", _IR_MEASURES_DCG[value]
         if option in options:
-            raise InputError(f"{option} is given twice in {shown(text)}")
+            raise InputError(f"{option} is given twice in {quote(text)}")
         options[option] = value
     return options

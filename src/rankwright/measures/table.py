@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.data.queries import Queries
 from rankwright.kernels.measures.discounts import GEOMETRIC, Law
 from rankwright.kernels.measures.jump_sweep import SHALLOW, sweep
@@ -84,7 +84,7 @@ class TableMeasure(Measure):
         known = DEFINITIONS[name].options
         for option in options:
             if option not in known:
-                raise InputError(f"{name} has no option {shown(option)}; it has {', '.join((*known, 'dialect'))}")
+                raise InputError(f"{name} has no option {quote(option)}; it has {', '.join((*known, 'dialect'))}")
         chosen: dict[str, Any] = {}
         if dialect is not None:
             k, chosen = spoken(str(dialect), name, k)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import StrPath, open_binary, write_atomic
 from rankwright.data.feature_numbers import columns_to_numbers, feature_names, numbers_to_columns
 from rankwright.data.queries import Queries
@@ -209,7 +209,7 @@ def from_text(data: bytes, path: StrPath) -> Model:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f'{path}: not a Rankwright model; expected a JSON object with "format": "{FORMAT}"')
     if type(content.get("version")) is not int or content["version"] != VERSION:
-        found = shown(content.get("version"))
+        found = quote(content.get("version"))
         raise InputError(f"{path}: model version {found}; this release reads version {VERSION}")
     try:
         return _from_json(content)
@@ -241,7 +241,7 @@ def _as_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise InputError(f"found {shown(next(name for name in names if names.count(name) > 1))} twice in one object")
+        raise InputError(f"found {quote(next(name for name in names if names.count(name) > 1))} twice in one object")
     return found
 
 
@@ -260,16 +260,16 @@ def _from_json(content: Mapping[str, Any]) -> Model:
     kinds = {"ranker": str, "params": dict, "measure": str, "n_features": int, "scorer": dict, "history": list}
     for name, kind in kinds.items():
         if type(content[name]) is not kind:
-            raise InputError(f"{name} is {shown(content[name])}")
+            raise InputError(f"{name} is {quote(content[name])}")
     features, scaling, n_features = content["features"], content["scaling"], content["n_features"]
     if not 1 <= n_features <= MOST_FEATURES:
-        raise InputError(f"n_features is {shown(n_features)}; expected 1 to {MOST_FEATURES}")
+        raise InputError(f"n_features is {quote(n_features)}; expected 1 to {MOST_FEATURES}")
     if features is not None:
         named = isinstance(features, list) and all(isinstance(name, str) for name in features)
         if not named or len(features) != n_features:
-            raise InputError(f"features are {shown(features)}; expected {n_features} names")
+            raise InputError(f"features are {quote(features)}; expected {n_features} names")
     if scaling is not None and scaling != {"kind": "query"}:
-        raise InputError(f"scaling is {shown(scaling)}; expected that of kind 'query'")
+        raise InputError(f"scaling is {quote(scaling)}; expected that of kind 'query'")
     if not all(isinstance(record, dict) for record in content["history"]):
         raise InputError("history is not a list of records")
     for name in ("params", "history"):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError, shown, suggest
+from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse
 from rankwright.objectives.base import Evaluation, Objective, infinite_evaluation
@@ -81,7 +81,7 @@ def _numbers(value: Any, what: str, shape: tuple[int, ...]) -> Floats:
     try:
         found: Floats = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"the objective returned {shown(value)} as {what}; expected numbers") from None
+        raise InputError(f"the objective returned {quote(value)} as {what}; expected numbers") from None
     if found.shape != shape:
         expected = "one number, the sum over the queries" if shape == () else f"{shape}, a derivative by each score"
         raise InputError(f"the objective returned {what} of shape {found.shape}; expected {expected}")

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.data.queries import Queries, query_ranges
+from rankwright.data.grouping import query_ranges
+from rankwright.data.queries import Queries
 from rankwright.kernels.measures.jump_buckets import pick_jumps
 from rankwright.kernels.optimisers.likelihood import likelihood_slope
 from rankwright.kernels.scorers.linear_scores import moved_scores, query_spread, query_spreads

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, TypeVar
 
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.models.model import Model, check_features, load
@@ -72,5 +72,5 @@ def recalled(record: Mapping[str, Any], name: str, kind: type, least: float, mos
         value = float(value) if abs(value) <= most else value
     right = type(value) is kind
     if not right or not least <= value <= most:
-        raise InputError(f"{name} is {shown(value)} in a round")
+        raise InputError(f"{name} is {quote(value)} in a round")
     return value

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 
 MOST = 2**31 - 1  # of rounds, restarts and the like: more is endless work, or a number that arrays do not take
 _LARGEST = 1e100  # of any other number: products of larger ones are infinite
@@ -21,7 +21,7 @@ def check_whole(name: str, value: Any, least: int) -> int:
     """A parameter that must be a whole number."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= MOST:
         most = f" and at most {MOST}" if isinstance(value, int) and value > MOST else ""
-        raise InputError(f"{name}={shown(value)}; expected a whole number of at least {least}{most}")
+        raise InputError(f"{name}={quote(value)}; expected a whole number of at least {least}{most}")
     return int(value)
 
 
@@ -31,7 +31,7 @@ def check_number(name: str, value: Any, least: float, most: float = _LARGEST) ->
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not abs(value) <= most or value < least:
         limit = f" and at most {most:g}" if is_number and value > most else ""
-        raise InputError(f"{name}={shown(value)}; expected a finite number of at least {least:g}{limit}")
+        raise InputError(f"{name}={quote(value)}; expected a finite number of at least {least:g}{limit}")
     return float(value)
 
 
@@ -44,7 +44,7 @@ def check_among(name: str, value: Any, known: Sequence[Any]) -> None:
     """A parameter that must be one of a few values."""
     plain_value = value.item() if isinstance(value, np.generic) else value
     if not any(type(plain_value) is type(each) and plain_value == each for each in known):
-        raise InputError(f"{name}={shown(value)}; expected {' or '.join(map(repr, known))}")
+        raise InputError(f"{name}={quote(value)}; expected {' or '.join(map(repr, known))}")
 
 
 def check_weights(name: str, value: Any, n_features: int | None = None) -> Floats:
@@ -53,7 +53,7 @@ def check_weights(name: str, value: Any, n_features: int | None = None) -> Float
     try:
         weights = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name}={shown(value)}; expected a number for {each}") from None
+        raise InputError(f"{name}={quote(value)}; expected a number for {each}") from None
     if weights.ndim != 1 or n_features not in (None, len(weights)) or not np.isfinite(weights).all():
         raise InputError(f"{name} has shape {weights.shape}; expected a finite weight for {each}")
     return weights

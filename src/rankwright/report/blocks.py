@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.report.duel_blocks import Documents, Duel, DuelQuery
 from rankwright.report.grid_blocks import Cell, Column, Grid, Row
 from rankwright.report.json_values import Json, check_names, plain
@@ -109,7 +109,7 @@ class Chart:
         for trace in self.data:
             name = trace.get("type", "scatter")
             if name not in TRACES:
-                raise InputError(f"trace of type {shown(name)} in {shown(self.caption)}; there are {', '.join(TRACES)}")
+                raise InputError(f"trace of type {quote(name)} in {quote(self.caption)}; there are {', '.join(TRACES)}")
 
     @property
     def mentioned(self) -> frozenset[str]:
@@ -144,7 +144,7 @@ class Choice:
     kind: ClassVar[str] = "choice"
 
     def __post_init__(self) -> None:
-        check_names([name for name, _ in self.options], f"option of the choice {shown(self.label)}")
+        check_names([name for name, _ in self.options], f"option of the choice {quote(self.label)}")
 
     @property
     def mentioned(self) -> frozenset[str]:
@@ -206,5 +206,5 @@ class Page:
                 unknown = sorted(block.mentioned.difference(self.methods))
                 if unknown:
                     raise InputError(
-                        f"section {shown(section.title)} mentions {shown(unknown[0])}, which is no method of the page"
+                        f"section {quote(section.title)} mentions {quote(unknown[0])}, which is no method of the page"
                     )

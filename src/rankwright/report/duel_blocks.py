@@ -10,7 +10,7 @@ import numpy as np
 
 from rankwright.analysis.significance import ALL_ALIKE, Counting, tally
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.report.json_values import Json, check_names, plain
 from rankwright.report.notation import signed
 
@@ -101,7 +101,7 @@ class Duel:
         for query in self.queries:
             if query.documents is not None and len(query.documents.ranks) != len(self.methods):
                 raise InputError(
-                    f"query {shown(query.qid)} has ranks by {len(query.documents.ranks)} methods; "
+                    f"query {quote(query.qid)} has ranks by {len(query.documents.ranks)} methods; "
                     f"expected {len(self.methods)}"
                 )
 
@@ -147,7 +147,7 @@ class Duel:
 
 def _check_start(start: tuple[str, str], methods: tuple[str, ...]) -> None:
     if len(start) != 2 or start[0] == start[1]:
-        raise InputError(f"a duel that starts with {shown(start)}; expected two different methods")
+        raise InputError(f"a duel that starts with {quote(start)}; expected two different methods")
     for name in start:
         if name not in methods:
-            raise InputError(f"a duel that starts with {shown(name)}, which is none of its methods")
+            raise InputError(f"a duel that starts with {quote(name)}, which is none of its methods")

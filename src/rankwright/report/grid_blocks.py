@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.report.json_values import Json, Value, given, plain
 
 
@@ -117,7 +117,7 @@ class Grid:
         for number, row in enumerate(self.rows):
             if len(row.cells) != len(self.columns):
                 raise InputError(
-                    f"row {number} of {shown(self.caption)} has {len(row.cells)} cells; "
+                    f"row {number} of {quote(self.caption)} has {len(row.cells)} cells; "
                     f"there are {len(self.columns)} columns"
                 )
 

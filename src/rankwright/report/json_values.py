@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 
 Json = dict[str, Any]
 Value = float | int | str | None
@@ -32,7 +32,7 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Iterable):
         return [plain(item) for item in value]
-    raise InputError(f"{shown(value)} on a page; expected numbers, text, lists or mappings")
+    raise InputError(f"{quote(value)} on a page; expected numbers, text, lists or mappings")
 
 
 def _plain_number(value: float) -> float | int | None:
@@ -53,4 +53,4 @@ def check_names(names: Sequence[str], what: str) -> None:
         raise InputError(f"no {what}; expected at least one")
     name, count = Counter(names).most_common(1)[0]
     if count > 1:
-        raise InputError(f"{what} {shown(name)} appears {count} times; expected different names")
+        raise InputError(f"{what} {quote(name)} appears {count} times; expected different names")

@@ -6,7 +6,7 @@ To add one, write its file and put it into ``KINDS``.
 from collections.abc import Mapping
 from typing import Any
 
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.scorers.base import Scorer
 from rankwright.scorers.kernel_sum import Kernel, KernelSum
 from rankwright.scorers.linear import Feature, Linear
@@ -35,5 +35,5 @@ def scorer_from_json(values: Mapping[str, Any]) -> Scorer:
     """Rebuild a scorer from its JSON, by its kind."""
     kind = values.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise InputError(f"scorer of kind {shown(kind)}; expected one of {', '.join(KINDS)}")
+        raise InputError(f"scorer of kind {quote(kind)}; expected one of {', '.join(KINDS)}")
     return KINDS[kind].from_json(values)

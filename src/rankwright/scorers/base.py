@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 
 
 class Scorer(Protocol):
@@ -37,7 +37,7 @@ class Scorer(Protocol):
 def number(value: Any) -> float:
     """Return a number of a saved scorer, or raise if it is none."""
     if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
-        raise InputError(f"{shown(value)} in place of a weight; expected a finite number")
+        raise InputError(f"{quote(value)} in place of a weight; expected a finite number")
     return float(value)
 
 
@@ -49,5 +49,5 @@ def numbers(values: Any) -> Floats:
 def as_list(values: Any) -> list[Any]:
     """Return a list; an empty text or object would pass for an empty one."""
     if type(values) is not list:
-        raise InputError(f"{shown(values)} in place of a list of numbers")
+        raise InputError(f"{quote(values)} in place of a list of numbers")
     return values

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.kernels.scorers import landmarks as loops
 from rankwright.scorers.base import as_list, number, numbers
 
@@ -49,15 +49,15 @@ class Kernel(NamedTuple):
     def checked(self) -> Kernel:
         """The same, if it is one."""
         if not isinstance(self.name, str) or self.name not in KERNELS:
-            raise InputError(f"kernel {shown(self.name)}; expected one of {', '.join(KERNELS)}")
+            raise InputError(f"kernel {quote(self.name)}; expected one of {', '.join(KERNELS)}")
         if type(self.degree) is not int or not 1 <= self.degree <= HIGHEST_DEGREE:
             raise InputError(
-                f"kernel of degree {shown(self.degree)}; expected a whole number from 1 to {HIGHEST_DEGREE}"
+                f"kernel of degree {quote(self.degree)}; expected a whole number from 1 to {HIGHEST_DEGREE}"
             )
         for name, value, least in (("gamma", self.gamma, 0.0), ("coef0", self.coef0, -math.inf)):
             if type(value) not in (int, float) or not abs(value) <= sys.float_info.max or value < least:
                 above = " from 0 up" if least == 0.0 else ""
-                raise InputError(f"kernel with {name} {shown(value)}; expected a finite number{above}")
+                raise InputError(f"kernel with {name} {quote(value)}; expected a finite number{above}")
         return Kernel(self.name, float(self.gamma), float(self.coef0), self.degree)
 
     @property

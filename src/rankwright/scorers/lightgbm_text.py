@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import parse_decimals
 from rankwright.kernels.scorers.tree_scores import Nodes
 
@@ -114,7 +114,7 @@ class Forest:
             raise InputError("not the text of a LightGBM model, which begins with 'tree' and a version")
         for name in ("num_class", "num_tree_per_iteration"):
             if header.get(name) != "1":
-                raise InputError(f"{name}={shown(header.get(name))} in LightGBM's text; expected one score a document")
+                raise InputError(f"{name}={quote(header.get(name))} in LightGBM's text; expected one score a document")
         if "\naverage_output" in head:
             raise InputError("LightGBM's text is of a random forest, whose trees are averaged; expected a sum")
         if not blocks or not rest:
@@ -214,7 +214,7 @@ def _assignments(block: str) -> dict[str, str]:
 def _checked_header(header: dict[str, str]) -> dict[str, str]:
     last = header.get("max_feature_idx", "")
     if not (last.isascii() and last.isdecimal() and len(last) < 8):
-        raise InputError(f"max_feature_idx={shown(last)} in LightGBM's text; expected a whole number")
+        raise InputError(f"max_feature_idx={quote(last)} in LightGBM's text; expected a whole number")
     n = int(last) + 1
     for name, pattern in (("feature_names", _NAME), ("feature_infos", _INFO)):
         words = header.get(name, "").split(" ")
@@ -222,7 +222,7 @@ def _checked_header(header: dict[str, str]) -> dict[str, str]:
             raise InputError(f"{name} in LightGBM's text; expected one for each of {n} features")
     signs = header.get("monotone_constraints")
     if signs is not None and not (len(signs.split(" ")) == n and set(signs.split(" ")) <= {"-1", "0", "1"}):
-        raise InputError(f"monotone_constraints={shown(signs)} in LightGBM's text; expected -1, 0 or 1 by feature")
+        raise InputError(f"monotone_constraints={quote(signs)} in LightGBM's text; expected -1, 0 or 1 by feature")
     return header
 
 
@@ -237,7 +237,7 @@ def _tree(lines: dict[str, str], n_features: int) -> Tree:
         if name not in _OF_LEAVES and len(column) != n - 1:
             raise InputError(f"{len(column)} numbers as {name} in LightGBM's text; expected {n - 1}")
     if n > MOST_LEAVES or lines.get("num_leaves") != str(n) or len(shrinkage) != 1:
-        raise InputError(f"num_leaves={shown(lines.get('num_leaves'))} of a tree in LightGBM's text; found {n}")
+        raise InputError(f"num_leaves={quote(lines.get('num_leaves'))} of a tree in LightGBM's text; found {n}")
     columns |= {name: _fitting(columns[name], n) for name in ("leaf_weight", "leaf_count")}
     _check_shape(columns, n, n_features)
     return Tree(columns, float(shrinkage[0]))
@@ -255,7 +255,7 @@ def _numbers(text: str, name: str) -> Any:
     try:
         found = _whole_numbers(words) if name in _WHOLE else _decimals(words, name)
     except (ValueError, OverflowError):
-        raise InputError(f"{name}={shown(text)} in LightGBM's text; expected numbers") from None
+        raise InputError(f"{name}={quote(text)} in LightGBM's text; expected numbers") from None
     known = ~np.isnan(found) & (found > -np.inf) if name == "threshold" else np.isfinite(found)
     if not known.all():  # LightGBM splits what is missing from all else at infinity
         raise InputError(f"{name} in LightGBM's text has a number that is not finite")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.scorers.base import number, numbers
 
@@ -77,5 +77,5 @@ class Feature:
         """Read what ``to_json`` wrote."""
         index, sign = values["index"], values["sign"]
         if type(index) is not int or type(sign) is not int or sign not in (1, -1):
-            raise InputError(f"index {shown(index)} with sign {shown(sign)}; expected a column, from 0, and 1 or -1")
+            raise InputError(f"index {quote(index)} with sign {quote(sign)}; expected a column, from 0, and 1 or -1")
         return cls(index, int(sign))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.kernels.scorers import network_scores as loops
 from rankwright.scorers.base import as_list, numbers
 
@@ -94,12 +94,12 @@ class Network:
         """Read what ``to_json`` wrote."""
         activation = values["activation"]
         if not isinstance(activation, str) or activation not in ACTIVATIONS:
-            raise InputError(f"activation {shown(activation)}; expected one of {', '.join(ACTIVATIONS)}")
+            raise InputError(f"activation {quote(activation)}; expected one of {', '.join(ACTIVATIONS)}")
         mean, factor = (numbers(values[name]) for name in ("mean", "factor"))
         weights, biases, inputs = [], [], len(mean)
         for layer in as_list(values["layers"]):
             if type(layer) is not dict:
-                raise InputError(f"{shown(layer)} in place of a layer; expected weights and bias")
+                raise InputError(f"{quote(layer)} in place of a layer; expected weights and bias")
             bias = _singles(layer["bias"])
             rows = [_singles(row) for row in as_list(layer["weights"])]
             if len(rows) != inputs or not rows or any(len(row) != len(bias) for row in rows):

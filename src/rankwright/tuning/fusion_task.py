@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
+from rankwright.data.grouping import query_ranges
 from rankwright.data.ids import as_ids
-from rankwright.data.queries import Queries, query_ranges
-from rankwright.data.run_fusion import equal_weights, features, reciprocal_rank_fusion
-from rankwright.data.trec import Pool
+from rankwright.data.queries import Queries
+from rankwright.data.run_fusion import equal_weights, make_features, sum_reciprocal_ranks
+from rankwright.data.trec import DocumentPool
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.optimisers.dominance import top_candidates
 from rankwright.kernels.scorers.linear_scores import linear_scores
@@ -54,7 +55,7 @@ class Task:
     """
 
     measure: Measure
-    pool: Pool  # of the documents that a run found
+    pool: DocumentPool  # of the documents that a run found
     queries: Queries  # the same, with the grades of documents that only a judge saw
     full: BoundMeasure
     judge: Judge  # by the measure's own rule for ties
@@ -62,9 +63,9 @@ class Task:
     nonnegative: bool
 
     @classmethod
-    def of(cls, pool: Pool, measure: Measure, normalise: str, nonnegative: bool, backend: Backend) -> Task:
+    def of(cls, pool: DocumentPool, measure: Measure, normalise: str, nonnegative: bool, backend: Backend) -> Task:
         """Normalise the scores and prepare the measure."""
-        X, y = features(pool, normalise), np.nan_to_num(pool.grades)
+        X, y = make_features(pool, normalise), np.nan_to_num(pool.grades)
         queries = Queries(X, y, pool.indptr, as_ids(pool.qid), pool.docid).keep_retrieved(pool.found)
         measure = measure.settled(queries.max_grade)
         check_counted(measure, queries, "judged")
@@ -74,7 +75,7 @@ class Task:
         train = Judge(kept.X, training.prepare(kept), backend)
         # what is dropped cannot matter where ties are broken as in training; another rule may see it
         judge = train if measure == training else Judge(queries.X, full, backend)
-        return cls(measure, pool.of_found(), queries, full, judge, train, nonnegative)
+        return cls(measure, pool.keep_found(), queries, full, judge, train, nonnegative)
 
     @property
     def backend(self) -> Backend:
@@ -111,7 +112,7 @@ class Task:
     def baselines(self, names: Sequence[str]) -> dict[str, Floats]:
         """The measure of each query for each run alone, for RRF, and for equal weights."""
         alone = {name: self._ranked(self.pool.scores[:, run]) for run, name in enumerate(names)}
-        fused = self._ranked(reciprocal_rank_fusion(self.pool))
+        fused = self._ranked(sum_reciprocal_ranks(self.pool))
         return alone | {RRF: fused, EQUAL: self.judge(equal_weights(self.pool.n_runs))}
 
     def _ranked(self, scores: Floats) -> Floats:

@@ -9,9 +9,9 @@ import numpy as np
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
-from rankwright.basics.randomness import generator
+from rankwright.basics.randomness import make_generator
 from rankwright.data.run_fusion import Source, check_normalisation, name_runs, open_qrels, open_runs
-from rankwright.data.trec import Judged, Pool, Table, join
+from rankwright.data.trec import DocumentPool, Table, TrecTable, pool_documents
 from rankwright.measures import Measure, parse
 from rankwright.runtime.backends import Backend, resolve
 from rankwright.tuning.fusion_result import ROWS, TUNED, Counts, FusionResult, gains_over
@@ -82,12 +82,12 @@ def tune_fusion(
     for name in ROWS:
         if name in sources:
             raise InputError(f"a run cannot be called {name!r}: a line of the results is")
-    cut, rng = _check_folds(folds), generator(random_state)
+    cut, rng = _check_folds(folds), make_generator(random_state)
     if type(nonnegative) is not bool:
         raise InputError(f"nonnegative={nonnegative!r}; expected True or False")
     judged, found = open_qrels(qrels), open_runs(sources)
     names, tables = list(found), list(found.values())
-    pool = join(_answered(judged, found), tables, judged)
+    pool = pool_documents(_answered(judged, found), tables, judged)
     task = Task.of(pool, decisive, normalise, nonnegative, resolve(backend))
     parts = _cut(pool.qid, task.full.counted, cut, rng)
     starts, left_out = Starts.of(task.train, len(names), nonnegative), [*parts, np.arange(0)]
@@ -128,7 +128,7 @@ def _cut(qid: Sequence[str], counted: Mask, folds: int, rng: np.random.Generator
     return np.array_split(rng.permutation(queries), folds) if folds > 1 else []
 
 
-def _answered(judged: Judged, runs: Mapping[str, Table]) -> list[str]:
+def _answered(judged: TrecTable, runs: Mapping[str, Table]) -> list[str]:
     """The judged queries that a run answers; every run must answer one."""
     for name, run in runs.items():
         if run.keys().isdisjoint(judged):
@@ -137,7 +137,7 @@ def _answered(judged: Judged, runs: Mapping[str, Table]) -> list[str]:
     return [query for query in judged if any(query in run for run in runs.values())]
 
 
-def _count(pool: Pool, judged: Judged, runs: Mapping[str, Table]) -> Counts:
+def _count(pool: DocumentPool, judged: TrecTable, runs: Mapping[str, Table]) -> Counts:
     found, relevant = pool.found, pool.grades > 0
     answered = np.logical_or.reduceat(~np.isnan(pool.scores), pool.indptr[:-1])
     return Counts(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
-from rankwright.basics.randomness import generator
+from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.measures import Measure, check_counted, parse
@@ -120,7 +120,7 @@ def polish(
     >>> polished.after > polished.before
     True
     """
-    wanted, found, rng = parse(measure), resolve(backend), generator(random_state)
+    wanted, found, rng = parse(measure), resolve(backend), make_generator(random_state)
     check_whole("n_kicks", n_kicks, least=0)
     rules = _rules(max_iter, max_seconds, nonnegative)
     if valid is not None and not (isinstance(valid, tuple) and len(valid) == 2):
@@ -195,7 +195,7 @@ def polish_model(
     >>> bool(polish_model(ranker, queries).score(queries) > ranker.score(queries))
     True
     """
-    wanted, found, rng = parse(measure), resolve(backend), generator(random_state)
+    wanted, found, rng = parse(measure), resolve(backend), make_generator(random_state)
     sets = {"training": queries} | ({} if valid is None else {"validation": valid})
     for what, each in sets.items():
         if not isinstance(each, Queries):

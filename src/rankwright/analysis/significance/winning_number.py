@@ -17,7 +17,7 @@ class WinningNumber(NamedTuple):
     comparisons: int
 
     @property
-    def normalised(self) -> float:
+    def normalise_scores(self) -> float:
         """The share of the comparisons that were won; NaN without any."""
         return self.wins / self.comparisons if self.comparisons else float("nan")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
-from rankwright.basics.randomness import generator
+from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.upper_bounds import Basic, Bound
@@ -68,7 +68,7 @@ class Restarting(LinearScoring):
         n_restarts = check_whole("n_restarts", self.n_restarts, least=1)
         check_among("start", self.start, ("regression", "equal"))
         seconds = np.inf if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0.0)
-        standard, rng = Standard.of(train, backend), generator(self.random_state)
+        standard, rng = Standard.of(train, backend), make_generator(self.random_state)
         varies = standard.deviation > 0
         objective = self._objective(measure)
         climbed = Landscape.of(train, objective.for_training(), backend)

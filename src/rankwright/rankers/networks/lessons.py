@@ -12,7 +12,7 @@ from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import check_writable
-from rankwright.basics.randomness import generator
+from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.measures.base import weighted_mean
@@ -202,7 +202,7 @@ def fit_linear(
     observe: Callable[[Floats], dict[str, Any]] | None = None,
 ) -> Outcome:
     """A linear scorer trained in epochs, where the loss is an estimate and line searches have nothing to go by."""
-    seed = int(generator(random_state).integers(2**31))
+    seed = int(make_generator(random_state).integers(2**31))
     trainer = LinearTrainer(lesson.train, lesson.settled(objective), alpha, lesson.backend)
     run = {"hidden": [], "alpha": alpha, "objective": [str(objective)]}
     return teach(trainer, lesson, [Chapter(objective, training.n_epochs)], training, seed, run, observe=observe)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.basics.optional_imports import require
-from rankwright.basics.randomness import generator
+from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.objective_names import UserObjective
@@ -50,7 +50,7 @@ class Design(NamedTuple):
         from rankwright.optimisers.torch_trainer import Trainer
 
         training, device = self.training.of_one(strengths), check_device(self.training.device)
-        seed = int(generator(self.random_state).integers(2**31))
+        seed = int(make_generator(self.random_state).integers(2**31))
         lesson = Lesson(train, valid, measure, self.scale, backend)
 
         def run(alpha: float) -> Outcome:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.basics.errors import InputError, shown, suggest
+from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.optimisers.epochs import ADAM, ADAPTIVE
 from rankwright.rankers.parameter_checks import check_among, check_number, check_whole
 from rankwright.scorers.network import ACTIVATIONS
@@ -129,8 +129,8 @@ def check_hidden(hidden: Any) -> tuple[int, ...]:
         hidden = [hidden]
     flat = isinstance(hidden, np.ndarray) and hidden.ndim == 1
     if not flat and (isinstance(hidden, (str, Mapping)) or not isinstance(hidden, Sequence)):
-        raise InputError(f"hidden={shown(hidden)}; expected the widths of hidden layers, as (64, 32)")
+        raise InputError(f"hidden={quote(hidden)}; expected the widths of hidden layers, as (64, 32)")
     widths = tuple(check_whole("hidden", width, least=1) for width in hidden)
     if max(widths, default=0) > _WIDEST:
-        raise InputError(f"hidden={shown(hidden)}; expected layers of at most {_WIDEST} units")
+        raise InputError(f"hidden={quote(hidden)}; expected layers of at most {_WIDEST} units")
     return widths

@@ -12,7 +12,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.utils import check_random_state
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.landmarks import kernel_features
 from rankwright.kernels.scorers.linear_scores import linear_scores
@@ -107,7 +107,7 @@ def _unfitted(kernel_map: Any) -> Any:
         return MAPS[kernel_map]()
     if type(kernel_map) not in (Nystroem, KernelPCA):
         names = ", ".join(map(repr, MAPS))
-        raise InputError(f"kernel_map={shown(kernel_map)}; expected None, {names}, a Nystroem or a KernelPCA")
+        raise InputError(f"kernel_map={quote(kernel_map)}; expected None, {names}, a Nystroem or a KernelPCA")
     unfitted = clone(kernel_map)
     return unfitted.set_params(random_state=0) if unfitted.random_state is None else unfitted
 
@@ -115,7 +115,7 @@ def _unfitted(kernel_map: Any) -> Any:
 def _kernel(unfitted: Any, n_features: int) -> Kernel:
     """Its kernel, with scikit-learn's defaults."""
     if not isinstance(unfitted.kernel, str) or unfitted.kernel == "precomputed":
-        raise InputError(f"kernel_map with the kernel {shown(unfitted.kernel)}; expected the name of one, as 'rbf'")
+        raise InputError(f"kernel_map with the kernel {quote(unfitted.kernel)}; expected the name of one, as 'rbf'")
     if unfitted.kernel_params is not None:
         raise InputError("kernel_map with kernel_params; expected gamma, coef0 and degree by themselves")
     given = {name: getattr(unfitted, name) for name in ("gamma", "coef0", "degree")}

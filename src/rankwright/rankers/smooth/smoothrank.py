@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.pointwise import Squares
@@ -279,7 +279,7 @@ class SmoothRank(PathRanker, LinearScoring):
         try:
             coef = np.asarray(self.start, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError(f"start={shown(self.start)}; expected 'regression' or weights") from None
+            raise InputError(f"start={quote(self.start)}; expected 'regression' or weights") from None
         if coef.shape != (train.n_features,):
             raise InputError(f"start has shape {coef.shape}; expected {train.n_features} weights, one per feature")
         if not np.isfinite(coef).all():

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError, shown
+from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import open_binary
-from rankwright.basics.randomness import generator
+from rankwright.basics.randomness import make_generator
 from rankwright.data.feature_numbers import COLUMN_LISTS, feature_names, find_column_lists
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
@@ -95,14 +95,14 @@ class TreeRanker(Ranker):
         signs = params.get("monotone_constraints")
         if signs is not None and (np.shape(signs) != (n_features,) or not np.isin(signs, (-1, 0, 1)).all()):
             raise InputError(
-                f"monotone_constraints={shown(signs)}; expected -1, 0 or 1 for each of {n_features} features"
+                f"monotone_constraints={quote(signs)}; expected -1, 0 or 1 for each of {n_features} features"
             )
         return RegressionTree(
             _check_leaves(self.n_leaves),
             check_whole("min_docs", self.min_docs, least=1),
             self._rate(),
             params,
-            int(generator(self.random_state).integers(2**31 - 1)),
+            int(make_generator(self.random_state).integers(2**31 - 1)),
         )
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.progress import track
-from rankwright.basics.randomness import generator
+from rankwright.basics.randomness import make_generator
 from rankwright.measures import Measure
 from rankwright.papers.simulation.bounds.bounds_curves import (
     BASIC,
@@ -114,7 +114,7 @@ def samples(measure: Measure, seed: int) -> Samples:
 
 
 def _drawn(measure: Measure, seed: int) -> tuple[Sample, ...]:
-    rng = generator(seed)
+    rng = make_generator(seed)
     documents = [draw(each.variances, rng) for each in SETS]
     found = [curves(measure, each) for each in documents]
     return tuple(Sample(each, its, facts(its)) for each, its in zip(documents, found, strict=True))

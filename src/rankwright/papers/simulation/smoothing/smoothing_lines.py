@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.progress import track
-from rankwright.basics.randomness import generator
+from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse
 from rankwright.objectives.smooth import smooth
@@ -45,7 +45,7 @@ def draw_lines(train: Queries, measure: Measure, coef: Floats, seed: int) -> dic
     """The mean over the queries in each direction, and in the first that of one query; ``coef`` is w* in raw units."""
     standard = Standard.of(train)
     # w_rand has unit variance on each component of the weights of scaled features
-    drawn = generator(seed).standard_normal((DIRECTIONS, len(coef))) * standard.factor
+    drawn = make_generator(seed).standard_normal((DIRECTIONS, len(coef))) * standard.factor
     reaches = dict(zip(("wide", "close"), reach(coef * standard.deviation), strict=True))
     views = [View("mean", i + 1, name) for i in range(DIRECTIONS) for name in reaches]
     views += [View("one query", 1, name) for name in reaches]

@@ -1,0 +1,113 @@
+"""Conversion of arrays, and grouping of rows by query id."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import InputError
+from rankwright.data.ids import validate_ids
+
+_MAX_WEIGHT = 1e30  # sums of larger query weights, and their squares, may overflow
+
+
+def as_matrix(X: Any) -> Floats:
+    """Convert to a C-ordered float32 matrix; refuse what is not numeric, two-dimensional or is infinite."""
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    try:
+        with np.errstate(over="ignore"):
+            matrix: Floats = np.require(X, dtype=np.float32, requirements=["C", "W"])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"X is not a table of numbers: {error}") from None
+    if matrix.ndim != 2:
+        raise InputError(f"X has {matrix.ndim} dimension(s); expected 2 (documents x features)")
+    if 0 in matrix.shape:
+        raise InputError(f"X has {matrix.shape[0]} documents and {matrix.shape[1]} features; expected at least 1")
+    from rankwright.kernels.scorers.linear_scores import first_infinite  # with Numba, which takes long to import
+
+    place = first_infinite(matrix)
+    if place >= 0:
+        row, column = divmod(place, matrix.shape[1])
+        raise InputError(f"X[{row}, {column}] is infinite or too large for float32; expected finite numbers")
+    return matrix
+
+
+def query_ranges(indptr: Ints, n: int) -> list[tuple[int, int]]:
+    """Cut queries into at most ``n`` adjacent ranges of about equal numbers of documents.
+
+    >>> query_ranges(np.array([0, 5, 6, 7, 12]), 2)
+    [(0, 2), (2, 4)]
+    """
+    if n == 1 or len(indptr) == 2:
+        return [(0, len(indptr) - 1)]
+    targets = np.linspace(0, indptr[-1], n + 1)[1:-1]
+    cuts = np.unique(np.concatenate([[0], np.searchsorted(indptr, targets), [len(indptr) - 1]]))
+    return [(int(a), int(b)) for a, b in pairwise(cuts)]
+
+
+def find_runs(qid: NDArray[Any]) -> Ints:
+    """Return the first row of every run of equal neighbours."""
+    return np.flatnonzero(np.concatenate([[True], qid[1:] != qid[:-1]]))
+
+
+def group_runs(starts: Ints, ids: NDArray[Any], n_docs: int) -> tuple[NDArray[Any], Ints, Ints | None]:
+    """Group runs of rows by id, in order of first appearance.
+
+    Returns the ids of the queries, their ``indptr``, and the permutation of the rows that makes the rows of each
+    query adjacent (``None`` if they are already).
+    """
+    unique, first, query = np.unique(ids, return_index=True, return_inverse=True)
+    sizes = np.diff(np.append(starts, n_docs))
+    if len(unique) == len(ids):
+        return ids, np.append(starts, n_docs).astype(np.int64), None
+    rank = np.empty(len(unique), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(unique))
+    row_query = np.repeat(rank[query], sizes)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row_query, minlength=len(unique)))])
+    return ids[np.sort(first)], indptr.astype(np.int64), np.argsort(row_query, kind="stable")
+
+
+def group_rows(qid: ArrayLike | None, group: ArrayLike | None, n_docs: int) -> tuple[NDArray[Any], Ints, Ints | None]:
+    """Group rows by query id, or by the sizes of consecutive queries; return what ``group_runs`` returns."""
+    if (qid is None) == (group is None):
+        raise InputError("expected either qid (an id per row) or group (the sizes of consecutive queries)")
+    if qid is not None:
+        ids = validate_ids(qid, n_docs, "qid")
+        starts = find_runs(ids)
+        return group_runs(starts, ids[starts], n_docs)
+    sizes = np.asarray(group)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any() or sizes.sum() != n_docs:
+        raise InputError(f"group must hold positive sizes that add up to the {n_docs} rows of X")
+    return np.arange(len(sizes)), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), None
+
+
+def as_grades(y: ArrayLike, n_docs: int) -> Floats:
+    """Convert to a finite grade per row, or raise."""
+    try:
+        grades = np.array(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"y is not numeric: {error}") from None
+    if grades.shape != (n_docs,):
+        raise InputError(f"y has shape {grades.shape}; X has {n_docs} rows")
+    if not np.isfinite(grades).all():
+        raise InputError(f"y[{int(np.argmin(np.isfinite(grades)))}] is NaN or infinite; expected a grade")
+    return grades
+
+
+def as_weights(weight: ArrayLike | None, n_queries: int) -> Floats | None:
+    """Convert to a weight per query that is finite and not negative, or raise."""
+    if weight is None:
+        return None
+    weights = np.array(weight, dtype=np.float64)
+    if weights.shape != (n_queries,):
+        raise InputError(f"weight has shape {weights.shape}; there are {n_queries} queries")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+        raise InputError("weight must be finite, not negative and not all zero")
+    if weights.max() > _MAX_WEIGHT:
+        raise InputError(f"weight[{int(weights.argmax())}] is {weights.max():g}; expected at most {_MAX_WEIGHT:g}")
+    return weights

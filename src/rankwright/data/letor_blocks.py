@@ -1,0 +1,127 @@
+"""Blocks of LETOR text: whole lines, parsed into arrays that have room for them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.errors import quote
+from rankwright.data.ids import WIDEST_ID, as_ids
+from rankwright.kernels.data import letor_text as kernel
+
+MAX_FEATURES = 100_000
+Bytes = NDArray[np.uint8]
+
+_MESSAGES = {
+    kernel.BAD_LABEL: "found {found} for a label; expected a finite number",
+    kernel.NO_QID: "found {found}; expected qid:ID after the label",
+    kernel.BAD_INDEX: "found {found}; expected index:value",
+    kernel.ZERO_INDEX: "feature index 0; LETOR indices start at 1",
+    kernel.ORDER: "feature index {found} after an equal or higher one; expected increasing indices",
+    kernel.BAD_VALUE: "found {found} for a feature value; expected a finite number",
+    kernel.BAD_BREAK: "found a carriage return inside a comment; expected a newline at the end of every line",
+    kernel.TOO_MANY_ROWS: "the file changed while it was read",
+    kernel.TOO_WIDE: "feature index {found}; expected at most {most} features",
+}
+
+
+class LetorPart(NamedTuple):
+    """The facts about the documents of some whole lines, besides ``X`` and ``y``."""
+
+    file: int
+    rows: int
+    lines: int
+    starts: Ints  # the first row of each run of one qid
+    qid: list[str]
+    docid: NDArray[Any] | None
+    highest: int  # the highest feature index
+    widest: int  # the first line that has it
+
+
+class BadLine(NamedTuple):
+    """A line that cannot be read, by its number in its block."""
+
+    file: int
+    line: int
+    message: str
+
+
+def count_lines(text: Bytes) -> int:
+    """Count the lines of a padded block of text."""
+    unfinished = len(text) > kernel.PADDING and text[-kernel.PADDING - 1] != ord("\n")
+    return int(kernel.count_newlines(text)) - kernel.PADDING + unfinished
+
+
+def parse_block(file: int, text: Bytes, X: Floats, y: Floats, n_features: int | None) -> LetorPart | BadLine:
+    """Parse whole lines into ``X`` and ``y``, which have room for them."""
+    runs, docs = np.empty((len(y), 3), np.int64), np.empty((len(y), 2), np.int64)
+    hard, most = np.empty((256, 4), np.int64), n_features or MAX_FEATURES
+    while True:
+        result = kernel.parse_block(text, X, y, runs, docs, hard, most)
+        status, n, lines, n_runs, n_hard, highest, widest, start, end = result
+        if status != kernel.TOO_MANY_HARD:
+            break
+        hard = np.empty((8 * len(hard), 4), np.int64)
+    for row, column, a, b in hard[:n_hard]:  # all of them stand before what the status complains about
+        token = _decode(text[a:b])
+        with np.errstate(over="ignore"):
+            value = np.float32(token) if column >= 0 else float(token)
+        if not np.isfinite(value):
+            message = _MESSAGES[kernel.BAD_VALUE if column >= 0 else kernel.BAD_LABEL]
+            line = 1 + int(kernel.count_newlines(text[:a]))
+            return BadLine(file, line, message.format(found=quote(token)))
+        if column < 0:
+            y[row] = value
+        elif column < X.shape[1]:
+            X[row, column] = value
+    if status != kernel.OK:
+        found = quote(_decode(text[start:end])) if end > start else "nothing"
+        return BadLine(file, int(lines), _MESSAGES[status].format(found=found, most=most))
+    try:
+        qid = [_decode_id(text, a, b) for _, a, b in runs[:n_runs]]
+        docid = _decode_docids(text, docs[:n])
+    except _BadId as error:
+        return BadLine(file, 1 + int(kernel.count_newlines(text[: error.place])), str(error))
+    starts = runs[:n_runs, 0].copy()
+    return LetorPart(file, int(n), int(lines), starts, qid, docid, max(int(highest), 1), int(widest))
+
+
+def _decode_docids(text: Bytes, spans: Ints) -> NDArray[Any] | None:
+    """Return the document ids at these places, or None if there are none."""
+    widths = spans[:, 1] - spans[:, 0]
+    widest = int(widths.max(initial=0))
+    if widest == 0:
+        return None
+    if widest <= WIDEST_ID:
+        table = np.zeros((len(spans), widest), np.uint32)
+        if kernel.copy_tokens(text, spans, len(spans), table):
+            return table.view(f"U{widest}").ravel()
+    return as_ids([_decode_id(text, a, b) for a, b in spans])
+
+
+class _BadId(Exception):
+    """An id that is no text; ``place`` is where it begins."""
+
+    def __init__(self, place: int, message: str) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+def _decode_id(text: Bytes, start: int, end: int) -> str:
+    """Return an id as text, or raise: replacing bytes that are not UTF-8 could make two ids equal."""
+    token = text[start:end]
+    try:
+        name = token.tobytes().decode("utf-8")
+    except UnicodeDecodeError:
+        raise _BadId(start, f"the id {quote(_decode(token))} is not UTF-8; convert the file to UTF-8") from None
+    if "\0" in name:
+        raise _BadId(start, f"the id {quote(name)} has a NUL byte; expected text")
+    return name
+
+
+def _decode(token: Bytes) -> str:
+    """Return text for a message."""
+    return token.tobytes().decode("utf-8", errors="backslashreplace")
