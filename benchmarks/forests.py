@@ -21,7 +21,7 @@ from benchmarks.starting import data_root
 from benchmarks.web_search import ASPECTS, KINDS, feature
 from rankwright.analysis.significance import compare
 from rankwright.basics.array_types import Floats
-from rankwright.optimisers.ascent import Rules
+from rankwright.optimisers.ascent import ClimbRules
 from rankwright.optimisers.polishing import polish_weights
 from rankwright.rankers.trees.tree_ranker import tree_landscape
 from rankwright.scorers import Trees
@@ -100,7 +100,7 @@ def run(task: Task, out: Path) -> None:
     if task.method in LEVERAGED:
         measure = rw.parse(TRAINED)
         own, other = (tree_landscape(ranker.scorer_, each, measure, rw.Serial()) for each in (train, valid))
-        rules, start = Rules(max_rounds=ROUNDS[task.data]), np.ones(len(ranker.scorer_))
+        rules, start = ClimbRules(max_rounds=ROUNDS[task.data]), np.ones(len(ranker.scorer_))
         weighed = polish_weights(own, other, start, rules, np.random.default_rng(0))
         ends = [weighed.history[0], weighed.history[-1]]
         found["climb"] = [row[part] for row in ends for part in ("train", "valid")]
@@ -116,7 +116,7 @@ def run(task: Task, out: Path) -> None:
     print(task, flush=True)
 
 
-def _last(landscape: Any, start: Floats, rules: Rules) -> Floats:
+def _last(landscape: Any, start: Floats, rules: ClimbRules) -> Floats:
     """The weights at the end of the climb, whatever validation queries say."""
     return polish_weights(landscape, None, start, rules, np.random.default_rng(0)).weights
 

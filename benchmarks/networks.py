@@ -27,7 +27,7 @@ from rankwright.objectives import ExpectedMeasure, Lambdas, SoftPositions, Squar
 from rankwright.optimisers.devices import at_work
 from rankwright.optimisers.step_rules import Adam
 from rankwright.optimisers.torch_modules import feed_forward
-from rankwright.optimisers.torch_trainer import Trainer, batches_of
+from rankwright.optimisers.torch_trainer import TorchTrainer, batches_of
 from rankwright.runtime.backends import n_cores
 from rankwright.torch import loss_of
 
@@ -73,10 +73,10 @@ def make(length: int, n_docs: int = DOCUMENTS) -> rw.Queries:
     return rw.Queries(X, y, np.arange(n_queries + 1) * length, np.arange(n_queries))
 
 
-def trainer_of(queries: rw.Queries, objective: Any, at_once: int, device: str, n_threads: int) -> Trainer:
+def trainer_of(queries: rw.Queries, objective: Any, at_once: int, device: str, n_threads: int) -> TorchTrainer:
     """The network with this loss."""
     length = int(queries.sizes.max())
-    return Trainer(
+    return TorchTrainer(
         feed_forward(FEATURES, HIDDEN, "relu", 0),
         queries,
         objective,
@@ -87,7 +87,7 @@ def trainer_of(queries: rw.Queries, objective: Any, at_once: int, device: str, n
     )
 
 
-def usual_epoch(trainer: Trainer, adam: Adam, labels: Tensor, loss: Callable[..., Tensor], seed: int) -> float:
+def usual_epoch(trainer: TorchTrainer, adam: Adam, labels: Tensor, loss: Callable[..., Tensor], seed: int) -> float:
     """The same epoch with a loss as it is usually written."""
     total = torch.zeros((), device=trainer.device)
     for queries in batches_of(trainer.rows.sizes, trainer.batch_size, np.random.default_rng(seed)):

@@ -25,7 +25,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.measures import BoundMeasure, Lines
 from rankwright.measures.table import BoundTable
-from rankwright.optimisers.ascent import Rules, cyclic
+from rankwright.optimisers.ascent import ClimbRules, climb_cyclic
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import Likeliest, Middle, search_line
 from rankwright.scorers.scaling import Standard
@@ -343,9 +343,9 @@ def climb_to(goal: float, queries: rw.Queries, start: str, n_starts: int = 20) -
     starts, rngs, best = drawn / np.where(deviation > 0, deviation, np.inf), rng.spawn(n_starts), -np.inf
     if start == "regression":
         starts[0] = rw.Regression(backend=rw.Threads(THREADS)).fit(queries).coef_
-    rules = Rules(choice=Likeliest(10) if queries.n_docs <= _FEW else Middle())
+    rules = ClimbRules(choice=Likeliest(10) if queries.n_docs <= _FEW else Middle())
     for i in range(n_starts):
-        for steps in cyclic(landscape, landscape.at(starts[i]), rules, rngs[i]):
+        for steps in climb_cyclic(landscape, landscape.at(starts[i]), rules, rngs[i]):
             best = max(best, steps[-1].value)
             if best >= goal:
                 return Climbed(perf_counter() - begun, best, i + 1)

@@ -13,7 +13,7 @@ from tests.warned import allow_warnings
 import rankwright as rw
 from rankwright.cli import run
 from rankwright.rankers import RANKERS
-from rankwright.rankers.fit_result import Outcome, check_finite
+from rankwright.rankers.fit_result import FitResult, check_finite
 from rankwright.scorers import Linear
 
 every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: ranker.__name__)
@@ -103,7 +103,7 @@ def test_the_command_line_refuses_in_one_line(queries, tmp_path, capsys):
 def test_a_model_that_is_not_finite_is_not_returned(scorer):
     queries = rw.Queries.from_arrays(np.zeros((2, 2)), [0, 1], [1, 1])
     with pytest.raises(rw.InputError, match="ListNet ended with a model that is not finite"):
-        check_finite(Outcome(scorer, []), "ListNet", queries)
+        check_finite(FitResult(scorer, []), "ListNet", queries)
 
 
 def test_scores_beyond_float32_are_ties_as_in_trec_eval():

@@ -13,7 +13,7 @@ from torch import nn
 
 import rankwright as rw
 from rankwright.basics.array_files import digest_arrays, read_arrays, write_arrays
-from rankwright.optimisers.epochs import Walk
+from rankwright.optimisers.epochs import EpochLoop
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +33,14 @@ class Interrupted(Exception):
 @pytest.fixture
 def interrupt(monkeypatch):
     """Interrupt training before the epoch of this number (from 1), or not at all."""
-    walk_on, at = Walk.__next__, {"epoch": None}
+    walk_on, at = EpochLoop.__next__, {"epoch": None}
 
     def interrupted(walk):
         if at["epoch"] is not None and walk.number + 1 == at["epoch"]:
             raise Interrupted
         return walk_on(walk)
 
-    monkeypatch.setattr(Walk, "__next__", interrupted)
+    monkeypatch.setattr(EpochLoop, "__next__", interrupted)
     return lambda epoch: at.update(epoch=epoch)
 
 

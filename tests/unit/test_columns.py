@@ -14,7 +14,7 @@ from tests.reference.line_search import crossings, inner_points, values_along
 import rankwright as rw
 from rankwright.optimisers import landscape as landscapes
 from rankwright.optimisers.additive import Additive
-from rankwright.optimisers.ascent import Rules, cyclic
+from rankwright.optimisers.ascent import ClimbRules, climb_cyclic
 from rankwright.optimisers.columns import Dense, Leaves
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import Likeliest, Middle, search_line
@@ -165,7 +165,9 @@ class TestLandscapes:
             columns = made(rng, queries.n_docs, 6)
             paths = []
             for landscape in both(queries, *columns, measure):
-                climb = cyclic(landscape, landscape.at(np.ones(6)), Rules(least=least), np.random.default_rng(seed))
+                climb = climb_cyclic(
+                    landscape, landscape.at(np.ones(6)), ClimbRules(least=least), np.random.default_rng(seed)
+                )
                 paths.append([step for steps in climb for step in steps])
             assert [step.direction for step in paths[0]] == [step.direction for step in paths[1]]
             values = [[step.value for step in path] for path in paths]
@@ -187,7 +189,7 @@ class TestLandscapes:
             landscape = Landscape.of_bound(columns, bound, queries.query_weight, backend)
             landscape.exact = exact
             assert len(landscape.parts.parts) == 5
-            climb = cyclic(landscape, landscape.at(np.ones(6)), Rules(), np.random.default_rng(0))
+            climb = climb_cyclic(landscape, landscape.at(np.ones(6)), ClimbRules(), np.random.default_rng(0))
             found.append([step for steps in climb for step in steps][-1])
         assert found[0].coef.tobytes() == found[1].coef.tobytes()
         assert found[0].value == found[1].value == pytest.approx(found[2].value, abs=1e-12)
@@ -377,7 +379,7 @@ class Judge:
 class TestPolishWeights:
     def polished(self, train, held_out, seed=0, **rules):
         start = np.ones(train.n_columns)
-        return polish_weights(train, held_out, start, Rules(**rules), np.random.default_rng(seed))
+        return polish_weights(train, held_out, start, ClimbRules(**rules), np.random.default_rng(seed))
 
     @pytest.mark.parametrize("seed", range(5))
     def test_without_validation(self, grown, seed):

@@ -10,7 +10,15 @@ from tests.warned import may_be_ineffective, may_learn_nothing, may_not_converge
 
 import rankwright as rw
 from rankwright.optimisers import landscape as landscapes
-from rankwright.optimisers.ascent import Kicks, Rules, best_weights, cyclic, greedy, kicked, powell
+from rankwright.optimisers.ascent import (
+    ClimbRules,
+    Perturbation,
+    climb_cyclic,
+    climb_greedy,
+    climb_powell,
+    climb_with_perturbations,
+    find_best_weights,
+)
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import Likeliest, search_line
 from rankwright.scorers import Linear
@@ -124,7 +132,7 @@ def test_kicks_never_lose(queries):
 def test_greedy_takes_the_best_weight_first(queries):
     landscape = Landscape.of(queries, rw.parse("map"), rw.Serial())
     start = landscape.at(np.ones(8))
-    first = next(greedy(landscape, start, Rules(), np.random.default_rng(0)))[0]
+    first = next(climb_greedy(landscape, start, ClimbRules(), np.random.default_rng(0)))[0]
     found = [search_line(landscape, start, column) for column in range(8)]
     assert first.value == pytest.approx(max(each.value for each in found), abs=1e-12)
 
@@ -134,7 +142,7 @@ def test_powell_goes_beyond_a_round(queries):
     ways = [
         step
         for seed in range(5)
-        for steps in powell(landscape, landscape.at(np.random.default_rng(seed).normal(size=8)), Rules(),
+        for steps in climb_powell(landscape, landscape.at(np.random.default_rng(seed).normal(size=8)), ClimbRules(),
                             np.random.default_rng(seed))
         for step in steps
         if not isinstance(step.direction, int)
@@ -142,14 +150,14 @@ def test_powell_goes_beyond_a_round(queries):
     assert ways
 
 
-@pytest.mark.parametrize("climb", [cyclic, powell])
+@pytest.mark.parametrize("climb", [climb_cyclic, climb_powell])
 def test_updated_and_new_scores_lead_the_same_way(queries, climb, monkeypatch):
     start = np.random.default_rng(3).normal(size=8) / (queries.X.std(axis=0) + 1e-9)
     exact = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
     monkeypatch.setattr(landscapes, "_EXACT", 0)
     updated = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
     ways = [
-        [step for steps in climb(each, each.at(start), Rules(), np.random.default_rng(0)) for step in steps]
+        [step for steps in climb(each, each.at(start), ClimbRules(), np.random.default_rng(0)) for step in steps]
         for each in (exact, updated)
     ]
     assert len(ways[0]) == len(ways[1])
@@ -172,7 +180,7 @@ def test_a_round_that_rounding_spoils_is_repeated_carefully(queries, monkeypatch
     landscape = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
     start = landscape.at(np.ones(8) / (queries.X.std(axis=0) + 1e-9))
     last = start.value
-    for steps in cyclic(landscape, start, Rules(), np.random.default_rng(0)):
+    for steps in climb_cyclic(landscape, start, ClimbRules(), np.random.default_rng(0)):
         for step in steps:
             true = rw.parse("ndcg@10").mean(queries, Linear(step.coef)(queries.X))
             assert step.value == pytest.approx(true, abs=1e-12)
@@ -189,9 +197,11 @@ def test_time_can_run_out(queries):
 
 def test_kicks_stay_within_the_rules(queries):
     landscape = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
-    rules = Rules(least=0.0, choice=Likeliest(5))
-    kicks = Kicks(4, 0.5, queries.X.std(axis=0))
-    for steps in kicked(landscape, landscape.at(np.ones(8)), rules, np.random.default_rng(0), cyclic, kicks):
+    rules = ClimbRules(least=0.0, choice=Likeliest(5))
+    perturbation = Perturbation(4, 0.5, queries.X.std(axis=0))
+    for steps in climb_with_perturbations(
+        landscape, landscape.at(np.ones(8)), rules, np.random.default_rng(0), climb_cyclic, perturbation
+    ):
         assert all(step.coef.min() >= 0 for step in steps)
 
 
@@ -199,10 +209,10 @@ def test_the_best_weights_of_several_starts(queries):
     bound = rw.parse("ndcg@5").prepare(queries)
     starts = np.concatenate([np.eye(8), np.ones((1, 8))])
     options = dict(nonnegative=True, backend=rw.Serial())
-    weights, value = best_weights(queries.X, bound, queries.query_weight, starts=starts, **options)
+    weights, value = find_best_weights(queries.X, bound, queries.query_weight, starts=starts, **options)
     assert value == pytest.approx(rw.parse("ndcg@5").mean(queries, queries.X.astype(float) @ weights), abs=1e-12)
     for start in starts:
-        alone = best_weights(queries.X, bound, queries.query_weight, starts=start[None], **options)
+        alone = find_best_weights(queries.X, bound, queries.query_weight, starts=start[None], **options)
         assert alone[1] <= value + 1e-12
         assert alone[1] >= rw.parse("ndcg@5").mean(queries, queries.X.astype(float) @ start) - 1e-12
 

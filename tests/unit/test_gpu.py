@@ -10,7 +10,7 @@ import rankwright as rw
 from rankwright import objectives as on
 from rankwright.optimisers.step_rules import Adam
 from rankwright.optimisers.torch_modules import feed_forward
-from rankwright.optimisers.torch_trainer import Trainer
+from rankwright.optimisers.torch_trainer import TorchTrainer
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
 
@@ -42,7 +42,7 @@ def queries() -> rw.Queries:
 
 
 def trained(queries: rw.Queries, objective: object, device: str, n_epochs: int = 2) -> tuple[np.ndarray, float]:
-    trainer = Trainer(
+    trainer = TorchTrainer(
         feed_forward(20, (16,), "tanh", 0),
         queries,
         objective,
@@ -71,7 +71,7 @@ def test_samples_on_a_gpu_are_unbiased(queries, measure):
     """Losses of many epochs at a rate of nearly 0 are estimates of one number."""
     objective = on.ExpectedMeasure(measure, 8)
     trainers = {
-        device: Trainer(
+        device: TorchTrainer(
             feed_forward(20, (16,), "tanh", 0),
             queries,
             objective,

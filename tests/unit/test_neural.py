@@ -12,7 +12,7 @@ from rankwright import objectives as on
 from rankwright.optimisers import torch_trainer as neural
 from rankwright.optimisers.step_rules import Adam
 from rankwright.optimisers.torch_modules import feed_forward
-from rankwright.optimisers.torch_trainer import Trainer, batches_of
+from rankwright.optimisers.torch_trainer import TorchTrainer, batches_of
 from rankwright.torch import loss_of
 from rankwright.torch.base import Labels, Lists, Rows
 
@@ -26,7 +26,7 @@ def queries():
 
 def trainer_of(queries, objective, alpha=0.0, hidden=(3,), **options):
     options = {"batch_size": 8, "device": "cpu", "backend": rw.Serial(), **options}
-    return Trainer(feed_forward(queries.n_features, hidden, "tanh", 1), queries, objective, alpha, **options)
+    return TorchTrainer(feed_forward(queries.n_features, hidden, "tanh", 1), queries, objective, alpha, **options)
 
 
 class TestBatches:

@@ -20,7 +20,7 @@ _SLACK = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rules:
+class ClimbRules:
     """What a climb may do.
 
     Parameters
@@ -65,7 +65,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class AscentStep:
     """An accepted step, and where it led."""
 
     round: int
@@ -83,30 +83,36 @@ class Step:
         return int(moved[0]) if len(moved) == 1 else None
 
 
-Climb = Callable[[Landscape, Point, "Rules", np.random.Generator], Iterator[list[Step]]]
+Climb = Callable[[Landscape, Point, "ClimbRules", np.random.Generator], Iterator[list[AscentStep]]]
 
 
-def cyclic(landscape: Landscape, start: Point, rules: Rules, rng: np.random.Generator) -> Iterator[list[Step]]:
+def climb_cyclic(
+    landscape: Landscape, start: Point, rules: ClimbRules, rng: np.random.Generator
+) -> Iterator[list[AscentStep]]:
     """One weight after another, every round in another order, until a round changes nothing; yields a round's steps."""
     return _climb(landscape, start, rules, rng, _cycle)
 
 
-def powell(landscape: Landscape, start: Point, rules: Rules, rng: np.random.Generator) -> Iterator[list[Step]]:
-    """As ``cyclic``, and after each round a search along the whole way that the round went (Powell)."""
+def climb_powell(
+    landscape: Landscape, start: Point, rules: ClimbRules, rng: np.random.Generator
+) -> Iterator[list[AscentStep]]:
+    """As ``climb_cyclic``, and after each round a search along the whole way that the round went (Powell)."""
     return _climb(landscape, start, rules, rng, _cycle_and_beyond)
 
 
-def greedy(landscape: Landscape, start: Point, rules: Rules, rng: np.random.Generator) -> Iterator[list[Step]]:
+def climb_greedy(
+    landscape: Landscape, start: Point, rules: ClimbRules, rng: np.random.Generator
+) -> Iterator[list[AscentStep]]:
     """In each round the one weight whose best step gains most, until none gains anything."""
     return _climb(landscape, start, rules, rng, _best_of_all)
 
 
-_Round = Callable[[Landscape, Point, Rules, list[int], set[int]], Iterator[tuple[Direction, Found]]]
+_Round = Callable[[Landscape, Point, ClimbRules, list[int], set[int]], Iterator[tuple[Direction, Found]]]
 
 
 def _climb(
-    landscape: Landscape, start: Point, rules: Rules, rng: np.random.Generator, play: _Round
-) -> Iterator[list[Step]]:
+    landscape: Landscape, start: Point, rules: ClimbRules, rng: np.random.Generator, play: _Round
+) -> Iterator[list[AscentStep]]:
     """Rounds until one changes nothing.
 
     On large data the scores are updated step by step; after a round they are computed anew. Should the measure then
@@ -118,7 +124,7 @@ def _climb(
         steps, reached = [], point
         for direction, found in play(landscape, point, rules, rng.permutation(landscape.n_columns).tolist(), settled):
             reached = found.point
-            steps.append(Step(number, direction, found.t, reached.coef, reached.value))
+            steps.append(AscentStep(number, direction, found.t, reached.coef, reached.value))
         anew = landscape.anew(reached)
         if abs(anew.value - reached.value) > _SLACK * landscape.highest:
             landscape = landscape.careful()
@@ -134,7 +140,7 @@ def _climb(
 
 
 def _cycle(
-    landscape: Landscape, point: Point, rules: Rules, columns: list[int], settled: set[int]
+    landscape: Landscape, point: Point, rules: ClimbRules, columns: list[int], settled: set[int]
 ) -> Iterator[tuple[Direction, Found]]:
     for column in columns:
         if rules.late():
@@ -150,7 +156,7 @@ def _cycle(
 
 
 def _cycle_and_beyond(
-    landscape: Landscape, point: Point, rules: Rules, columns: list[int], settled: set[int]
+    landscape: Landscape, point: Point, rules: ClimbRules, columns: list[int], settled: set[int]
 ) -> Iterator[tuple[Direction, Found]]:
     reached, steps = point, 0
     for direction, found in _cycle(landscape, point, rules, columns, settled):
@@ -165,7 +171,7 @@ def _cycle_and_beyond(
 
 
 def _best_of_all(
-    landscape: Landscape, point: Point, rules: Rules, columns: list[int], settled: set[int]
+    landscape: Landscape, point: Point, rules: ClimbRules, columns: list[int], settled: set[int]
 ) -> Iterator[tuple[Direction, Found]]:
     best: tuple[float, int, Found] | None = None
     for column in sorted(columns):
@@ -179,7 +185,7 @@ def _best_of_all(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kicks:
+class Perturbation:
     """Blows that may lead from a local maximum to a higher one.
 
     Parameters
@@ -187,7 +193,7 @@ class Kicks:
     n : int
         How many.
     size : float
-        How long a blow is, as a part of the length of the weights.
+        How long a apply is, as a part of the length of the weights.
     unit : array of shape (n_columns,)
         What a weight is multiplied by first, so that columns of any scale are hit alike; 0 for a column that is not.
     """
@@ -196,7 +202,7 @@ class Kicks:
     size: float
     unit: Floats
 
-    def blow(self, coef: Floats, rng: np.random.Generator) -> Floats:
+    def apply(self, coef: Floats, rng: np.random.Generator) -> Floats:
         """Other weights, about ``size`` away."""
         length = float(np.linalg.norm(coef * self.unit)) or 1.0
         hit = self.unit > 0
@@ -205,9 +211,14 @@ class Kicks:
         return blown
 
 
-def kicked(
-    landscape: Landscape, start: Point, rules: Rules, rng: np.random.Generator, climb: Climb, kicks: Kicks
-) -> Iterator[list[Step]]:
+def climb_with_perturbations(
+    landscape: Landscape,
+    start: Point,
+    rules: ClimbRules,
+    rng: np.random.Generator,
+    climb: Climb,
+    perturbation: Perturbation,
+) -> Iterator[list[AscentStep]]:
     """Climb; then again and again kick the weights and climb from there, and stay where it ends if that is higher.
 
     What a kick gained is one step, so the measure never decreases along the steps.
@@ -217,15 +228,15 @@ def kicked(
         coef, number = steps[-1].coef, steps[-1].round
         yield steps
     point = landscape.at(coef)
-    for _ in range(kicks.n):
+    for _ in range(perturbation.n):
         if rules.late():
             return
-        reached = landscape.at(np.maximum(kicks.blow(point.coef, rng), rules.least))
+        reached = landscape.at(np.maximum(perturbation.apply(point.coef, rng), rules.least))
         for steps in climb(landscape, reached, rules, rng):
             reached = landscape.at(steps[-1].coef)
         if rules.objective(reached) > rules.objective(point) + rules.tol:
             number += 1
-            yield [Step(number, reached.coef - point.coef, 1.0, reached.coef, reached.value)]
+            yield [AscentStep(number, reached.coef - point.coef, 1.0, reached.coef, reached.value)]
             point = reached
 
 
@@ -242,7 +253,7 @@ def _room(coef: Floats, direction: Direction, least: float) -> tuple[float, floa
     return min(low, 0.0), max(high, 0.0)
 
 
-def best_weights(
+def find_best_weights(
     X: Floats,
     bound: BoundMeasure,
     query_weight: Floats,
@@ -256,11 +267,11 @@ def best_weights(
     ``X`` has a row for each document of the bound measure; no weight goes below 0 if ``nonnegative``.
     """
     landscape = Landscape.of_bound(Dense(X), bound, query_weight, backend)
-    rules = Rules(least=0.0 if nonnegative else -np.inf)
+    rules = ClimbRules(least=0.0 if nonnegative else -np.inf)
     coef, value = starts[0], -np.inf
     for start in starts:
         reached = landscape.at(start)
-        for steps in cyclic(landscape, reached, rules, np.random.default_rng(0)):
+        for steps in climb_cyclic(landscape, reached, rules, np.random.default_rng(0)):
             reached = landscape.at(steps[-1].coef)
         if reached.value > value + _SLACK:
             coef, value = reached.coef, reached.value

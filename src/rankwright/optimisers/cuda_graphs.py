@@ -12,7 +12,7 @@ from rankwright.basics.array_types import Ints
 from rankwright.optimisers.step_rules import Adam
 
 if TYPE_CHECKING:
-    from rankwright.optimisers.torch_trainer import Trainer
+    from rankwright.optimisers.torch_trainer import TorchTrainer
 
 
 class Graphs:
@@ -23,13 +23,13 @@ class Graphs:
 
     Parameters
     ----------
-    trainer : Trainer
+    trainer : TorchTrainer
         Of a plain network, on a GPU.
     adam : Adam
         Its state is part of the graphs.
     """
 
-    def __init__(self, trainer: Trainer, adam: Adam) -> None:
+    def __init__(self, trainer: TorchTrainer, adam: Adam) -> None:
         self.trainer, self.adam = trainer, adam
         self.total = torch.zeros((), device=trainer.device, dtype=torch.float64)
         self.noise = torch.Generator(trainer.device)

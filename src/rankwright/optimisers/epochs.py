@@ -18,7 +18,7 @@ from rankwright.scorers.scaling import Standard
 ADAM, ADAPTIVE = "adam", "adaptive"
 
 
-class Trainee(Protocol):
+class EpochTrainer(Protocol):
     """What is trained: weights, what it minimises at them, and what it becomes."""
 
     w: Any  # a vector
@@ -73,12 +73,12 @@ class Epoch(NamedTuple):
     objective: float
 
 
-class Walk:
-    """The epochs of a trainee, from 0 or from where a state says.
+class EpochLoop:
+    """The epochs of a trainer, from 0 or from where a state says.
 
     Parameters
     ----------
-    trainee : Trainee
+    trainer : EpochTrainer
         Its weights are changed.
     method : "adam" or "adaptive"
         How.
@@ -88,9 +88,9 @@ class Walk:
         Of batches and samples.
     """
 
-    def __init__(self, trainee: Trainee, method: str, rate: float, seed: int) -> None:
-        self.trainee, self.seed, self.number = trainee, seed, 0
-        self.adam = Adam(rate, trainee.w) if method == ADAM else None
+    def __init__(self, trainer: EpochTrainer, method: str, rate: float, seed: int) -> None:
+        self.trainer, self.seed, self.number = trainer, seed, 0
+        self.adam = Adam(rate, trainer.w) if method == ADAM else None
         self.adaptive = AdaptiveRate(rate)
         self.here: Place | None = None
 
@@ -99,7 +99,7 @@ class Walk:
         self.here = None
 
     def __next__(self) -> Epoch:
-        """Walk on."""
+        """EpochLoop on."""
         self.number += 1
         loss, objective = self._adam() if self.adam is not None else self._batch()
         if not math.isfinite(objective):
@@ -111,32 +111,32 @@ class Walk:
 
     def _adam(self) -> tuple[float, float]:
         assert self.adam is not None
-        loss = self.trainee.epoch(self.adam, (self.seed, self.number))
-        return loss, loss + self.trainee.penalty()
+        loss = self.trainer.epoch(self.adam, (self.seed, self.number))
+        return loss, loss + self.trainer.penalty()
 
     def _batch(self) -> tuple[float, float]:
         """One step of algorithm 1 of Kuo et al. (2009); where losses are sampled, both ends have the same samples."""
         seed = (self.seed, self.number)
-        if self.here is None or self.trainee.is_sampled:
-            self.here = self.trainee.place(1.0 * self.trainee.w, seed)
+        if self.here is None or self.trainer.is_sampled:
+            self.here = self.trainer.place(1.0 * self.trainer.w, seed)
         before = self.here
-        self.here = self.adaptive.step(before, lambda w: self.trainee.place(w, seed))
-        self.trainee.w[...] = self.here.w
+        self.here = self.adaptive.step(before, lambda w: self.trainer.place(w, seed))
+        self.trainer.w[...] = self.here.w
         return self.here.loss, self.here.value
 
     def state(self) -> dict[str, Floats]:
         """All that the next epoch depends on, as arrays."""
-        found = {"w": self.trainee.array(self.trainee.w), "number": np.array(self.number)}
+        found = {"w": self.trainer.array(self.trainer.w), "number": np.array(self.number)}
         if self.adam is None:
             return found | {"rate": np.array(self.adaptive.rate)}
-        return found | {f"adam{i}": self.trainee.array(values) for i, values in enumerate(self.adam.state)}
+        return found | {f"adam{i}": self.trainer.array(values) for i, values in enumerate(self.adam.state)}
 
     def resume(self, state: dict[str, Floats]) -> None:
         """Go on from there."""
-        self.trainee.w[...] = self.trainee.vector(state["w"])
+        self.trainer.w[...] = self.trainer.vector(state["w"])
         self.number = int(state["number"])
         if self.adam is None:
             self.adaptive.rate = float(state["rate"])
         else:
             for i, values in enumerate(self.adam.state):
-                values[...] = self.trainee.vector(state[f"adam{i}"])
+                values[...] = self.trainer.vector(state[f"adam{i}"])

@@ -8,11 +8,11 @@ import numpy as np
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
-from rankwright.optimisers.ascent import Kicks, Rules, Step, cyclic, kicked
+from rankwright.optimisers.ascent import AscentStep, ClimbRules, Perturbation, climb_cyclic, climb_with_perturbations
 from rankwright.optimisers.landscape import Landscape, Point
 
 
-class Weighed(NamedTuple):
+class PolishedWeights(NamedTuple):
     """Weights, and what they gained: on the training queries, and on validation queries if there are any."""
 
     weights: Floats
@@ -33,10 +33,10 @@ def polish_weights(
     train: Landscape,
     held_out: Landscape | None,
     start: Floats,
-    rules: Rules,
+    rules: ClimbRules,
     rng: np.random.Generator,
-    kicks: Kicks | None = None,
-) -> Weighed:
+    perturbation: Perturbation | None = None,
+) -> PolishedWeights:
     """Climb the training measure from these weights; with validation queries, keep the step that is best on them.
 
     So the training measure of the climb never decreases, and the weights are never worse on the validation queries than
@@ -46,8 +46,8 @@ def polish_weights(
     valid = None if held_out is None else held_out.at(start)
     history = [_record(None, here.value, valid)]
     best, kept, decisive = start, 0, here.value if valid is None else valid.value
-    kicks = kicks or Kicks(0, 0.0, np.zeros(len(start)))
-    for steps in kicked(train, here, rules, rng, cyclic, kicks):
+    perturbation = perturbation or Perturbation(0, 0.0, np.zeros(len(start)))
+    for steps in climb_with_perturbations(train, here, rules, rng, climb_cyclic, perturbation):
         progress.report("rounds of polishing", min(steps[-1].round, rules.max_rounds - 1), rules.max_rounds)
         for step in steps:
             if held_out is not None and valid is not None:
@@ -63,7 +63,7 @@ def polish_weights(
     history[kept]["kept"] = True
     spread = train.at(best).spread
     growth = spread / here.spread if spread > 0.0 and here.spread > 0.0 else 1.0
-    return Weighed(best, before[0], after[0], before[1], after[1], history, growth)
+    return PolishedWeights(best, before[0], after[0], before[1], after[1], history, growth)
 
 
 def _judged(train: Landscape, held_out: Landscape | None, coef: Floats) -> tuple[float, float | None]:
@@ -76,7 +76,7 @@ def _decisive(judged: tuple[float, float | None]) -> float:
     return train if valid is None else valid
 
 
-def _record(step: Step | None, train: float, valid: Point | None) -> dict[str, Any]:
+def _record(step: AscentStep | None, train: float, valid: Point | None) -> dict[str, Any]:
     record: dict[str, Any] = {}
     if step is not None:
         record["round"] = step.round

@@ -97,7 +97,7 @@ class _Bridged:
         return loss, torch.as_tensor(slopes, dtype=scores.dtype, device=scores.device)
 
 
-class Trainer:
+class TorchTrainer:
     """A module and what it is trained on.
 
     Parameters

@@ -27,8 +27,8 @@ from rankwright.data.row_order import sort_by_content
 from rankwright.measures import Measure, check_counted, parse
 from rankwright.models.model import Model, check_complete, check_features, plain
 from rankwright.objectives.upper_bounds import Bound
-from rankwright.rankers.fit_result import Outcome as Outcome
-from rankwright.rankers.fit_result import check_finite, warn_about
+from rankwright.rankers.fit_result import FitResult as FitResult
+from rankwright.rankers.fit_result import check_finite, warn_if_degenerate_or_unconverged
 from rankwright.rankers.parameter_checks import is_changed
 from rankwright.rankers.seen_queries import SeenQueries
 from rankwright.runtime.backends import Backend, Serial, resolve
@@ -100,7 +100,7 @@ class Ranker(BaseEstimator, ABC):
     _seen: SeenQueries | None
 
     @abstractmethod
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         """Train; per-query scaling has been done, standard scaling is the ranker's own affair."""
 
     def _sorts_rows(self) -> bool:
@@ -147,7 +147,7 @@ class Ranker(BaseEstimator, ABC):
                 outcome = self._fit(task.train, task.valid, task.measure, task.backend)
                 self._keep(task, outcome)
             self.fit_warnings_ = found
-            warn_about(outcome, type(self).__name__, task.train)
+            warn_if_degenerate_or_unconverged(outcome, type(self).__name__, task.train)
         return self
 
     def check_parameters(self) -> None:
@@ -206,7 +206,7 @@ class Ranker(BaseEstimator, ABC):
             train, valid = scaling(train), None if valid is None else scaling(valid)
         return _Task(train, valid, measure, scaling, backend, seen)
 
-    def _keep(self, task: _Task, outcome: Outcome) -> None:
+    def _keep(self, task: _Task, outcome: FitResult) -> None:
         """Become fitted."""
         name, params, train = type(self).__name__, plain(self.get_params(deep=False)), task.train
         check_finite(outcome, name, train)

@@ -15,7 +15,7 @@ from rankwright.scorers import Linear, Scorer
 _FIRST_DOCS = 1_000  # that are scored at first to see whether a model ranks anything
 
 
-class Outcome(NamedTuple):
+class FitResult(NamedTuple):
     """What training yields.
 
     Parameters
@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
     reason: str | None = None
 
 
-def check_finite(outcome: Outcome, name: str, train: Queries) -> None:
+def check_finite(outcome: FitResult, name: str, train: Queries) -> None:
     """Refuse a model with weights or scores that are not finite: numbers became too large on the way."""
     scorer = outcome.scorer
     finite = not isinstance(scorer, Linear) or bool(np.isfinite([*scorer.coef, scorer.intercept]).all())
@@ -48,7 +48,7 @@ def check_finite(outcome: Outcome, name: str, train: Queries) -> None:
         )
 
 
-def warn_about(outcome: Outcome, name: str, train: Queries) -> None:
+def warn_if_degenerate_or_unconverged(outcome: FitResult, name: str, train: Queries) -> None:
     """Warn if the model of a ranker learned nothing from its training queries, or training did not converge."""
     nothing = _why_unlearnable(train)
     if nothing is None and not _ranks_anything(outcome.scorer, train):
@@ -89,7 +89,7 @@ def _ranks_anything(scorer: Scorer, train: Queries) -> bool:
     return any(_varies(scorer(part.X)[:, None], part) for part in _growing_parts(train))
 
 
-def _why_equal_scores(outcome: Outcome, train: Queries) -> str:
+def _why_equal_scores(outcome: FitResult, train: Queries) -> str:
     """Return why the documents of every query have equal scores."""
     if not any(_varies(part.X, part) for part in _growing_parts(train)):
         return "no feature differs between the documents of any training query"

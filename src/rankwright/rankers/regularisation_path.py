@@ -12,8 +12,8 @@ from sklearn.base import clone
 from rankwright.basics.errors import collect_warnings
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.rankers.base import SET_BY_VALIDATION, Outcome, Ranker
-from rankwright.rankers.fit_result import warn_about
+from rankwright.rankers.base import SET_BY_VALIDATION, FitResult, Ranker
+from rankwright.rankers.fit_result import warn_if_degenerate_or_unconverged
 from rankwright.runtime.backends import Backend
 
 
@@ -25,10 +25,10 @@ class PathRanker(Ranker):
     @abstractmethod
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
-    ) -> list[Outcome]:
+    ) -> list[FitResult]:
         """Train for every value of the parameter; outcomes in the order of the values."""
 
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         [outcome] = self._fit_path([getattr(self, self.path_parameter)], train, valid, measure, backend)
         return outcome
 
@@ -74,7 +74,9 @@ class PathRanker(Ranker):
             ranker._keep(task, outcome)
             with collect_warnings(issue=True) as own:
                 ranker.fit_warnings_ = own
-                warn_about(outcome, f"{type(ranker).__name__} with {self.path_parameter}={value}", task.train)
+                warn_if_degenerate_or_unconverged(
+                    outcome, f"{type(ranker).__name__} with {self.path_parameter}={value}", task.train
+                )
             own[:0] = shared
         return rankers
 

@@ -21,7 +21,7 @@ from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.optimisers.dominance import top_candidates
 from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.measures import BoundMeasure, Measure, P, check_counted, values_of_found, weighted_mean
-from rankwright.optimisers.ascent import best_weights
+from rankwright.optimisers.ascent import find_best_weights
 from rankwright.runtime.backends import Backend, n_shards
 from rankwright.tuning.fusion_result import EQUAL, RRF, TUNED
 
@@ -86,7 +86,7 @@ class Task:
         """The best weights without some queries; their magnitudes add up to 1."""
         weight = self.full.counted.astype(np.float64)
         weight[left_out] = 0.0
-        found, _ = best_weights(
+        found, _ = find_best_weights(
             self.train.X,
             self.train.bound,
             weight,

@@ -15,7 +15,7 @@ from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.measures import Measure, check_counted, parse
-from rankwright.optimisers.ascent import Kicks, Rules
+from rankwright.optimisers.ascent import ClimbRules, Perturbation
 from rankwright.optimisers.columns import Columns, Dense
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.polishing import polish_weights
@@ -102,13 +102,13 @@ def polish(
     nonnegative : bool
         Whether weights must not be negative.
     n_kicks : int
-        How often the weights are kicked at the end to climb again, and to stay where that leads higher.
+        How many random perturbations follow the climb; each climbs again, and a better result is kept.
     max_iter : int
         The most rounds.
     max_seconds : float, optional
         Stop after this time.
     random_state : int, Generator or None
-        Seeds the order of the weights and the kicks.
+        Seeds the order of the weights and the perturbations.
     backend : Serial, Threads or None
         Where the work runs; None means all cores.
 
@@ -135,8 +135,8 @@ def polish(
     held_out = None
     if valid is not None and other is not None:
         held_out = _landscape(Dense(other), valid[1], wanted, "validation", found)
-    kicks = Kicks(n_kicks, _KICK, moments(matrix)[1] if n_kicks > 0 else np.zeros(matrix.shape[1]))
-    weighed = polish_weights(train, held_out, weights, rules, rng, kicks)
+    perturbation = Perturbation(n_kicks, _KICK, moments(matrix)[1] if n_kicks > 0 else np.zeros(matrix.shape[1]))
+    weighed = polish_weights(train, held_out, weights, rules, rng, perturbation)
     history = [{name: row[name] for name in _TOLD if name in row} for row in weighed.history]
     return Polished(weighed.weights, str(wanted), *weighed[1:5], history)
 
@@ -213,10 +213,10 @@ def polish_model(
     return polished if after > before else model
 
 
-def _rules(max_iter: int, max_seconds: float | None, nonnegative: bool) -> Rules:
+def _rules(max_iter: int, max_seconds: float | None, nonnegative: bool) -> ClimbRules:
     check_whole("max_iter", max_iter, least=1)
     seconds = np.inf if max_seconds is None else check_number("max_seconds", max_seconds, least=0.0)
-    return Rules(max_rounds=max_iter, least=0.0 if nonnegative else -np.inf, deadline=monotonic() + seconds)
+    return ClimbRules(max_rounds=max_iter, least=0.0 if nonnegative else -np.inf, deadline=monotonic() + seconds)
 
 
 def _landscape(columns: Columns, queries: Queries, measure: Measure, what: str, backend: Backend) -> Landscape:

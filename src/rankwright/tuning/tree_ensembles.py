@@ -17,7 +17,7 @@ from rankwright.basics.optional_imports import require
 from rankwright.data.queries import Queries
 from rankwright.models.model import Model, check_features
 from rankwright.optimisers.columns import Leaves
-from rankwright.optimisers.polishing import Weighed
+from rankwright.optimisers.polishing import PolishedWeights
 from rankwright.rankers import Ranker
 from rankwright.rankers.trees.tree_ranker import polished_history
 from rankwright.scorers import Trees
@@ -63,7 +63,7 @@ class Ensemble(ABC):
         """By tree and document the leaf, as a place among the values of the tree."""
 
     @abstractmethod
-    def weighted(self, weighed: Weighed) -> Any:
+    def weighted(self, weighed: PolishedWeights) -> Any:
         """A copy of the model with the values of the trees multiplied."""
 
     @abstractmethod
@@ -95,7 +95,7 @@ class LightGBMEnsemble(Ensemble):
         found: Ints = self.booster.predict(X, pred_leaf=True, num_iteration=self.n_trees, **self.how)
         return found.reshape(len(X), -1).T
 
-    def weighted(self, weighed: Weighed) -> Any:
+    def weighted(self, weighed: PolishedWeights) -> Any:
         """With leaf values set one by one."""
         booster = require("lightgbm").Booster(model_str=self.text)
         for tree, (values, weight) in enumerate(zip(self.values, weighed.level, strict=True)):
@@ -147,7 +147,7 @@ class XGBoostEnsemble(Ensemble):
         nodes: Ints = found.reshape(len(X), -1).T
         return nodes
 
-    def weighted(self, weighed: Weighed) -> Any:
+    def weighted(self, weighed: PolishedWeights) -> Any:
         """With the leaves' values changed in the saved form."""
         for tree, values, weight in zip(self.trees, self.values, weighed.level, strict=True):
             scaled = (values * weight).astype(np.float32)
@@ -200,7 +200,7 @@ class OwnEnsemble(Ensemble):
         """Of the scorer."""
         return self.trees.leaves(X)
 
-    def weighted(self, weighed: Weighed) -> Model:
+    def weighted(self, weighed: PolishedWeights) -> Model:
         """With another scorer, the measure that it was polished for, and what it is worth by that in the history."""
         scorer = Trees(self.trees.forest.weighted(weighed.level))
         old = [row for row in self.model.history if self.measure == self.model.measure]  # of this very measure

@@ -16,7 +16,7 @@ from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.measures import BoundMeasure, Measure, weighted_mean
 from rankwright.objectives.upper_bounds import Bound, TypeOne
 from rankwright.optimisers.weak import BestFeature
-from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.base import FitResult, LinearScoring
 from rankwright.rankers.boosting import Boosting, recalled
 from rankwright.rankers.parameter_checks import check_among
 from rankwright.runtime.backends import Backend, Shards
@@ -101,7 +101,7 @@ class AdaRank(Boosting, LinearScoring):
         """The exponential type one bound."""
         return TypeOne(measure.for_training(), "exponential")
 
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         self._check_boosting()
         if not measure.bounded:
             raise InputError(f"AdaRank needs a measure with values from 0 to 1; {measure} is not one")
@@ -109,7 +109,7 @@ class AdaRank(Boosting, LinearScoring):
         stages = _Stages(train, valid, measure, bool(self.signed), self.scale, backend)
         n_best, history = self._boost(stages, stages.recall, train)
         reason = "no feature that varies has a measure above 0"
-        return Outcome(Linear(stages.coef_of(history[:n_best])), history, reason=reason)
+        return FitResult(Linear(stages.coef_of(history[:n_best])), history, reason=reason)
 
 
 _PERFECT = 1.0 - 1e-12

@@ -16,7 +16,7 @@ from rankwright.objectives.phi import PHIS
 from rankwright.objectives.upper_bounds import Bound, TypeTwo
 from rankwright.optimisers.newton import minimise
 from rankwright.optimisers.weight_space import WeightSpace
-from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.base import FitResult, LinearScoring
 from rankwright.rankers.bounds.structured_svm import STARTS, adarank_weights
 from rankwright.rankers.bounds.working_sets import WorkingSets
 from rankwright.rankers.judging import Best, Judge
@@ -117,7 +117,7 @@ class PermuRank(LinearScoring):
         """The hinge type two bound, of which training sees the working sets."""
         return TypeTwo(measure.for_bounds(), "hinge", "sum", self.phi, self.perfect)
 
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         C, tol = check_strength("C", self.C), check_number("tol", self.tol, least=0.0)
         n_rounds = check_whole("n_rounds", self.n_rounds, least=1)
         check_among("phi", self.phi, tuple(PHIS))
@@ -155,4 +155,4 @@ class PermuRank(LinearScoring):
                 f"the problem of the last round has a gap of {100 * found.gap / found.primal:.3g}%; raise tol={tol:g}"
             )
         assert best.coef is not None
-        return Outcome(Linear(best.coef), history, left, "C is too small, or no query has an imperfect ranking")
+        return FitResult(Linear(best.coef), history, left, "C is too small, or no query has an imperfect ranking")

@@ -15,7 +15,7 @@ from rankwright.objectives.pairwise import pair_query_weights
 from rankwright.optimisers.newton import Minimum, minimise
 from rankwright.optimisers.pair_problem import PairProblem
 from rankwright.optimisers.weight_space import WeightSpace
-from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.base import FitResult, LinearScoring
 from rankwright.rankers.fit_result import describe_gap
 from rankwright.rankers.judging import Judge
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_whole
@@ -108,7 +108,7 @@ class RankSVM(PathRanker, LinearScoring):
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
-    ) -> list[Outcome]:
+    ) -> list[FitResult]:
         strengths = [check_strength("C", value) for value in values]
         check_among("loss", self.loss, ("hinge", "squared_hinge"))
         check_among("per", self.per, ("pair", "query"))
@@ -119,7 +119,7 @@ class RankSVM(PathRanker, LinearScoring):
         space = WeightSpace.of(train.X, standard.mean, factor)
         problem = PairProblem(space.X, train.y, train.indptr, None, weight, space.factor, space.mean, backend)
         judge = Judge(train, valid, measure, backend)
-        outcomes: dict[int, Outcome] = {}
+        outcomes: dict[int, FitResult] = {}
         w: Floats | None = None
         order = sorted(range(len(strengths)), key=strengths.__getitem__)
         for at in progress.track(order, "values of C", len(order)):  # from small C, whose solution is nearly known
@@ -131,7 +131,7 @@ class RankSVM(PathRanker, LinearScoring):
         return [outcomes[at] for at in range(len(strengths))]
 
 
-def _outcome(found: Minimum, space: WeightSpace, factor: Floats, judge: Judge) -> Outcome:
+def _outcome(found: Minimum, space: WeightSpace, factor: Floats, judge: Judge) -> FitResult:
     """The scorer and the history of a minimum."""
     history: list[dict[str, Any]] = []
     for t, step in enumerate(found.history):
@@ -139,4 +139,4 @@ def _outcome(found: Minimum, space: WeightSpace, factor: Floats, judge: Judge) -
         if np.isfinite(step.smoothing):
             row["smoothing"] = step.smoothing
         history.append(row | judge(space.weights(step.w) * factor))
-    return Outcome(Linear(space.weights(found.w) * factor), history)
+    return FitResult(Linear(space.weights(found.w) * factor), history)

@@ -15,7 +15,7 @@ from rankwright.measures import Measure
 from rankwright.objectives.upper_bounds import Bound, TypeTwo
 from rankwright.optimisers.cutting_plane import Planes, Round, best_scale, cutting_planes
 from rankwright.optimisers.linear_risk import LinearRisk
-from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.base import FitResult, LinearScoring
 from rankwright.rankers.bounds.adarank import AdaRank
 from rankwright.rankers.fit_result import describe_gap
 from rankwright.rankers.judging import Judge
@@ -51,7 +51,7 @@ class StructuredSVM(PathRanker, LinearScoring):
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
-    ) -> list[Outcome]:
+    ) -> list[FitResult]:
         strengths = [check_strength("C", value) for value in values]
         check_number("tol", self.tol, least=0.0)
         check_whole("max_iter", self.max_iter, least=1)
@@ -61,7 +61,7 @@ class StructuredSVM(PathRanker, LinearScoring):
         risk = LinearRisk(bound, backend.scatter(train), factor, float(train.query_weight.sum()), backend)
         judge = Judge(train, valid, measure, backend)
         w = self._started(bound.measure, train, factor, backend)
-        outcomes: dict[int, Outcome] = {}
+        outcomes: dict[int, FitResult] = {}
         planes = Planes(len(factor))
         for at in sorted(range(len(strengths)), key=strengths.__getitem__):
             C = strengths[at]
@@ -87,7 +87,7 @@ class StructuredSVM(PathRanker, LinearScoring):
         return adarank_weights(measure, train, factor, self.scale, backend)
 
 
-def _followed(rounds: Iterable[Round], factor: Floats, judge: Judge) -> tuple[Outcome, Floats]:
+def _followed(rounds: Iterable[Round], factor: Floats, judge: Judge) -> tuple[FitResult, Floats]:
     """Follow rounds to their end: the scorer and the history, and the weights."""
     history: list[dict[str, Any]] = []
     w: Floats = np.zeros(len(factor))
@@ -97,7 +97,7 @@ def _followed(rounds: Iterable[Round], factor: Floats, judge: Judge) -> tuple[Ou
         record["planes"] = found.n_planes
         known = {name: history[-1][name] for name in judge.sets} if history and not found.improved else None
         history.append(record | (known or judge(w * factor)))
-    return Outcome(Linear(w * factor), history), w
+    return FitResult(Linear(w * factor), history), w
 
 
 def adarank_weights(measure: Measure, train: Queries, factor: Floats, scale: str | None, backend: Backend) -> Floats:

@@ -11,9 +11,9 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.optimisers.ascent import Step
+from rankwright.optimisers.ascent import AscentStep
 from rankwright.optimisers.landscape import Point
-from rankwright.rankers.base import Outcome
+from rankwright.rankers.base import FitResult
 from rankwright.rankers.exact.restarts import Restarting, Task
 from rankwright.rankers.parameter_checks import check_number, check_whole
 from rankwright.runtime.backends import Backend
@@ -98,7 +98,7 @@ class CoordinateAscent(Restarting):
         self.random_state = random_state
         self.backend = backend
 
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         check_whole("max_iter", self.max_iter, least=1)
         check_number("tol", self.tol, least=0.0)
         return super()._fit(train, valid, measure, backend)
@@ -106,7 +106,7 @@ class CoordinateAscent(Restarting):
     def _prepared(self, start: Floats, task: Task) -> Floats:
         return start / (float(np.abs(start * task.unit).sum()) or 1.0)
 
-    def _climb(self, task: Task, start: Point, rng: np.random.Generator) -> Iterator[list[Step]]:
+    def _climb(self, task: Task, start: Point, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
         columns = np.flatnonzero(task.unit > 0)
         point, number, fails = start, 0, 0
         while len(columns) > 0 and fails < max(len(columns) - 1, 1) and monotonic() < task.deadline:
@@ -117,7 +117,7 @@ class CoordinateAscent(Restarting):
                 reached = self._try(task, point, column)
                 fails = 0 if reached is not None else fails + 1
                 if reached is not None:
-                    steps.append(Step(number, reached.coef - point.coef, 1.0, reached.coef, reached.value))
+                    steps.append(AscentStep(number, reached.coef - point.coef, 1.0, reached.coef, reached.value))
                     point = reached
                 if fails >= max(len(columns) - 1, 1):
                     break

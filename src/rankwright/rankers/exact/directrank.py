@@ -12,16 +12,25 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.optimisers.ascent import Climb, Kicks, Rules, Step, cyclic, greedy, kicked, powell
+from rankwright.optimisers.ascent import (
+    AscentStep,
+    Climb,
+    ClimbRules,
+    Perturbation,
+    climb_cyclic,
+    climb_greedy,
+    climb_powell,
+    climb_with_perturbations,
+)
 from rankwright.optimisers.landscape import Point
 from rankwright.optimisers.line_search import Choice, Likeliest, Middle
 from rankwright.optimisers.prior_penalty import Pull
-from rankwright.rankers.base import Outcome
+from rankwright.rankers.base import FitResult
 from rankwright.rankers.exact.restarts import Restarting, Run, Task
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_weights, check_whole
 from rankwright.runtime.backends import Backend
 
-_CLIMBS: Mapping[str, Climb] = {"cyclic": cyclic, "greedy": greedy, "powell": powell}
+_CLIMBS: Mapping[str, Climb] = {"cyclic": climb_cyclic, "greedy": climb_greedy, "powell": climb_powell}
 FEW = 50_000  # documents: on fewer, "auto" chooses by likelihood, as the paper does on small data
 _KICK = 0.3
 PLACES = 10  # of the label order that count for a measure without a cut-off
@@ -50,8 +59,8 @@ class DirectRank(Restarting):
     start : "regression" or "equal"
         The first start: the weights of ``Regression``, or equal ones; the other starts are random.
     n_kicks : int
-        After each climb, how often the weights are kicked (by 0.3 of their length) and climb again, to stay where that
-        leads higher.
+        How many random perturbations follow each climb. Each moves the weights by 0.3 of their length and climbs again;
+        the result is kept if it is better.
     max_iter : int
         The most rounds of a start.
     tol : float
@@ -144,7 +153,7 @@ class DirectRank(Restarting):
         self.random_state = random_state
         self.backend = backend
 
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         check_whole("max_iter", self.max_iter, least=1)
         check_whole("n_kicks", self.n_kicks, least=0)
         check_number("tol", self.tol, least=0.0)
@@ -183,15 +192,17 @@ class DirectRank(Restarting):
     def _prepared(self, start: Floats, task: Task) -> Floats:
         return np.maximum(start, 0.0) if self.nonnegative else start
 
-    def _climb(self, task: Task, start: Point, rng: np.random.Generator) -> Iterator[list[Step]]:
-        kicks = Kicks(self.n_kicks, _KICK, task.unit)
-        return kicked(task.landscape, start, self._rules(task), rng, _CLIMBS[self.order], kicks)
+    def _climb(self, task: Task, start: Point, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
+        perturbation = Perturbation(self.n_kicks, _KICK, task.unit)
+        return climb_with_perturbations(
+            task.landscape, start, self._rules(task), rng, _CLIMBS[self.order], perturbation
+        )
 
-    def _rules(self, task: Task) -> Rules:
+    def _rules(self, task: Task) -> ClimbRules:
         likelihood = self.point == "likelihood" or (self.point == "auto" and task.n_docs <= FEW)
         choice: Choice = Likeliest(task.objective.cut_off or PLACES) if likelihood else Middle()
         least = 0.0 if self.nonnegative else -np.inf
-        return Rules(max(self.tol, 1e-12), self.max_iter, least, choice, self._pull(task), task.deadline)
+        return ClimbRules(max(self.tol, 1e-12), self.max_iter, least, choice, self._pull(task), task.deadline)
 
     @property
     def _wants_regression(self) -> bool:

@@ -16,9 +16,9 @@ from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.upper_bounds import Basic, Bound
-from rankwright.optimisers.ascent import Step
+from rankwright.optimisers.ascent import AscentStep
 from rankwright.optimisers.landscape import Landscape, Point
-from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.base import FitResult, LinearScoring
 from rankwright.rankers.listwise.regression import regression_weights
 from rankwright.rankers.parameter_checks import check_among, check_number, check_whole
 from rankwright.runtime.backends import Backend, side_by_side
@@ -40,7 +40,7 @@ class Restarting(LinearScoring):
     random_state: int | np.random.Generator | None
 
     @abstractmethod
-    def _climb(self, task: Task, start: Point, rng: np.random.Generator) -> Iterator[list[Step]]:
+    def _climb(self, task: Task, start: Point, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
         """Climb from a start; yields steps."""
 
     def _objective(self, measure: Measure) -> Measure:
@@ -64,7 +64,7 @@ class Restarting(LinearScoring):
         """A start as the climb takes it."""
         return start
 
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         n_restarts = check_whole("n_restarts", self.n_restarts, least=1)
         check_among("start", self.start, ("regression", "equal"))
         seconds = np.inf if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0.0)
@@ -96,7 +96,7 @@ class Restarting(LinearScoring):
         history: list[dict[str, Any]] = []
         for i, each in enumerate(finished):
             history.extend(each.records if i == best else each.summary)
-        return Outcome(Linear(finished[best].coef), history, unconverged=self._why_unfinished(task, finished[best]))
+        return FitResult(Linear(finished[best].coef), history, unconverged=self._why_unfinished(task, finished[best]))
 
     def _why_unfinished(self, task: Task, best: Run) -> str | None:
         """Return what ended the climbs before a maximum, and the way out; None if nothing did."""
@@ -154,7 +154,7 @@ class _Watch:
         self.coef, self.value, self.best = start.coef, -np.inf, 0
         self._note(0, None, 0.0, start.coef, start.value)
 
-    def record(self, step: Step) -> None:
+    def record(self, step: AscentStep) -> None:
         """Note a step."""
         if self.task.valid is not None and self.valid is not None:
             self.valid = self.task.valid.step(self.valid, step.direction, step.t)

@@ -20,10 +20,10 @@ from rankwright.objectives.objective_names import settled
 from rankwright.optimisers.descent import LBFGS, Penalty, Point, descend, reweigh
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.preconditioner import Preconditioner
-from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.base import FitResult, LinearScoring
 from rankwright.rankers.judging import Judge
 from rankwright.rankers.listwise.regression import ALPHAS, lowered, ridges
-from rankwright.rankers.networks.lessons import Chapter, Lesson, fit_linear
+from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
 from rankwright.rankers.networks.network_ranker import Design
 from rankwright.rankers.networks.training_options import Training, check_hidden
 from rankwright.rankers.parameter_checks import check_number, check_strength, check_whole, is_changed
@@ -130,29 +130,29 @@ class Descending(PathRanker, LinearScoring):
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
-    ) -> list[Outcome]:
+    ) -> list[FitResult]:
         strengths = [check_strength("alpha", value) for value in values]
         hidden, training = check_hidden(getattr(self, "hidden", None)), Training.of(getattr(self, "training", None))
         if hidden:
             design = Design(hidden, training, self.scale, self.random_state)
-            chapters = [Chapter(self._objective(measure), training.n_epochs)]
-            return design.fit(chapters, strengths, train, valid, measure, backend)
+            phases = [Phase(self._objective(measure), training.n_epochs)]
+            return design.fit(phases, strengths, train, valid, measure, backend)
         training.for_linear()
         check_number("tol", self.tol, least=0.0)
         check_whole("max_iter", self.max_iter, least=0)
         problem = Problem.of(self._objective(measure), train, valid, measure, self.scale, backend)
         if problem.risk.is_sampled:
-            return self._fit_sampled(strengths, Lesson(train, valid, measure, self.scale, backend))
+            return self._fit_sampled(strengths, TrainingData(train, valid, measure, self.scale, backend))
         w = self._begin(problem, train, backend)
         center = self._center(w)
-        outcomes: dict[int, Outcome] = {}
+        outcomes: dict[int, FitResult] = {}
         order = sorted(range(len(strengths)), key=lambda at: -strengths[at])
         preconditioner = Preconditioner()
         for at in progress.track(order, "values of alpha", len(order)):  # from a large one, whose solution is known
             outcomes[at], w = self._descend(problem, w, Penalty(strengths[at], center), preconditioner)
         return [outcomes[at] for at in range(len(strengths))]
 
-    def _fit_sampled(self, strengths: Sequence[float], lesson: Lesson) -> list[Outcome]:
+    def _fit_sampled(self, strengths: Sequence[float], data: TrainingData) -> list[FitResult]:
         """Train in epochs where the objective is sampled, and its values are too uncertain to converge by."""
         if is_changed(self, "tol"):
             warn(
@@ -161,12 +161,12 @@ class Descending(PathRanker, LinearScoring):
                 IneffectiveParameterWarning,
             )
         steps = replace(_ESTIMATED, n_epochs=max(min(self.max_iter, _ESTIMATED.n_epochs), 1))
-        objective, seed = self._objective(lesson.measure), getattr(self, "random_state", 0)
-        return [fit_linear(objective, steps, alpha, seed, lesson) for alpha in strengths]
+        objective, seed = self._objective(data.measure), getattr(self, "random_state", 0)
+        return [fit_linear(objective, steps, alpha, seed, data) for alpha in strengths]
 
     def _descend(
         self, problem: Problem, start: Floats, penalty: Penalty, preconditioner: Preconditioner
-    ) -> tuple[Outcome, Floats]:
+    ) -> tuple[FitResult, Floats]:
         """The minimum for one strength, and its weights."""
         history: list[dict[str, Any]] = []
         last: Point | None = None
@@ -174,7 +174,7 @@ class Descending(PathRanker, LinearScoring):
             row: dict[str, Any] = {"round": step, "loss": last.loss, "objective": last.value}
             history.append(row | problem.judged(last.w))
         assert last is not None
-        return Outcome(problem.scorer(last.w), history, explain_end(last, self.tol, self.max_iter)), last.w
+        return FitResult(problem.scorer(last.w), history, explain_end(last, self.tol, self.max_iter)), last.w
 
     def _points(
         self, problem: Problem, start: Floats, penalty: Penalty, preconditioner: Preconditioner

@@ -14,7 +14,7 @@ from rankwright.objectives.base import Objective
 from rankwright.objectives.swap_lambdas import Lambdas
 from rankwright.optimisers.descent import Penalty
 from rankwright.optimisers.preconditioner import Preconditioner
-from rankwright.rankers.base import Outcome
+from rankwright.rankers.base import FitResult
 from rankwright.rankers.judging import Best
 from rankwright.rankers.listwise.descent_ranker import Descending, Problem, explain_end, trained_measure
 from rankwright.rankers.networks.training_options import Training
@@ -116,7 +116,7 @@ class LambdaRank(Descending):
 
     def _descend(
         self, problem: Problem, start: Floats, penalty: Penalty, preconditioner: Preconditioner
-    ) -> tuple[Outcome, Floats]:
+    ) -> tuple[FitResult, Floats]:
         history: list[dict[str, Any]] = []
         best, kept = Best(), None
         own = Preconditioner()  # so that a fit is the same alone and among others
@@ -127,4 +127,4 @@ class LambdaRank(Descending):
             row: dict[str, Any] = {"round": t, "loss": point.loss, "objective": point.value}
             history.append(row | judged)
         assert kept is not None
-        return Outcome(problem.scorer(kept.w), history, explain_end(kept, self.tol, self.max_iter)), start
+        return FitResult(problem.scorer(kept.w), history, explain_end(kept, self.tol, self.max_iter)), start

@@ -13,7 +13,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import weighted_moments
 from rankwright.measures import Measure
 from rankwright.optimisers.weight_space import WeightSpace
-from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.base import FitResult, LinearScoring
 from rankwright.rankers.parameter_checks import check_strength
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend, single_blas
@@ -86,7 +86,7 @@ class Regression(PathRanker, LinearScoring):
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
-    ) -> list[Outcome]:
+    ) -> list[FitResult]:
         strengths = [check_strength("alpha", value) for value in values]
         if train.max_grade > _MOST_GRADE:
             raise InputError(
@@ -99,7 +99,7 @@ class Regression(PathRanker, LinearScoring):
             if valid is not None:
                 record["valid"] = measure.mean(valid, scorer(valid.X), backend)
             outcomes.append(
-                Outcome(scorer, [record], reason="no feature is related to the grades, or alpha is too large")
+                FitResult(scorer, [record], reason="no feature is related to the grades, or alpha is too large")
             )
         return outcomes
 

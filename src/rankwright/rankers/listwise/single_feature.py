@@ -11,7 +11,7 @@ from rankwright.data.feature_numbers import check_feature, feature_names, find_c
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.optimisers.weak import BestFeature
-from rankwright.rankers.base import Outcome, Ranker
+from rankwright.rankers.base import FitResult, Ranker
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Feature
 
@@ -53,7 +53,7 @@ class SingleFeature(Ranker):
         self.sign = sign
         self.backend = backend
 
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         if self.sign not in (1, -1, None):
             raise InputError(f"sign={self.sign!r}; expected 1, -1 or None")
         if self.feature is not None:
@@ -71,4 +71,4 @@ class SingleFeature(Ranker):
         record = {"feature": scorer.index, "sign": scorer.sign, "loss": 1.0 - value, "train": value}
         if valid is not None:
             record["valid"] = measure.mean(valid, scorer(valid.X), backend)
-        return Outcome(scorer, [record])
+        return FitResult(scorer, [record])

@@ -14,8 +14,8 @@ from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.objective_names import UserObjective
-from rankwright.rankers.base import Outcome
-from rankwright.rankers.networks.lessons import Chapter, Lesson, teach
+from rankwright.rankers.base import FitResult
+from rankwright.rankers.networks.epoch_training import Phase, TrainingData, train_epochs
 from rankwright.rankers.networks.training_options import Training
 from rankwright.runtime.backends import Backend, side_by_side
 
@@ -34,7 +34,7 @@ class Design(NamedTuple):
 
     def fit(
         self,
-        chapters: Sequence[Chapter],
+        phases: Sequence[Phase],
         strengths: Sequence[float],
         train: Queries,
         valid: Queries | None,
@@ -43,31 +43,33 @@ class Design(NamedTuple):
         *,
         keeps_last: bool = False,
         observe: Callable[[Floats], dict[str, Any]] | None = None,
-    ) -> list[Outcome]:
+    ) -> list[FitResult]:
         """Train it on these objectives, one after another; once for each strength of the penalty."""
         require("torch")
         from rankwright.optimisers.devices import at_work, check_device
-        from rankwright.optimisers.torch_trainer import Trainer
+        from rankwright.optimisers.torch_trainer import TorchTrainer
 
         training, device = self.training.of_one(strengths), check_device(self.training.device)
         seed = int(make_generator(self.random_state).integers(2**31))
-        lesson = Lesson(train, valid, measure, self.scale, backend)
+        data = TrainingData(train, valid, measure, self.scale, backend)
 
-        def run(alpha: float) -> Outcome:
+        def run(alpha: float) -> FitResult:
             module = self._module(train.n_features, seed)
-            trainer = Trainer(
+            trainer = TorchTrainer(
                 module,
-                lesson.train,
-                lesson.settled(chapters[0].objective),
+                data.train,
+                data.settled(phases[0].objective),
                 alpha,
                 batch_size=training.batch_size,
                 device=training.device,
                 backend=backend,
                 raw=train,
             )
-            about = {**self._run(chapters, module), "alpha": alpha}
+            about = {**self._run(phases, module), "alpha": alpha}
             try:
-                return teach(trainer, lesson, chapters, training, seed, about, keeps_last=keeps_last, observe=observe)
+                return train_epochs(
+                    trainer, data, phases, training, seed, about, keeps_last=keeps_last, observe=observe
+                )
             finally:
                 trainer.graphs = None  # which know the trainer, and hold memory of the GPU
 
@@ -99,14 +101,14 @@ class Design(NamedTuple):
         except Exception as error:
             raise InputError(f"network({n_features}) failed: {error}") from error
 
-    def _run(self, chapters: Sequence[Chapter], module: nn.Module) -> dict[str, Any]:
+    def _run(self, phases: Sequence[Phase], module: nn.Module) -> dict[str, Any]:
         """What makes this run no other."""
         return {
             "network": list(self.hidden) if self.make is None else str(module),
             "scale": self.scale,
-            "centers": [each.centers for each in chapters],
-            "epochs": [each.n_epochs for each in chapters[:-1]],  # the last may go on for longer
-            "objective": [_told(each.objective) for each in chapters],
+            "centers": [each.centers for each in phases],
+            "epochs": [each.n_epochs for each in phases[:-1]],  # the last may go on for longer
+            "objective": [_told(each.objective) for each in phases],
         }
 
 

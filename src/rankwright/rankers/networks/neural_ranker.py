@@ -11,9 +11,9 @@ from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.objective_names import as_objective
-from rankwright.rankers.base import Outcome, Ranker
+from rankwright.rankers.base import FitResult, Ranker
 from rankwright.rankers.listwise.descent_ranker import trained_measure
-from rankwright.rankers.networks.lessons import Chapter
+from rankwright.rankers.networks.epoch_training import Phase
 from rankwright.rankers.networks.network_ranker import Design
 from rankwright.rankers.networks.training_options import Training, check_hidden
 from rankwright.rankers.parameter_checks import check_strength
@@ -101,12 +101,12 @@ class NeuralRanker(Ranker):
             yield "training.activation", "network says what is between its layers"
         yield from Training.of(self.training).ineffective(is_network=True)
 
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         alpha, hidden = check_strength("alpha", self.alpha), check_hidden(self.hidden)
         if not hidden and self.network is None:
             raise InputError(f"hidden={self.hidden!r}; expected hidden layers (LinearRanker is without)")
         training = Training.of(self.training)
-        chapters = [Chapter(as_objective(self.objective, trained_measure(measure)), training.n_epochs)]
+        phases = [Phase(as_objective(self.objective, trained_measure(measure)), training.n_epochs)]
         design = Design(hidden, training, self.scale, self.random_state, self.network)
-        [outcome] = design.fit(chapters, [alpha], train, valid, measure, backend)
+        [outcome] = design.fit(phases, [alpha], train, valid, measure, backend)
         return outcome

@@ -18,8 +18,8 @@ from rankwright.measures import Measure, TableMeasure
 from rankwright.measures.base import weighted_mean
 from rankwright.objectives.listwise import ExpectedMeasure
 from rankwright.optimisers.epochs import ADAPTIVE
-from rankwright.rankers.base import LinearScoring, Outcome
-from rankwright.rankers.networks.lessons import Chapter, Lesson, fit_linear
+from rankwright.rankers.base import FitResult, LinearScoring
+from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
 from rankwright.rankers.networks.network_ranker import Design
 from rankwright.rankers.networks.training_options import Training, check_hidden
 from rankwright.rankers.parameter_checks import check_among, check_strength, check_whole
@@ -120,7 +120,7 @@ class BayesRank(LinearScoring):
             yield "n_samples", f"the expectation over the first {self.k} ranks is exact; only k above 2 is sampled"
         yield from Training.of(self.training, USUAL).ineffective(is_network=bool(check_hidden(self.hidden)))
 
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         alpha, hidden = check_strength("alpha", self.alpha), check_hidden(self.hidden)
         training = Training.of(self.training, USUAL)
         objective = self._objective(measure)
@@ -133,11 +133,11 @@ class BayesRank(LinearScoring):
         if hidden:
             _require_torch()
             design = Design(hidden, training, self.scale, self.random_state)
-            chapters = [Chapter(objective, training.n_epochs)]
-            [outcome] = design.fit(chapters, [alpha], train, valid, measure, backend, observe=observe)
+            phases = [Phase(objective, training.n_epochs)]
+            [outcome] = design.fit(phases, [alpha], train, valid, measure, backend, observe=observe)
         else:
-            lesson = Lesson(train, valid, measure, self.scale, backend)
-            outcome = fit_linear(objective, training.for_linear(), alpha, self.random_state, lesson, observe)
+            data = TrainingData(train, valid, measure, self.scale, backend)
+            outcome = fit_linear(objective, training.for_linear(), alpha, self.random_state, data, observe)
         total = float(train.query_weight[measure.prepare(train).counted].sum())
         history = [{**row, "expected": 1.0 - row["loss"] / total} for row in outcome.history]
         return outcome._replace(history=history)

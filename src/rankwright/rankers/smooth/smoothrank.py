@@ -17,10 +17,10 @@ from rankwright.measures import Measure
 from rankwright.objectives.pointwise import Squares
 from rankwright.objectives.smooth import FORMS, Smooth, check_sigma, smooth, usual_form
 from rankwright.optimisers.descent import METHODS, Penalty, Stage, anneal
-from rankwright.rankers.base import LinearScoring, Outcome
+from rankwright.rankers.base import FitResult, LinearScoring
 from rankwright.rankers.listwise.descent_ranker import HIGHEST, Problem, explain_end
 from rankwright.rankers.listwise.regression import ALPHAS
-from rankwright.rankers.networks.lessons import Chapter
+from rankwright.rankers.networks.epoch_training import Phase
 from rankwright.rankers.networks.network_ranker import Design
 from rankwright.rankers.networks.training_options import Training, check_hidden
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_weights, check_whole
@@ -174,7 +174,7 @@ class SmoothRank(PathRanker, LinearScoring):
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
-    ) -> list[Outcome]:
+    ) -> list[FitResult]:
         strengths = [check_strength("alpha", value) for value in values]
         check_among("prior", self.prior, ("start", "zero"))
         check_among("stop", self.stop, ("end", "valid"))
@@ -186,9 +186,9 @@ class SmoothRank(PathRanker, LinearScoring):
         hidden, training = check_hidden(self.hidden), Training.of(self.training)
         if hidden:
             design = Design(hidden, training, self.scale, self.random_state)
-            chapters = self._chapters(training.n_epochs, train, measure)
+            phases = self._phases(training.n_epochs, train, measure)
             keeps_last = self.stop == "end"
-            return design.fit(chapters, strengths, train, valid, measure, backend, keeps_last=keeps_last)
+            return design.fit(phases, strengths, train, valid, measure, backend, keeps_last=keeps_last)
         training.for_linear()
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
         sigmas = self._sigmas()
@@ -209,7 +209,7 @@ class SmoothRank(PathRanker, LinearScoring):
             [stage] = annealed(sigmas[:1], start, strengths[at])
             firsts[at], start = stage.without_place(), stage.point.w
 
-        def run(at: int) -> Outcome:
+        def run(at: int) -> FitResult:
             rest = annealed(sigmas[1:], firsts[at].point.w, strengths[at])
             stages = progress.track(chain([firsts[at]], rest), "sigmas", len(sigmas))
             return self._followed(stages, problem, space)
@@ -217,7 +217,7 @@ class SmoothRank(PathRanker, LinearScoring):
         found = side_by_side(backend, run, range(len(strengths)), train.n_docs)
         return list(progress.track(found, "values of alpha", len(strengths)) if len(strengths) > 1 else found)
 
-    def _chapters(self, n_epochs: int, train: Queries, measure: Measure) -> list[Chapter]:
+    def _phases(self, n_epochs: int, train: Queries, measure: Measure) -> list[Phase]:
         """Section 6: a regression, and from its weights on the smooth measure with less and less smoothing."""
         if self.kernel_map is not None:
             raise InputError("hidden layers and a kernel map; expected one of the two")
@@ -227,13 +227,13 @@ class SmoothRank(PathRanker, LinearScoring):
         regression = max(1, min(n_epochs // 4, n_epochs - len(sigmas)))
         each = np.diff(np.linspace(regression, n_epochs, len(sigmas) + 1).round().astype(int)).tolist()
         factor = min(1.0, HIGHEST / max(float(train.y.max()), 1.0))  # sigma means the same on all data
-        chapters = [Chapter(Squares(factor), regression, {"sigma": None}, free=True)]
+        phases = [Phase(Squares(factor), regression, {"sigma": None}, free=True)]
         for sigma, n in zip(sigmas, each, strict=True):
             begins = sigma == sigmas[0] and self.prior == "start"
-            chapters.append(Chapter(self._objective(measure, sigma), n, {"sigma": sigma}, begins))
-        return chapters
+            phases.append(Phase(self._objective(measure, sigma), n, {"sigma": sigma}, begins))
+        return phases
 
-    def _followed(self, stages: Iterable[Stage], problem: Problem, space: Space) -> Outcome:
+    def _followed(self, stages: Iterable[Stage], problem: Problem, space: Space) -> FitResult:
         """The scorer and the history of an annealing."""
         history: list[dict[str, Any]] = []
         minima: list[Floats] = []
@@ -246,7 +246,7 @@ class SmoothRank(PathRanker, LinearScoring):
         last = len(history) - 1
         if self.stop == "valid" and "valid" in history[0]:
             last = max(range(len(history)), key=lambda t: history[t]["valid"])
-        return Outcome(space.scorer(problem.scorer(minima[last])), history[: last + 1], ends[last])
+        return FitResult(space.scorer(problem.scorer(minima[last])), history[: last + 1], ends[last])
 
     def _objective(self, measure: Measure, sigma: float) -> Smooth:
         """Of the measure with a discount that tells all ranks apart."""

@@ -15,7 +15,7 @@ from rankwright.measures import Measure
 from rankwright.optimisers.weak.fidelity_stumps import FidelitySearch
 from rankwright.optimisers.weak.long_fidelity import sum_state
 from rankwright.optimisers.weak.threshold_stumps import stack
-from rankwright.rankers.base import Outcome
+from rankwright.rankers.base import FitResult
 from rankwright.rankers.boosting import Boosting
 from rankwright.rankers.parameter_checks import check_bins, check_number
 from rankwright.rankers.stumps.stump_boosting import Chosen, PairSums, StumpStages
@@ -98,13 +98,13 @@ class FRank(Boosting):
         self.warm_start = warm_start
         self.backend = backend
 
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         self._check_boosting()
         smoothing = check_number("smoothing", self.smoothing, least=_LEAST_SMOOTHING)
         stages = _Stages(train, valid, measure, check_bins(self.bins), smoothing, backend)
         n_best, history = self._boost(stages, stages.recall, train)
         scorer = stack(stages.stumps[:n_best], missing=stages.takes_missing)
-        return Outcome(scorer, history, reason="no threshold of a feature orders more pairs rightly than wrongly")
+        return FitResult(scorer, history, reason="no threshold of a feature orders more pairs rightly than wrongly")
 
 
 _LEAST_SMOOTHING = 1e-9  # below, rounding of the sums would show in alpha

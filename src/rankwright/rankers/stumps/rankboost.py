@@ -14,7 +14,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.graded_pairs import Graded, exponential_sums
 from rankwright.measures import Measure
 from rankwright.optimisers.weak.threshold_stumps import best_stump, on_grid, stack
-from rankwright.rankers.base import Outcome
+from rankwright.rankers.base import FitResult
 from rankwright.rankers.boosting import Boosting
 from rankwright.rankers.parameter_checks import check_among, check_bins
 from rankwright.rankers.stumps.stump_boosting import Chosen, PairSums, StumpStages
@@ -95,13 +95,13 @@ class RankBoost(Boosting):
         self.warm_start = warm_start
         self.backend = backend
 
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         self._check_boosting()
         check_among("per", self.per, ("pair", "query"))
         stages = _Stages(train, valid, measure, check_bins(self.bins), self.per, backend)
         n_best, history = self._boost(stages, stages.recall, train)
         scorer = stack(stages.stumps[:n_best], missing=stages.takes_missing)
-        return Outcome(scorer, history, reason="no threshold of a feature orders more pairs rightly than wrongly")
+        return FitResult(scorer, history, reason="no threshold of a feature orders more pairs rightly than wrongly")
 
 
 _NOTHING_LEFT = 1e-12  # of the loss

@@ -18,13 +18,13 @@ from rankwright.data.feature_numbers import COLUMN_LISTS, feature_names, find_co
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.models.model import Model, check_features, from_text
-from rankwright.optimisers.ascent import Rules
+from rankwright.optimisers.ascent import ClimbRules
 from rankwright.optimisers.columns import Leaves
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.polishing import polish_weights
 from rankwright.optimisers.stagewise import boost
 from rankwright.optimisers.weak.regression_trees import RegressionTree, check_params
-from rankwright.rankers.base import Outcome, Ranker
+from rankwright.rankers.base import FitResult, Ranker
 from rankwright.rankers.parameter_checks import check_number, check_patience, check_warm_start, check_whole
 from rankwright.rankers.trees.tree_boosting import Grown, TreeStages
 from rankwright.runtime.backends import Backend
@@ -105,7 +105,7 @@ class TreeRanker(Ranker):
             int(make_generator(self.random_state).integers(2**31 - 1)),
         )
 
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Outcome:
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         n_rounds, polish = check_whole("n_rounds", self.n_rounds, least=1), check_whole("polish", self.polish, least=0)
         patience = None if self.patience is None else check_whole("patience", self.patience, least=1)
         check_warm_start(self.warm_start)
@@ -127,7 +127,7 @@ class TreeRanker(Ranker):
             forest, more = self._polished(forest, train, valid, measure, backend, polish, weak)
             history = polished_history(history, more)
         self.lightgbm_params_ = weak.lightgbm(stages.n_threads, **stages.objective_of_lightgbm)
-        return Outcome(Trees(forest), history, reason=self._why_no_split(train.n_docs))
+        return FitResult(Trees(forest), history, reason=self._why_no_split(train.n_docs))
 
     def _why_no_split(self, n_docs: int) -> str:
         """Return why no tree of a model splits, where none does, and the way out."""
@@ -149,7 +149,7 @@ class TreeRanker(Ranker):
         trees = Trees(forest)
         own = tree_landscape(trees, train, measure.for_training(), backend)
         other = None if valid is None else tree_landscape(trees, valid, measure, backend)
-        rules = Rules(max_rounds=rounds, least=0.0 if forest.is_monotone else weak.least_weight)
+        rules = ClimbRules(max_rounds=rounds, least=0.0 if forest.is_monotone else weak.least_weight)
         found = polish_weights(own, other, np.ones(len(trees)), rules, np.random.default_rng(weak.seed))
         return forest.weighted(found.level), found.history
 

@@ -19,19 +19,19 @@ from rankwright.measures.base import weighted_mean
 from rankwright.objectives.base import Objective
 from rankwright.objectives.objective_names import settled
 from rankwright.optimisers.checkpoints import Checkpoint, digest
-from rankwright.optimisers.epochs import Trainee, Walk
+from rankwright.optimisers.epochs import EpochLoop, EpochTrainer
 from rankwright.optimisers.linear_epochs import LinearTrainer
-from rankwright.rankers.base import Outcome
+from rankwright.rankers.base import FitResult
 from rankwright.rankers.networks.training_options import Training
 from rankwright.rankers.parameter_checks import check_patience
 from rankwright.runtime.backends import Backend
 from rankwright.scorers.scaling import Standard
 
-_NOTES = ("chapter", "done", "since", "best", "history")
+_NOTES = ("phase", "done", "since", "best", "history")
 _RUN = ("optimiser", "rate", "batch_size", "activation")  # of the training: what a checkpoint must agree in
 
 
-class Chapter(NamedTuple):
+class Phase(NamedTuple):
     """A part of training."""
 
     objective: Objective
@@ -41,7 +41,7 @@ class Chapter(NamedTuple):
     free: bool = False  # whether they are held to nothing meanwhile
 
 
-class Lesson:
+class TrainingData:
     """What is trained on and judged by: training and validation queries, scaled.
 
     Parameters
@@ -81,16 +81,16 @@ class Lesson:
 class _Record:
     """How training went so far; with the walk's state it is all that going on needs."""
 
-    def __init__(self, trainee: Trainee) -> None:
-        self.chapter, self.done, self.since = 0, 0, 0  # epochs of the chapter; epochs since the best one
+    def __init__(self, trainer: EpochTrainer) -> None:
+        self.phase, self.done, self.since = 0, 0, 0  # epochs of the phase; epochs since the best one
         self.best: float | None = None
-        self.kept, self.center = trainee.array(trainee.w), np.zeros_like(trainee.array(trainee.w))
+        self.kept, self.center = trainer.array(trainer.w), np.zeros_like(trainer.array(trainer.w))
         self.history: list[dict[str, Any]] = []
 
-    def enter(self, chapter: int) -> None:
-        """The next chapter."""
-        if chapter != self.chapter:
-            self.chapter, self.done, self.since = chapter, 0, 0
+    def enter(self, phase: int) -> None:
+        """The next phase."""
+        if phase != self.phase:
+            self.phase, self.done, self.since = phase, 0, 0
 
     def add(self, row: dict[str, Any], w: Floats) -> None:
         """An epoch, and the weights it ends with; the first of equals is the best."""
@@ -103,25 +103,25 @@ class _Record:
             row = {**row, "kept": True}
         self.history.append(row)
 
-    def save(self, checkpoint: Checkpoint, walk: Walk) -> None:
+    def save(self, checkpoint: Checkpoint, walk: EpochLoop) -> None:
         """Together with the walk's state."""
         arrays = {**walk.state(), "kept": self.kept, "center": self.center}
         checkpoint.save(arrays, {name: getattr(self, name) for name in _NOTES})
 
-    def load(self, checkpoint: Checkpoint, walk: Walk, chapters: Sequence[Chapter]) -> None:
+    def load(self, checkpoint: Checkpoint, walk: EpochLoop, phases: Sequence[Phase]) -> None:
         """Both, if anything was saved."""
         found = checkpoint.load()
         if found is None:
             return
         arrays, notes = found
         expected = {**walk.state(), "kept": self.kept, "center": self.center}
-        if _shapes(arrays) != _shapes(expected) or not _whole(notes, len(chapters)):
+        if _shapes(arrays) != _shapes(expected) or not _whole(notes, len(phases)):
             raise InputError(f"{checkpoint.path}: not a whole checkpoint of training; remove it, or name another file")
-        if notes["done"] > chapters[notes["chapter"]].n_epochs:
+        if notes["done"] > phases[notes["phase"]].n_epochs:
             raise InputError(
                 f"{checkpoint.path}: a checkpoint of {notes['done']} epochs; expected n_epochs to be as many, or more"
             )
-        self.chapter, self.done, self.since, self.best, self.history = (notes[name] for name in _NOTES)
+        self.phase, self.done, self.since, self.best, self.history = (notes[name] for name in _NOTES)
         self.kept, self.center = arrays.pop("kept"), arrays.pop("center")
         walk.resume(arrays)
 
@@ -130,31 +130,31 @@ def _shapes(arrays: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     return {name: (np.shape(values), np.asarray(values).dtype.kind) for name, values in arrays.items()}
 
 
-def _whole(notes: Mapping[str, Any], n_chapters: int) -> bool:
+def _whole(notes: Mapping[str, Any], n_phases: int) -> bool:
     """Whether notes are what a record keeps."""
-    kinds = {"chapter": int, "done": int, "since": int, "best": float, "history": list}
+    kinds = {"phase": int, "done": int, "since": int, "best": float, "history": list}
     if any(type(notes.get(name)) is not kind for name, kind in kinds.items()):
         return False
-    counts = 0 <= notes["chapter"] < n_chapters and min(notes["done"], notes["since"]) >= 0
+    counts = 0 <= notes["phase"] < n_phases and min(notes["done"], notes["since"]) >= 0
     return counts and all(isinstance(row, dict) for row in notes["history"])
 
 
-def teach(
-    trainee: Trainee,
-    lesson: Lesson,
-    chapters: Sequence[Chapter],
+def train_epochs(
+    trainer: EpochTrainer,
+    data: TrainingData,
+    phases: Sequence[Phase],
     training: Training,
     seed: int,
     run: Mapping[str, Any],
     *,
     keeps_last: bool = False,
     observe: Callable[[Floats], dict[str, Any]] | None = None,
-) -> Outcome:
+) -> FitResult:
     """Train in epochs, and keep the one that is best on validation queries, or on training queries without any.
 
     Parameters
     ----------
-    trainee, lesson, chapters, training, seed
+    trainer, data, phases, training, seed
         Who, what, in which order, how.
     run : mapping
         What makes this run no other, as JSON values: a checkpoint of another is refused.
@@ -163,25 +163,25 @@ def teach(
     observe : callable, optional
         More for the history, from the scores of the training documents.
     """
-    check_patience("training.patience", training.patience, "valid" in lesson.sets)
-    walk, record = Walk(trainee, training.optimiser, training.rate, seed), _Record(trainee)
-    checkpoint = _checkpoint(lesson, training, {**run, "seed": seed})
-    record.load(checkpoint, walk, chapters)
-    total = sum(chapter.n_epochs for chapter in chapters)
-    for at in range(record.chapter, len(chapters)):
-        chapter = chapters[at]
+    check_patience("training.patience", training.patience, "valid" in data.sets)
+    walk, record = EpochLoop(trainer, training.optimiser, training.rate, seed), _Record(trainer)
+    checkpoint = _checkpoint(data, training, {**run, "seed": seed})
+    record.load(checkpoint, walk, phases)
+    total = sum(phase.n_epochs for phase in phases)
+    for at in range(record.phase, len(phases)):
+        phase = phases[at]
         record.enter(at)
-        trainee.aim(lesson.settled(chapter.objective))
+        trainer.aim(data.settled(phase.objective))
         walk.forget()
-        if chapter.centers and record.done == 0:
-            record.center = trainee.array(trainee.w)
-        trainee.hold(None if chapter.free else record.center)
-        while record.done < chapter.n_epochs and not (training.patience and record.since >= training.patience):
+        if phase.centers and record.done == 0:
+            record.center = trainer.array(trainer.w)
+        trainer.hold(None if phase.free else record.center)
+        while record.done < phase.n_epochs and not (training.patience and record.since >= training.patience):
             epoch = next(walk)
-            scores = {name: trainee.scores(part.X) for name, part in lesson.sets.items()}
-            row = {"round": epoch.number - 1, **chapter.notes, "loss": epoch.loss, "objective": epoch.objective}
+            scores = {name: trainer.scores(part.X) for name, part in data.sets.items()}
+            row = {"round": epoch.number - 1, **phase.notes, "loss": epoch.loss, "objective": epoch.objective}
             row |= observe(scores["train"]) if observe is not None else {}
-            record.add(row | lesson.judged(scores), trainee.array(trainee.w))
+            record.add(row | data.judged(scores), trainer.array(trainer.w))
             record.save(checkpoint, walk)
             progress.report("epochs", min(epoch.number, total - 1), total)
     progress.report("epochs", total, total)
@@ -189,8 +189,8 @@ def teach(
         for row in record.history:
             row.pop("kept", None)
     else:
-        trainee.w[...] = trainee.vector(record.kept)
-    return Outcome(trainee.scorer(lesson.standard), record.history)
+        trainer.w[...] = trainer.vector(record.kept)
+    return FitResult(trainer.scorer(data.standard), record.history)
 
 
 def fit_linear(
@@ -198,21 +198,21 @@ def fit_linear(
     training: Training,
     alpha: float,
     random_state: Any,
-    lesson: Lesson,
+    data: TrainingData,
     observe: Callable[[Floats], dict[str, Any]] | None = None,
-) -> Outcome:
+) -> FitResult:
     """A linear scorer trained in epochs, where the loss is an estimate and line searches have nothing to go by."""
     seed = int(make_generator(random_state).integers(2**31))
-    trainer = LinearTrainer(lesson.train, lesson.settled(objective), alpha, lesson.backend)
+    trainer = LinearTrainer(data.train, data.settled(objective), alpha, data.backend)
     run = {"hidden": [], "alpha": alpha, "objective": [str(objective)]}
-    return teach(trainer, lesson, [Chapter(objective, training.n_epochs)], training, seed, run, observe=observe)
+    return train_epochs(trainer, data, [Phase(objective, training.n_epochs)], training, seed, run, observe=observe)
 
 
-def _checkpoint(lesson: Lesson, training: Training, run: Mapping[str, Any]) -> Checkpoint:
+def _checkpoint(data: TrainingData, training: Training, run: Mapping[str, Any]) -> Checkpoint:
     if training.checkpoint is None:
         return Checkpoint(None, {})
     check_writable(training.checkpoint)
     said = asdict(training)
-    data = " ".join(digest(part) for part in lesson.sets.values())
-    own = {**{name: said[name] for name in _RUN}, "measure": str(lesson.measure), "data": data}
+    digests = " ".join(digest(part) for part in data.sets.values())
+    own = {**{name: said[name] for name in _RUN}, "measure": str(data.measure), "data": digests}
     return Checkpoint(training.checkpoint, {**run, **own})
