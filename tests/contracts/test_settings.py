@@ -30,6 +30,13 @@ def data(tmp_path_factory):
     return path
 
 
+def texts(ranker, name: str) -> tuple[str, ...]:
+    """Return some texts for a parameter: all of them, if those for other rankers that have it are added."""
+    owners = [each for each in RANKERS if name in parameters(each)]
+    share = min(8, len(owners))
+    return TEXTS[owners.index(ranker) % share :: share]
+
+
 @pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: ranker.__name__)
 def test_every_setting_is_used_or_refused_in_one_line(ranker, data, capsys):
     known = parameters(ranker)
@@ -37,7 +44,7 @@ def test_every_setting_is_used_or_refused_in_one_line(ranker, data, capsys):
         few = [f"--set={key}={value}" for key, value in FEW.items() if key in known and key != name]
         if "hidden" in known and name != "training":
             few.append("--set=training.n_epochs=1")
-        for text in TEXTS:
+        for text in texts(ranker, name):
             command = ["fit", ranker.__name__.lower(), "--train", str(data), "--model", str(data.with_suffix(".json"))]
             status = run([*command, *few, "--set", f"{name}={text}"])
             said = capsys.readouterr().err
