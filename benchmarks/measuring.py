@@ -12,7 +12,7 @@ import rankwright as rw
 from benchmarks.report import Row, Table, faster, publish, skipped
 from benchmarks.timing import THREADS, find_peer, medians, take_turns
 from rankwright.basics.array_types import Floats
-from rankwright.measures import bound_values
+from rankwright.measures import compute_values
 
 MEASURES = ("ndcg@10(gain=linear)", "map")  # as trec_eval and ranx define them
 SHAPES = ((20_000, 24), (6_000, 120))
@@ -51,7 +51,7 @@ def our_tasks(queries: rw.Queries, scores: Floats) -> list[Task]:
 
     return [
         Task(f"rankwright.evaluate, {THREADS} threads", evaluate, lambda result: result),
-        Task("rankwright, measures bound beforehand", lambda: bound_values(bounds, scores, backend), means),
+        Task("rankwright, measures bound beforehand", lambda: compute_values(bounds, scores, backend), means),
     ]
 
 

@@ -23,8 +23,8 @@ from benchmarks.starting import data_root
 from benchmarks.timing import THREADS, find_peer, medians, take_turns, timed
 from rankwright.basics.array_types import Floats
 from rankwright.kernels.measures.sorting import sort_rows
-from rankwright.measures import BoundMeasure, Lines
-from rankwright.measures.table import BoundTable
+from rankwright.measures import Lines, PreparedMeasure
+from rankwright.measures.table import PreparedTableMeasure
 from rankwright.optimisers.ascent import ClimbRules, climb_cyclic
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import Likeliest, Middle, search_line
@@ -41,14 +41,14 @@ _NO_DATA = "not here; RANKWRIGHT_DATA names the folder of data sets"
 
 def make_lines(
     n_queries: int, n_docs: int, measure: str = MEASURE, random_state: int = 0
-) -> tuple[BoundTable, Floats, Floats]:
+) -> tuple[PreparedTableMeasure, Floats, Floats]:
     """A measure bound to graded documents, and lines: scores and slopes that both see some of the relevance."""
     rng, n = np.random.default_rng(random_state), n_queries * n_docs
     relevance = rng.normal(-0.5, 1.0, n)
     grades = (relevance[:, None] > _BARS).sum(axis=1)
     queries = rw.Queries.from_arrays(np.zeros((n, 1)), grades, np.repeat(np.arange(n_queries), n_docs))
     bound = rw.parse(measure).prepare(queries)
-    assert isinstance(bound, BoundTable)
+    assert isinstance(bound, PreparedTableMeasure)
     return bound, relevance + rng.normal(size=n), 0.5 * relevance + rng.normal(size=n)
 
 
@@ -74,12 +74,12 @@ def make_large(n_queries: int, n_docs: int, n_features: int, random_state: int =
     return rw.Queries(X, y, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), np.arange(n_queries))
 
 
-def sweep_lines(bound: BoundMeasure, lines: Lines) -> Callable[[], object]:
+def sweep_lines(bound: PreparedMeasure, lines: Lines) -> Callable[[], object]:
     """Our search, given the ranking at 0."""
     return lambda: bound.jumps(lines)
 
 
-def sort_and_sweep(bound: BoundMeasure, lines: Lines) -> Callable[[], object]:
+def sort_and_sweep(bound: PreparedMeasure, lines: Lines) -> Callable[[], object]:
     """Our search, the ranking at 0 made first."""
 
     def run() -> object:
@@ -90,14 +90,14 @@ def sort_and_sweep(bound: BoundMeasure, lines: Lines) -> Callable[[], object]:
     return run
 
 
-def as_lines(bound: BoundMeasure, scores: Floats, slopes: Floats) -> Lines:
+def as_lines(bound: PreparedMeasure, scores: Floats, slopes: Floats) -> Lines:
     """Lines ranked at 0."""
     order, n_queries = np.arange(len(scores)), len(bound.indptr) - 1
     sort_rows(scores, bound.tie_keys, bound.indptr, 0, n_queries, order)
     return Lines(scores, order, slopes[:, None], 0, np.full(n_queries, _WORTH), -np.inf, np.inf, 1.0)
 
 
-def check_agreement(bound: BoundTable, scores: Floats, slopes: Floats, found: dict[str, Found]) -> None:
+def check_agreement(bound: PreparedTableMeasure, scores: Floats, slopes: Floats, found: dict[str, Found]) -> None:
     """All searches must find the function that evaluating the measure finds, and the same number of changes."""
     values_at = np.random.default_rng(0).standard_cauchy(20)
     n_queries, total = len(bound.indptr) - 1, 0

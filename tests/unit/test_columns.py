@@ -55,7 +55,7 @@ def problems(draw, kind="any"):
 
 def both(queries, leaves, dense, measure):
     """The landscape over trees, and that over the matrix."""
-    bound = rw.parse(measure).settled(4.0).for_training().prepare(queries)
+    bound = rw.parse(measure).with_max_grade(4.0).for_training().prepare(queries)
     return [Landscape.of_bound(each, bound, queries.query_weight, rw.Serial()) for each in (leaves, dense)]
 
 
@@ -147,7 +147,7 @@ class TestLandscapes:
     def test_the_best_of_a_line(self, problem, measure):
         queries, leaves, dense, weights = problem
         landscape = both(queries, leaves, dense, measure)[0]
-        wanted = rw.parse(measure).settled(4.0).for_training()
+        wanted = rw.parse(measure).with_max_grade(4.0).for_training()
         scores, slopes = leaves.scores(weights), dense.X[:, 0]
         points = inner_points(crossings(queries, scores, slopes))
         best = values_along(queries, wanted, scores, slopes, points).max()
@@ -218,7 +218,7 @@ class TestOtherColumns:
     def test_turned(self, measure):
         rng = np.random.default_rng(5)
         queries = random_queries(rng, m=20)
-        wanted = rw.parse(measure).settled(4.0).for_training()
+        wanted = rw.parse(measure).with_max_grade(4.0).for_training()
         leaves, dense = made(rng, queries.n_docs, 4)
         landscape, _ = both(queries, leaves, dense, measure)
         weights = rng.normal(size=4)
@@ -259,7 +259,7 @@ class TestOtherColumns:
     def test_rescored(self, measure):
         rng = np.random.default_rng(6)
         queries = random_queries(rng, m=20)
-        wanted = rw.parse(measure).settled(4.0).for_training()
+        wanted = rw.parse(measure).with_max_grade(4.0).for_training()
         landscape = both(queries, *made(rng, queries.n_docs, 4), measure)[0]
         point = landscape.at(rng.normal(size=4))
         for scores in (
@@ -281,7 +281,7 @@ class TestOtherColumns:
 class TestAdditive:
     @pytest.mark.parametrize("measure", [*MEASURES, "own"])
     def test_against_ranking_anew(self, measure):
-        wanted = own_measure() if measure == "own" else rw.parse(measure).settled(4.0)
+        wanted = own_measure() if measure == "own" else rw.parse(measure).with_max_grade(4.0)
         rng = np.random.default_rng(7)
         queries = random_queries(rng, m=20)
         scored = Additive(queries, wanted.for_training(), rw.Serial())
@@ -305,7 +305,7 @@ class TestAdditive:
         queries = random_queries(rng, m=4)
         if not queries.y.any():
             queries.y[0] = 1.0
-        wanted = rw.parse(measure).settled(4.0).for_training()
+        wanted = rw.parse(measure).with_max_grade(4.0).for_training()
         scored = Additive(queries, wanted, rw.Serial())
         scored.add(rng.normal(size=queries.n_docs))
         before, scores = scored.value, scored.scores

@@ -10,7 +10,7 @@ from tests.conftest import one_query, random_queries, ranked_lists
 from tests.reference import measures as reference
 
 import rankwright as rw
-from rankwright.measures import DEFINITIONS, TableMeasure, bound_values, weighted_mean
+from rankwright.measures import DEFINITIONS, TableMeasure, compute_values, weighted_mean
 
 NAMES = sorted(reference.BY_NAME)
 
@@ -179,7 +179,7 @@ def test_measures_of_one_tie_rule_share_a_sort_and_keep_their_rows():
     queries = random_queries(np.random.default_rng(0))
     scores = np.random.default_rng(1).normal(size=queries.n_docs)
     names = ["ndcg@3", "map(ties=file)", "err", "p@2(ties=file)", "ndcg(ties=average)"]
-    together = bound_values([rw.parse(n).prepare(queries) for n in names], scores)
+    together = compute_values([rw.parse(n).prepare(queries) for n in names], scores)
     for name, row in zip(names, together, strict=True):
         assert row.tolist() == rw.parse(name).values(queries, scores).tolist()
 

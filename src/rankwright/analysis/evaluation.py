@@ -15,7 +15,7 @@ from rankwright.basics.optional_imports import require
 from rankwright.data.queries import Queries
 from rankwright.data.run_fusion import Source, open_qrels, open_runs
 from rankwright.data.trec import join_runs
-from rankwright.measures import Measure, bound_values, parse, split, weighted_mean
+from rankwright.measures import Measure, compute_values, parse, split, weighted_mean
 from rankwright.models.model import Fitted
 from rankwright.runtime.backends import Backend
 
@@ -110,7 +110,7 @@ def evaluate(
         seen.warn_if_split(queries)
     scores = queries.group_scores(found.predict(queries) if hasattr(found, "predict") else found)
     grouped = queries.grouped()
-    values = bound_values([measure.prepare(grouped) for measure in parsed], scores, backend)
+    values = compute_values([measure.prepare(grouped) for measure in parsed], scores, backend)
     return Evaluations(tuple(str(m) for m in parsed), values, queries.qid, queries.query_weight)
 
 

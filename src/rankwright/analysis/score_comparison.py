@@ -17,7 +17,7 @@ from rankwright.data.queries import Queries
 from rankwright.data.run_fusion import Source, name_runs, open_qrels, open_runs
 from rankwright.data.score_files import read_scores
 from rankwright.data.trec import join_runs
-from rankwright.measures import Measure, bound_values, parse, split, values_of_found
+from rankwright.measures import Measure, compute_retrieved_values, compute_values, parse, split
 from rankwright.models.model import load
 
 
@@ -47,7 +47,7 @@ def compare_scores(
     found: list[Floats] = [queries.group_scores(row) for row in scores.values()]
     grouped = queries.grouped()
     bounds = [measure.prepare(grouped) for measure in parsed]
-    values = [bound_values(bounds, row) for row in found]
+    values = [compute_values(bounds, row) for row in found]
     pairs = [pairs_table(grouped, row) for row in found]
     return _results(name, tuple(scores), parsed, queries, found, values, pairs)
 
@@ -80,7 +80,7 @@ def compare_runs(
         raise InputError("nothing to compare; expected at least one run")
     queries, scores = join_runs(open_qrels(qrels), tables)
     found = list(np.ascontiguousarray(scores.T))
-    values = [values_of_found(parsed, queries, row, None) for row in found]
+    values = [compute_retrieved_values(parsed, queries, row, None) for row in found]
     return _results(name, tuple(tables), parsed, queries, found, values)
 
 

@@ -52,7 +52,7 @@ def select(
     """
     train, valid = train.grouped(), valid.grouped()
     highest = max(train.max_grade, valid.max_grade)
-    decisive = parse(ranker.measure if measure is None else measure).settled(highest)
+    decisive = parse(ranker.measure if measure is None else measure).with_max_grade(highest)
     check_counted(decisive, valid, "validation")
     bound = decisive.prepare(valid)
     tried: list[dict[str, Any]] = []

@@ -23,7 +23,7 @@ from rankwright.experiments.data_sources import Source, forget_folds, read_fold
 from rankwright.experiments.parameter_search import Params
 from rankwright.experiments.spec import Method
 from rankwright.experiments.tables.artefacts import ARTEFACTS, Trained, deviation
-from rankwright.measures import BoundMeasure, Measure, bound_values, check_counted, parse, weighted_mean
+from rankwright.measures import Measure, PreparedMeasure, check_counted, compute_values, parse, weighted_mean
 from rankwright.models.model import to_text
 from rankwright.rankers import Ranker
 from rankwright.runtime.backends import Serial
@@ -116,7 +116,7 @@ def run_trial(task: Task) -> Finished:
         of_caller, digest = read_fold(task.source, task.key.fold - 1, task.run)
         fold = Fold(*(part.grouped() for part in of_caller))
         highest = max(part.max_grade for part in fold)  # so that every part is measured alike
-        decisive = parse(task.measure).settled(highest)
+        decisive = parse(task.measure).with_max_grade(highest)
         check_counted(decisive, fold.valid, "validation")
         ranker = task.method.build(task.params, task.key.seed, task.measure)
         _warm_up(task.method.ranker_class, str(ranker.measure))
@@ -155,7 +155,7 @@ def _test(task: Task, ranker: Ranker, fold: Fold, highest: float) -> tuple[float
     scores = ranker.predict(fold.test)
     seconds = time.perf_counter() - start
     names = tuple(dict.fromkeys((*task.measures, *task.curve)))
-    values = _values(fold.test, scores, tuple(parse(name).settled(highest) for name in names))
+    values = _values(fold.test, scores, tuple(parse(name).with_max_grade(highest) for name in names))
     means = {name: weighted_mean(row, fold.test.query_weight) for name, row in zip(names, values, strict=True)}
     trained = Trained(ranker, fold, scores, {name: means[name] for name in task.curve})
     made = {name: make(trained) for name, make in ARTEFACTS.items()}
@@ -165,11 +165,11 @@ def _test(task: Task, ranker: Ranker, fold: Fold, highest: float) -> tuple[float
 
 def _values(queries: Queries, scores: Floats, measures: tuple[Measure, ...]) -> Floats:
     """The values of the measures, a row each; what the labels determine is computed once for all trials of a fold."""
-    return bound_values(_bound(queries, measures), scores, Serial())
+    return compute_values(_bound(queries, measures), scores, Serial())
 
 
 @lru_cache(maxsize=2)  # of validation and test queries
-def _bound(queries: Queries, measures: tuple[Measure, ...]) -> list[BoundMeasure]:
+def _bound(queries: Queries, measures: tuple[Measure, ...]) -> list[PreparedMeasure]:
     return [measure.prepare(queries) for measure in measures]
 
 

@@ -9,22 +9,22 @@ True
 """
 
 from rankwright.measures.base import (
-    BoundMeasure,
     Jumps,
     Lines,
     Measure,
     MeasureArrays,
+    PreparedMeasure,
     Tally,
-    bound_values,
     check_counted,
-    values_of_found,
+    compute_retrieved_values,
+    compute_values,
     weighted_mean,
 )
 from rankwright.measures.custom import CustomMeasure
 from rankwright.measures.definitions import DEFINITIONS
 from rankwright.measures.dialects import DIALECTS
 from rankwright.measures.parsing import AP, DCG, ERR, NDCG, RBP, RR, WTA, P, Recall, measure, parse, split
-from rankwright.measures.table import BoundTable, TableMeasure
+from rankwright.measures.table import PreparedTableMeasure, TableMeasure
 
 __all__ = [
     "AP",
@@ -36,22 +36,22 @@ __all__ = [
     "RBP",
     "RR",
     "WTA",
-    "BoundMeasure",
-    "BoundTable",
     "CustomMeasure",
     "Jumps",
     "Lines",
     "Measure",
     "MeasureArrays",
     "P",
+    "PreparedMeasure",
+    "PreparedTableMeasure",
     "Recall",
     "TableMeasure",
     "Tally",
-    "bound_values",
     "check_counted",
+    "compute_retrieved_values",
+    "compute_values",
     "measure",
     "parse",
     "split",
-    "values_of_found",
     "weighted_mean",
 ]

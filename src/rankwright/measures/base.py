@@ -24,7 +24,7 @@ class Measure(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def prepare(self, queries: Queries) -> BoundMeasure:
+    def prepare(self, queries: Queries) -> PreparedMeasure:
         """Compute once what depends on the judged documents only: gains, ideals, discounts."""
 
     @abstractmethod
@@ -87,7 +87,7 @@ class Measure(ABC):
         """Whether queries without a relevant document are left out."""
         return False
 
-    def settled(self, highest: float) -> Measure:
+    def with_max_grade(self, max_grade: float) -> Measure:
         """The same measure for data in parts: what it takes from the data as a whole is the highest grade."""
         return self
 
@@ -161,7 +161,7 @@ class MeasureArrays(NamedTuple):
     v: float
 
 
-class BoundMeasure(ABC):
+class PreparedMeasure(ABC):
     """A measure with everything that the labels of one set of queries determine."""
 
     __slots__ = ()
@@ -195,7 +195,7 @@ class BoundMeasure(ABC):
         """All jumps along lines whose ties are broken pessimistically."""
 
     @abstractmethod
-    def part(self, start: int, stop: int) -> BoundMeasure:
+    def part(self, start: int, stop: int) -> PreparedMeasure:
         """The measure of the adjacent queries ``start`` to ``stop`` alone."""
 
     @abstractmethod
@@ -204,7 +204,7 @@ class BoundMeasure(ABC):
 
     def values(self, scores: Floats, backend: Backend | None = None) -> Floats:
         """The measure of each query when its documents are ranked by descending score."""
-        values: Floats = bound_values([self], scores, backend)[0]
+        values: Floats = compute_values([self], scores, backend)[0]
         return values
 
     def total(self, scores: Floats, order: Ints, weight: Floats) -> float:
@@ -241,7 +241,7 @@ class BoundMeasure(ABC):
             return keys.astype(np.float32).astype(np.float64)
 
 
-def bound_values(bounds: Sequence[BoundMeasure], scores: Floats, backend: Backend | None = None) -> Floats:
+def compute_values(bounds: Sequence[PreparedMeasure], scores: Floats, backend: Backend | None = None) -> Floats:
     """The values of several measures of the same queries, a row each; documents are sorted once per tie rule."""
     bounds[0].check_scores(scores)
     out = np.empty((len(bounds), len(bounds[0].indptr) - 1))
@@ -251,7 +251,7 @@ def bound_values(bounds: Sequence[BoundMeasure], scores: Floats, backend: Backen
     return out
 
 
-def _fill_rows(bounds: list[BoundMeasure], scores: Floats, backend: Backend, rows: list[Floats]) -> None:
+def _fill_rows(bounds: list[PreparedMeasure], scores: Floats, backend: Backend, rows: list[Floats]) -> None:
     indptr, tie, keys = bounds[0].indptr, bounds[0].tie_keys, bounds[0].sort_keys(scores)
     order = np.arange(len(keys))
 
@@ -263,7 +263,9 @@ def _fill_rows(bounds: list[BoundMeasure], scores: Floats, backend: Backend, row
     backend.each(work, query_ranges(indptr, n_shards(len(keys))))
 
 
-def values_of_found(measures: Sequence[Measure], queries: Queries, scores: Floats, backend: Backend | None) -> Floats:
+def compute_retrieved_values(
+    measures: Sequence[Measure], queries: Queries, scores: Floats, backend: Backend | None
+) -> Floats:
     """Return the values of measures, a row each, of a ranking of some documents; a score of NaN is not ranked.
 
     What is not ranked counts in the ideal only. A query without a ranking has the value 0. Rows must be grouped.
@@ -273,7 +275,7 @@ def values_of_found(measures: Sequence[Measure], queries: Queries, scores: Float
     found[first[silent]] = True  # a query must have a document
     part = queries.keep_retrieved(found)
     bounds = [measure.prepare(part) for measure in measures]
-    values = bound_values(bounds, np.nan_to_num(scores[found]), backend)
+    values = compute_values(bounds, np.nan_to_num(scores[found]), backend)
     for bound, row in zip(bounds, values, strict=True):
         row[silent & bound.counted & ~bound.fixed] = 0.0
     return values

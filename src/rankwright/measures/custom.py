@@ -14,7 +14,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries, Unretrieved
 from rankwright.kernels.measures.jump_buckets import count_jumps
-from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure, Tally
+from rankwright.measures.base import N_BUCKETS, Jumps, Lines, Measure, PreparedMeasure, Tally
 
 Judge = Callable[..., float]
 _NONE = np.empty(0)
@@ -79,13 +79,13 @@ class CustomMeasure(Measure):
         """The function of the first ``k`` grades."""
         return self if k is None else self.truncated(k)
 
-    def prepare(self, queries: Queries) -> BoundCustom:
+    def prepare(self, queries: Queries) -> PreparedCustomMeasure:
         """Keep the grades."""
-        return BoundCustom(queries.indptr, "pessimistic", queries.y, self, queries.unretrieved)
+        return PreparedCustomMeasure(queries.indptr, "pessimistic", queries.y, self, queries.unretrieved)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundCustom(BoundMeasure):
+class PreparedCustomMeasure(PreparedMeasure):
     """A user's measure with the grades of one set of queries; it never meets a kernel."""
 
     indptr: Ints
@@ -154,12 +154,12 @@ class BoundCustom(BoundMeasure):
             order = np.lexsort((grades, -(scores + slopes * inner)))
             yield float(start), self._judge(grades[order], query)
 
-    def part(self, start: int, stop: int) -> BoundCustom:
+    def part(self, start: int, stop: int) -> PreparedCustomMeasure:
         """The grades of these queries."""
         rows = slice(int(self.indptr[start]), int(self.indptr[stop]))
         indptr = self.indptr[start : stop + 1] - self.indptr[start]
         others = None if self.unretrieved is None else self.unretrieved.take(np.arange(start, stop))
-        return BoundCustom(indptr, self.ties, self.tie_keys[rows], self.measure, others)
+        return PreparedCustomMeasure(indptr, self.ties, self.tie_keys[rows], self.measure, others)
 
     def swap_deltas(self, scores: Floats, query: int) -> Floats:
         """The change of the measure if documents i and j exchanged their ranks, by trying every pair."""

@@ -53,7 +53,7 @@ def check_option(option: str, value: object) -> str | float | int:
     return int(number) if option == "max" else number
 
 
-def spoken(dialect: str, name: str, k: int | None) -> tuple[int | None, dict[str, str | float | int]]:
+def resolve_dialect(dialect: str, name: str, k: int | None) -> tuple[int | None, dict[str, str | float | int]]:
     """The cut-off and the options of a measure in a dialect; an error if the dialect does not have it."""
     if dialect not in DIALECTS:
         raise InputError(f"unknown dialect {quote(dialect)}; {suggest(dialect, DIALECTS)}")

@@ -24,10 +24,10 @@ from rankwright.kernels.measures.measure_values import (
     swap_deltas,
 )
 from rankwright.measures import long_lists
-from rankwright.measures.base import N_BUCKETS, BoundMeasure, Jumps, Lines, Measure, MeasureArrays, Tally
+from rankwright.measures.base import N_BUCKETS, Jumps, Lines, Measure, MeasureArrays, PreparedMeasure, Tally
 from rankwright.measures.definitions import DEFINITIONS, View, discounts
 from rankwright.measures.dialects import DIALECTS
-from rankwright.measures.options import MOST_GRADE, check_cut_off, check_option, spoken
+from rankwright.measures.options import MOST_GRADE, check_cut_off, check_option, resolve_dialect
 
 _HIGHEST_EXPONENT = 60
 
@@ -87,7 +87,7 @@ class TableMeasure(Measure):
                 raise InputError(f"{name} has no option {quote(option)}; it has {', '.join((*known, 'dialect'))}")
         chosen: dict[str, Any] = {}
         if dialect is not None:
-            k, chosen = spoken(str(dialect), name, k)
+            k, chosen = resolve_dialect(str(dialect), name, k)
             chosen["dialect"] = str(dialect)
         return cls(name, k, **chosen | {option: check_option(option, value) for option, value in options.items()})
 
@@ -96,7 +96,7 @@ class TableMeasure(Measure):
         usual: dict[str, Any] = {f.name: f.default for f in fields(self)}
         said = []
         if self.dialect is not None:
-            usual |= spoken(self.dialect, self.name, self.k)[1]
+            usual |= resolve_dialect(self.dialect, self.name, self.k)[1]
             said = [f"dialect={self.dialect}"]
         for option in definition.options:
             value = getattr(self, option)
@@ -166,20 +166,20 @@ class TableMeasure(Measure):
         """Whether queries without a relevant document are left out."""
         return self.empty == "skip"
 
-    def settled(self, highest: float) -> TableMeasure:
+    def with_max_grade(self, max_grade: float) -> TableMeasure:
         """With ``max=data`` made the highest grade, so that every part of the data is measured alike."""
         if self.max != "data":
             return self
-        return replace(self, max=min(max(math.ceil(highest), 1), MOST_GRADE))  # grades above are refused when bound
+        return replace(self, max=min(max(math.ceil(max_grade), 1), MOST_GRADE))  # grades above are refused by prepare
 
-    def prepare(self, queries: Queries) -> BoundTable:
+    def prepare(self, queries: Queries) -> PreparedTableMeasure:
         """Compute gains, discounts and norms for these queries."""
         judged, is_row = queries.with_unretrieved()
         self._check_grades(judged.y)
-        return self.settled(float(judged.y.max()))._bind(queries, judged, is_row)
+        return self.with_max_grade(float(judged.y.max()))._prepare(queries, judged, is_row)
 
-    def _bind(self, queries: Queries, judged: Queries, is_row: NDArray[np.bool_] | None) -> BoundTable:
-        """Bind; documents that no run found count in norms, and in whether there is a relevant one at all."""
+    def _prepare(self, queries: Queries, judged: Queries, is_row: NDArray[np.bool_] | None) -> PreparedTableMeasure:
+        """Prepare; documents that no run found count in norms, and in whether there is a relevant one at all."""
         definition = DEFINITIONS[self.name]
         gain, discount = definition.gains(self, judged), discounts(self.law, int(judged.sizes.max()))
         relevant = judged.y >= self.rel if "rel" in definition.options else judged.y > 0
@@ -194,7 +194,7 @@ class TableMeasure(Measure):
             gain = gain[is_row]
             scale[np.maximum.reduceat(gain, queries.indptr[:-1]) <= 0.0] = 0.0  # what is relevant cannot be ranked
         arrays = MeasureArrays(gain, discount, scale, base, definition.u, definition.v)
-        return BoundTable(queries.indptr, self.ties, _tie_keys(self.ties, queries), arrays)
+        return PreparedTableMeasure(queries.indptr, self.ties, _tie_keys(self.ties, queries), arrays)
 
     def _check_grades(self, y: Floats) -> None:
         if y.min() < 0:
@@ -215,7 +215,7 @@ class TableMeasure(Measure):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundTable(BoundMeasure):
+class PreparedTableMeasure(PreparedMeasure):
     """A table measure with its arrays."""
 
     indptr: Ints
@@ -281,15 +281,15 @@ class BoundTable(BoundMeasure):
     def total(self, scores: Floats, order: Ints, weight: Floats) -> float:
         """As for every measure; in one call, so that threads do not wait for each other's Python."""
         if self.ties == "average":
-            return super(BoundTable, self).total(scores, order, weight)
+            return super(PreparedTableMeasure, self).total(scores, order, weight)
         return ranked_total(self.sort_keys(scores), self.tie_keys, order, *self.arrays, self.indptr, weight)
 
-    def part(self, start: int, stop: int) -> BoundTable:
+    def part(self, start: int, stop: int) -> PreparedTableMeasure:
         """The arrays of these queries, sharing memory."""
         rows = slice(int(self.indptr[start]), int(self.indptr[stop]))
         a, indptr = self.arrays, self.indptr[start : stop + 1] - self.indptr[start]
         own = a._replace(gain=a.gain[rows], scale=a.scale[start:stop], base=a.base[start:stop])
-        return BoundTable(indptr, self.ties, self.tie_keys[rows], own)
+        return PreparedTableMeasure(indptr, self.ties, self.tie_keys[rows], own)
 
     def swap_deltas(self, scores: Floats, query: int) -> Floats:
         """The change of the measure if documents i and j exchanged their ranks."""

@@ -14,7 +14,7 @@ from rankwright.kernels.objectives.graded_pairs import grade_order
 from rankwright.kernels.objectives.list_losses import cosines, cross_entropies, label_likelihoods, query_softmax
 from rankwright.kernels.objectives.plackett_luce import expected_sampled, expected_top_two
 from rankwright.kernels.objectives.smooth_measures import Gained
-from rankwright.measures import NDCG, BoundMeasure, Measure, parse
+from rankwright.measures import NDCG, Measure, PreparedMeasure, parse
 from rankwright.objectives.base import Evaluation, PreparedObjective, check_scores, infinite_evaluation
 from rankwright.objectives.smooth import gained
 
@@ -240,7 +240,7 @@ class PreparedExpectedMeasure:
 class PreparedSampledMeasure:
     """The expectation of a user's measure."""
 
-    bound: BoundMeasure
+    bound: PreparedMeasure
     weight: Floats
     n_samples: int
     is_sampled: ClassVar[bool] = True

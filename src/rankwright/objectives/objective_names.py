@@ -98,7 +98,7 @@ def settled(objective: Objective, highest: float) -> Objective:
     measure = getattr(objective, "measure", None)
     if not isinstance(measure, (str, Measure)) or not is_dataclass(objective) or isinstance(objective, type):
         return objective
-    return replace(objective, measure=parse(measure).settled(highest))
+    return replace(objective, measure=parse(measure).with_max_grade(highest))
 
 
 def as_objective(value: Any, measure: Measure) -> Objective:

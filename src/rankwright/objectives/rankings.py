@@ -21,7 +21,7 @@ from rankwright.kernels.objectives.ranking_search import (
     rank_classes,
     violate_precision,
 )
-from rankwright.measures import BoundMeasure, Measure, MeasureArrays
+from rankwright.measures import Measure, MeasureArrays, PreparedMeasure
 from rankwright.objectives.phi import PHIS, PairPhi, Phi
 
 MOST_NODES = 1 << 20  # of a query's lattice
@@ -38,7 +38,7 @@ class Rankings(ABC):
     ----------
     queries : Queries
         The judged documents.
-    bound : BoundMeasure
+    bound : PreparedMeasure
         The measure of these queries.
     phi : Phi
         What F is made of.
@@ -46,7 +46,7 @@ class Rankings(ABC):
         Documents with equal gains are of one class.
     """
 
-    def __init__(self, queries: Queries, bound: BoundMeasure, phi: Phi, gain: Floats) -> None:
+    def __init__(self, queries: Queries, bound: PreparedMeasure, phi: Phi, gain: Floats) -> None:
         self.indptr, self.bound, self.phi = queries.indptr, bound, phi
         self.classes, self.n_classes, pairs = rank_classes(gain, queries.indptr)
         self.norm = np.maximum(phi.norms(queries.sizes, pairs), 1.0)
@@ -130,7 +130,7 @@ class Rankings(ABC):
 class TableRankings(Rankings):
     """Rankings under a measure made of tables: everything exact, by kernels."""
 
-    def __init__(self, queries: Queries, bound: BoundMeasure, phi: Phi, arrays: MeasureArrays) -> None:
+    def __init__(self, queries: Queries, bound: PreparedMeasure, phi: Phi, arrays: MeasureArrays) -> None:
         super().__init__(queries, bound, phi, arrays.gain)
         arrays = arrays._replace(discount=arrays.discount[: np.count_nonzero(arrays.discount > 0)])
         self.arrays = arrays

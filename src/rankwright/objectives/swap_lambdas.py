@@ -12,7 +12,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.objectives.lambda_sums import lambda_sums
 from rankwright.kernels.objectives.smooth_measures import Gained
-from rankwright.measures import BoundMeasure, Measure, parse
+from rankwright.measures import Measure, PreparedMeasure, parse
 from rankwright.objectives.base import Evaluation, PreparedObjective, check_scores
 from rankwright.objectives.smooth import gained
 
@@ -66,7 +66,7 @@ class Lambdas:
 class PreparedLambdas:
     """The lambdas of a measure that has arrays."""
 
-    bound: BoundMeasure
+    bound: PreparedMeasure
     data: Gained
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
@@ -100,7 +100,7 @@ class FixedLambdas:
 class PreparedSwapLambdas:
     """The lambdas of a user's measure, by trying every swap."""
 
-    bound: BoundMeasure
+    bound: PreparedMeasure
     y: Floats
     weight: Floats
 

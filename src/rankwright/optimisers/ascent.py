@@ -9,7 +9,7 @@ from time import monotonic
 import numpy as np
 
 from rankwright.basics.array_types import Floats
-from rankwright.measures import BoundMeasure
+from rankwright.measures import PreparedMeasure
 from rankwright.optimisers.columns import Dense, Direction
 from rankwright.optimisers.landscape import Landscape, Point
 from rankwright.optimisers.line_search import Choice, Found, Middle, search_line
@@ -255,7 +255,7 @@ def _room(coef: Floats, direction: Direction, least: float) -> tuple[float, floa
 
 def find_best_weights(
     X: Floats,
-    bound: BoundMeasure,
+    bound: PreparedMeasure,
     query_weight: Floats,
     *,
     starts: Floats,

@@ -20,7 +20,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.measures.jump_buckets import pick_jumps
 from rankwright.kernels.optimisers.likelihood import likelihood_slope
 from rankwright.kernels.scorers.linear_scores import moved_scores, query_spread, query_spreads
-from rankwright.measures import BoundMeasure, Jumps, Lines, Measure, Tally
+from rankwright.measures import Jumps, Lines, Measure, PreparedMeasure, Tally
 from rankwright.optimisers.columns import Columns, Dense, Direction
 from rankwright.runtime.backends import Backend, Shards, n_shards
 
@@ -32,7 +32,7 @@ class _Part(NamedTuple):
     """Some queries: their documents' columns, the measure bound to them, and what each query that counts weighs."""
 
     columns: Columns
-    bound: BoundMeasure
+    bound: PreparedMeasure
     weight: Floats
 
 
@@ -106,7 +106,7 @@ class Landscape:
         return cls(backend.apply(_bind, backend.scatter(queries), measure), queries.n_features, backend)
 
     @classmethod
-    def of_bound(cls, columns: Columns, bound: BoundMeasure, weight: Floats, backend: Backend) -> Landscape:
+    def of_bound(cls, columns: Columns, bound: PreparedMeasure, weight: Floats, backend: Backend) -> Landscape:
         """The landscape of a bound measure: there is a row for each of its documents, ``weight`` is per query."""
         indptr, parts = bound.indptr, []
         for start, stop in query_ranges(indptr, n_shards(columns.shape[0])):
@@ -234,7 +234,7 @@ def _mean_range(sums: Floats) -> Floats:
     return means
 
 
-def _part(columns: Columns, bound: BoundMeasure, weight: Floats) -> _Part:
+def _part(columns: Columns, bound: PreparedMeasure, weight: Floats) -> _Part:
     return _Part(columns, bound, np.where(bound.counted, weight, 0.0))
 
 

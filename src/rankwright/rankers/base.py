@@ -159,7 +159,7 @@ class Ranker(BaseEstimator, ABC):
         kind = getattr(self, "scale", None)
         if kind is not None:
             check_kind(kind)
-        measure = parse(self.measure).settled(_SOME_GRADE)
+        measure = parse(self.measure).with_max_grade(_SOME_GRADE)
         resolve(self.backend)
         nothing = cast(Queries, _NoQueries())
         try:
@@ -195,7 +195,7 @@ class Ranker(BaseEstimator, ABC):
                 warn(f"{type(self).__name__}: {parameter} has no effect here: {why}", IneffectiveParameterWarning)
         backend = resolve(self.backend)
         train, valid = train.grouped(), None if valid is None else valid.grouped()
-        measure = measure.settled(max(part.max_grade for part in (train, valid) if part is not None))
+        measure = measure.with_max_grade(max(part.max_grade for part in (train, valid) if part is not None))
         for part, what in ((train, "training"), (valid, "validation")):
             if part is not None:
                 check_counted(measure, part, what)

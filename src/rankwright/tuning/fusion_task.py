@@ -20,7 +20,7 @@ from rankwright.data.trec import DocumentPool
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.optimisers.dominance import top_candidates
 from rankwright.kernels.scorers.linear_scores import linear_scores
-from rankwright.measures import BoundMeasure, Measure, P, check_counted, values_of_found, weighted_mean
+from rankwright.measures import Measure, P, PreparedMeasure, check_counted, compute_retrieved_values, weighted_mean
 from rankwright.optimisers.ascent import find_best_weights
 from rankwright.runtime.backends import Backend, n_shards
 from rankwright.tuning.fusion_result import EQUAL, RRF, TUNED
@@ -38,7 +38,7 @@ class Judge:
     """A measure of weights."""
 
     X: Floats
-    bound: BoundMeasure
+    bound: PreparedMeasure
     backend: Backend
 
     def __call__(self, weights: Floats) -> Floats:
@@ -57,7 +57,7 @@ class Task:
     measure: Measure
     pool: DocumentPool  # of the documents that a run found
     queries: Queries  # the same, with the grades of documents that only a judge saw
-    full: BoundMeasure
+    full: PreparedMeasure
     judge: Judge  # by the measure's own rule for ties
     train: Judge  # by the pessimistic rule
     nonnegative: bool
@@ -67,7 +67,7 @@ class Task:
         """Normalise the scores and prepare the measure."""
         X, y = make_features(pool, normalise), np.nan_to_num(pool.grades)
         queries = Queries(X, y, pool.indptr, as_ids(pool.qid), pool.docid).keep_retrieved(pool.found)
-        measure = measure.settled(queries.max_grade)
+        measure = measure.with_max_grade(queries.max_grade)
         check_counted(measure, queries, "judged")
         full, training, kept = measure.prepare(queries), measure.for_training(), queries
         if nonnegative and training.cut_off is not None:
@@ -118,9 +118,9 @@ class Task:
     def _ranked(self, scores: Floats) -> Floats:
         """The measure of documents ranked by their scores: NaN is not ranked, and a query without a ranking is 0."""
         ranked = _first(scores, self.pool.indptr, self.measure.cut_off)
-        values: Floats = values_of_found([self.measure], self.queries, np.where(ranked, scores, np.nan), self.backend)[
-            0
-        ]
+        values: Floats = compute_retrieved_values(
+            [self.measure], self.queries, np.where(ranked, scores, np.nan), self.backend
+        )[0]
         return values
 
     @property

@@ -129,7 +129,7 @@ def polish(
     other = None if valid is None else _checked(*valid, "validation scores")
     if other is not None and other.shape[1] != matrix.shape[1]:
         raise InputError(f"validation scores of {other.shape[1]} scorers; there are {matrix.shape[1]} in training")
-    wanted = wanted.settled(max(each.max_grade for each in (queries, *(valid or ())[1:])))
+    wanted = wanted.with_max_grade(max(each.max_grade for each in (queries, *(valid or ())[1:])))
     train = _landscape(Dense(matrix), queries, wanted, "training", found)
     weights = _start(start, matrix.shape[1], nonnegative)
     held_out = None
@@ -201,7 +201,7 @@ def polish_model(
         if not isinstance(each, Queries):
             raise InputError(f"the {what} queries are a {type(each).__name__}; expected a Queries")
     sets = {what: each.grouped() for what, each in sets.items()}
-    wanted = wanted.settled(max(each.max_grade for each in sets.values()))
+    wanted = wanted.with_max_grade(max(each.max_grade for each in sets.values()))
     ensemble, rules = ensemble_of(model, str(wanted), n_threads(found)), _rules(max_iter, max_seconds, nonnegative)
     if ensemble.monotone:
         rules = replace(rules, least=0.0)

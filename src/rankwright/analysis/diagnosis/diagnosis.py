@@ -71,7 +71,7 @@ def diagnose(
     if wanted is None:
         raise InputError(f"measure {model.measure!r} is a user's own, which the model does not hold; pass measure=")
     queries = queries.grouped()
-    wanted = wanted.settled(queries.max_grade)
+    wanted = wanted.with_max_grade(queries.max_grade)
     scores = model.predict(queries)
     values = wanted.values(queries, scores, backend)
     bounds = Bounds(queries, scores, backend)

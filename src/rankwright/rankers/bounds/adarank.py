@@ -13,7 +13,7 @@ from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.scorers.linear_scores import linear_scores
-from rankwright.measures import BoundMeasure, Measure, weighted_mean
+from rankwright.measures import Measure, PreparedMeasure, weighted_mean
 from rankwright.objectives.upper_bounds import Bound, TypeOne
 from rankwright.optimisers.weak import BestFeature
 from rankwright.rankers.base import FitResult, LinearScoring
@@ -209,7 +209,7 @@ class _Ranked(NamedTuple):
     """A shard with its last ranking, from which the next is quickly found."""
 
     queries: Queries
-    bound: BoundMeasure
+    bound: PreparedMeasure
     order: Ints
 
 

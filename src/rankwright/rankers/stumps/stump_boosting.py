@@ -13,7 +13,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.graded_pairs import Graded, grade_order
-from rankwright.measures import BoundMeasure, Measure, weighted_mean
+from rankwright.measures import Measure, PreparedMeasure, weighted_mean
 from rankwright.objectives.pairwise import pair_query_weights, query_pairs
 from rankwright.optimisers.weak.threshold_stumps import BinnedPart, Bins, Cut, Stump
 from rankwright.rankers.boosting import recalled
@@ -34,7 +34,7 @@ class Scored(NamedTuple):
     """A part of the training documents with their scores, in the order of grades, and what follows from them."""
 
     binned: BinnedPart
-    bound: BoundMeasure
+    bound: PreparedMeasure
     weight: Floats  # of each query in the mean of the measure
     scores: Floats
     order: Ints  # the last ranking

@@ -78,7 +78,7 @@ def anneal_folds(folds: Sequence[Fold], measure: Measure) -> list[Annealed]:
 
 def settled(measure: Measure, fold: Fold) -> Measure:
     """The measure with what it takes from the grades of all queries."""
-    return measure.settled(max(part.max_grade for part in fold))
+    return measure.with_max_grade(max(part.max_grade for part in fold))
 
 
 def fold_mean(found: Sequence[Annealing]) -> Annealing:
