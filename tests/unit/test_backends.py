@@ -52,7 +52,7 @@ def test_errors_reach_the_caller(backend):
 def test_scatter_sum_concat(backend):
     queries = rw.make_queries(700, n_docs=30, random_state=0)
     shards = backend.scatter(queries)
-    assert len(shards.parts) == n_shards(queries.n_docs) > 3
+    assert len(shards) == n_shards(queries.n_docs) > 3
     X = queries.X.astype(float)
     total = backend.sum(lambda part, power: (part.X.astype(float) ** power).sum(axis=0), shards, 2)
     assert total == pytest.approx((X**2).sum(axis=0))
@@ -63,7 +63,7 @@ def test_scatter_sum_concat(backend):
 
 def test_the_number_of_shards_depends_on_the_data_only():
     queries = rw.make_queries(700, n_docs=30, random_state=0)
-    assert len({len(backend.scatter(queries).parts) for backend in BACKENDS}) == 1
+    assert len({len(backend.scatter(queries)) for backend in BACKENDS}) == 1
     assert (n_shards(1), n_shards(10**4), n_shards(10**9)) == (1, 2, 16)
 
 

@@ -119,7 +119,7 @@ class TestLandscapes:
                 found.append(landscape.step(landscape.at(weights), direction, t / 4))
             assert found[0].value == found[1].value
             assert found[0].coef.tolist() == found[1].coef.tolist()
-            scores = [np.concatenate([placed.scores for placed in point.placed.parts]) for point in found]
+            scores = [np.concatenate([placed.scores for placed in point.placed.handles]) for point in found]
             assert scores[0].tolist() == scores[1].tolist()
 
     @given(problems("exact"), st.sampled_from(MEASURES))
@@ -188,7 +188,7 @@ class TestLandscapes:
         for columns, backend in ((leaves, rw.Serial()), (leaves, rw.Threads(3)), (dense, rw.Serial())):
             landscape = Landscape.of_bound(columns, bound, queries.query_weight, backend)
             landscape.exact = exact
-            assert len(landscape.parts.parts) == 5
+            assert len(landscape.parts) == 5
             climb = climb_cyclic(landscape, landscape.at(np.ones(6)), ClimbRules(), np.random.default_rng(0))
             found.append([step for steps in climb for step in steps][-1])
         assert found[0].coef.tobytes() == found[1].coef.tobytes()
@@ -270,8 +270,8 @@ class TestOtherColumns:
         ):
             point = landscape.rescored(point, scores)
             assert point.value == pytest.approx(wanted.mean(queries, scores), abs=1e-12)
-            assert np.concatenate([placed.scores for placed in point.placed.parts]).tolist() == scores.tolist()
-            for placed in point.placed.parts:
+            assert np.concatenate([placed.scores for placed in point.placed.handles]).tolist() == scores.tolist()
+            for placed in point.placed.handles:
                 for rows in pairwise(placed.part.bound.indptr.tolist()):
                     ranked = placed.scores[placed.order[slice(*rows)]]
                     assert (np.diff(ranked) <= 0).all()

@@ -406,5 +406,5 @@ class TestLinearRisk:
             ]
             for b in (rw.Serial(), rw.Threads(3))
         ]
-        assert len(rw.Serial().scatter(queries).parts) > 1
+        assert len(rw.Serial().scatter(queries)) > 1
         assert found[0] == found[1]

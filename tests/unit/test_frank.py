@@ -150,7 +150,7 @@ class TestTheWinnerIsThatOfTheFullSearch:
 
 def stump_sums(stages, pairs, slot):
     """The sums of the stump of a slot, pair by pair."""
-    (part,) = stages.parts.parts
+    (part,) = stages.parts.handles
     f = int(stages.bins.of_slots(slot))
     h = (part.binned.codes[f] > slot - stages.bins.starts[f]).astype(float)
     return twin.sums(pairs, part.scores, h)
@@ -160,7 +160,7 @@ def stump_sums(stages, pairs, slot):
 def test_what_is_known_of_old_sums_holds_as_rounds_go_by(seed):
     queries = rw.make_queries(6, n_docs=9, n_features=12, random_state=seed)
     stages = _Stages(queries, None, rw.parse("ndcg@10"), 6, 1e-3, rw.Serial())
-    binned = stages.parts.parts[0].binned
+    binned = stages.parts.handles[0].binned
     pairs = twin.by_query(queries.y[binned.rows], queries.indptr, queries.query_weight)
     search, stale = stages.search, 0
     for _ in range(15):

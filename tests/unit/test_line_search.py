@@ -178,7 +178,7 @@ def test_parts_and_threads_change_nothing(many, measure):
     found = []
     for backend in (rw.Serial(), rw.Threads(2), rw.Threads(3)):
         landscape = Landscape.of(many, wanted, backend)
-        assert len(landscape.parts.parts) > 3
+        assert len(landscape.parts) > 3
         found.append(search_line(landscape, landscape.at(start), 2))
     whole = Landscape.of_bound(Dense(many.X), wanted.prepare(many), many.query_weight, rw.Serial())
     found.append(search_line(whole, whole.at(start), 2))

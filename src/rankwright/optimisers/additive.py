@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import numpy as np
 
 from rankwright.basics.array_types import Floats
@@ -33,7 +35,8 @@ class Additive:
     @property
     def scores(self) -> Floats:
         """The score of every document."""
-        return np.concatenate([placed.scores for placed in self.point.placed.parts])
+        scores: Floats = self.landscape.backend.concat(attrgetter("scores"), self.point.placed)
+        return scores
 
     def search(self, column: Floats, choice: Choice, least: float = -np.inf) -> Found | None:
         """The weight of a column, of at least ``least``, with which the measure would be highest."""

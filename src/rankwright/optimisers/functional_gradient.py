@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from rankwright.kernels.objectives.graded_pairs import grade_order
 from rankwright.objectives.base import Evaluation, Objective, PreparedObjective
 from rankwright.objectives.objective_names import is_builtin, settled
 from rankwright.optimisers.landscape import Point
-from rankwright.runtime.backends import Backend, Shards
+from rankwright.runtime.backends import Backend
 
 _FLAT = 0.1  # what a document without a gradient holds its leaf back by, as a part of the others
 
@@ -44,12 +44,8 @@ class FunctionalGradient:
 
     def __call__(self, point: Point, seed: tuple[int, ...]) -> Evaluation:
         """The objective at the scores of a point, whose documents are ranked with the lower grade first."""
-        placed = point.placed.parts
-        numbered = tuple(
-            (part, own.scores, own.order, (*seed, i))
-            for i, (part, own) in enumerate(zip(self.parts.parts, placed, strict=True))
-        )
-        found = self.backend.apply(_evaluate, Shards(numbered)).parts
+        numbers = self.backend.distribute(range(len(self.parts)))
+        found = self.backend.gather(_evaluate, self.parts, point.placed, numbers, seed)
         curvatures = [part.curvature for part in found if part.curvature is not None]
         return Evaluation(
             sum(part.loss for part in found),
@@ -110,9 +106,8 @@ def _bind(queries: Queries, objective: Objective) -> _Part:
     return _Part(objective.prepare(graded), queries.y, queries.indptr, rows)
 
 
-def _evaluate(numbered: tuple[_Part, Floats, Ints, tuple[int, ...]]) -> Evaluation:
-    part, scores, order, seed = numbered
-    rng = np.random.default_rng(seed)
+def _evaluate(part: _Part, placed: Any, number: int, seed: tuple[int, ...]) -> Evaluation:
+    scores, order, rng = placed.scores, placed.order, np.random.default_rng((*seed, number))
     if part.rows is None:
         return part.objective(scores, rng)
     found = part.objective(scores[part.rows], rng)

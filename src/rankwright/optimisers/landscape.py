@@ -112,7 +112,7 @@ class Landscape:
         for start, stop in query_ranges(indptr, n_shards(columns.shape[0])):
             own = columns.rows(int(indptr[start]), int(indptr[stop]))
             parts.append(_part(own, bound.part(start, stop), weight[start:stop]))
-        return cls(Shards(tuple(parts)), columns.shape[1], backend)
+        return cls(backend.distribute(parts), columns.shape[1], backend)
 
     @cached_property
     def highest(self) -> float:
@@ -151,21 +151,20 @@ class Landscape:
 
     def turned(self, point: Point, columns: Columns) -> tuple[Landscape, Point]:
         """The same documents with other columns, and the same scores as the point where all their weights are 0."""
-        parts, placed = [], []
-        for old, (start, stop) in zip(point.placed.parts, pairwise(_rows(point)), strict=True):
-            parts.append(old.part._replace(columns=columns.rows(start, stop)))
-            placed.append(old._replace(part=parts[-1]))
+        rows = pairwise(self._first_rows)
+        placed = self.backend.apply(
+            _replace_columns, point.placed, self.backend.distribute(columns.rows(a, b) for a, b in rows)
+        )
         other = copy(self)
         other.__dict__.pop("_spreads", None)  # of the columns
-        other.parts, other.n_columns = Shards(tuple(parts)), columns.shape[1]
+        other.parts, other.n_columns = self.backend.apply(attrgetter("part"), placed), columns.shape[1]
         other.exact = False  # the scores are not the weighted sum of these columns
-        return other, replace(point, coef=np.zeros(columns.shape[1]), placed=Shards(tuple(placed)))
+        return other, replace(point, coef=np.zeros(columns.shape[1]), placed=placed)
 
     def rescored(self, point: Point, scores: Floats) -> Point:
         """The same documents with other scores, whose ranking is looked for from that of the point."""
-        rows = _rows(point)
-        moved = Shards(tuple(zip(point.placed.parts, (scores[a:b] for a, b in pairwise(rows)), strict=True)))
-        return self._point(point.coef, self.backend.apply(_rescored, moved))
+        parts = self.backend.distribute(scores[a:b] for a, b in pairwise(self._first_rows))
+        return self._point(point.coef, self.backend.apply(_rescored, point.placed, parts))
 
     def jumping(self, point: Point, direction: Direction, low: float = -np.inf, high: float = np.inf) -> Jumping | None:
         """The jumps along a line through a point; None if no query's ranking can change."""
@@ -221,6 +220,11 @@ class Landscape:
         return float(_mean_range(self.backend.sum(_spreads_along, self.parts, direction))[0])
 
     @cached_property
+    def _first_rows(self) -> list[int]:
+        """The first row of every part, and the number of all rows."""
+        return [0, *accumulate(self.backend.gather(_n_rows, self.parts))]
+
+    @cached_property
     def _spreads(self) -> Floats:
         return _mean_range(self.backend.sum(_spreads, self.parts))
 
@@ -267,14 +271,16 @@ def _moved(placed: _Placed, direction: Direction, t: float) -> _Placed:
     return _place(part, scores, spread, placed.order.copy())
 
 
-def _rescored(moved: tuple[_Placed, Floats]) -> _Placed:
-    placed, scores = moved
+def _replace_columns(placed: _Placed, columns: Columns) -> _Placed:
+    return placed._replace(part=placed.part._replace(columns=columns))
+
+
+def _rescored(placed: _Placed, scores: Floats) -> _Placed:
     return _place(placed.part, scores, query_spread(scores, placed.part.bound.indptr), placed.order.copy())
 
 
-def _rows(point: Point) -> list[int]:
-    """Where each part begins, and the end."""
-    return [0, *accumulate(len(placed.scores) for placed in point.placed.parts)]
+def _n_rows(part: _Part) -> int:
+    return part.columns.shape[0]
 
 
 def _spreads(part: _Part) -> Floats:

@@ -71,7 +71,7 @@ class LinearRisk:
         self.backend, self.factor, self.total = backend, factor, total
         self.n_features = len(factor)
         self.mean = np.zeros(len(factor)) if mean is None else mean
-        self.n_docs = sum(part.n_docs for part in shards.parts)
+        self.n_docs = int(backend.sum(attrgetter("n_docs"), shards))
         self.parts: Shards[_Part] = backend.apply(_bind, shards, objective)
 
     def at(self, w: Floats) -> Shards[_Placed]:
@@ -86,7 +86,7 @@ class LinearRisk:
 
     def mixed(self, place: Shards[_Placed], other: Shards[_Placed], t: float) -> Shards[_Placed]:
         """The objective between: scores mix as weights do."""
-        return self.backend.apply(_mix, _joined(place, other), t)
+        return self.backend.apply(_mix, place, other, t)
 
     def loss(self, place: Shards[_Placed]) -> float:
         """The loss there."""
@@ -94,7 +94,7 @@ class LinearRisk:
 
     def slope(self, place: Shards[_Placed], start: Shards[_Placed], end: Shards[_Placed]) -> float:
         """Its derivative along a way, by the part of the way; no products with X."""
-        return float(self.backend.sum(_slope, _joined(place, start, end))) / self.total
+        return float(self.backend.sum(_slope, place, start, end)) / self.total
 
     def way_slope(self, place: Shards[_Placed]) -> float:
         """The same at a place that was moved to, or mixed of the ends of a way."""
@@ -142,8 +142,8 @@ class LinearRisk:
 
     def seeded(self, seed: tuple[int, ...]) -> Self:
         """The same with random numbers of this seed wherever it is evaluated."""
-        numbered = Shards(tuple(enumerate(self.parts.parts)))
-        return self._with(self.backend.apply(_seed, numbered, seed))
+        numbers = self.backend.distribute(range(len(self.parts)))
+        return self._with(self.backend.apply(_seed, self.parts, numbers, seed))
 
     def smoothed(self, sigma: float) -> Self:
         """The same with an objective that is smoothed so much."""
@@ -157,10 +157,6 @@ class LinearRisk:
         other = copy(self)
         other.parts = parts
         return other
-
-
-def _joined(*places: Shards[_Placed]) -> Shards[tuple[_Placed, ...]]:
-    return Shards(tuple(zip(*(place.parts for place in places), strict=True)))
 
 
 def _bind(queries: Queries, objective: Objective) -> _Part:
@@ -185,8 +181,7 @@ class _Seeded(NamedTuple):
         return self.objective(scores, np.random.default_rng(self.seed))
 
 
-def _seed(numbered: tuple[int, _Part], seed: tuple[int, ...]) -> _Part:
-    number, part = numbered
+def _seed(part: _Part, number: int, seed: tuple[int, ...]) -> _Part:
     return part._replace(objective=_Seeded(part.objective, (*seed, number)))
 
 
@@ -209,8 +204,7 @@ def _move(here: _Placed, coef: Floats, intercept: float) -> _Placed:
     return _on_way(here, linear_scores(here.part.X, coef, intercept), 1.0)
 
 
-def _mix(places: tuple[_Placed, _Placed], t: float) -> _Placed:
-    here, there = places
+def _mix(here: _Placed, there: _Placed, t: float) -> _Placed:
     # scores that are sums of ways: rounding adds up from step to step, and is not multiplied by steps beyond an end
     return _on_way(here, there.scores - here.scores if there.way is None else there.way, t)
 
@@ -223,8 +217,7 @@ def _on_way(here: _Placed, way: Floats, t: float) -> _Placed:
     return _Placed(here.part, scores, loss, gradient, slope, way)
 
 
-def _slope(places: tuple[_Placed, _Placed, _Placed]) -> float:
-    here, start, end = places
+def _slope(here: _Placed, start: _Placed, end: _Placed) -> float:
     return float((here.gradient * (end.scores - start.scores)).sum())
 
 

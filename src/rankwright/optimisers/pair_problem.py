@@ -119,7 +119,7 @@ class PairProblem:
         for start, stop in query_ranges(indptr, n_shards(len(y))):
             rows, own = slice(int(indptr[start]), int(indptr[stop])), indptr[start : stop + 1] - indptr[start]
             parts.append(_Part(X[rows], Labels(place[rows], cost[rows], weight[start:stop], own)))
-        self.parts = Shards(tuple(parts))
+        self.parts = self.backend.distribute(parts)
         self.total = float(self.backend.sum(_total, self.parts))
         self._scale = 1.0 / self.total if self.total > 0.0 else 0.0
 

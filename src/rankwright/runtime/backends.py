@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import count, islice
+from functools import lru_cache, reduce
+from itertools import count, islice, repeat
 from multiprocessing import parent_process
-from operator import attrgetter
+from operator import add, attrgetter
 from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -54,42 +54,64 @@ D = TypeVar("D", bound=Divisible)
 
 @dataclass(frozen=True, slots=True)
 class Shards(Generic[T_co]):
-    """Parts of a data set, in order, wherever the backend keeps them."""
+    """The parts of a data set, in order, wherever the backend keeps them.
 
-    parts: tuple[T_co, ...]
+    Parameters
+    ----------
+    handles : tuple
+        The backend's own references to the parts, which may be on other machines. Only the backend that made the
+        shards may use them.
+    """
+
+    handles: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return len(self.handles)
 
 
 @runtime_checkable
 class Backend(Protocol):
-    """What runs the work. The result of ``fn(part, *state)`` may depend on nothing else, whatever ran before."""
+    """An executor of work on this machine (``map``, ``each``) and on shards, wherever they are (the other methods).
+
+    A function that works on shards is called once for every part, as ``fn(part, *arguments)``: of an argument that is
+    a ``Shards`` it gets the corresponding part. It must be picklable, and its result may depend on nothing else.
+    """
 
     def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``fn(item)`` in the order of the items, few of them in memory at a time."""
         ...
 
     def each(self, fn: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """All of ``fn(item)`` in the order of the items, with as little ado as possible."""
+        """Return ``fn(item)`` for all items, in order; ``fn`` shares the memory of the caller."""
         ...
 
     def scatter(self, queries: D) -> Shards[D]:
         """Cut into shards of whole queries; their number depends on the data only."""
         ...
 
-    def apply(self, fn: Callable[..., R], shards: Shards[Any], *state: Any) -> Shards[R]:
-        """Turn every part into another that stays where it is."""
+    def distribute(self, parts: Iterable[T]) -> Shards[T]:
+        """Make shards of these parts, one each."""
         ...
 
-    def sum(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
-        """Add up ``fn(part, *state)`` over the parts, in order."""
+    def apply(self, fn: Callable[..., R], shards: Shards[Any], *arguments: Any) -> Shards[R]:
+        """Return shards of the results for every part, which stay where they are."""
         ...
 
-    def concat(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
-        """Concatenate the arrays ``fn(part, *state)``, in order."""
+    def gather(self, fn: Callable[..., R], shards: Shards[Any], *arguments: Any) -> list[R]:
+        """Return the results for every part, in order."""
+        ...
+
+    def sum(self, fn: Callable[..., Any], shards: Shards[Any], *arguments: Any) -> Any:
+        """Add up the results for every part, in order."""
+        ...
+
+    def concat(self, fn: Callable[..., Any], shards: Shards[Any], *arguments: Any) -> Any:
+        """Concatenate the arrays that are the results for every part, in order."""
         ...
 
 
-class _Local(ABC):
-    """Scatter, sum and concat of one machine, on top of ``each``."""
+class _LocalBackend(ABC):
+    """A backend of one machine, on top of ``each``: the handles of shards are the parts themselves."""
 
     __slots__ = ()
 
@@ -97,25 +119,29 @@ class _Local(ABC):
     def each(self, fn: Callable[[T], R], items: Sequence[T]) -> list[R]: ...
 
     def scatter(self, queries: D) -> Shards[D]:
-        return Shards(tuple(queries.shards(n_shards(queries.n_docs))))
+        return self.distribute(queries.shards(n_shards(queries.n_docs)))
 
-    def apply(self, fn: Callable[..., R], shards: Shards[Any], *state: Any) -> Shards[R]:
-        if isinstance(fn, attrgetter):  # no work to share
-            return Shards(tuple(fn(part) for part in shards.parts))
-        return Shards(tuple(self.each(lambda part: fn(part, *state), shards.parts)))
+    def distribute(self, parts: Iterable[T]) -> Shards[T]:
+        return Shards(tuple(parts))
 
-    def sum(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
-        first, *rest = self.apply(fn, shards, *state).parts
-        for part in rest:
-            first = first + part
-        return first
+    def apply(self, fn: Callable[..., R], shards: Shards[Any], *arguments: Any) -> Shards[R]:
+        return Shards(tuple(self.gather(fn, shards, *arguments)))
 
-    def concat(self, fn: Callable[..., Any], shards: Shards[Any], *state: Any) -> Any:
-        return np.concatenate(self.apply(fn, shards, *state).parts)
+    def gather(self, fn: Callable[..., R], shards: Shards[Any], *arguments: Any) -> list[R]:
+        if isinstance(fn, attrgetter):  # too little work for threads
+            return [fn(part) for part in shards.handles]
+        columns = (each.handles if isinstance(each, Shards) else repeat(each, len(shards)) for each in arguments)
+        return self.each(lambda row: fn(*row), list(zip(shards.handles, *columns, strict=True)))
+
+    def sum(self, fn: Callable[..., Any], shards: Shards[Any], *arguments: Any) -> Any:
+        return reduce(add, self.gather(fn, shards, *arguments))
+
+    def concat(self, fn: Callable[..., Any], shards: Shards[Any], *arguments: Any) -> Any:
+        return np.concatenate(self.gather(fn, shards, *arguments))
 
 
 @dataclass(frozen=True, slots=True)
-class Serial(_Local):
+class Serial(_LocalBackend):
     """Everything on the calling thread.
 
     >>> list(Serial().map(abs, [-1, 2]))
@@ -132,7 +158,7 @@ class Serial(_Local):
 
 
 @dataclass(frozen=True, slots=True)
-class Threads(_Local):
+class Threads(_LocalBackend):
     """Parts in parallel on ``n`` threads; the kernels release the GIL.
 
     >>> list(Threads(2).map(abs, [-1, 2]))
@@ -234,7 +260,7 @@ def _blas() -> Any:
 def resolve(backend: Backend | None) -> Backend:
     """The backend to use: ``None`` means all cores, and one thread inside a worker process."""
     if backend is not None:
-        if not isinstance(backend, _Local) and not isinstance(backend, Backend):  # the latter is slow to check
+        if not isinstance(backend, _LocalBackend) and not isinstance(backend, Backend):  # the latter is slow to check
             raise InputError(f"backend={backend!r}; expected Serial(), Threads(n) or None")
         return backend
     cores = n_cores()

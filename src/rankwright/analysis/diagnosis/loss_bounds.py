@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -201,11 +202,13 @@ class _Bound(NamedTuple):
 
 def placed(queries: Queries, scores: Floats, backend: Backend) -> Shards[Placed]:
     """Queries with their scores, cut into shards."""
-    shards, parts, start = backend.scatter(queries), [], 0
-    for shard in shards.parts:
-        parts.append(Placed(shard, spread(scores[start : start + shard.n_docs], shard)))
-        start += shard.n_docs
-    return Shards(tuple(parts))
+    shards = backend.scatter(queries)
+    ends = np.cumsum(backend.gather(attrgetter("n_docs"), shards))
+    return backend.apply(_place, shards, backend.distribute(np.split(scores, ends[:-1])))
+
+
+def _place(queries: Queries, scores: Floats) -> Placed:
+    return Placed(queries, spread(scores, queries))
 
 
 def bound_name(bound: Bound) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -88,17 +89,16 @@ class WorkingSets:
         self.space = WeightSpace(train.X, np.zeros(len(factor)), factor) if space is None else space
         self.backend, self.factor = backend, factor
         shards = backend.scatter(train)
-        both = zip(shards.parts, backend.scatter(train.with_X(self.space.X)).parts, strict=True)
-        self.parts: Shards[_Part] = backend.apply(_bind, Shards(tuple(both)), measure, phi, perfect == "grades")
+        in_space = backend.scatter(train.with_X(self.space.X))
+        self.parts: Shards[_Part] = backend.apply(_bind, shards, in_space, measure, phi, perfect == "grades")
         self.weight, self.total = train.query_weight, float(train.query_weight.sum())
-        starts = np.cumsum([0, *(len(part) for part in shards.parts)])
-        live = [start + part.rankings.live for start, part in zip(starts, self.parts.parts, strict=False)]
-        self.live: Ints = np.concatenate(live)
+        first_queries = [0, *accumulate(backend.gather(len, shards))][:-1]
+        self.live: Ints = backend.concat(_live, self.parts, backend.distribute(first_queries))
         self.perfect, self.imperfect = [_Set() for _ in self.live], [_Set() for _ in self.live]
 
     def grow(self, w: Floats) -> bool:
         """Add the hardest perfect and the best imperfect ranking of each query under these weights; if any is new."""
-        found = self.backend.apply(_ask, self.parts, self.space.weights(w) * self.factor).parts
+        found = self.backend.gather(_ask, self.parts, self.space.weights(w) * self.factor)
         new = False
         for which, sets in enumerate((self.perfect, self.imperfect)):
             parts = [asked[which] for asked in found]
@@ -131,9 +131,12 @@ class WorkingSets:
         return {name: float(np.mean([len(own.lost) for own in sets] or [0])) for name, sets in named.items()}
 
 
-def _bind(both: tuple[Queries, Queries], measure: Measure, phi: str, by_grade: bool) -> _Part:
-    queries, in_space = both
+def _bind(queries: Queries, in_space: Queries, measure: Measure, phi: str, by_grade: bool) -> _Part:
     return _Part(queries.X, in_space.X, rankings(measure, queries, phi), by_grade)
+
+
+def _live(part: _Part, first_query: int) -> Ints:
+    return first_query + part.rankings.live
 
 
 def _ask(part: _Part, coef: Floats) -> tuple[_Found, _Found]:
