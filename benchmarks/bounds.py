@@ -28,8 +28,8 @@ _FIT = "from benchmarks.bounds import print_fit; import sys; print_fit(sys.argv[
 _BACKEND = rw.Threads(THREADS)
 RANKERS: Mapping[str, rw.Ranker] = {
     "SVMMap, C = 10": rw.SVMMap(C=10.0, backend=_BACKEND),
-    "PermuRank on MAP, 50 rounds": rw.PermuRank(measure="map", n_rounds=50, backend=_BACKEND),
-    "PermuRank on NDCG@10, 50 rounds": rw.PermuRank(measure="ndcg@10", n_rounds=50, backend=_BACKEND),
+    "PermuRank on MAP, 50 rounds": rw.PermuRank(measure="map", max_iter=50, backend=_BACKEND),
+    "PermuRank on NDCG@10, 50 rounds": rw.PermuRank(measure="ndcg@10", max_iter=50, backend=_BACKEND),
     "SVMNDCG, C = 0.1": rw.SVMNDCG(C=0.1, backend=_BACKEND),
 }
 

@@ -169,7 +169,7 @@ def test_a_climb_leaves_nothing_along_any_weight(queries):
 # Models, and what they tell of their training
 
 
-@pytest.mark.parametrize("ranker", [rw.AdaRank(), rw.SVMMap(), rw.PermuRank(n_rounds=3, phi="ranks"), rw.RankSVM()])
+@pytest.mark.parametrize("ranker", [rw.AdaRank(), rw.SVMMap(), rw.PermuRank(max_iter=3, phi="ranks"), rw.RankSVM()])
 def test_a_saved_model_is_diagnosed_alike(queries, ranker, tmp_path):
     ranker.fit(queries, valid=queries)
     rw.save(ranker, tmp_path / "model.json")
@@ -179,7 +179,7 @@ def test_a_saved_model_is_diagnosed_alike(queries, ranker, tmp_path):
 
 
 def test_parameters_are_those_of_the_fit(queries):
-    ranker = rw.PermuRank(measure="map", n_rounds=2, phi="ranks").fit(queries)
+    ranker = rw.PermuRank(measure="map", max_iter=2, phi="ranks").fit(queries)
     name = rw.diagnose(ranker, queries).own.name
     ranker.set_params(phi="pairs")
     assert rw.diagnose(ranker, queries).own.name == name == "type two, hinge, sum, perfect by grade, Phi of ranks"
@@ -226,7 +226,7 @@ def test_trees_know_their_training_queries(queries, ranker, validated, many, mon
 
 @may_not_converge
 def test_the_certificate_is_of_the_kept_round(queries):
-    ranker = rw.PermuRank(measure="map", n_rounds=6, C=10.0).fit(queries)
+    ranker = rw.PermuRank(measure="map", max_iter=6, C=10.0).fit(queries)
     best = max(ranker.history_, key=lambda record: record["train"])
     assert rw.diagnose(ranker, queries).certificate == Certificate(best["objective"], best["gap"])
     svm = rw.SVMMap(max_iter=2, C=10.0).fit(queries)
@@ -377,7 +377,7 @@ def left(ranker, queries):
         (rw.SVMMap(), ["type one, exponential", "type two, margin"], 1),
         (rw.SVMMap(measure="ndcg@5"), ["type one, exponential", "type two, margin", "type two, margin"], 2),
         (
-            rw.PermuRank(n_rounds=3),
+            rw.PermuRank(max_iter=3),
             ["type one, exponential", "type two, margin", "type two, hinge, sum, perfect by grade"],
             2,
         ),

@@ -45,7 +45,7 @@ def compare(queries, rounds, name, least=2, weights=None, **options):
     if weights is not None:
         options["start"] = "adarank"
     options.setdefault("perfect", "measure")  # as in the paper
-    fitted = rw.PermuRank(measure=name, n_rounds=rounds, tol=1e-9, **options).fit(queries)
+    fitted = rw.PermuRank(measure=name, max_iter=rounds, tol=1e-9, **options).fit(queries)
     zero = [np.abs(each.w).max() < 1e-3 for each in twin]
     alike = zero.index(True) + 1 if any(zero) else len(twin)
     assert alike >= least
@@ -98,7 +98,7 @@ class TestFigure7:
         queries = short_queries(3)
         adarank = rw.AdaRank(measure=name).fit(queries)
         fitted, _ = compare(queries, 4, name, weights=adarank.coef_ / Standard.of(queries).factor)
-        zero = rw.PermuRank(measure=name, n_rounds=4).fit(queries)
+        zero = rw.PermuRank(measure=name, max_iter=4).fit(queries)
         assert fitted.history_[0]["objective"] != pytest.approx(zero.history_[0]["objective"], rel=1e-3)
 
     @pytest.mark.parametrize("seed", range(3))
@@ -107,7 +107,7 @@ class TestFigure7:
         queries = short_queries(seed)
         fitted, _ = compare(queries, 60, "map")
         assert len(fitted.history_) < 60
-        more = rw.PermuRank(measure="map", n_rounds=100, tol=1e-9).fit(queries)
+        more = rw.PermuRank(measure="map", max_iter=100, tol=1e-9).fit(queries)
         assert more.history_ == fitted.history_
 
 
@@ -189,7 +189,7 @@ class TestWorkingSets:
 class TestRounds:
     def test_the_history(self, queries):
         train, valid = queries.take(range(20)), queries.take(range(20, 30))
-        ranker = rw.PermuRank(measure="map", n_rounds=6).fit(train, valid=valid)
+        ranker = rw.PermuRank(measure="map", max_iter=6).fit(train, valid=valid)
         rows = ranker.history_
         assert [row["round"] for row in rows] == list(range(1, len(rows) + 1))
         assert set(rows[0]) == {"round", "loss", "objective", "gap", "perfect", "imperfect", "train", "valid"}
@@ -199,7 +199,7 @@ class TestRounds:
 
     @pytest.mark.parametrize("name", ["map", "map(rel=2)", "ndcg"])
     def test_one_perfect_ranking_is_enough_under_the_pair_phi(self, queries, name):
-        rows = rw.PermuRank(measure=name, n_rounds=8).fit(queries).history_
+        rows = rw.PermuRank(measure=name, max_iter=8).fit(queries).history_
         assert {row["perfect"] for row in rows} == {1.0}
         sizes = [row["imperfect"] for row in rows]
         assert sizes[0] == 1.0
@@ -207,11 +207,11 @@ class TestRounds:
 
     def test_the_objective_grows_with_the_sets(self, queries):
         """With |B| = 1 every round's problem has all terms of the one before, and more."""
-        rows = rw.PermuRank(measure="map", n_rounds=10, tol=1e-7).fit(queries).history_
+        rows = rw.PermuRank(measure="map", max_iter=10, tol=1e-7).fit(queries).history_
         assert (np.diff([row["objective"] for row in rows]) >= -1e-6).all()
 
     def test_more_rounds_begin_alike(self, queries):
-        few, many = (rw.PermuRank(measure="ndcg@5", n_rounds=n).fit(queries).history_ for n in (3, 6))
+        few, many = (rw.PermuRank(measure="ndcg@5", max_iter=n).fit(queries).history_ for n in (3, 6))
         assert many[:3] == few
 
     @may_not_converge
@@ -222,13 +222,13 @@ class TestRounds:
         w = np.divide(weights, factor, out=np.zeros(8), where=factor > 0)
         sets = WorkingSets(queries, rw.parse("map"), "pairs", "measure", factor, rw.Serial())
         sets.grow(w)
-        first = rw.PermuRank(measure="map", start="adarank", n_rounds=1, tol=1e-8).fit(queries)
+        first = rw.PermuRank(measure="map", start="adarank", max_iter=1, tol=1e-8).fit(queries)
         problem = sets.problem()
         v = first.coef_ / factor.clip(1e-12)
         expected = 0.5 * v @ v + problem.at(v, 1e-9).exact * problem.total / sets.total
         assert first.history_[0]["objective"] == pytest.approx(expected, rel=1e-6)
         assert first.history_[0]["loss"] != pytest.approx(
-            rw.PermuRank(measure="map", n_rounds=1).fit(queries).history_[0]["loss"], rel=1e-3
+            rw.PermuRank(measure="map", max_iter=1).fit(queries).history_[0]["loss"], rel=1e-3
         )
 
 
@@ -236,7 +236,7 @@ class TestMeasures:
     @pytest.mark.parametrize("name", ["err@5", "p@5", "mrr", "wta", "recall@5", "rbp", "ndcg@3(gain=linear)", "ap@5"])
     def test_any_measure_trains(self, queries, name):
         """And ends above what the worst and a random order reach."""
-        ranker = rw.PermuRank(measure=name, n_rounds=8).fit(queries)
+        ranker = rw.PermuRank(measure=name, max_iter=8).fit(queries)
         measure = rw.parse(name)
         scores = np.random.default_rng(0).normal(size=(20, queries.n_docs))
         assert ranker.score(queries) > np.mean([measure.mean(queries, each) for each in scores])
@@ -246,13 +246,13 @@ class TestMeasures:
     def test_a_users_measure_trains_as_the_built_in_one(self, queries):
         own = rw.measure(lambda grades: reference.MEASURES["ndcg"](grades.tolist()), name="ndcg_of_permurank")
         few = queries.take(range(12))
-        found, expected = (rw.PermuRank(measure=m, n_rounds=4).fit(few) for m in (own, "ndcg"))
+        found, expected = (rw.PermuRank(measure=m, max_iter=4).fit(few) for m in (own, "ndcg"))
         assert found.coef_ == pytest.approx(expected.coef_, rel=1e-6)
         for name in ("loss", "perfect", "imperfect", "train"):
             assert [r[name] for r in found.history_] == pytest.approx([r[name] for r in expected.history_])
 
     def test_letors_discount_is_replaced(self, queries):
-        plain, letor = (rw.PermuRank(measure=m, n_rounds=4).fit(queries) for m in ("ndcg@5", "ndcg@5(discount=letor)"))
+        plain, letor = (rw.PermuRank(measure=m, max_iter=4).fit(queries) for m in ("ndcg@5", "ndcg@5(discount=letor)"))
         assert [row["loss"] for row in letor.history_] == [row["loss"] for row in plain.history_]
         assert [row["train"] for row in letor.history_] != [row["train"] for row in plain.history_]
 
@@ -287,7 +287,7 @@ class TestDegenerate:
         assert ranker.coef_[0] > 0.0
 
     def test_bad_parameters(self, queries):
-        cases = {"C": -1.0, "tol": "x", "n_rounds": 0, "phi": "all", "perfect": "best", "start": "x", "scale": "max"}
+        cases = {"C": -1.0, "tol": "x", "max_iter": 0, "phi": "all", "perfect": "best", "start": "x", "scale": "max"}
         for name, value in cases.items():
             with pytest.raises(rw.InputError, match=f"{name}="):
                 rw.PermuRank(**{name: value}).fit(queries)
@@ -299,7 +299,7 @@ def test_bits_do_not_depend_on_threads(measure):
     queries = rw.make_queries(250, n_docs=50, n_features=6, random_state=1)
     assert len(rw.Serial().scatter(queries)) > 1
     found = [
-        rw.PermuRank(measure=measure, n_rounds=3, backend=backend).fit(queries)
+        rw.PermuRank(measure=measure, max_iter=3, backend=backend).fit(queries)
         for backend in (rw.Serial(), rw.Threads(3))
     ]
     assert found[0].coef_.tobytes() == found[1].coef_.tobytes()
@@ -309,6 +309,6 @@ def test_bits_do_not_depend_on_threads(measure):
 def test_real_data():
     """OHSUMED's first fold is a matter of seconds."""
     fold = rw.read_folds(data_folder("OHSUMED"))[0]
-    ranker = rw.PermuRank(measure="map(dialect=letor3)", n_rounds=10).fit(fold.train, valid=fold.valid)
+    ranker = rw.PermuRank(measure="map(dialect=letor3)", max_iter=10).fit(fold.train, valid=fold.valid)
     assert [record["perfect"] for record in ranker.history_] == [1.0] * 10
     assert ranker.score(fold.test) > 0.25

@@ -68,7 +68,7 @@ def test_ranksvm_finds_the_minimum_over_all_weights(loss, scale):
 @pytest.mark.parametrize("start", ["zero", "adarank"])
 def test_permurank_finds_what_it_finds_among_all_weights(start, monkeypatch):
     queries = wide_queries()
-    ranker = rw.PermuRank(measure="map", n_rounds=5, start=start, tol=1e-9)
+    ranker = rw.PermuRank(measure="map", max_iter=5, start=start, tol=1e-9)
     few = clone(ranker).fit(queries)
     monkeypatch.setattr(WeightSpace, "of", classmethod(lambda cls, X, mean, factor: cls(X, mean, factor)))
     all_weights = clone(ranker).fit(queries)
@@ -106,7 +106,7 @@ def test_regression_solves_no_system_larger_than_the_documents(monkeypatch):
     assert sizes == [60]
 
 
-@pytest.mark.parametrize(("module", "ranker"), [(ranksvm, rw.RankSVM()), (permurank, rw.PermuRank(n_rounds=3))])
+@pytest.mark.parametrize(("module", "ranker"), [(ranksvm, rw.RankSVM()), (permurank, rw.PermuRank(max_iter=3))])
 def test_problems_have_no_more_dimensions_than_documents(module, ranker, monkeypatch):
     sizes = []
 

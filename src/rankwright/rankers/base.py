@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
@@ -29,10 +30,11 @@ from rankwright.models.model import Model, check_complete, check_features, plain
 from rankwright.objectives.upper_bounds import Bound
 from rankwright.rankers.fit_result import FitResult as FitResult
 from rankwright.rankers.fit_result import check_finite, warn_if_degenerate_or_unconverged
-from rankwright.rankers.parameter_checks import is_changed
+from rankwright.rankers.parameter_checks import check_number, is_changed
+from rankwright.rankers.parameter_docs import ComposedDocstring
 from rankwright.rankers.seen_queries import SeenQueries
 from rankwright.runtime.backends import Backend, Serial, resolve
-from rankwright.scorers import Linear, Scorer
+from rankwright.scorers import Scorer
 from rankwright.scorers.scaling import PerQuery, check_kind
 
 
@@ -63,11 +65,19 @@ class _NoQueries:
         raise LookupError("len")
 
 
-class Ranker(BaseEstimator, ABC):
+@dataclass(kw_only=True, eq=False, repr=False)
+class Ranker(ComposedDocstring, BaseEstimator, ABC):
     """A ranker: ``fit`` on judged queries, ``predict`` scores, ``score`` by its own measure.
 
     Concrete rankers are final, take keyword parameters only and implement ``_fit``. ``qid`` is routed by scikit-learn
     (``sklearn.set_config(enable_metadata_routing=True)``) without further requests.
+
+    Parameters
+    ----------
+    measure : str or Measure
+        Measure recorded in `history_` and used to choose the model that is kept.
+    backend : Serial, Threads or None
+        Where the work runs; None means all cores.
 
     Attributes
     ----------
@@ -91,13 +101,14 @@ class Ranker(BaseEstimator, ABC):
     usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # parameters worth selecting on any data
     keeps_last: ClassVar[bool] = False  # the model is the last round, an optimum, and not the best one by validation
 
-    measure: str | Measure
-    backend: Backend | None
-    scorer_: Scorer
-    feature_names_in_: NDArray[Any]
-    history_: list[dict[str, Any]]
-    fit_warnings_: list[CollectedWarning]
-    _seen: SeenQueries | None
+    measure: str | Measure = "ndcg@10"
+    backend: Backend | None = None
+
+    scorer_: Scorer = field(init=False)
+    history_: list[dict[str, Any]] = field(init=False)
+    feature_names_in_: NDArray[Any] = field(init=False)
+    fit_warnings_: list[CollectedWarning] = field(init=False)
+    _seen: SeenQueries | None = field(init=False)
 
     @abstractmethod
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
@@ -156,9 +167,7 @@ class Ranker(BaseEstimator, ABC):
         What depends on the data, such as the number of a feature or the length of a prior, is left to ``fit``. It
         takes microseconds: ``_fit`` is run up to where it first looks at the data.
         """
-        kind = getattr(self, "scale", None)
-        if kind is not None:
-            check_kind(kind)
+        self._check_common()
         measure = parse(self.measure).with_max_grade(_SOME_GRADE)
         resolve(self.backend)
         nothing = cast(Queries, _NoQueries())
@@ -169,6 +178,14 @@ class Ranker(BaseEstimator, ABC):
             raise
         except Exception:  # the data are asked for, and whatever comes of it that there are none
             return
+
+    def _check_common(self) -> None:
+        """Raise InputError for a parameter of many rankers that is wrong on any data."""
+        scale, max_seconds = getattr(self, "scale", None), getattr(self, "max_seconds", None)
+        if scale is not None:
+            check_kind(scale)
+        if max_seconds is not None:
+            check_number("max_seconds", max_seconds, least=0.0)
 
     @contextmanager
     def _restored(self) -> Iterator[None]:
@@ -185,9 +202,7 @@ class Ranker(BaseEstimator, ABC):
 
     def _task(self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, valid: Queries | None) -> _Task:
         """Check everything and do per-query scaling."""
-        kind = getattr(self, "scale", None)
-        if kind is not None:
-            check_kind(kind)
+        self._check_common()
         measure, train = parse(self.measure), self._training_queries(X, y, qid)
         self._check_sets(train, valid)
         for parameter, why in self._ineffective(measure, valid):
@@ -201,7 +216,7 @@ class Ranker(BaseEstimator, ABC):
                 check_counted(measure, part, what)
         seen = None if qid is None and not isinstance(X, Queries) else SeenQueries.of(train)
         train = sort_by_content(train, backend) if self._sorts_rows() else train
-        scaling = PerQuery() if kind == "query" else None
+        scaling = PerQuery() if getattr(self, "scale", None) == "query" else None
         if scaling is not None:
             train, valid = scaling(train), None if valid is None else scaling(valid)
         return _Task(train, valid, measure, scaling, backend, seen)
@@ -307,25 +322,6 @@ class Ranker(BaseEstimator, ABC):
             self, X, reset=reset, accept_sparse="csr", dtype=np.float32, ensure_all_finite="allow-nan"
         )
         return matrix.toarray() if hasattr(matrix, "toarray") else matrix
-
-
-class LinearScoring(Ranker):
-    """A ranker with a linear scorer, unless it is told to have another."""
-
-    @property
-    def coef_(self) -> Floats:
-        """Weights in raw units."""
-        return self._linear("coef_").coef
-
-    @property
-    def intercept_(self) -> float:
-        """The intercept."""
-        return self._linear("intercept_").intercept
-
-    def _linear(self, name: str) -> Linear:
-        if not isinstance(self.scorer_, Linear):
-            raise AttributeError(f"a {self.scorer_.kind} model has no {name}: it is not linear in the features")
-        return self.scorer_
 
 
 def _grades(y: Any) -> Floats:

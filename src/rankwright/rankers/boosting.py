@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from rankwright.basics.errors import InputError, quote
@@ -11,13 +11,14 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.models.model import Model, check_features, load
 from rankwright.optimisers.stagewise import Boosted, Stages, boost
-from rankwright.rankers.base import Ranker
+from rankwright.rankers.common_parameters import AdditiveRanker
 from rankwright.rankers.parameter_checks import check_warm_start, check_whole
 
 W = TypeVar("W")
 
 
-class Boosting(Ranker):
+@dataclass(kw_only=True, eq=False, repr=False)
+class Boosting(AdditiveRanker):
     """A ranker that adds weak rankers one at a time.
 
     With ``warm_start=True`` another fit goes on after the rounds of the last one, and with the path of a saved model
@@ -25,9 +26,6 @@ class Boosting(Ranker):
     """
 
     has_thresholds: ClassVar[bool] = True  # whether weak rankers are thresholds of features
-
-    n_rounds: int
-    warm_start: bool | str | os.PathLike[str]
 
     def _check_boosting(self) -> None:
         """Check the parameters of every boosted ranker."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
@@ -16,8 +16,9 @@ from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
 from rankwright.objectives.upper_bounds import Bound, TypeOne
 from rankwright.optimisers.weak import BestFeature
-from rankwright.rankers.base import FitResult, LinearScoring
+from rankwright.rankers.base import FitResult
 from rankwright.rankers.boosting import Boosting, recalled
+from rankwright.rankers.common_parameters import LinearScoring
 from rankwright.rankers.parameter_checks import check_among
 from rankwright.runtime.backends import Backend, Shards
 from rankwright.scorers import Linear
@@ -25,6 +26,7 @@ from rankwright.scorers.scaling import Standard
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class AdaRank(Boosting, LinearScoring):
     """Boosting on the exponential type one bound of any measure E in [0, 1], with features as weak rankers.
 
@@ -35,21 +37,13 @@ class AdaRank(Boosting, LinearScoring):
     ----------
     measure : str or Measure
         E: any measure with values from 0 to 1, also a user's own.
-    n_rounds : int
-        The most rounds.
-    signed : bool
-        Whether features may also count negatively.
     scale : "standard", "query" or None
         Scaling of the features, which decides what alpha_t is worth.
-    warm_start : bool or path
-        Whether to go on after the rounds of the last fit; or the saved model whose rounds to go on after.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
+    signed : bool
+        Whether features may also have negative weights.
 
     Attributes
     ----------
-    coef_ : array of shape (n_features,)
-        Weights in raw units.
     history_ : list of dict
         By round: ``feature``, ``sign``, ``alpha``, ``phi``, ``loss`` (the mean of exp(-E), Z_t / m), ``train``,
         ``valid``, and of theorem 4 ``delta_min`` and ``log_bound``, the logarithm of its product:
@@ -78,22 +72,8 @@ class AdaRank(Boosting, LinearScoring):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        n_rounds: int = 500,
-        signed: bool = False,
-        scale: str | None = "standard",
-        warm_start: bool | str | os.PathLike[str] = False,
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.n_rounds = n_rounds
-        self.signed = signed
-        self.scale = scale
-        self.warm_start = warm_start
-        self.backend = backend
+    n_rounds: int = 500
+    signed: bool = False
 
     has_thresholds: ClassVar[bool] = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -16,9 +17,10 @@ from rankwright.objectives.phi import PHIS
 from rankwright.objectives.upper_bounds import Bound, TypeTwo
 from rankwright.optimisers.newton import minimise
 from rankwright.optimisers.weight_space import WeightSpace
-from rankwright.rankers.base import FitResult, LinearScoring
+from rankwright.rankers.base import FitResult
 from rankwright.rankers.bounds.structured_svm import STARTS, adarank_weights
 from rankwright.rankers.bounds.working_sets import WorkingSets
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
 from rankwright.rankers.judging import Best, Judge
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_whole
 from rankwright.runtime.backends import Backend
@@ -27,7 +29,8 @@ from rankwright.scorers.scaling import Standard
 
 
 @final
-class PermuRank(LinearScoring):
+@dataclass(kw_only=True, eq=False, repr=False)
+class PermuRank(LinearScoring, ConvergentRanker):
     """The hinge type two bound of any measure E in [0, 1], over working sets of rankings that grow.
 
     Round t minimises, over weights w of the scaled features,
@@ -41,28 +44,22 @@ class PermuRank(LinearScoring):
     measure : str or Measure
         E: any measure with values from 0 to 1, also a user's own.
     C : float
-        What the loss weighs.
-    n_rounds : int
-        The most rounds.
+        The weight of the loss against the penalty.
+    max_iter : int
+        The largest number of rounds.
     phi : "pairs" or "ranks"
-        F: over pairs of documents that the measure tells apart, or over all pairs (eq. 2).
+        F: over pairs of documents that the measure distinguishes, or over all pairs (eq. 2).
     perfect : "grades" or "measure"
         The perfect rankings: those by descending grade down to the last document, or all of the highest measure, as in
         the paper. They differ where the measure has a cut-off.
     start : "zero" or "adarank"
-        The weights that choose the first rankings: 0, or those of ``AdaRank``, which minimises the type one bound: the
-        paper's idea for future work, to learn by the type one bound first and then to switch to the type two bound.
+        The weights that choose the first rankings: 0, or those of ``AdaRank``, which minimises the type one bound. The
+        paper proposes this for future work: begin with the type one bound, then switch to the type two bound.
     tol : float
         The duality gap to which each round's problem is solved, relative to its objective.
-    scale : "standard", "query" or None
-        Scaling of the features.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
 
     Attributes
     ----------
-    coef_ : array of shape (n_features,)
-        Weights in raw units.
     history_ : list of dict
         By round: ``loss`` (the mean over the queries of the bound on the working sets), ``objective``, ``gap``,
         ``perfect`` and ``imperfect`` (the mean sizes of the working sets B and C), ``train``, ``valid``.
@@ -88,30 +85,14 @@ class PermuRank(LinearScoring):
     [1.0, 2.0]
     """
 
-    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.01, 0.1, 1.0, 10.0)}
+    C: float = 1.0
+    max_iter: int = 100
+    phi: str = "pairs"
+    perfect: str = "grades"
+    start: str = "zero"
+    tol: float = 1e-4
 
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        C: float = 1.0,
-        n_rounds: int = 100,
-        phi: str = "pairs",
-        perfect: str = "grades",
-        start: str = "zero",
-        tol: float = 1e-4,
-        scale: str | None = "standard",
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.C = C
-        self.n_rounds = n_rounds
-        self.phi = phi
-        self.perfect = perfect
-        self.start = start
-        self.tol = tol
-        self.scale = scale
-        self.backend = backend
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.01, 0.1, 1.0, 10.0)}
 
     def minimises(self, measure: Measure) -> Bound:
         """The hinge type two bound, of which training sees the working sets."""
@@ -119,7 +100,7 @@ class PermuRank(LinearScoring):
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         C, tol = check_strength("C", self.C), check_number("tol", self.tol, least=0.0)
-        n_rounds = check_whole("n_rounds", self.n_rounds, least=1)
+        max_iter = check_whole("max_iter", self.max_iter, least=1)
         check_among("phi", self.phi, tuple(PHIS))
         check_among("perfect", self.perfect, ("measure", "grades"))
         check_among("start", self.start, STARTS)
@@ -135,7 +116,7 @@ class PermuRank(LinearScoring):
         sets = WorkingSets(train, objective, self.phi, self.perfect, factor, backend, space)
         judge, best, history = Judge(train, valid, measure, backend), Best(), list[dict[str, Any]]()
         left: str | None = None
-        for t in progress.track(range(n_rounds), "rounds", n_rounds):
+        for t in progress.track(range(max_iter), "rounds", max_iter):
             if not sets.grow(w) and t > 0:
                 break
             problem = sets.problem()
@@ -149,7 +130,7 @@ class PermuRank(LinearScoring):
             history.append(record | sets.sizes() | judged)
         else:
             if best.coef is coef and sets.grow(w):  # where an earlier round is the model, more rounds are not needed
-                left = f"stopped at n_rounds={n_rounds} while its working sets still grew; raise n_rounds"
+                left = f"stopped at max_iter={max_iter} while its working sets still grew; raise max_iter"
         if found.gap > tol * found.primal:
             left = (
                 f"the problem of the last round has a gap of {100 * found.gap / found.primal:.3g}%; raise tol={tol:g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -15,7 +16,8 @@ from rankwright.objectives.pairwise import pair_query_weights
 from rankwright.optimisers.newton import Minimum, minimise
 from rankwright.optimisers.pair_problem import PairProblem
 from rankwright.optimisers.weight_space import WeightSpace
-from rankwright.rankers.base import FitResult, LinearScoring
+from rankwright.rankers.base import FitResult
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
 from rankwright.rankers.fit_result import describe_gap
 from rankwright.rankers.judging import Judge
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_whole
@@ -26,7 +28,8 @@ from rankwright.scorers.scaling import Standard
 
 
 @final
-class RankSVM(PathRanker, LinearScoring):
+@dataclass(kw_only=True, eq=False, repr=False)
+class RankSVM(PathRanker, LinearScoring, ConvergentRanker):
     """The Ranking SVM: a linear scorer that separates documents of different grades by a margin.
 
     Minimises, over weights w of the scaled features,
@@ -39,28 +42,21 @@ class RankSVM(PathRanker, LinearScoring):
 
     Parameters
     ----------
-    measure : str or Measure
-        Reports, and selects.
     C : float
-        What the loss weighs. SVMrank's C is this one divided by the pairs of a query in the mean, scikit-learn's
-        ``LinearSVC`` on differences this one divided by the number of pairs (both with ``per="pair"``).
+        The weight of the loss against the penalty. SVMrank's C is this one divided by the mean number of pairs of a
+        query, that of scikit-learn's ``LinearSVC`` on differences this one divided by the number of pairs (both with
+        ``per="pair"``).
     loss : "hinge" or "squared_hinge"
         The loss of a pair.
     per : "pair" or "query"
-        Whether all pairs count alike, or all queries that have any, whatever their number of pairs.
+        Whether all pairs have equal weight, or all queries that have pairs.
     tol : float
         The duality gap to reach, relative to the objective.
     max_iter : int
-        The most Newton steps; ``history_`` tells the gap that was reached.
-    scale : "standard", "query" or None
-        Scaling of the features.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
+        The largest number of Newton steps; ``history_`` has the gap that was reached.
 
     Attributes
     ----------
-    coef_ : array of shape (n_features,)
-        Weights in raw units.
     history_ : list of dict
         By Newton step: ``loss`` (of a pair, in the mean), ``objective``, ``gap`` (no weights have an objective lower by
         more than this), ``smoothing`` (of the hinge), ``train``, ``valid``. The last is the model.
@@ -81,30 +77,15 @@ class RankSVM(PathRanker, LinearScoring):
     True
     """
 
+    C: float = 10.0
+    loss: str = "hinge"
+    per: str = "pair"
+    tol: float = 1e-6
+    max_iter: int = 200
+
     usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)}
     keeps_last: ClassVar[bool] = True
     path_parameter: ClassVar[str] = "C"
-
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        C: float = 10.0,
-        loss: str = "hinge",
-        per: str = "pair",
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        scale: str | None = "standard",
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.C = C
-        self.loss = loss
-        self.per = per
-        self.tol = tol
-        self.max_iter = max_iter
-        self.scale = scale
-        self.backend = backend
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend

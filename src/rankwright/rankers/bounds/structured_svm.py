@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,8 +16,9 @@ from rankwright.measures import Measure
 from rankwright.objectives.upper_bounds import Bound, TypeTwo
 from rankwright.optimisers.cutting_plane import Planes, Round, best_scale, cutting_planes
 from rankwright.optimisers.linear_risk import LinearRisk
-from rankwright.rankers.base import FitResult, LinearScoring
+from rankwright.rankers.base import FitResult
 from rankwright.rankers.bounds.adarank import AdaRank
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
 from rankwright.rankers.fit_result import describe_gap
 from rankwright.rankers.judging import Judge
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_whole
@@ -28,18 +30,31 @@ from rankwright.scorers.scaling import Standard, scaled_weights
 STARTS = ("zero", "adarank")
 
 
-class StructuredSVM(PathRanker, LinearScoring):
-    """A linear scorer of the least |w|^2 / 2 + C times the mean of a margin bound over the queries."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class StructuredSVM(PathRanker, LinearScoring, ConvergentRanker):
+    """A linear scorer of the least |w|^2 / 2 + C times the mean of a margin bound over the queries.
+
+    Parameters
+    ----------
+    C : float
+        The weight of the loss against the penalty.
+    start : "zero" or "adarank"
+        The weights that the search begins with: 0, or those of ``AdaRank``, which minimises the type one bound. It ends
+        at the same optimum.
+    tol : float
+        The duality gap to reach, relative to the objective.
+    max_iter : int
+        The largest number of cutting planes; ``history_`` has the gap that was reached.
+    """
 
     usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)}
     keeps_last: ClassVar[bool] = True
     path_parameter: ClassVar[str] = "C"
 
-    C: float
-    start: str
-    tol: float
-    max_iter: int
-    scale: str | None
+    C: float = 0.1
+    start: str = "zero"
+    tol: float = 1e-4
+    max_iter: int = 1000
 
     @abstractmethod
     def _bound(self, measure: Measure) -> TypeTwo:

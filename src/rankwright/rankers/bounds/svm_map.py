@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 from rankwright.measures import AP, Measure
 from rankwright.objectives.upper_bounds import TypeTwo
 from rankwright.rankers.bounds.structured_svm import StructuredSVM
-from rankwright.runtime.backends import Backend
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class SVMMap(StructuredSVM):
     """The type two bound of average precision with the margin form of the hinge, eq. (10), minimised exactly.
 
@@ -25,25 +26,10 @@ class SVMMap(StructuredSVM):
     Parameters
     ----------
     measure : str or Measure
-        Reports, and selects. What it takes for relevant (``rel``) is what training does.
-    C : float
-        What the loss weighs.
-    start : "zero" or "adarank"
-        Where the search begins: at 0, or at the weights of ``AdaRank``, which minimises the type one bound. It ends at
-        the same optimum.
-    tol : float
-        The duality gap to reach, relative to the objective.
-    max_iter : int
-        The most cutting planes; ``history_`` tells the gap that was reached.
-    scale : "standard", "query" or None
-        Scaling of the features.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
+        Measure recorded in `history_` and used to choose C. Training takes the same grades as relevant (its ``rel``).
 
     Attributes
     ----------
-    coef_ : array of shape (n_features,)
-        Weights in raw units.
     history_ : list of dict
         By round: ``loss`` (the mean bound), ``objective``, ``gap`` (no weights have an objective lower by more than
         this), ``planes`` (that the model rests on), ``train``, ``valid``. The last is the model.
@@ -63,24 +49,7 @@ class SVMMap(StructuredSVM):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "map",
-        C: float = 0.1,
-        start: str = "zero",
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        scale: str | None = "standard",
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.C = C
-        self.start = start
-        self.tol = tol
-        self.max_iter = max_iter
-        self.scale = scale
-        self.backend = backend
+    measure: str | Measure = "map"
 
     def _bound(self, measure: Measure) -> TypeTwo:
         return TypeTwo(AP(rel=measure.relevant_from), "margin")

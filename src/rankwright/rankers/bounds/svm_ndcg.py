@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 from rankwright.measures import NDCG, Measure
 from rankwright.objectives.upper_bounds import TypeTwo
 from rankwright.rankers.bounds.structured_svm import StructuredSVM
 from rankwright.rankers.parameter_checks import check_whole
-from rankwright.runtime.backends import Backend
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class SVMNDCG(StructuredSVM):
     """The type two bound of NDCG with the margin form of the hinge, eq. (10), minimised exactly.
 
@@ -25,30 +26,13 @@ class SVMNDCG(StructuredSVM):
 
     Parameters
     ----------
-    measure : str or Measure
-        Reports, and selects.
-    C : float
-        What the loss weighs.
     k : int, optional
         The cut-off of the NDCG that is trained on. By default the whole list counts, whatever the measure's cut-off:
         under a small one a ranking loses everything by its first documents, whose pairs hardly move F, and the least
         bound is often at w = 0.
-    start : "zero" or "adarank"
-        Where the search begins: at 0, or at the weights of ``AdaRank``, which minimises the type one bound. It ends at
-        the same optimum.
-    tol : float
-        The duality gap to reach, relative to the objective.
-    max_iter : int
-        The most cutting planes; ``history_`` tells the gap that was reached.
-    scale : "standard", "query" or None
-        Scaling of the features.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
 
     Attributes
     ----------
-    coef_ : array of shape (n_features,)
-        Weights in raw units.
     history_ : list of dict
         By round: ``loss`` (the mean bound), ``objective``, ``gap`` (no weights have an objective lower by more than
         this), ``planes`` (that the model rests on), ``train``, ``valid``. The last is the model.
@@ -69,26 +53,7 @@ class SVMNDCG(StructuredSVM):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        C: float = 0.1,
-        k: int | None = None,
-        start: str = "zero",
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        scale: str | None = "standard",
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.C = C
-        self.k = k
-        self.start = start
-        self.tol = tol
-        self.max_iter = max_iter
-        self.scale = scale
-        self.backend = backend
+    k: int | None = None
 
     def _why_zero(self, C: float) -> str:
         if self.k is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from time import monotonic
 from typing import final
 
@@ -24,6 +25,7 @@ _LEAST_GAIN = 1e-12
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class CoordinateAscent(Restarting):
     """Coordinate ascent with trial steps: the baseline of exact line searches.
 
@@ -33,29 +35,13 @@ class CoordinateAscent(Restarting):
 
     Parameters
     ----------
-    measure : str or Measure
-        What is maximised; also a user's own.
-    n_restarts : int
-        The number of starts; the best point on validation (or else training) queries is kept.
-    start : "equal" or "regression"
-        The first start: equal weights, or those of ``Regression``; the other starts are random.
     max_iter : int
-        The most trial steps of a weight in one direction.
+        The largest number of trial steps of a weight in one direction.
     tol : float
-        The least gain of a round that is worth another.
-    scale : "standard", "query" or None
-        The units of starts and steps; "query" scales the features within each query.
-    max_seconds : float, optional
-        Stop after this time; the result then depends on the machine.
-    random_state : int, Generator or None
-        Seeds the starts and the order of the weights.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
+        The smallest gain of a round after which another follows.
 
     Attributes
     ----------
-    coef_ : array of shape (n_features,)
-        Weights in raw units.
     history_ : list of dict
         As DirectRank's; a step moves all weights, as they are normalised, so it names no feature.
 
@@ -75,28 +61,9 @@ class CoordinateAscent(Restarting):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        n_restarts: int = 5,
-        start: str = "equal",
-        max_iter: int = 25,
-        tol: float = 0.001,
-        scale: str | None = "standard",
-        max_seconds: float | None = None,
-        random_state: int | np.random.Generator | None = 0,
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.n_restarts = n_restarts
-        self.start = start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.scale = scale
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.backend = backend
+    start: str = "equal"
+    max_iter: int = 25
+    tol: float = 0.001
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         check_whole("max_iter", self.max_iter, least=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -37,6 +38,7 @@ PLACES = 10  # of the label order that count for a measure without a cut-off
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class DirectRank(Restarting):
     """Exact coordinate ascent on any measure.
 
@@ -47,48 +49,35 @@ class DirectRank(Restarting):
 
     Parameters
     ----------
-    measure : str or Measure
-        What is maximised; also a user's own.
     order : "cyclic", "greedy" or "powell"
-        Every weight in turn; the one that gains most; or in turn and then along the way the round went.
+        Which weight moves next: each in turn; the one that gains most; or each in turn, and then all along the sum of
+        the round's moves.
     point : "auto", "middle" or "likelihood"
-        Where inside the best interval; "auto" is likelihood on up to 50,000 documents and the middle on more. With a
-        pull it is where that is least.
-    n_restarts : int
-        The number of starts; the best point on validation (or else training) queries is kept.
-    start : "regression" or "equal"
-        The first start: the weights of ``Regression``, or equal ones; the other starts are random.
+        Where in the best interval the weight is set; "auto" is likelihood on up to 50,000 documents and the middle on
+        more. With ``alpha`` above 0 it is where the penalty is least.
     n_kicks : int
-        How many random perturbations follow each climb. Each moves the weights by 0.3 of their length and climbs again;
-        the result is kept if it is better.
+        After each climb, how often the weights are perturbed (by 0.3 of their length) and climb again. The result is
+        kept if it is better.
     max_iter : int
-        The most rounds of a start.
+        The largest number of rounds of a start.
     tol : float
-        The least gain of the measure that is worth a step.
+        The smallest gain of the measure for which a weight moves.
     truncate : int, optional
         Train on the measure of this many first ranks, as the paper does to speed up MAP and ERR.
     alpha : float
-        Pull towards ``prior``: alpha times the L2 (squared) or L1 distance is taken off the measure.
+        Strength of the penalty: alpha times the L2 (squared) or L1 distance from ``prior`` is subtracted from the
+        measure.
     penalty : "l2" or "l1"
-        Which distance, in units of the features' deviations.
+        Which distance, in units of the features' standard deviations.
     prior : array of shape (n_features,), optional
-        Weights to pull towards, in the units of the features (of the scaled ones under ``scale="query"``); those of
-        ``Regression`` by default. A pull to 0 would only shrink all weights, which changes no ranking.
+        Weights that the penalty is centred on, in the units of the features (of the scaled ones under
+        ``scale="query"``); those of ``Regression`` by default. A penalty centred on 0 would only shrink all weights,
+        which changes no ranking.
     nonnegative : bool
         Whether weights must not be negative.
-    scale : "standard", "query" or None
-        The units of starts and pull; "query" scales the features within each query.
-    max_seconds : float, optional
-        Stop after this time; the result then depends on the machine.
-    random_state : int, Generator or None
-        Seeds the starts.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
 
     Attributes
     ----------
-    coef_ : array of shape (n_features,)
-        Weights in raw units.
     history_ : list of dict
         Of the restart that was kept, the start and every accepted step: ``restart``, ``round``, ``feature``,
         ``weight``, ``step``, ``loss`` (1 - what is maximised, without the pull), ``train``, ``valid``; of the others
@@ -114,44 +103,16 @@ class DirectRank(Restarting):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        order: str = "cyclic",
-        point: str = "auto",
-        n_restarts: int = 5,
-        start: str = "regression",
-        n_kicks: int = 0,
-        max_iter: int = 100,
-        tol: float = 1e-12,
-        truncate: int | None = None,
-        alpha: float = 0.0,
-        penalty: str = "l2",
-        prior: ArrayLike | None = None,
-        nonnegative: bool = False,
-        scale: str | None = "standard",
-        max_seconds: float | None = None,
-        random_state: int | np.random.Generator | None = 0,
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.order = order
-        self.point = point
-        self.n_restarts = n_restarts
-        self.start = start
-        self.n_kicks = n_kicks
-        self.max_iter = max_iter
-        self.tol = tol
-        self.truncate = truncate
-        self.alpha = alpha
-        self.penalty = penalty
-        self.prior = prior
-        self.nonnegative = nonnegative
-        self.scale = scale
-        self.max_seconds = max_seconds
-        self.random_state = random_state
-        self.backend = backend
+    order: str = "cyclic"
+    point: str = "auto"
+    n_kicks: int = 0
+    max_iter: int = 100
+    tol: float = 1e-12
+    truncate: int | None = None
+    alpha: float = 0.0
+    penalty: str = "l2"
+    prior: ArrayLike | None = None
+    nonnegative: bool = False
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         check_whole("max_iter", self.max_iter, least=1)

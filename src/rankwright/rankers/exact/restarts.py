@@ -18,26 +18,36 @@ from rankwright.measures import Measure
 from rankwright.objectives.upper_bounds import Basic, Bound
 from rankwright.optimisers.ascent import AscentStep
 from rankwright.optimisers.landscape import Landscape, Point
-from rankwright.rankers.base import FitResult, LinearScoring
+from rankwright.rankers.base import FitResult
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring, SeededRanker
 from rankwright.rankers.listwise.regression import regression_weights
-from rankwright.rankers.parameter_checks import check_among, check_number, check_whole
+from rankwright.rankers.parameter_checks import check_among, check_whole
 from rankwright.runtime.backends import Backend, side_by_side
 from rankwright.scorers import Linear
 from rankwright.scorers.scaling import Standard
 
 
-class Restarting(LinearScoring):
+@dataclass(kw_only=True, eq=False, repr=False)
+class Restarting(LinearScoring, SeededRanker, ConvergentRanker):
     """A linear ranker that climbs from several starts and keeps the best point reached.
 
     The first start is ``start``: the weights of a regression, or equal ones; the others are drawn from a normal
     distribution, in units of the features' deviations (under ``scale="standard"``).
+
+    Parameters
+    ----------
+    measure : str or Measure
+        The measure that is maximised; also a user's own.
+    n_restarts : int
+        The number of starts; the best point on validation (or else training) queries is kept.
+    start : "equal" or "regression"
+        The first start: equal weights, or those of ``Regression``; the other starts are random.
+    scale : "standard", "query" or None
+        The units of starts, steps and penalties; "query" scales the features within each query.
     """
 
-    n_restarts: int
-    start: str
-    scale: str | None
-    max_seconds: float | None
-    random_state: int | np.random.Generator | None
+    n_restarts: int = 5
+    start: str = "regression"
 
     @abstractmethod
     def _climb(self, task: Task, start: Point, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
@@ -67,7 +77,7 @@ class Restarting(LinearScoring):
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         n_restarts = check_whole("n_restarts", self.n_restarts, least=1)
         check_among("start", self.start, ("regression", "equal"))
-        seconds = np.inf if self.max_seconds is None else check_number("max_seconds", self.max_seconds, least=0.0)
+        seconds = np.inf if self.max_seconds is None else self.max_seconds
         standard, rng = Standard.of(train, backend), make_generator(self.random_state)
         varies = standard.deviation > 0
         objective = self._objective(measure)

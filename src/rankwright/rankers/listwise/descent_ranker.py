@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,7 +20,8 @@ from rankwright.objectives.objective_names import settled
 from rankwright.optimisers.descent import LBFGS, Penalty, Point, descend, reweigh
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.preconditioner import Preconditioner
-from rankwright.rankers.base import FitResult, LinearScoring
+from rankwright.rankers.base import FitResult
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
 from rankwright.rankers.judging import Judge
 from rankwright.rankers.listwise.regression import ALPHAS, lowered, ridges
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
@@ -87,23 +88,34 @@ class Problem(NamedTuple):
         return scaled_weights(best.coef, self.factor)
 
 
-class Descending(PathRanker, LinearScoring):
+@dataclass(kw_only=True, eq=False, repr=False)
+class Descending(PathRanker, LinearScoring, ConvergentRanker):
     """A linear ranker that minimises the sum of an objective over the queries + alpha |w|^2, by L-BFGS.
 
-    The history has the steps 1, 2, 4, 8, ... and the last, which is the model.
+    Parameters
+    ----------
+    alpha : float
+        L2 strength, against the sum over the queries; the useful range is 1e-6 to 1e3.
+    tol : float
+        Training ends where the objective is estimated to be above its minimum by at most this share: half
+        of g' H^-1 g, with the gradient g and the second derivative H as far as L-BFGS knows it. It warns otherwise.
+    max_iter : int
+        The largest number of steps.
+
+    Attributes
+    ----------
+    history_ : list of dict
+        The steps 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
+        ``train``, ``valid``.
     """
 
     path_parameter: ClassVar[str] = "alpha"
     keeps_last: ClassVar[bool] = True
     usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
 
-    alpha: float
-    tol: float
-    max_iter: int
-    scale: str | None
-    hidden: Sequence[int] | None
-    training: Any
-    random_state: Any
+    alpha: float = 1.0
+    tol: float = 1e-10
+    max_iter: int = 500
 
     @abstractmethod
     def _objective(self, measure: Measure) -> Objective:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
-
-import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
@@ -17,13 +15,14 @@ from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.judging import Best
 from rankwright.rankers.listwise.descent_ranker import Descending, Problem, explain_end, trained_measure
-from rankwright.rankers.networks.training_options import Training
+from rankwright.rankers.networks.network_ranker import NetworkRanker
 from rankwright.rankers.parameter_checks import check_whole
 from rankwright.runtime.backends import Backend
 
 
 @final
-class LambdaRank(Descending):
+@dataclass(kw_only=True, eq=False, repr=False)
+class LambdaRank(Descending, NetworkRanker):
     """LambdaRank, linear or with hidden layers: pairs weighted by what their exchange would change the measure.
 
     A round ranks the training documents and minimises, over weights w of the scaled features,
@@ -36,31 +35,16 @@ class LambdaRank(Descending):
     Parameters
     ----------
     measure : str or Measure
-        Any measure, also a user's own: weighs the pairs, reports, and selects.
-    alpha : float
-        L2 strength, against the sum over the queries; the useful range is 1e-6 to 1e3.
+        Any measure, also a user's own: it weights the pairs, is recorded in `history_`, and chooses the kept round.
     n_rounds : int
-        The most rankings; training ends where one leaves the weights as they are.
+        The largest number of rounds; training ends where one leaves the weights as they are.
     tol : float
-        A round ends where its objective is estimated to be at most this part of it above its minimum.
+        A round ends where its objective is estimated to be above its minimum by at most this share.
     max_iter : int
-        The most steps of a round.
-    hidden : sequence of int or None
-        The widths of hidden layers: a network, trained by torch, in place of the linear scorer. The model is then the
-        epoch that is best on validation queries.
-    training : Training, mapping or None
-        How a network is trained.
-    scale : "standard", "query" or None
-        Scaling of the features.
-    random_state : int, Generator or None
-        Of a network: its first weights, and the order of batches.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
+        The largest number of steps of a round.
 
     Attributes
     ----------
-    coef_ : array of shape (n_features,)
-        Weights in raw units.
     history_ : list of dict
         By round: ``loss``, ``objective`` (with the penalty), ``train``, ``valid``.
 
@@ -80,32 +64,11 @@ class LambdaRank(Descending):
     True
     """
 
-    keeps_last: ClassVar[bool] = False
+    n_rounds: int = 20
+    tol: float = 1e-5
+    max_iter: int = 20
 
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        alpha: float = 1.0,
-        n_rounds: int = 20,
-        tol: float = 1e-5,
-        max_iter: int = 20,
-        hidden: Sequence[int] | None = None,
-        training: Training | Mapping[str, Any] | None = None,
-        scale: str | None = "standard",
-        random_state: int | np.random.Generator | None = 0,
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.alpha = alpha
-        self.n_rounds = n_rounds
-        self.tol = tol
-        self.max_iter = max_iter
-        self.hidden = hidden
-        self.training = training
-        self.scale = scale
-        self.random_state = random_state
-        self.backend = backend
+    keeps_last: ClassVar[bool] = False
 
     def _objective(self, measure: Measure) -> Objective:
         check_whole("n_rounds", self.n_rounds, least=1)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, final
-
-import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.objective_names import as_objective
+from rankwright.rankers.common_parameters import SeededRanker
 from rankwright.rankers.listwise.descent_ranker import Descending, Problem, trained_measure
 from rankwright.runtime.backends import Backend
 
 
 @final
-class LinearRanker(Descending):
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearRanker(Descending, SeededRanker):
     """A linear scorer that minimises any objective: one of ours, or one that you write.
 
     Minimises, over weights w of the scaled features,
@@ -26,30 +27,19 @@ class LinearRanker(Descending):
     Parameters
     ----------
     objective : str, Objective or callable
-        A name (see ``rankwright.objectives``), an objective such as ``SoftRanks(rw.NDCG(), sigma=0.1)``, or a
-        function (scores, queries) -> (loss, gradient), both sums over the queries that it is given, which are parts of
-        the training queries.
+        A name (see ``rankwright.objectives``), an objective such as ``SoftRanks(rw.NDCG(), sigma=0.1)``, or a function
+        (scores, queries) -> (loss, gradient). Both are sums over the queries that it is given, which are a part of the
+        training queries.
     measure : str or Measure
-        Reports, and selects; also what an objective by name approximates, where it is one of a measure.
-    alpha : float
-        L2 strength, against the sum over the queries; the useful range is 1e-6 to 1e3.
-    tol : float
-        Training ends where the objective is estimated to be at most this part of it above its minimum: half
-        of g' H^-1 g, with the gradient g and the second derivative H as far as L-BFGS knows it. It warns otherwise.
+        Measure recorded in `history_`; also the one that an objective by name approximates, if it approximates one.
     max_iter : int
-        The most steps; of each round, where the objective depends on the ranking. Where it is sampled, the number of
-        epochs, 200 at most, and ``tol`` has no effect.
-    scale : "standard", "query" or None
-        Scaling of the features.
+        The largest number of steps; of each round, where the objective depends on the ranking. Where it is sampled, the
+        number of epochs, at most 200, and ``tol`` has no effect.
     random_state : int, Generator or None
-        Of the samples, where the objective is sampled.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
+        The seed of the samples, where the objective is sampled.
 
     Attributes
     ----------
-    coef_ : array of shape (n_features,)
-        Weights in raw units.
     history_ : list of dict
         Of the steps 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
         ``train``, ``valid``; of the rounds, where the objective depends on the ranking. Where it is sampled, of every
@@ -72,26 +62,7 @@ class LinearRanker(Descending):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        objective: Any = "logistic",
-        measure: str | Measure = "ndcg@10",
-        alpha: float = 1.0,
-        tol: float = 1e-10,
-        max_iter: int = 500,
-        scale: str | None = "standard",
-        random_state: int | np.random.Generator | None = 0,
-        backend: Backend | None = None,
-    ) -> None:
-        self.objective = objective
-        self.measure = measure
-        self.alpha = alpha
-        self.tol = tol
-        self.max_iter = max_iter
-        self.scale = scale
-        self.random_state = random_state
-        self.backend = backend
+    objective: Any = "logistic"
 
     def _sorts_rows(self) -> bool:
         """Return False for a user's function, which may know something else of each row."""

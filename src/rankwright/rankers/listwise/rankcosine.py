@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 from rankwright.basics.array_types import Floats
@@ -15,6 +16,7 @@ from rankwright.runtime.backends import Backend
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class RankCosine(Descending):
     """RankCosine, linear: the scores of a query as vectors in the direction of its gains.
 
@@ -27,27 +29,12 @@ class RankCosine(Descending):
 
     Parameters
     ----------
-    measure : str or Measure
-        Reports, and selects.
-    alpha : float
-        L2 strength, against the sum over the queries; the useful range is 1e-6 to 1e3.
     target : "gains" or "ndcg"
-        What scores are turned to: gains by their direction, or gains divided by the query's ideal DCG, the form that is
-        consistent with NDCG.
-    tol : float
-        Training ends where the objective is estimated to be at most this part of it above its minimum: half
-        of g' H^-1 g, with the gradient g and the second derivative H as far as L-BFGS knows it. It warns otherwise.
-    max_iter : int
-        The most steps.
-    scale : "standard", "query" or None
-        Scaling of the features.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
+        The vector that scores are aligned with: gains by their direction, or gains divided by the query's ideal DCG,
+        the form that is consistent with NDCG.
 
     Attributes
     ----------
-    coef_ : array of shape (n_features,)
-        Weights in raw units.
     history_ : list of dict
         Of the steps 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
         ``train``, ``valid``.
@@ -66,24 +53,8 @@ class RankCosine(Descending):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        alpha: float = 1.0,
-        target: str = "gains",
-        tol: float = 1e-12,
-        max_iter: int = 500,
-        scale: str | None = "standard",
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.alpha = alpha
-        self.target = target
-        self.tol = tol
-        self.max_iter = max_iter
-        self.scale = scale
-        self.backend = backend
+    target: str = "gains"
+    tol: float = 1e-12
 
     def _objective(self, measure: Measure) -> Objective:
         check_among("target", self.target, ("gains", "ndcg"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -13,7 +14,8 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import weighted_moments
 from rankwright.measures import Measure
 from rankwright.optimisers.weight_space import WeightSpace
-from rankwright.rankers.base import FitResult, LinearScoring
+from rankwright.rankers.base import FitResult
+from rankwright.rankers.common_parameters import LinearScoring
 from rankwright.rankers.parameter_checks import check_strength
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend, single_blas
@@ -26,6 +28,7 @@ _MOST_GRADE = 500.0  # whose gain can be squared
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class Regression(PathRanker, LinearScoring):
     """Ridge regression on gains, relevant and irrelevant documents weighted equally.
 
@@ -38,18 +41,12 @@ class Regression(PathRanker, LinearScoring):
     Parameters
     ----------
     measure : str or Measure
-        Reports; the regression itself is pointwise.
+        Measure recorded in `history_`; the regression itself is pointwise.
     alpha : float
         L2 strength; the useful range is 1e-6 to 1e3.
-    scale : "standard", "query" or None
-        Scaling of the features.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
 
     Attributes
     ----------
-    coef_ : array of shape (n_features,)
-        Weights in raw units.
     intercept_ : float
         The intercept.
 
@@ -67,22 +64,11 @@ class Regression(PathRanker, LinearScoring):
     (20,)
     """
 
+    alpha: float = 1.0
+
     usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
 
     path_parameter: ClassVar[str] = "alpha"
-
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        alpha: float = 1.0,
-        scale: str | None = "standard",
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.alpha = alpha
-        self.scale = scale
-        self.backend = backend
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -17,20 +18,19 @@ from rankwright.scorers import Feature
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class SingleFeature(Ranker):
     """Rank by one feature: the unlearned baseline of the papers (BM25, PageRank).
 
     Parameters
     ----------
     measure : str or Measure
-        Chooses the feature and the sign, and reports.
+        Measure that chooses the feature and the sign, and is recorded in `history_`.
     feature : int or str, optional
         The feature's name, or its column, from 0 (LETOR's feature 25 is column 24, or "25" where features have no
-        names); None takes the best on the training queries. The command line and specs say its name or its number.
+        names); None takes the best on the training queries. The command line and specs take its name or its number.
     sign : 1, -1 or None
         1 ranks large values first, -1 small ones; None takes the better on the training queries.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
 
     Examples
     --------
@@ -40,18 +40,8 @@ class SingleFeature(Ranker):
     Feature(index=2, sign=1)
     """
 
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        feature: int | str | None = None,
-        sign: int | None = None,
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.feature = feature
-        self.sign = sign
-        self.backend = backend
+    feature: int | str | None = None
+    sign: int | None = None
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         if self.sign not in (1, -1, None):

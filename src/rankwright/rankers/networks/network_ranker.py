@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,12 +16,32 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.objective_names import UserObjective
 from rankwright.rankers.base import FitResult
+from rankwright.rankers.common_parameters import IterativeRanker, ScaledRanker, SeededRanker
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, train_epochs
 from rankwright.rankers.networks.training_options import Training
 from rankwright.runtime.backends import Backend, side_by_side
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NetworkRanker(ScaledRanker, SeededRanker, IterativeRanker):
+    """A ranker that can train a network.
+
+    Parameters
+    ----------
+    hidden : sequence of int or None
+        The widths of hidden layers: a network, trained by torch, in place of the linear scorer. The model is then the
+        epoch that is best on validation queries.
+    training : Training, mapping or None
+        Options of the training of a network.
+    random_state : int, Generator or None
+        The seed of the first weights of a network, and of the order of batches.
+    """
+
+    hidden: Sequence[int] | None = None
+    training: Training | Mapping[str, Any] | None = None
 
 
 class Design(NamedTuple):

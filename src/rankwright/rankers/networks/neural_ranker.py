@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, final
-
-import numpy as np
 
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.objective_names import as_objective
-from rankwright.rankers.base import FitResult, Ranker
+from rankwright.rankers.base import FitResult
 from rankwright.rankers.listwise.descent_ranker import trained_measure
 from rankwright.rankers.networks.epoch_training import Phase
-from rankwright.rankers.networks.network_ranker import Design
+from rankwright.rankers.networks.network_ranker import Design, NetworkRanker
 from rankwright.rankers.networks.training_options import Training, check_hidden
 from rankwright.rankers.parameter_checks import check_strength
 from rankwright.runtime.backends import Backend
 
 
 @final
-class NeuralRanker(Ranker):
+@dataclass(kw_only=True, eq=False, repr=False)
+class NeuralRanker(NetworkRanker):
     """A network that minimises any objective: one of ours, or one that you write. Needs torch.
 
     Minimises, over the weights w of the network,
@@ -32,24 +32,19 @@ class NeuralRanker(Ranker):
     ----------
     objective : str, Objective or callable
         A name (see ``rankwright.objectives``), an objective such as ``ExpectedMeasure(rw.ERR())``, or a function
-        (scores, queries) -> (loss, gradient), both sums over the queries that it is given, which are a batch.
+        (scores, queries) -> (loss, gradient). Both are sums over the queries that it is given, which are a batch.
     measure : str or Measure
-        Reports, and selects the epoch; also what an objective by name is of, where it is one of a measure.
+        Measure recorded in `history_` and used to choose the kept epoch; also the one that an objective by name is of,
+        if it is of one.
     hidden : sequence of int
         The widths of hidden layers.
     network : torch module, callable or None
         A module that takes a matrix of documents and returns a score for each, or a function of the number of features
         that makes one; in place of ``hidden``.
     alpha : float
-        L2 strength, against the sum over the queries; biases are free.
-    training : Training, mapping or None
-        How it is trained.
-    scale : "standard", "query" or None
-        Scaling of the features.
+        L2 strength, against the sum over the queries; biases are not penalised.
     random_state : int, Generator or None
-        Of the first weights, the order of batches, and samples.
-    backend : Serial, Threads or None
-        Where the work runs on a CPU; None means all cores.
+        The seed of the first weights, the order of batches, and samples.
 
     Attributes
     ----------
@@ -71,28 +66,10 @@ class NeuralRanker(Ranker):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        objective: Any = "lambdas",
-        measure: str | Measure = "ndcg@10",
-        hidden: Sequence[int] = (64,),
-        network: Any = None,
-        alpha: float = 0.0,
-        training: Training | Mapping[str, Any] | None = None,
-        scale: str | None = "standard",
-        random_state: int | np.random.Generator | None = 0,
-        backend: Backend | None = None,
-    ) -> None:
-        self.objective = objective
-        self.measure = measure
-        self.hidden = hidden
-        self.network = network
-        self.alpha = alpha
-        self.training = training
-        self.scale = scale
-        self.random_state = random_state
-        self.backend = backend
+    objective: Any = "lambdas"
+    hidden: Sequence[int] | None = (64,)
+    network: Any = None
+    alpha: float = 0.0
 
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.network is not None:

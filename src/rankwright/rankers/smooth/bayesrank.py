@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
-
-import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
@@ -18,9 +16,10 @@ from rankwright.measures import Measure, TableMeasure
 from rankwright.measures.base import weighted_mean
 from rankwright.objectives.listwise import ExpectedMeasure
 from rankwright.optimisers.epochs import ADAPTIVE
-from rankwright.rankers.base import FitResult, LinearScoring
+from rankwright.rankers.base import FitResult
+from rankwright.rankers.common_parameters import LinearScoring
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
-from rankwright.rankers.networks.network_ranker import Design
+from rankwright.rankers.networks.network_ranker import Design, NetworkRanker
 from rankwright.rankers.networks.training_options import Training, check_hidden
 from rankwright.rankers.parameter_checks import check_among, check_strength, check_whole
 from rankwright.runtime.backends import Backend
@@ -31,7 +30,8 @@ GAINS = (None, "exp", "linear", "pow2")
 
 
 @final
-class BayesRank(LinearScoring):
+@dataclass(kw_only=True, eq=False, repr=False)
+class BayesRank(LinearScoring, NetworkRanker):
     """BayesRank: descent on the expected Bayes risk, 1 - the measure in the mean over Plackett-Luce's rankings.
 
     Minimises, over the weights of a network (or of a linear scorer),
@@ -44,13 +44,13 @@ class BayesRank(LinearScoring):
     Parameters
     ----------
     measure : str or Measure
-        What is expected, reports, and selects.
+        Measure whose expectation is maximised, recorded in `history_`, and used to choose the kept epoch.
     k : int or None
         How many ranks count in training, whatever the measure's cut-off, which precision, recall and a user's measure
         keep in any case; None for the measure's own. One and two, the paper's, are exact; more are sampled.
     gain : None, "exp", "linear" or "pow2"
-        What a grade l is worth in training: what it is to the measure (None), 2^l - 1, l, or 2^l as in eq. (7), with
-        which irrelevant documents gain something too.
+        The gain of a grade l in training: that of the measure (None), 2^l - 1, l, or 2^l as in eq. (7), with
+        which irrelevant documents have a gain too.
     hidden : sequence of int or None
         The widths of hidden layers. Networks need torch; None or () is a linear scorer, which does not.
     n_samples : int
@@ -58,15 +58,11 @@ class BayesRank(LinearScoring):
     alpha : float
         L2 strength, against the sum over the queries.
     training : Training, mapping or None
-        How it is trained; by default as in algorithm 1, by batch descent with an adaptive rate. A mapping,
-        ``{"n_epochs": 50}``, says what differs from that; a Training says all of it anew. A linear scorer takes one
-        step an epoch with Adam, too.
-    scale : "standard", "query" or None
-        Scaling of the features.
+        Options of training; by default those of algorithm 1: batch descent with an adaptive rate. A mapping such as
+        ``{"n_epochs": 50}`` replaces some of them; a Training replaces all. A linear scorer takes one step an epoch
+        with Adam, too.
     random_state : int, Generator or None
-        Of the first weights, the order of batches, and the samples.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
+        The seed of the first weights, the order of batches, and the samples.
 
     Attributes
     ----------
@@ -88,32 +84,13 @@ class BayesRank(LinearScoring):
     True
     """
 
-    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hidden": ((5,), (10,), (20,))}
+    k: int | None = 2
+    gain: str | None = None
+    hidden: Sequence[int] | None = (10,)
+    n_samples: int = 8
+    alpha: float = 0.0
 
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        k: int | None = 2,
-        gain: str | None = None,
-        hidden: Sequence[int] | None = (10,),
-        n_samples: int = 8,
-        alpha: float = 0.0,
-        training: Training | Mapping[str, Any] | None = None,
-        scale: str | None = "standard",
-        random_state: int | np.random.Generator | None = 0,
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.k = k
-        self.gain = gain
-        self.hidden = hidden
-        self.n_samples = n_samples
-        self.alpha = alpha
-        self.training = training
-        self.scale = scale
-        self.random_state = random_state
-        self.backend = backend
+    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hidden": ((5,), (10,), (20,))}
 
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if isinstance(self.k, int) and self.k <= _EXACT:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, final
 
@@ -17,11 +18,12 @@ from rankwright.measures import Measure
 from rankwright.objectives.pointwise import Squares
 from rankwright.objectives.smooth import FORMS, Smooth, check_sigma, smooth, usual_form
 from rankwright.optimisers.descent import METHODS, Penalty, Stage, anneal
-from rankwright.rankers.base import FitResult, LinearScoring
+from rankwright.rankers.base import FitResult
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
 from rankwright.rankers.listwise.descent_ranker import HIGHEST, Problem, explain_end
 from rankwright.rankers.listwise.regression import ALPHAS
 from rankwright.rankers.networks.epoch_training import Phase
-from rankwright.rankers.networks.network_ranker import Design
+from rankwright.rankers.networks.network_ranker import Design, NetworkRanker
 from rankwright.rankers.networks.training_options import Training, check_hidden
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_weights, check_whole
 from rankwright.rankers.regularisation_path import PathRanker
@@ -31,7 +33,8 @@ from rankwright.scorers.scaling import scaled_weights
 
 
 @final
-class SmoothRank(PathRanker, LinearScoring):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
     """SmoothRank: gradient descent on a smooth version of the measure, with less and less smoothing.
 
     Minimises, over weights w of the scaled features,
@@ -45,21 +48,21 @@ class SmoothRank(PathRanker, LinearScoring):
     Parameters
     ----------
     measure : str or Measure
-        What is made smooth, reports, and selects; any but a user's own function.
+        Measure that is made smooth, recorded in `history_`, and used to choose alpha; any but a user's own function.
     k : int or None
-        How many positions count in training, whatever the measure's cut-off: more positions tell more. None for the
-        measure's own, which precision and recall keep in any case. Soft ranks have no positions, and count the whole
-        list: with a cut-off they would have no slope as long as they are smooth.
+        How many positions count in training, whatever the measure's cut-off: more positions carry more information.
+        None for the measure's own, which precision and recall keep in any case. Soft ranks have no positions, and count
+        the whole list: with a cut-off they would have no slope as long as they are smooth.
     alpha : float
-        The paper's lambda: how strongly weights are held to w0, against the sum over the queries. Validation queries
-        choose it, see ``select`` and ``fit_path``; the useful range is 1e-6 to 1e3.
+        The paper's lambda: the strength of the penalty on the distance from w0, against the sum over the queries.
+        Validation queries choose it, see ``select`` and ``fit_path``; the useful range is 1e-6 to 1e3.
     form : "positions", "ranks" or None
         Eq. (7) and (8), or eq. (5) and (9); None for positions, but ranks for average precision, as in the paper.
     start : "regression", or array of shape (n_features,)
         w0: a ridge regression, of the strength that is best on validation queries (1 without any), or weights in raw
-        units, say the ``coef_`` of another ranker.
+        units, such as the ``coef_`` of another ranker.
     prior : "start" or "zero"
-        What weights are held to: w0, or 0.
+        The weights that the penalty is centred on: w0, or 0.
     first_sigma, last_sigma : float
         The smoothing at first, and the least. It is in squares of scores (in scores for soft ranks), which with a
         regression are of the size of gains.
@@ -68,9 +71,9 @@ class SmoothRank(PathRanker, LinearScoring):
     optimiser : "cg" or "lbfgs"
         Nonlinear conjugate gradients, or a quasi-Newton method.
     tol : float
-        A minimisation ends after a step that lowers what is minimised by no more than this part of it.
+        A minimisation ends after a step that lowers the objective by at most this share.
     max_iter : int
-        The most steps for each sigma.
+        The largest number of steps for each sigma.
     kernel_map : None, "nystroem", "kernel_pca", or scikit-learn's Nystroem or KernelPCA
         Replaces documents by a map of their (scaled) features, in which a linear ranker is a kernel machine. The names
         stand for at most 100 components of the RBF kernel with gamma = 1 / n_features. Kernels rbf, laplacian, poly,
@@ -79,15 +82,9 @@ class SmoothRank(PathRanker, LinearScoring):
     hidden : sequence of int or None
         The widths of hidden layers: a network, trained by torch, in place of the linear scorer. A quarter of its epochs
         are a regression on grades, the others are divided among the sigmas. ``start``, ``optimiser``, ``tol``,
-        ``max_iter`` and ``kernel_map`` are of linear scorers.
+        ``max_iter`` and ``kernel_map`` are for linear scorers only.
     training : Training, mapping or None
-        How a network is trained; the epochs are those of all sigmas together.
-    scale : "standard", "query" or None
-        Scaling of the features.
-    random_state : int, Generator or None
-        Of a network: its first weights, and the order of batches.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
+        Options of the training of a network; the epochs are those of all sigmas together.
 
     Attributes
     ----------
@@ -113,50 +110,22 @@ class SmoothRank(PathRanker, LinearScoring):
     [64.0, 1.0, 0.016]
     """
 
+    k: int | None = 50
+    alpha: float = 1.0
+    form: str | None = None
+    start: str | ArrayLike = "regression"
+    prior: str = "start"
+    first_sigma: float = 64.0
+    last_sigma: float = 2.0**-6
+    stop: str = "end"
+    optimiser: str = "cg"
+    tol: float = 1e-5
+    max_iter: int = 50
+    kernel_map: Any = None
+
     usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
     keeps_last: ClassVar[bool] = True
     path_parameter: ClassVar[str] = "alpha"
-
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        k: int | None = 50,
-        alpha: float = 1.0,
-        form: str | None = None,
-        start: str | ArrayLike = "regression",
-        prior: str = "start",
-        first_sigma: float = 64.0,
-        last_sigma: float = 2.0**-6,
-        stop: str = "end",
-        optimiser: str = "cg",
-        tol: float = 1e-5,
-        max_iter: int = 50,
-        kernel_map: Any = None,
-        hidden: Sequence[int] | None = None,
-        training: Training | Mapping[str, Any] | None = None,
-        scale: str | None = "standard",
-        random_state: int | np.random.Generator | None = 0,
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.k = k
-        self.alpha = alpha
-        self.form = form
-        self.start = start
-        self.prior = prior
-        self.first_sigma = first_sigma
-        self.last_sigma = last_sigma
-        self.stop = stop
-        self.optimiser = optimiser
-        self.tol = tol
-        self.max_iter = max_iter
-        self.kernel_map = kernel_map
-        self.hidden = hidden
-        self.training = training
-        self.scale = scale
-        self.random_state = random_state
-        self.backend = backend
 
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.stop == "valid" and valid is None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -16,14 +16,14 @@ from rankwright.optimisers.weak.fidelity_stumps import FidelitySearch
 from rankwright.optimisers.weak.long_fidelity import sum_state
 from rankwright.optimisers.weak.threshold_stumps import stack
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.boosting import Boosting
 from rankwright.rankers.parameter_checks import check_bins, check_number
-from rankwright.rankers.stumps.stump_boosting import Chosen, PairSums, StumpStages
+from rankwright.rankers.stumps.stump_boosting import Chosen, PairSums, StumpRanker, StumpStages
 from rankwright.runtime.backends import Backend
 
 
 @final
-class FRank(Boosting):
+@dataclass(kw_only=True, eq=False, repr=False)
+class FRank(StumpRanker):
     """Boosting on the fidelity loss of pairs, each query counting alike, with thresholds of features as weak rankers.
 
     H = sum_t alpha_t h_t, where h_t(x) is 1 if a feature of x is above a threshold and 0 if not. A pair l_i > l_j with
@@ -33,21 +33,9 @@ class FRank(Boosting):
 
     Parameters
     ----------
-    measure : str or Measure
-        What rounds are chosen by.
-    n_rounds : int
-        The most rounds.
-    bins : int or None
-        The most bins a feature is cut into; None for thresholds wherever two training documents differ.
     smoothing : float
-        What is added to W+ and to W-, as a share of the weight of all queries: a stump that orders no pair wrongly
-        has a finite step, and one that splits hardly any a small one.
-    scale : "query", "standard" or None
-        Scaling of the features. Only scaling per query makes a difference to stumps.
-    warm_start : bool or path
-        Whether to go on after the rounds of the last fit; or the saved model whose rounds to go on after.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
+        The number that is added to W+ and to W-, as a share of the weight of all queries: a stump that orders no pair
+        wrongly has a finite step, and one that splits hardly any a small one.
 
     Attributes
     ----------
@@ -79,24 +67,7 @@ class FRank(Boosting):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        n_rounds: int = 300,
-        bins: int | None = 255,
-        smoothing: float = 1e-3,
-        scale: str | None = None,
-        warm_start: bool | str | os.PathLike[str] = False,
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.n_rounds = n_rounds
-        self.bins = bins
-        self.smoothing = smoothing
-        self.scale = scale
-        self.warm_start = warm_start
-        self.backend = backend
+    smoothing: float = 1e-3
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         self._check_boosting()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -15,14 +15,14 @@ from rankwright.kernels.objectives.graded_pairs import Graded, exponential_sums
 from rankwright.measures import Measure
 from rankwright.optimisers.weak.threshold_stumps import best_stump, on_grid, stack
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.boosting import Boosting
 from rankwright.rankers.parameter_checks import check_among, check_bins
-from rankwright.rankers.stumps.stump_boosting import Chosen, PairSums, StumpStages
+from rankwright.rankers.stumps.stump_boosting import Chosen, PairSums, StumpRanker, StumpStages
 from rankwright.runtime.backends import Backend
 
 
 @final
-class RankBoost(Boosting):
+@dataclass(kw_only=True, eq=False, repr=False)
+class RankBoost(StumpRanker):
     """Boosting on the exponential loss of pairs of documents, with thresholds of features as weak rankers.
 
     H = sum_t alpha_t h_t, where h_t(x) is 1 if a feature of x is above a threshold and 0 if not. A pair l_i > l_j
@@ -31,20 +31,8 @@ class RankBoost(Boosting):
 
     Parameters
     ----------
-    measure : str or Measure
-        What rounds are chosen by.
-    n_rounds : int
-        The most rounds.
-    bins : int or None
-        The most bins a feature is cut into; None for thresholds wherever two training documents differ.
     per : "pair" or "query"
-        Whether pairs count alike in the first D, or queries.
-    scale : "query", "standard" or None
-        Scaling of the features. Only scaling per query makes a difference to stumps.
-    warm_start : bool or path
-        Whether to go on after the rounds of the last fit; or the saved model whose rounds to go on after.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
+        Whether all pairs have equal weight in the first D, or all queries.
 
     Attributes
     ----------
@@ -74,26 +62,9 @@ class RankBoost(Boosting):
     True
     """
 
-    allow_nan: ClassVar[bool] = True
+    per: str = "pair"
 
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        n_rounds: int = 300,
-        bins: int | None = 255,
-        per: str = "pair",
-        scale: str | None = None,
-        warm_start: bool | str | os.PathLike[str] = False,
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.n_rounds = n_rounds
-        self.bins = bins
-        self.per = per
-        self.scale = scale
-        self.warm_start = warm_start
-        self.backend = backend
+    allow_nan: ClassVar[bool] = True
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         self._check_boosting()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -16,7 +17,7 @@ from rankwright.kernels.objectives.graded_pairs import Graded, grade_order
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
 from rankwright.objectives.pairwise import pair_query_weights, query_pairs
 from rankwright.optimisers.weak.threshold_stumps import BinnedPart, Bins, Cut, Stump
-from rankwright.rankers.boosting import recalled
+from rankwright.rankers.boosting import Boosting, recalled
 from rankwright.runtime.backends import Backend, Shards
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -57,6 +58,23 @@ class Rules(NamedTuple):
     pair_sums: PairSums
     bins: Bins
     features: Ints  # those to sum worths of at once
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StumpRanker(Boosting):
+    """A ranker that adds up threshold stumps.
+
+    Parameters
+    ----------
+    scale : "query", "standard" or None
+        Scaling of the features. Only scaling per query makes a difference to stumps.
+    bins : int or None
+        The largest number of bins of a feature; None for thresholds wherever two training documents differ.
+    """
+
+    scale: str | None = None
+    n_rounds: int = 300
+    bins: int | None = 255
 
 
 class StumpStages(ABC):

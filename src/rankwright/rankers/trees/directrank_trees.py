@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -16,10 +15,10 @@ from rankwright.rankers.exact.directrank import FEW, PLACES
 from rankwright.rankers.parameter_checks import check_among, check_number
 from rankwright.rankers.trees.tree_boosting import SearchedStages, TreeStages
 from rankwright.rankers.trees.tree_ranker import TreeRanker
-from rankwright.runtime.backends import Backend
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class DirectRankTrees(TreeRanker):
     """Boosted regression trees whose weights are found on the measure itself, by exact line searches.
 
@@ -30,44 +29,17 @@ class DirectRankTrees(TreeRanker):
     Parameters
     ----------
     measure : str or Measure
-        What weights maximise, also a user's own; with validation queries it chooses how many trees are kept.
+        Measure that the weights maximise, also a user's own; with validation queries it chooses how many trees are
+        kept.
     weights : (float, float) or None
-        What the weight of a tree is clipped to; with None it is not, and the training measure never decreases.
-        Unclipped weights may be negative, but for trees that are held monotone.
+        The range that the weight of a tree is clipped to; with None it is not, and the training measure never
+        decreases. Unclipped weights may be negative, but for trees that are held monotone.
     point : "auto", "middle" or "likelihood"
-        Where inside the best interval; "auto" is where the label order is likeliest on up to 50,000 documents and the
-        middle on more.
-    n_rounds : int
-        The most trees.
-    n_leaves : int
-        The most leaves of a tree.
-    min_docs : int
-        The fewest documents in a leaf.
-    patience : int or None
-        Stop after so many trees without a better measure on validation queries; None for never.
-    polish : int
-        The most rounds of exact line searches on the measure, over the weights of all trees, once these are grown; 0
-        for none. With validation queries the step that is best on them is kept, or the trees as they were grown.
-    params : mapping or None
-        More of LightGBM's parameters, by its full names: ``{"lambda_l2": 1.0, "monotone_constraints": [1, 0]}``.
-    scale : "query", "standard" or None
-        Scaling of the features. Only scaling per query makes a difference to trees.
-    warm_start : bool or path
-        Whether to go on after the trees of the last fit; or the saved model, or text of a LightGBM model, whose trees
-        to go on after. ``n_rounds`` counts them all. What is random in LightGBM begins anew.
-    random_state : int, Generator or None
-        Seeds LightGBM, where the parameters ask for anything random, and the order of the trees in polishing.
-    backend : Serial, Threads or None
-        Where the work runs; None means all cores.
+        Where in the best interval the weight is set; "auto" is where the label order is likeliest on up to 50,000
+        documents and the middle on more.
 
     Attributes
     ----------
-    feature_importances_ : array of shape (n_features,)
-        The share of each feature in the gains of all splits.
-    booster_ : lightgbm.Booster
-        The trees as LightGBM's own model.
-    lightgbm_params_ : dict
-        What LightGBM was told.
     history_ : list of dict
         By tree: ``weight``, ``searched`` (the weight before it was clipped), ``loss`` (1 - the measure before the
         tree), ``train``, ``valid``, and ``kept`` in the row of the model: the best one on validation queries, or else
@@ -90,36 +62,8 @@ class DirectRankTrees(TreeRanker):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        measure: str | Measure = "ndcg@10",
-        weights: tuple[float, float] | None = (0.1, 0.5),
-        point: str = "auto",
-        n_rounds: int = 100,
-        n_leaves: int = 31,
-        min_docs: int = 20,
-        patience: int | None = None,
-        polish: int = 0,
-        params: Mapping[str, Any] | None = None,
-        scale: str | None = None,
-        warm_start: bool | str | os.PathLike[str] = False,
-        random_state: int | np.random.Generator | None = 0,
-        backend: Backend | None = None,
-    ) -> None:
-        self.measure = measure
-        self.weights = weights
-        self.point = point
-        self.n_rounds = n_rounds
-        self.n_leaves = n_leaves
-        self.min_docs = min_docs
-        self.patience = patience
-        self.polish = polish
-        self.params = params
-        self.scale = scale
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.backend = backend
+    weights: tuple[float, float] | None = (0.1, 0.5)
+    point: str = "auto"
 
     def _check_own(self, measure: Measure) -> None:
         check_among("point", self.point, ("auto", "middle", "likelihood"))

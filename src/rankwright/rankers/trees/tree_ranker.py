@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,8 @@ from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.polishing import polish_weights
 from rankwright.optimisers.stagewise import boost
 from rankwright.optimisers.weak.regression_trees import RegressionTree, check_params
-from rankwright.rankers.base import FitResult, Ranker
+from rankwright.rankers.base import FitResult
+from rankwright.rankers.common_parameters import AdditiveRanker, SeededRanker
 from rankwright.rankers.parameter_checks import check_number, check_patience, check_warm_start, check_whole
 from rankwright.rankers.trees.tree_boosting import Grown, TreeStages
 from rankwright.runtime.backends import Backend
@@ -37,23 +39,59 @@ _OF_A_ROUND = ("round", "train", "valid", "kept")
 _FASTEST = 1e6  # learning rate; from 1 on trees overshoot, and soon their sums are no numbers
 
 
-class TreeRanker(Ranker):
-    """A ranker whose scorer is a sum of regression trees that LightGBM grows."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class TreeRanker(AdditiveRanker, SeededRanker):
+    """A ranker whose scorer is a sum of regression trees that LightGBM grows.
+
+    Parameters
+    ----------
+    measure : str or Measure
+        Measure recorded in `history_`, which with validation queries chooses how many trees are kept.
+    scale : "query", "standard" or None
+        Scaling of the features. Only scaling per query makes a difference to trees.
+    random_state : int, Generator or None
+        The seed of LightGBM, where its parameters ask for anything random, and of the order of the trees in polishing.
+    warm_start : bool or path
+        Whether to go on after the trees of the last fit; or the saved model, or text of a LightGBM model, whose trees
+        to go on after. ``n_rounds`` counts them all. What is random in LightGBM begins anew.
+    n_rounds : int
+        The largest number of trees.
+    n_leaves : int
+        The largest number of leaves of a tree.
+    min_docs : int
+        The smallest number of documents in a leaf.
+    patience : int or None
+        Stop after this many trees without a better measure on validation queries; None for never.
+    polish : int
+        The largest number of rounds of exact line searches on the measure, over the weights of all trees, once these
+        are grown; 0 for none. With validation queries the step that is best on them is kept, or the trees as they were
+        grown.
+    params : mapping or None
+        More of LightGBM's parameters, by its full names: ``{"lambda_l2": 1.0, "monotone_constraints": [1, 0]}``.
+
+    Attributes
+    ----------
+    feature_importances_ : array of shape (n_features,)
+        The share of each feature in the gains of all splits.
+    booster_ : lightgbm.Booster
+        The trees as LightGBM's own model.
+    lightgbm_params_ : dict
+        The parameters that LightGBM was given.
+    """
 
     allow_nan: ClassVar[bool] = True
     usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"n_leaves": (5, 10, 31)}
     grows_native: ClassVar[bool] = False
 
-    n_rounds: int
-    n_leaves: int
-    min_docs: int
-    patience: int | None
-    polish: int
-    params: Mapping[str, Any] | None
-    scale: str | None
-    warm_start: bool | str | os.PathLike[str]
-    random_state: int | np.random.Generator | None
-    scorer_: Trees
+    scale: str | None = None
+    n_rounds: int = 100
+    n_leaves: int = 31
+    min_docs: int = 20
+    patience: int | None = None
+    polish: int = 0
+    params: Mapping[str, Any] | None = None
+
+    scorer_: Trees = field(init=False)
 
     @abstractmethod
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
@@ -64,13 +102,8 @@ class TreeRanker(Ranker):
             yield "scale", "splits depend on the order of a feature's values, which only scale='query' changes"
 
     def _rate(self) -> float:
-        """What LightGBM multiplies values by."""
-        rate = check_number("learning_rate", getattr(self, "learning_rate", 1.0), least=0.0)
-        if rate == 0.0:
-            raise InputError("learning_rate=0; expected a number above 0")
-        if rate > _FASTEST:
-            raise InputError(f"learning_rate={rate:g}; expected a number above 0 and at most {_FASTEST:g}")
-        return rate
+        """Return the factor that LightGBM multiplies the values of a tree by."""
+        return 1.0
 
     @property
     def _native(self) -> bool:
@@ -223,6 +256,27 @@ class TreeRanker(Ranker):
         scorer = self.to_model().scorer
         assert isinstance(scorer, Trees)
         return scorer
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GradientTreeRanker(TreeRanker):
+    """A ranker of trees whose values are multiplied by a learning rate.
+
+    Parameters
+    ----------
+    learning_rate : float
+        The factor that the values of a tree are multiplied by.
+    """
+
+    learning_rate: float = 0.1
+
+    def _rate(self) -> float:
+        rate = check_number("learning_rate", self.learning_rate, least=0.0)
+        if rate == 0.0:
+            raise InputError("learning_rate=0; expected a number above 0")
+        if rate > _FASTEST:
+            raise InputError(f"learning_rate={rate:g}; expected a number above 0 and at most {_FASTEST:g}")
+        return rate
 
 
 def tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Backend) -> Landscape:

@@ -1,0 +1,110 @@
+"""Bases of rankers that declare and document the parameters which many of them share."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+from rankwright.rankers.base import Ranker
+from rankwright.scorers import Linear
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ScaledRanker(Ranker):
+    """A ranker that may scale the features.
+
+    Parameters
+    ----------
+    scale : "standard", "query" or None
+        Scaling of the features: to mean 0 and variance 1, to the range 0 to 1 within each query, or none.
+    """
+
+    scale: str | None = "standard"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SeededRanker(Ranker):
+    """A ranker that draws random numbers.
+
+    Parameters
+    ----------
+    random_state : int, Generator or None
+        The seed of all random numbers; None takes a new one in every fit.
+    """
+
+    random_state: int | np.random.Generator | None = 0
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class IterativeRanker(Ranker):
+    """A ranker that trains in iterations.
+
+    Parameters
+    ----------
+    max_seconds : float, optional
+        Stop training after this many seconds and keep what there is, with a warning. The model then depends on the
+        speed of the machine.
+    """
+
+    max_seconds: float | None = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ConvergentRanker(IterativeRanker):
+    """A ranker that iterates until it converges.
+
+    Parameters
+    ----------
+    tol : float
+        The tolerance of convergence.
+    max_iter : int
+        The largest number of iterations; a fit that stops there before it converged warns.
+    """
+
+    tol: float
+    max_iter: int
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AdditiveRanker(ScaledRanker, IterativeRanker):
+    """A ranker that adds up weak rankers, one at a time.
+
+    Parameters
+    ----------
+    n_rounds : int
+        The largest number of weak rankers.
+    warm_start : bool or path
+        Whether to go on after the rounds of the last fit; or the saved model whose rounds to go on after.
+    """
+
+    n_rounds: int
+    warm_start: bool | str | os.PathLike[str] = False
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearScoring(ScaledRanker):
+    """A ranker with a linear scorer, unless its parameters ask for another one.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        The weights of the features as given, not of the scaled ones.
+    """
+
+    @property
+    def coef_(self) -> Floats:
+        """The weights of the features as given."""
+        return self._linear("coef_").coef
+
+    @property
+    def intercept_(self) -> float:
+        """The intercept of the scores."""
+        return self._linear("intercept_").intercept
+
+    def _linear(self, name: str) -> Linear:
+        if not isinstance(self.scorer_, Linear):
+            raise AttributeError(f"a {self.scorer_.kind} model has no {name}: it is not linear in the features")
+        return self.scorer_
