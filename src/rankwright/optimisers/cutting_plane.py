@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from rankwright.basics.array_types import Floats
+from rankwright.optimisers.rounds import Stop, never
 
 _PATIENCE, _LESS = 40, 0.99  # rounds in which the gap must become this part of what it was: otherwise rounding is all
 _IDLE = 20  # rounds after which a plane that holds nothing up is dropped
@@ -73,6 +74,7 @@ def cutting_planes(
     planes: Planes | None = None,
     tol: float = 1e-4,
     max_iter: int = 1000,
+    stop: Stop = never,
 ) -> Iterator[Round]:
     """Minimise |w|^2 / 2 + C loss(w), a round at a time, until the duality gap is at most ``tol`` times the value.
 
@@ -90,6 +92,8 @@ def cutting_planes(
         The relative gap to reach.
     max_iter : int
         The most rounds; the gap says what was reached. It ends earlier where rounding allows no more progress.
+    stop : callable
+        Whether to end after the round at hand.
 
     Notes
     -----
@@ -106,8 +110,8 @@ def cutting_planes(
     primal = _value(w, C, risk.loss(place))
     yield Round(w, risk.loss(place), primal, primal - dual, len(model), True)
     waited, mark = 0, np.inf
-    for _ in range(max_iter if C > 0.0 else 0):
-        if primal - dual <= tol * primal or waited == _PATIENCE:
+    for n in range(max_iter if C > 0.0 else 0):
+        if primal - dual <= tol * primal or waited == _PATIENCE or (n > 0 and stop()):
             return
         waited, mark = (0, primal - dual) if primal - dual < _LESS * mark else (waited + 1, mark)
         aim, bound = model.minimum(C)

@@ -17,6 +17,7 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.optimisers.preconditioner import Preconditioner
+from rankwright.optimisers.rounds import Stop, never
 from rankwright.optimisers.wolfe import ROUNDING, Trial, search
 
 _PAIRS = 20  # steps that L-BFGS remembers
@@ -225,6 +226,7 @@ def descend(
     *,
     tol: float = 1e-6,
     max_iter: int = 100,
+    stop: Stop = never,
 ) -> Iterator[Point]:
     """Yield the start, and every point that the descent comes to, down to a minimum.
 
@@ -243,6 +245,8 @@ def descend(
         half of g' H^-1 g, what a Newton step would gain; with conjugate gradients what the last step gained.
     max_iter : int
         The most steps.
+    stop : callable
+        Whether to end after the step at hand.
 
     Notes
     -----
@@ -271,7 +275,7 @@ def descend(
         yield point
         close = close + 1 if point.has_converged(tol) else 0
         stalled = stalled + 1 if gained <= ROUNDING * abs(point.value) else 0
-        if close == method.certain or stalled == _STALLED:
+        if close == method.certain or stalled == _STALLED or stop():
             return
 
 
@@ -296,16 +300,19 @@ def anneal(
     *,
     tol: float = 1e-6,
     max_iter: int = 100,
+    stop: Stop = never,
 ) -> Iterator[Stage]:
     """Minimise losses that are smoothed less and less, each from the minimum of the one before: a homotopy.
 
-    Whoever takes the stages may stop at any.
+    Where ``stop`` ends a descent, its stage is the last.
     """
     w = start
     for sigma in sigmas:
-        steps, point = _last(descend(smoothed(sigma), w, penalty, method(), tol=tol, max_iter=max_iter))
+        steps, point = _last(descend(smoothed(sigma), w, penalty, method(), tol=tol, max_iter=max_iter, stop=stop))
         w = point.w
         yield Stage(sigma, point, steps)
+        if stop():
+            return
 
 
 def reweigh(
@@ -317,6 +324,7 @@ def reweigh(
     rounds: int,
     tol: float = 1e-6,
     max_iter: int = 100,
+    stop: Stop = never,
 ) -> Iterator[Point]:
     """Minimise a loss whose weights depend on where one is, each time with those of the minimum before.
 
@@ -324,10 +332,10 @@ def reweigh(
     """
     w = start
     for _ in range(rounds):
-        steps, point = _last(descend(frozen(w), w, penalty, method(), tol=tol, max_iter=max_iter))
+        steps, point = _last(descend(frozen(w), w, penalty, method(), tol=tol, max_iter=max_iter, stop=stop))
         w = point.w
         yield point
-        if steps == 0:
+        if steps == 0 or stop():
             return
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.kernels.optimisers.linear_systems import cholesky_solve, shifted_cholesky
+from rankwright.optimisers.rounds import Stop, never
 
 _FIRST, _LEAST, _LAST = 4.0, 0.0625, 1e-12  # smoothing: cold and warm starts begin with, and where to give up
 _SHARE = 0.5  # where the gradient causes less than this part of what smoothing causes, less smoothing is due
@@ -116,6 +117,7 @@ def minimise(
     squared: bool = False,
     tol: float = 1e-6,
     max_iter: int = 200,
+    stop: Stop = never,
 ) -> Minimum:
     """The weights of the least |w|^2 / 2 + C loss(w), to a duality gap of ``tol`` times the minimum.
 
@@ -133,6 +135,8 @@ def minimise(
         The relative gap to reach.
     max_iter : int
         The most Newton steps; the gap says what was reached.
+    stop : callable
+        Whether to end after the step at hand.
 
     Notes
     -----
@@ -146,8 +150,8 @@ def minimise(
     w = np.zeros(problem.n_features) if start is None else np.array(start, dtype=np.float64)
     point = search.at(w, np.inf) if squared else search.begin(w, start is not None)
     search.note(point)
-    for _ in range(max_iter):
-        if search.done or point.smoothing < _LAST:
+    for n in range(max_iter):
+        if search.done or point.smoothing < _LAST or (n > 0 and stop()):
             break
         step = search.step(point)
         if step is None and squared:

@@ -1,0 +1,127 @@
+"""Rounds of training: the measure of each, their history, the one that is kept, and when to stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Any, Generic, Literal, TypeVar
+
+from rankwright.basics.array_types import Floats
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure
+from rankwright.optimisers.landscape import Landscape
+from rankwright.runtime.backends import Backend
+
+M = TypeVar("M")
+Stop = Callable[[], bool]  # whether to end after the iteration at hand
+Keep = Literal["valid", "best", "last"]
+
+
+def never() -> bool:
+    """Return False: there is no reason to stop before convergence."""
+    return False
+
+
+class Deadline:
+    """A time limit of training: a call returns whether the time is over.
+
+    Parameters
+    ----------
+    max_seconds : float or None
+        The limit, counted from now; None for no limit.
+    """
+
+    def __init__(self, max_seconds: float | None) -> None:
+        self.max_seconds, self.has_passed = max_seconds, False
+        self.end = math.inf if max_seconds is None else monotonic() + max_seconds
+
+    def __call__(self) -> bool:
+        """Return whether the time is over."""
+        if self.end < math.inf and not self.has_passed:
+            self.has_passed = monotonic() >= self.end
+        return self.has_passed
+
+    def explain(self) -> str | None:
+        """Return how the limit ended training, and the way out; None if it did not."""
+        return f"stopped after max_seconds={self.max_seconds:g}; raise max_seconds" if self.has_passed else None
+
+
+class Evaluator:
+    """The mean measure of a linear scorer on the training queries, and on the validation queries if there are any."""
+
+    def __init__(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> None:
+        self.landscapes = {"train": Landscape.of(train, measure.for_training(), backend)}
+        if valid is not None:
+            self.landscapes["valid"] = Landscape.of(valid, measure, backend)
+
+    @property
+    def has_valid(self) -> bool:
+        """Whether there are validation queries."""
+        return "valid" in self.landscapes
+
+    def __call__(self, coef: Floats) -> dict[str, float]:
+        """Return the mean measure of these weights on the training and validation queries."""
+        return {name: landscape.at(coef).value for name, landscape in self.landscapes.items()}
+
+
+class RoundRecorder(Generic[M]):
+    """A recorder of training rounds: it keeps the history and the model of one round, and says when to stop.
+
+    Parameters
+    ----------
+    keep : "valid", "best" or "last"
+        The round whose model is kept. "valid": the first one with the highest measure on validation queries, or the
+        last one if there are none; "best": the same, but without validation queries the first one with the highest
+        measure on training queries; "last": the last one.
+    deadline : Deadline, optional
+        A time limit.
+    early_stopping_rounds : int, optional
+        Stop after so many rounds that were not better than the best one on validation queries.
+
+    Examples
+    --------
+    >>> recorder = RoundRecorder()
+    >>> for w, value in enumerate((0.3, 0.5, 0.4)):
+    ...     recorder.record(w, {"round": w, "valid": value})
+    >>> recorder.model, recorder.finish()[1]
+    (1, {'round': 1, 'valid': 0.5, 'kept': True})
+    """
+
+    def __init__(
+        self, keep: Keep = "valid", deadline: Deadline | None = None, early_stopping_rounds: int | None = None
+    ) -> None:
+        self.keep, self.early_stopping_rounds = keep, early_stopping_rounds
+        self.deadline = Deadline(None) if deadline is None else deadline
+        self.history: list[dict[str, Any]] = []
+        self.n_kept = 0  # rounds up to the one that is kept
+        self.n_waited = 0  # rounds since then
+        self.value = -math.inf  # of the kept round
+        self.kept: M | None = None
+
+    @property
+    def model(self) -> M:
+        """The model of the round that is kept."""
+        if self.kept is None:
+            raise LookupError("no round was recorded")
+        return self.kept
+
+    def record(self, model: M, row: Mapping[str, Any]) -> None:
+        """Add a round to the history: its model, and its row with ``train`` and ``valid`` where they are known."""
+        self.history.append(dict(row))
+        value = None if self.keep == "last" else row.get("valid", row.get("train") if self.keep == "best" else None)
+        self.n_waited += 1
+        if value is None or value > self.value or self.n_kept == 0:
+            self.kept, self.value = model, -math.inf if value is None else float(value)
+            self.n_kept, self.n_waited = len(self.history), 0
+
+    def should_stop(self) -> bool:
+        """Return whether training ends here: by early stopping, or because the time is over."""
+        waited = self.early_stopping_rounds is not None and self.n_waited >= self.early_stopping_rounds
+        return waited or self.deadline()
+
+    def finish(self) -> list[dict[str, Any]]:
+        """Return the history, in which ``kept`` marks the round that is the model."""
+        if self.history:
+            self.history[self.n_kept - 1]["kept"] = True
+        return self.history
