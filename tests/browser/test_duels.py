@@ -5,7 +5,7 @@ import pytest
 from tests.browser.pages import NAMES
 from tests.browser.reading import DUEL, MINUS, column, head, names_shown, settle
 
-from rankwright.analysis.significance import Counting
+from rankwright.analysis.significance import QueryWeighting
 from rankwright.report.blocks import Duel, DuelQuery
 
 
@@ -94,7 +94,7 @@ def test_queries_count_in_the_mean_by_weight_and_fold(open_blocks):
     queries = [DuelQuery(name, fold, 3) for name, fold in (("x", "1"), ("y", "1"), ("z", "2"))]
     values, counting = (
         np.array([[[0.1, 0.2, 0.9], [0.5, 0.2, 0.3]]]),
-        Counting(np.array([3.0, 1, 1]), np.array([1, 1, 2])),
+        QueryWeighting(np.array([3.0, 1, 1]), np.array([1, 1, 2])),
     )
     page = open_blocks(Duel(("a", "b"), ("map",), queries, values, "Duel", counting=counting), methods=("a", "b"))
     assert tallied(page, "main") == ["1", "1", "1", f"{MINUS}0.1500"]  # (3 * 0.4 / 4 - 0.6) / 2

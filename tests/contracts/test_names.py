@@ -73,7 +73,7 @@ FORMER_NAMES = words(
 )
 FORMER_WORDS = words("lesson chapter teach taught kick kicked blow told spoken settled nowhere island islands")
 NOT_FUNCTIONS = words(
-    "settled told spoken turned placed noted recalled lowered judged weighed bind bound spread pool walk"
+    "settled told spoken reverse placed noted recalled lowered judged weighed bind bound spread pool walk"
 )
 FORMER_SENTENCES = (
     "Of scaled documents.",

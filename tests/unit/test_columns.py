@@ -225,12 +225,12 @@ class TestOtherColumns:
         start = landscape.at(weights)
         landscape.jumping(start, 0)  # knows the spreads of its columns from now on
         other = rng.normal(size=(queries.n_docs, 2)) * [1.0, 100.0]
-        turned, point = landscape.turned(start, Dense(other))
+        reverse, point = landscape.reverse(start, Dense(other))
         assert point.coef.tolist() == [0.0, 0.0]
-        assert (point.value, point.spread, turned.n_columns) == (start.value, start.spread, 2)
+        assert (point.value, point.spread, reverse.n_columns) == (start.value, start.spread, 2)
         scores = leaves.scores(weights)
         for column, t in ((0, 0.5), (1, -0.25), (1, 0.0)):
-            stepped = turned.step(point, column, t)
+            stepped = reverse.step(point, column, t)
             expected = wanted.mean(queries, scores + t * other[:, column])
             assert stepped.value == pytest.approx(expected, abs=1e-12)
             assert stepped.coef[column] == t
@@ -238,7 +238,7 @@ class TestOtherColumns:
                 Dense(np.c_[scores, other]), wanted.prepare(queries), queries.query_weight, rw.Serial()
             )
             along = fresh.profile(fresh.at(np.array([1.0, 0.0, 0.0])), column + 1)
-            found = turned.profile(point, column)
+            found = reverse.profile(point, column)
             np.testing.assert_allclose(found.times, along.times, rtol=1e-12)
             np.testing.assert_allclose(found.values, along.values, atol=1e-12)
         assert (landscape.n_columns, landscape.at(weights).value) == (4, start.value)
@@ -251,8 +251,8 @@ class TestOtherColumns:
         landscape = landscape_of(Dense(np.zeros((queries.n_docs, 1))), queries)
         point = landscape.at(np.ones(1))
         assert landscape.jumping(point, 0) is None
-        turned, point = landscape.turned(point, Dense(queries.y[:, None]))
-        assert search_line(turned, point, 0).value == rw.parse("ndcg@5").mean(queries, queries.y)
+        reverse, point = landscape.reverse(point, Dense(queries.y[:, None]))
+        assert search_line(reverse, point, 0).value == rw.parse("ndcg@5").mean(queries, queries.y)
         assert landscape.jumping(landscape.at(np.ones(1)), 0) is None
 
     @pytest.mark.parametrize("measure", MEASURES)

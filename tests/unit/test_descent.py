@@ -252,7 +252,7 @@ class TestDescent:
         assert method.beta == 0.0  # the second of two steps
         method.direction(np.array([1.0, 2.5]))
         method.learn(np.array([-1.0, -2.5]), np.array([1.0, 2.5]), np.array([0.5, 1.0]))
-        assert method.beta == 0.0  # the slopes have not turned
+        assert method.beta == 0.0  # the slopes have not reverse
         method.forget()
         assert method.direction(g).tolist() == [-1.0, 0.0]
 

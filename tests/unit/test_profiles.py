@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.analysis.results import keyed
+from rankwright.analysis.results import add_key_columns
 from rankwright.data.folds import Fold
 from rankwright.experiments.tables import artefacts
 from rankwright.experiments.tables.profile_tables import profiles_table
@@ -91,7 +91,7 @@ def test_the_most_profiles():
 def test_histories_of_restarts_tell_which_was_kept(queries):
     fold = rw.cut_folds(queries, 3)[0]
     ranker = rw.DirectRank(measure="map", n_restarts=4).fit(fold.train, valid=fold.valid)
-    table = keyed(artefacts.history(artefacts.Trained(ranker, fold, np.zeros(1), {})), 0, 1, 0)
+    table = add_key_columns(artefacts.history(artefacts.Trained(ranker, fold, np.zeros(1), {})), 0, 1, 0)
     [run] = starts_of(table)
     assert run.number.tolist() == [1, 2, 3, 4]
     assert run.valid[run.kept] == pytest.approx(ranker.score(fold.valid), abs=1e-12)

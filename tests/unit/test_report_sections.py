@@ -14,7 +14,7 @@ from tests.results import handmade, simulated
 
 import rankwright as rw
 from rankwright.analysis.results import Results, Table
-from rankwright.analysis.significance import Counting
+from rankwright.analysis.significance import QueryWeighting
 from rankwright.experiments.tables import artefacts
 from rankwright.report.blocks import Block, Chart, Choice, Duel, Grid, Section, Text
 from rankwright.report.published_tables import fold_table, published_figures, published_table
@@ -604,13 +604,13 @@ def test_groups_are_few_and_not_too_few(largest):
 
 def test_the_mean_of_a_group_leaves_out_skipped_queries():
     groups = Groups(["x", "y", "z"], np.array([0, 0, 2, 2, 2]))
-    means = group_means(np.array([0.2, 0.4, np.nan, 0.5, 1.0]), groups, Counting())
+    means = group_means(np.array([0.2, 0.4, np.nan, 0.5, 1.0]), groups, QueryWeighting())
     np.testing.assert_allclose(means, [(0.2 + 0.4) / 2, np.nan, (0.5 + 1.0) / 2])
 
 
 def test_queries_count_in_a_group_as_in_the_means():
     groups, weight, fold = Groups(["x"], np.zeros(3, int)), np.array([3.0, 1.0, 5.0]), np.array([1, 1, 2])
-    means = group_means(np.array([0.2, 0.4, 0.8]), groups, Counting(weight, fold))
+    means = group_means(np.array([0.2, 0.4, 0.8]), groups, QueryWeighting(weight, fold))
     np.testing.assert_allclose(means, [((3 * 0.2 + 0.4) / 4 + 0.8) / 2])
 
 

@@ -426,12 +426,12 @@ def test_turned_is_the_comparison_the_other_way():
     rng = np.random.default_rng(3)
     a, b = rng.random(9), rng.random(9)
     [found], [other] = compare({"a": a, "b": b}), compare({"b": b, "a": a})
-    turned = found.turned()
+    reverse = found.reverse()
     for field in ("first", "second", "n", "wins", "ties", "losses", "p", "adjusted"):
-        assert getattr(turned, field) == getattr(other, field)
+        assert getattr(reverse, field) == getattr(other, field)
     for field in ("difference", "effect", "rank_biserial"):
-        assert getattr(turned, field) == pytest.approx(getattr(other, field))
-    assert turned.turned() == found
+        assert getattr(reverse, field) == pytest.approx(getattr(other, field))
+    assert reverse.reverse() == found
 
 
 def test_many_comparisons_leave_room_for_small_p():

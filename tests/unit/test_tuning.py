@@ -139,8 +139,8 @@ class TestWeights:
         qrels, runs = make_runs(n_runs=3)
         first = rw.tune_fusion(qrels, runs)
         again = rw.tune_fusion(qrels, runs, backend=rw.Serial())
-        turned = {name: {q: dict(reversed(run[q].items())) for q in reversed(run)} for name, run in runs.items()}
-        other = rw.tune_fusion(dict(reversed(qrels.items())), turned)
+        reverse = {name: {q: dict(reversed(run[q].items())) for q in reversed(run)} for name, run in runs.items()}
+        other = rw.tune_fusion(dict(reversed(qrels.items())), reverse)
         for result in (again, other):
             assert result.weights == first.weights
             assert result.fold_weights == first.fold_weights

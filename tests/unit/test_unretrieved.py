@@ -162,8 +162,8 @@ def test_training_on_swaps_and_line_searches_sees_the_same_norms():
     landscape = Landscape.of(queries, measure, rw.Serial())
     assert landscape.at(np.array([1.0, 0.5, 0.0])).value == pytest.approx(measure.mean(queries, scores), abs=1e-9)
     bound = measure.for_training().prepare(queries)
-    turned = Landscape.of_bound(Dense(queries.X), bound, queries.query_weight, rw.Serial())
-    assert turned.at(np.array([1.0, 0.5, 0.0])).value == pytest.approx(measure.mean(queries, scores), abs=1e-9)
+    reverse = Landscape.of_bound(Dense(queries.X), bound, queries.query_weight, rw.Serial())
+    assert reverse.at(np.array([1.0, 0.5, 0.0])).value == pytest.approx(measure.mean(queries, scores), abs=1e-9)
     plain = queries.replace(unretrieved=None)
     lost, kept = (Lambdas(measure).prepare(each)(scores).gradient for each in (queries, plain))
     factor = np.divide(

@@ -1,1 +1,1 @@
-"""What can be said of a ranking: evaluate, compare, select, test, diagnose, explain."""
+"""Analysis of rankings: evaluate, compare, select, test for significance, diagnose, explain."""

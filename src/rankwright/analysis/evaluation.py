@@ -1,4 +1,4 @@
-"""Evaluation: measures x queries."""
+"""Evaluation: values of measures by query, and their means."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rankwright.runtime.backends import Backend
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluations:
-    """Measures of a ranking, by query and in the mean.
+    """The values of measures of a ranking, by query and in the mean.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Evaluations:
         return f"Evaluations({means}; {len(self.qid)} queries)"
 
     def to_pandas(self) -> Any:
-        """A data frame with a row per query and a column per measure."""
+        """Return a data frame with a row per query and a column per measure."""
         frame = require("pandas").DataFrame(self.per_query, index=self.qid)
         frame.index.name = "qid"
         return frame

@@ -1,4 +1,4 @@
-"""Results: what an experiment or a comparison found, as plain tables."""
+"""Results of an experiment or a comparison, as plain tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.analysis.significance import Comparison, Counting, compare
+from rankwright.analysis.significance import Comparison, QueryWeighting, compare
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, suggest
 from rankwright.data.ids import text_ids
@@ -18,12 +18,12 @@ from rankwright.measures import Measure, parse
 
 Table = Mapping[str, NDArray[Any]]  # columns of equal length, by name
 
-MOST_DOCUMENTS = 100_000  # of a fold's test queries: beyond, single documents are not kept
+MOST_DOCUMENTS = 100_000  # in the test queries of a fold; single documents are not kept above that
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Results:
-    """What an experiment found: the chosen trial of every method, fold and seed.
+    """The results of an experiment: the chosen trial of every method, fold and seed.
 
     ``method`` columns are numbers into ``methods``; ``query`` columns are rows of ``queries``.
 
@@ -57,9 +57,9 @@ class Results:
         return f"Results({self.name}: {', '.join(self.methods)}; {len(self.folds)} folds, {n} test queries)"
 
     def values(self, measure: str | Measure | None = None) -> Floats:
-        """A row per method and a column per test query: the mean over the seeds; NaN where a method has no result."""
+        """Return the mean over the seeds by method (row) and test query (column); NaN where there is no result."""
         table = self.tables["values"]
-        column = table[self._known(measure)]
+        column = table[self._resolve(measure)]
         shape = (len(self.methods), len(self.tables["queries"]["qid"]))
         total, count = np.zeros(shape), np.zeros(shape)
         np.add.at(total, (table["method"], table["query"]), column)
@@ -69,7 +69,7 @@ class Results:
         return means
 
     def fold_means(self, measure: str | Measure | None = None) -> Floats:
-        """A row per method and a column per fold: the weighted mean over the fold's test queries."""
+        """Return the weighted mean over the test queries by method (row) and fold (column)."""
         values = self.values(measure)
         fold, weight = self.tables["queries"]["fold"], self.tables["queries"]["weight"]
         counted = np.where(np.isnan(values), 0.0, weight)
@@ -82,7 +82,7 @@ class Results:
         return means
 
     def means(self, measure: str | Measure | None = None) -> Floats:
-        """The mean of the fold means of every method, which is how LETOR's figures are published."""
+        """Return the mean of the fold means of every method, as LETOR's figures are published."""
         means = self.fold_means(measure)
         return np.asarray(means.mean(axis=1)) if means.size else np.full(len(self.methods), np.nan)
 
@@ -93,34 +93,34 @@ class Results:
         """
         rows = zip(self.methods, self.values(measure), self.means(measure), strict=True)
         complete = {name: row for name, row, mean in rows if not np.isnan(mean)}
-        return compare(complete, baseline=baseline, **self.counting._asdict())
+        return compare(complete, baseline=baseline, **self.weighting._asdict())
 
     @property
-    def counting(self) -> Counting:
-        """How the test queries count in every mean: by their weights, and each fold like every other."""
-        return Counting(self.tables["queries"]["weight"], self.tables["queries"]["fold"])
+    def weighting(self) -> QueryWeighting:
+        """The weighting of the test queries in every mean: by their weights, each fold as much as every other."""
+        return QueryWeighting(self.tables["queries"]["weight"], self.tables["queries"]["fold"])
 
-    def parts(self, measure: str | Measure | None = None) -> Floats:
-        """What each query brings to the mean of the fold means: mean + n w (value - mean).
+    def contributions(self, measure: str | Measure | None = None) -> Floats:
+        """Return the contribution of each query to the mean of the fold means: mean + n w (value - mean).
 
-        Their plain mean is that mean, and the error of the one is the error of the other.
+        Their plain mean is that mean, and both have the same standard error.
         """
         means = self.means(measure)[:, None]
-        return np.asarray(means + self._weights(measure) * (self.values(measure) - means))
+        return np.asarray(means + self._factors(measure) * (self.values(measure) - means))
 
-    def _weights(self, measure: str | Measure | None) -> Floats:
-        """For each method and query n w; NaN where there is no value, or where the query has no weight."""
+    def _factors(self, measure: str | Measure | None) -> Floats:
+        """Return n w for each method and query; NaN where there is no value, or where the query has no weight."""
         values, found = self.values(measure), np.full((len(self.methods), len(self.tables["queries"]["qid"])), np.nan)
         for row, own in zip(found, values, strict=True):
-            counted = self.counting.counted(own, own)
-            row[counted] = self.counting.factors(counted)
+            counted = self.weighting.counted(own, own)
+            row[counted] = self.weighting.factors(counted)
         return found
 
     def errors(self, measure: str | Measure | None = None) -> Floats:
-        """The standard error of each of the means over the queries; NaN where there are fewer than two."""
-        parts = self.parts(measure)
-        n = np.sum(~np.isnan(parts), axis=1)
-        deviation = np.where(np.isnan(parts), 0.0, parts - self.means(measure)[:, None])
+        """Return the standard error of each mean over the queries; NaN where there are fewer than two."""
+        found = self.contributions(measure)
+        n = np.sum(~np.isnan(found), axis=1)
+        deviation = np.where(np.isnan(found), 0.0, found - self.means(measure)[:, None])
         return np.asarray(np.sqrt((deviation**2).sum(axis=1) / np.where(n > 1, n * (n - 1.0), np.nan)))
 
     @property
@@ -130,7 +130,7 @@ class Results:
 
     @property
     def unfinished(self) -> str:
-        """What is missing, in words; empty where nothing is."""
+        """The sentence that says which trials are missing; empty where none is."""
         trials = self.tables.get("trials")
         if trials is None or self.planned is None:
             return ""
@@ -140,7 +140,7 @@ class Results:
             return ""
         return f"unfinished: {done} of {n_trials} trials, results on {len(self.folds)} of {n_folds} folds"
 
-    def _known(self, measure: str | Measure | None) -> str:
+    def _resolve(self, measure: str | Measure | None) -> str:
         name = self.measure if measure is None else str(measure)
         if name not in self.measures:
             name = str(parse(measure or name))
@@ -150,28 +150,28 @@ class Results:
 
 
 def queries_table(queries: Queries) -> Table:
-    """What results know of queries."""
+    """Return the table of queries: ids, numbers of documents and pairs, weights."""
     return {
         "qid": text_ids(queries.qid),
         "n_docs": queries.sizes,
-        "n_pairs": n_pairs(queries),
+        "n_pairs": count_pairs(queries),
         "weight": queries.query_weight,
     }
 
 
 def documents_table(queries: Queries) -> Table | None:
-    """What results know of documents; nothing where there are too many to look at."""
+    """Return the table of documents, or None where there are too many to look at."""
     if queries.n_docs > MOST_DOCUMENTS:
         return None
     grouped, names = queries.grouped(), text_ids(queries.group(queries.doc_names))
     return {"query": np.repeat(np.arange(len(queries)), queries.sizes), "docid": names, "grade": grouped.y}
 
 
-def n_pairs(queries: Queries) -> np.ndarray:
-    """The number of pairs of documents of different grades, by query.
+def count_pairs(queries: Queries) -> np.ndarray:
+    """Return the number of pairs of documents of different grades, by query.
 
     >>> from rankwright import Queries
-    >>> n_pairs(Queries.from_arrays([[0.0]] * 4, [2, 1, 1, 0], group=[4]))
+    >>> count_pairs(Queries.from_arrays([[0.0]] * 4, [2, 1, 1, 0], group=[4]))
     array([5])
     """
     levels, level = np.unique(queries.grouped().y, return_inverse=True)
@@ -181,7 +181,7 @@ def n_pairs(queries: Queries) -> np.ndarray:
 
 
 def pairs_table(queries: Queries, scores: Floats) -> Table:
-    """For every two grades, how many pairs of documents of one query are in the right order, tied, and there at all."""
+    """Count for every two grades the pairs of documents of one query: in the right order, tied, and in total."""
     counts: dict[tuple[float, float], list[int]] = {}
     scores, queries = queries.group(scores), queries.grouped()
     for rows in queries:
@@ -199,8 +199,8 @@ def pairs_table(queries: Queries, scores: Floats) -> Table:
     return dict(zip(("high", "low", "right", "tied", "total"), table.T, strict=True))
 
 
-def joined(tables: Sequence[Table], names: Iterable[str] | None = None) -> Table:
-    """Tables one under the other; a column that one of them lacks is NaN there."""
+def concatenate_tables(tables: Sequence[Table], names: Iterable[str] | None = None) -> Table:
+    """Concatenate tables by rows; a column that one of them lacks is NaN there."""
     wanted = dict.fromkeys(name for table in tables for name in table) if names is None else names
     if not tables:
         return {name: np.array([], dtype=int) for name in wanted}
@@ -209,7 +209,7 @@ def joined(tables: Sequence[Table], names: Iterable[str] | None = None) -> Table
     return {name: np.concatenate([table.get(name, np.full(size, np.nan)) for table, size in parts]) for name in wanted}
 
 
-def keyed(table: Table, method: int, fold: int, seed: int) -> Table:
-    """The table of one trial with the columns that say whose it is before its own."""
+def add_key_columns(table: Table, method: int, fold: int, seed: int) -> Table:
+    """Return the table of one trial with the columns method, fold and seed before its own."""
     n = len(next(iter(table.values()), ()))
     return {"method": np.full(n, method), "fold": np.full(n, fold), "seed": np.full(n, seed), **table}

@@ -1,4 +1,4 @@
-"""Comparison: scores and models on one set of judged queries, as results that tables and reports are made of."""
+"""Comparison of scores, models and runs on one set of judged queries, as results for tables and reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwright.analysis.results import Results, Table, documents_table, joined, keyed, pairs_table, queries_table
+from rankwright.analysis.results import (
+    Results,
+    Table,
+    add_key_columns,
+    concatenate_tables,
+    documents_table,
+    pairs_table,
+    queries_table,
+)
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
@@ -49,7 +57,7 @@ def compare_scores(
     bounds = [measure.prepare(grouped) for measure in parsed]
     values = [compute_values(bounds, row) for row in found]
     pairs = [pairs_table(grouped, row) for row in found]
-    return _results(name, tuple(scores), parsed, queries, found, values, pairs)
+    return _make_results(name, tuple(scores), parsed, queries, found, values, pairs)
 
 
 def compare_runs(
@@ -81,7 +89,7 @@ def compare_runs(
     queries, scores = join_runs(open_qrels(qrels), tables)
     found = list(np.ascontiguousarray(scores.T))
     values = [compute_retrieved_values(parsed, queries, row, None) for row in found]
-    return _results(name, tuple(tables), parsed, queries, found, values)
+    return _make_results(name, tuple(tables), parsed, queries, found, values)
 
 
 def _parse(measures: str | Sequence[str]) -> list[Measure]:
@@ -91,7 +99,7 @@ def _parse(measures: str | Sequence[str]) -> list[Measure]:
     return parsed
 
 
-def _results(
+def _make_results(
     name: str,
     methods: tuple[str, ...],
     measures: Sequence[Measure],
@@ -104,15 +112,15 @@ def _results(
     names, places = tuple(map(str, measures)), {"query": np.arange(len(queries))}
     tables: dict[str, Table] = {
         "queries": {"fold": np.ones(len(queries), int), **queries_table(queries)},
-        "values": _of_methods([{**places, **dict(zip(names, row, strict=True))} for row in values]),
+        "values": _concatenate_methods([{**places, **dict(zip(names, row, strict=True))} for row in values]),
     }
     if pairs:
-        tables["pairs"] = _of_methods(pairs)
+        tables["pairs"] = _concatenate_methods(pairs)
     documents = documents_table(queries)
     if documents is not None:
         known = [(np.flatnonzero(~np.isnan(row)), row) for row in scores]
         rows = [{"document": at, "score": row[at]} for at, row in known]
-        tables |= {"documents": documents, "scores": _of_methods(rows)}
+        tables |= {"documents": documents, "scores": _concatenate_methods(rows)}
     return Results(name, names[0], names, methods, tables)
 
 
@@ -134,6 +142,6 @@ def compare_files(
     return compare_scores(dict(zip(names, found, strict=True)), queries, measures, name=Path(data).name)
 
 
-def _of_methods(tables: Sequence[Table]) -> Table:
-    """The tables of all methods, one each, as the artefacts of an experiment are."""
-    return joined([keyed(table, number, fold=1, seed=0) for number, table in enumerate(tables)])
+def _concatenate_methods(tables: Sequence[Table]) -> Table:
+    """Concatenate the tables of all methods, one each, with the columns that an experiment gives them."""
+    return concatenate_tables([add_key_columns(table, number, fold=1, seed=0) for number, table in enumerate(tables)])

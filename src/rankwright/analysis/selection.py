@@ -1,4 +1,4 @@
-"""Selection: the best of a grid on validation queries, and cross-validation by query."""
+"""Selection of parameters: the best of a grid on validation queries, and cross-validation by query."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ def select(
     highest = max(train.max_grade, valid.max_grade)
     decisive = parse(ranker.measure if measure is None else measure).with_max_grade(highest)
     check_counted(decisive, valid, "validation")
-    bound = decisive.prepare(valid)
+    prepared = decisive.prepare(valid)
     tried: list[dict[str, Any]] = []
     best: R | None = None
     combinations = list(ParameterGrid(grid))
     if not combinations:
         raise InputError("the grid is empty; expected at least one combination of parameters")
-    candidates = _fits(ranker, combinations, train, valid)
-    with collect_warnings():  # of candidates that are not chosen nobody needs to know
+    candidates = _fit_combinations(ranker, combinations, train, valid)
+    with collect_warnings():  # warnings of candidates that are not chosen are dropped
         for params, candidate in progress.track(zip(combinations, candidates), "selecting", len(combinations)):
-            value = weighted_mean(bound.values(candidate.predict(valid)), valid.query_weight)
+            value = weighted_mean(prepared.values(candidate.predict(valid)), valid.query_weight)
             if best is None or value > max(row["value"] for row in tried):
                 best = candidate
             tried.append({**params, "value": value})
@@ -74,12 +74,14 @@ def select(
     return best
 
 
-def _fits(ranker: R, combinations: Sequence[Mapping[str, Any]], train: Queries, valid: Queries) -> Iterator[R]:
+def _fit_combinations(
+    ranker: R, combinations: Sequence[Mapping[str, Any]], train: Queries, valid: Queries
+) -> Iterator[R]:
     """Fit every combination, in order; those that differ in the parameter of a path are fitted together."""
     ready: dict[int, R] = {}
     for at, params in enumerate(combinations):
         if at not in ready:
-            together = _along_path(ranker, combinations, at)
+            together = _find_path(ranker, combinations, at)
             base = clone(ranker).set_params(**params)
             if len(together) > 1 and isinstance(base, PathRanker):
                 values = [combinations[k][base.path_parameter] for k in together]
@@ -89,8 +91,8 @@ def _fits(ranker: R, combinations: Sequence[Mapping[str, Any]], train: Queries, 
         yield ready.pop(at)
 
 
-def _along_path(ranker: Ranker, combinations: Sequence[Mapping[str, Any]], at: int) -> list[int]:
-    """The combinations from this one on that equal it but for the parameter of a path."""
+def _find_path(ranker: Ranker, combinations: Sequence[Mapping[str, Any]], at: int) -> list[int]:
+    """Return the places of the combinations, from this one on, that differ from it only in the path's parameter."""
     if not isinstance(ranker, PathRanker) or ranker.path_parameter not in combinations[at]:
         return [at]
     names = combinations[at].keys() - {ranker.path_parameter}
@@ -102,7 +104,7 @@ def _along_path(ranker: Ranker, combinations: Sequence[Mapping[str, Any]], at: i
 
 
 class QueryKFold(BaseCrossValidator):
-    """K folds of whole queries: the documents of a query never part.
+    """A cross-validator of K folds of whole queries: a query is never split.
 
     Parameters
     ----------
@@ -129,7 +131,7 @@ class QueryKFold(BaseCrossValidator):
         self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, qid: Any = None, groups: Any = None) -> int:
-        """The number of folds."""
+        """Return the number of folds."""
         return self.n_splits
 
     def split(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.analysis.results import Results, Table, joined, keyed
+from rankwright.analysis.results import Results, Table, add_key_columns, concatenate_tables
 from rankwright.basics.errors import InputError, suggest
 from rankwright.basics.files import StrPath
 from rankwright.experiments.storage.contents import Contents, StoredFold, StoredResult
@@ -95,7 +95,7 @@ def _values(
         n = len(each.values[measures[0]])
         part = {"method": np.full(n, number[each.method]), "seed": np.full(n, each.seed)}
         parts.append(part | {"query": start[each.fold] + np.arange(n)} | {name: each.values[name] for name in measures})
-    return joined(parts, ("method", "seed", "query", *measures))
+    return concatenate_tables(parts, ("method", "seed", "query", *measures))
 
 
 def _documents(folds: dict[int, StoredFold], start: dict[int, int]) -> tuple[Table | None, dict[int, int]]:
@@ -108,7 +108,7 @@ def _documents(folds: dict[int, StoredFold], start: dict[int, int]) -> tuple[Tab
         parts.append({**table, "query": table["query"] + start[fold]})
         first[fold] = n
         n += len(table["query"])
-    return (joined(parts, ("query", "docid", "grade")) if parts else None), first
+    return (concatenate_tables(parts, ("query", "docid", "grade")) if parts else None), first
 
 
 def _artefacts(chosen: dict[int, StoredResult], number: dict[str, int], first: dict[int, int]) -> dict[str, Table]:
@@ -124,8 +124,8 @@ def _artefacts(chosen: dict[int, StoredResult], number: dict[str, int], first: d
                 if each.fold not in first:
                     continue
                 table["document"] = table["document"] + first[each.fold]
-            parts.setdefault(name, []).append(keyed(table, number[each.method], each.fold, each.seed))
-    return {name: joined(tables) for name, tables in parts.items()}
+            parts.setdefault(name, []).append(add_key_columns(table, number[each.method], each.fold, each.seed))
+    return {name: concatenate_tables(tables) for name, tables in parts.items()}
 
 
 def _published(entries: list[dict[str, Any]]) -> Table:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.analysis.results import Results, Table, joined
+from rankwright.analysis.results import Results, Table, concatenate_tables
 from rankwright.basics.array_types import Floats, Ints
 
 
@@ -67,7 +67,7 @@ def kept_climbs(table: Table) -> Table:
 
     Of the restarts that were not kept a history has single points only, which belong to no curve.
     """
-    return joined([_kept_climb(run) for run in split(table)]) if has_restarts(table) else table
+    return concatenate_tables([_kept_climb(run) for run in split(table)]) if has_restarts(table) else table
 
 
 def _kept_climb(run: Table) -> Table:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwright.analysis.significance import ALL_ALIKE, Counting, tally
+from rankwright.analysis.significance import EQUAL_WEIGHTS, QueryWeighting, count_wins
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError, quote
 from rankwright.report.json_values import Json, check_names, plain
@@ -74,7 +74,7 @@ class Duel:
         Shown for a query without documents: why.
     start : (str, str), optional
         The two methods that the reader sees first; the first two where there is none.
-    counting : Counting
+    weighting : QueryWeighting
         How the queries count in the mean of a difference; all alike where nothing is said.
     """
 
@@ -85,7 +85,7 @@ class Duel:
     caption: str
     without_documents: str = "The documents of this query are not on this page."
     start: tuple[str, str] | None = None
-    counting: Counting = ALL_ALIKE
+    weighting: QueryWeighting = EQUAL_WEIGHTS
     kind: ClassVar[str] = "duel"
 
     def __post_init__(self) -> None:
@@ -135,7 +135,7 @@ class Duel:
 
     def _tallies(self, values: Floats, one: int) -> list[list[int | str]]:
         """What one method's difference from every other is under a measure: as in the tests of significance."""
-        found = [tally(values[one], other, self.counting) for other in values]
+        found = [count_wins(values[one], other, self.weighting) for other in values]
         return [[each.wins, each.ties, each.losses, signed(each.difference)] for each in found]
 
     def _start(self) -> list[int]:

@@ -150,7 +150,7 @@ class Summary:
     @cached_property
     def spreads(self) -> tuple[Spread, ...]:
         """How sure the mean of the deciding measure is, for each method."""
-        rows = zip(self.results.parts(), self.values[self.results.measure], self.results.errors(), strict=True)
+        rows = zip(self.results.contributions(), self.values[self.results.measure], self.results.errors(), strict=True)
         return tuple(_spread(parts[~np.isnan(v)], v[~np.isnan(v)], float(error)) for parts, v, error in rows)
 
     @cached_property
@@ -181,7 +181,7 @@ class Summary:
         against: dict[str, Comparison] = {}
         if known.sum() > 1:
             best = self.methods[int(np.flatnonzero(rounded == top)[0])]
-            pairs = (found.turned() if found.second == best else found for found in self.comparisons[measure])
+            pairs = (found.reverse() if found.second == best else found for found in self.comparisons[measure])
             against = {found.second: found for found in pairs if found.first == best}
         told = bool((rounded[known] < top).any())  # one method alone, or all alike: none is best
         return tuple(

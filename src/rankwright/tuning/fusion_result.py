@@ -212,7 +212,7 @@ def gains_over(per_query: Mapping[str, Floats]) -> list[Gain]:
     """The gains of the tuned weights over every other ranking."""
     gains = []
     for found in compare(per_query, baseline=TUNED):
-        other, gain = found.second, found.turned()
+        other, gain = found.second, found.reverse()
         p = gain.adjusted.randomisation
         value, counts = _mean(per_query[other]), (gain.wins, gain.ties, gain.losses)
         difference, low, high = (each + 0.0 for each in (gain.difference, gain.low, gain.high))  # no minus zero

@@ -6,27 +6,27 @@
 
 from rankwright.analysis.significance.comparison import Comparison, PValues, compare
 from rankwright.analysis.significance.effects import cohen_d, rank_biserial
-from rankwright.analysis.significance.method_pairs import ALL_ALIKE, Counting, Tally, tally
+from rankwright.analysis.significance.method_pairs import EQUAL_WEIGHTS, PairCounts, QueryWeighting, count_wins
 from rankwright.analysis.significance.p_values import holm, paired_t, wilcoxon
 from rankwright.analysis.significance.resampling import Interval, bootstrap_interval, randomisation
 from rankwright.analysis.significance.winning_number import WinningNumber, winning_number
 
 __all__ = [
-    "ALL_ALIKE",
+    "EQUAL_WEIGHTS",
     "Comparison",
-    "Counting",
     "Interval",
     "PValues",
-    "Tally",
+    "PairCounts",
+    "QueryWeighting",
     "WinningNumber",
     "bootstrap_interval",
     "cohen_d",
     "compare",
+    "count_wins",
     "holm",
     "paired_t",
     "randomisation",
     "rank_biserial",
-    "tally",
     "wilcoxon",
     "winning_number",
 ]

@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 
 from rankwright.analysis.significance.effects import signed_rank_share, standardised_mean
 from rankwright.analysis.significance.method_pairs import (
-    ALL_ALIKE,
-    Counting,
+    EQUAL_WEIGHTS,
     Mask,
+    QueryWeighting,
+    apply_weights,
     as_values,
     count_differences,
-    rounded_difference,
-    weigh,
+    round_difference,
 )
 from rankwright.analysis.significance.p_values import holm, signed_rank_p_value, t_p_value
 from rankwright.analysis.significance.resampling import (
@@ -48,7 +48,7 @@ class PValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What tells two methods apart on the queries that both count.
+    """A comparison of two methods on the queries where both have a value.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Comparison:
         The number of pairs: queries where neither method is NaN and that have a weight. With fewer than 2, all but
         the counts and the difference are NaN.
     difference : float
-        The mean of second - first, each query counting as ``compare`` was told.
+        The mean of second - first, weighted as ``compare`` was asked to.
     low, high : float
         The bootstrap interval of the difference.
     wins, ties, losses : int
@@ -87,8 +87,8 @@ class Comparison:
     effect: float
     rank_biserial: float
 
-    def turned(self) -> Comparison:
-        """The same comparison seen from the second method."""
+    def reverse(self) -> Comparison:
+        """Return the same comparison seen from the second method."""
         return replace(
             self,
             first=self.second,
@@ -125,7 +125,7 @@ def compare(
     baseline : str, optional
         The method that comes first in every comparison. Without one every pair is compared, in the order of ``values``.
     weight : array-like of shape (n_queries,), optional
-        What each query weighs in a mean; without it all weigh the same. A query of weight 0 is left out.
+        The weight of each query in a mean; by default all are equal. A query of weight 0 is left out.
     fold : array-like of shape (n_queries,), optional
         The fold of each query: differences are means of the folds' means, so that every fold counts the same.
     confidence : float
@@ -148,24 +148,24 @@ def compare(
     (0.2, 4, 1, 0, 0.125)
     """
     check_confidence(confidence)
-    table = _table(values)
-    pairs = _pairs(list(table), baseline)
-    counting = _counting(weight, fold, len(next(iter(table.values())))) if pairs else ALL_ALIKE
+    table = _check_values(values)
+    pairs = _list_pairs(list(table), baseline)
+    weighting = _check_weighting(weight, fold, len(next(iter(table.values())))) if pairs else EQUAL_WEIGHTS
     drawn, flips = (_DRAWS, max(_DRAWS, _FLIPS_A_PAIR * len(pairs))) if n is None else (n, n)
     check_resamples(drawn)
     found: dict[Names, Comparison] = {}
-    for members, counted in _sharing(pairs, table, counting):
-        plain = [rounded_difference(table[a][counted], table[b][counted]) for a, b in members]
-        factors = counting.factors(counted)
-        rows = np.stack([weigh(each, factors) for each in plain])
+    for members, counted in _group_pairs(pairs, table, weighting):
+        plain = [round_difference(table[a][counted], table[b][counted]) for a, b in members]
+        factors = weighting.factors(counted)
+        rows = np.stack([apply_weights(each, factors) for each in plain])
         intervals = mean_intervals(rows, confidence, drawn, random_state)
         flipped = flip_p_values(rows, flips, random_state)
         for names, each, row, interval, p in zip(members, plain, rows, intervals, flipped, strict=True):
-            found[names] = _comparison(names, each, row, interval, float(p))
-    return _adjusted([found[names] for names in pairs])
+            found[names] = _compare_pair(names, each, row, interval, float(p))
+    return _adjust([found[names] for names in pairs])
 
 
-def _table(values: Mapping[str, ArrayLike]) -> dict[str, Floats]:
+def _check_values(values: Mapping[str, ArrayLike]) -> dict[str, Floats]:
     table = {name: as_values(column, f"the values of {name!r}") for name, column in values.items()}
     lengths = {name: len(column) for name, column in table.items()}
     if len(set(lengths.values())) > 1:
@@ -175,7 +175,7 @@ def _table(values: Mapping[str, ArrayLike]) -> dict[str, Floats]:
     return table
 
 
-def _pairs(names: list[str], baseline: str | None) -> list[Names]:
+def _list_pairs(names: list[str], baseline: str | None) -> list[Names]:
     if baseline is None:
         return list(combinations(names, 2))
     if baseline not in names:
@@ -183,7 +183,7 @@ def _pairs(names: list[str], baseline: str | None) -> list[Names]:
     return [(baseline, name) for name in names if name != baseline]
 
 
-def _counting(weight: ArrayLike | None, fold: ArrayLike | None, n_queries: int) -> Counting:
+def _check_weighting(weight: ArrayLike | None, fold: ArrayLike | None, n_queries: int) -> QueryWeighting:
     weights = None if weight is None else as_values(weight, "weight")
     folds = None if fold is None else np.asarray(fold)
     for what, column in (("weight", weights), ("fold", folds)):
@@ -191,23 +191,23 @@ def _counting(weight: ArrayLike | None, fold: ArrayLike | None, n_queries: int) 
             raise InputError(f"{what} has shape {column.shape}; expected one for each of the {n_queries} queries")
     if weights is not None and not (weights >= 0).all():
         raise InputError(f"weight[{int(np.argmin(weights >= 0))}] is negative or NaN; expected 0 or more")
-    return Counting(weights, folds)
+    return QueryWeighting(weights, folds)
 
 
-def _sharing(
-    pairs: Sequence[Names], table: Mapping[str, Floats], counting: Counting
+def _group_pairs(
+    pairs: Sequence[Names], table: Mapping[str, Floats], weighting: QueryWeighting
 ) -> Iterator[tuple[list[Names], Mask]]:
-    """Pairs that count the same queries, and those queries: they can share their resamples."""
+    """Yield groups of pairs with the same counted queries, which can share their resamples, and those queries."""
     groups: defaultdict[bytes, list[Names]] = defaultdict(list)
     for a, b in pairs:
-        groups[counting.counted(table[a], table[b]).tobytes()].append((a, b))
+        groups[weighting.counted(table[a], table[b]).tobytes()].append((a, b))
     for counted, members in groups.items():
         for start in range(0, len(members), TOGETHER):
             yield members[start : start + TOGETHER], np.frombuffer(counted, dtype=np.bool_)
 
 
-def _comparison(names: Names, plain: Floats, d: Floats, interval: Interval, p_randomisation: float) -> Comparison:
-    """Compare by the differences as they are, for the counts, and as they count in the mean, for all else."""
+def _compare_pair(names: Names, plain: Floats, d: Floats, interval: Interval, p_randomisation: float) -> Comparison:
+    """Compare two methods by plain differences, for the counts, and by weighted ones, for everything else."""
     p = PValues(t_p_value(d), signed_rank_p_value(d), p_randomisation)
     return Comparison(
         first=names[0],
@@ -222,7 +222,7 @@ def _comparison(names: Names, plain: Floats, d: Floats, interval: Interval, p_ra
     )
 
 
-def _adjusted(family: list[Comparison]) -> list[Comparison]:
+def _adjust(family: list[Comparison]) -> list[Comparison]:
     by_test = zip(*(comparison.p for comparison in family), strict=True)
     adjusted = zip(*(holm(p_values).tolist() for p_values in by_test), strict=True)
     return [replace(found, adjusted=PValues(*p)) for found, p in zip(family, adjusted, strict=True)]

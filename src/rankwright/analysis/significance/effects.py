@@ -7,12 +7,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwright.analysis.significance.method_pairs import differences, is_constant
+from rankwright.analysis.significance.method_pairs import is_constant, pair_differences
 from rankwright.basics.array_types import Floats
 
 
 def cohen_d(a: ArrayLike, b: ArrayLike) -> float:
-    """Cohen's d of paired values (d_z): ``mean(d) / sd(d)`` with d = b - a, positive where b is better.
+    """Return Cohen's d of paired values (d_z): ``mean(d) / sd(d)`` with d = b - a, positive where b is better.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ def cohen_d(a: ArrayLike, b: ArrayLike) -> float:
     >>> cohen_d([0.0, 0.0, 0.0], [0.25, 0.5, 0.75])
     2.0
     """
-    return standardised_mean(differences(a, b))
+    return standardised_mean(pair_differences(a, b))
 
 
 def rank_biserial(a: ArrayLike, b: ArrayLike) -> float:
-    """The matched-pairs rank-biserial correlation: the effect size that goes with Wilcoxon's test.
+    """Return the matched-pairs rank-biserial correlation: the effect size that goes with Wilcoxon's test.
 
     With the pairs that differ ranked by ``abs(d)``, it is the sum of the ranks where b is better, less the sum of the
     ranks where a is, over the sum of all ranks: 1 if b is better wherever they differ, -1 if a is.
@@ -53,11 +53,11 @@ def rank_biserial(a: ArrayLike, b: ArrayLike) -> float:
     >>> rank_biserial([0.5, 0.5, 0.5], [0.6, 0.3, 0.9])  # (1 + 3 - 2) / (1 + 2 + 3)
     0.3333333333333333
     """
-    return signed_rank_share(differences(a, b))
+    return signed_rank_share(pair_differences(a, b))
 
 
 def standardised_mean(d: Floats) -> float:
-    """The mean of differences over their standard deviation."""
+    """Return the mean of differences over their standard deviation."""
     if len(d) < 2:
         return float("nan")
     if is_constant(d):
@@ -66,7 +66,7 @@ def standardised_mean(d: Floats) -> float:
 
 
 def signed_rank_share(d: Floats) -> float:
-    """The signed ranks of differences over the ranks."""
+    """Return the sum of the signed ranks of differences over the sum of the ranks."""
     if len(d) < 2:
         return float("nan")
     differing = d[d != 0]

@@ -1,4 +1,4 @@
-"""Paired values: what two methods reach on the same queries."""
+"""Paired values: the values of two methods on the same queries, and their differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GRID_BITS = 40
 Mask = NDArray[np.bool_]
 
 
-class Tally(NamedTuple):
+class PairCounts(NamedTuple):
     """The mean difference of two methods, and how many queries each of them wins.
 
     Parameters
@@ -39,14 +39,14 @@ class Tally(NamedTuple):
     losses: int
 
 
-class Counting(NamedTuple):
-    """How queries count in a mean: by their weights, and each fold like every other; all alike where both are None."""
+class QueryWeighting(NamedTuple):
+    """The weighting of queries in a mean: by their weights, each fold equally; all equal where both are None."""
 
     weight: Floats | None = None
     fold: NDArray[np.generic] | None = None
 
     def counted(self, first: Floats, second: Floats) -> Mask:
-        """Return which queries both methods have a value of and that have a weight."""
+        """Return a flag per query: whether both methods have a value and the weight is positive."""
         known: Mask = ~(np.isnan(first) | np.isnan(second))
         return known if self.weight is None else known & (self.weight > 0)
 
@@ -66,71 +66,71 @@ class Counting(NamedTuple):
         return np.asarray(n * weight / (total[place] * len(names)))
 
 
-def count_differences(plain: Floats, weighted: Floats) -> Tally:
-    """Return the tally of differences, given as they are and as they count in the mean."""
+def count_differences(plain: Floats, weighted: Floats) -> PairCounts:
+    """Count wins, ties and losses of plain differences, and take the mean of weighted ones."""
     wins, losses = int(np.count_nonzero(plain > 0)), int(np.count_nonzero(plain < 0))
     mean = float(weighted.mean()) if len(weighted) else math.nan
-    return Tally(len(plain), mean, wins, len(plain) - wins - losses, losses)
+    return PairCounts(len(plain), mean, wins, len(plain) - wins - losses, losses)
 
 
-ALL_ALIKE = Counting()
+EQUAL_WEIGHTS = QueryWeighting()
 
 
-def tally(a: ArrayLike, b: ArrayLike, counting: Counting = ALL_ALIKE) -> Tally:
+def count_wins(a: ArrayLike, b: ArrayLike, weighting: QueryWeighting = EQUAL_WEIGHTS) -> PairCounts:
     """Return the mean of b - a and the queries that each wins; a query where either is NaN is left out.
 
-    >>> tally([0.5, 0.5, 0.5], [0.5, 0.25, 1.0], Counting(weight=np.array([1.0, 2.0, 1.0])))
-    Tally(n=3, difference=0.0, wins=1, ties=1, losses=1)
+    >>> count_wins([0.5, 0.5, 0.5], [0.5, 0.25, 1.0], QueryWeighting(weight=np.array([1.0, 2.0, 1.0])))
+    PairCounts(n=3, difference=0.0, wins=1, ties=1, losses=1)
     """
     first, second = as_values(a, "a"), as_values(b, "b")
-    counted = counting.counted(first, second)
-    plain = rounded_difference(first[counted], second[counted])
-    return count_differences(plain, weigh(plain, counting.factors(counted)))
+    counted = weighting.counted(first, second)
+    plain = round_difference(first[counted], second[counted])
+    return count_differences(plain, apply_weights(plain, weighting.factors(counted)))
 
 
-def weigh(differences: Floats, factors: Floats | float) -> Floats:
+def apply_weights(differences: Floats, factors: Floats | float) -> Floats:
     """Return differences times factors, rounded so that their sum does not depend on its order."""
     product: Floats = differences * factors
-    return rounded(product, largest(product))
+    return round_to_grid(product, max_magnitude(product))
 
 
-def differences(a: ArrayLike, b: ArrayLike) -> Floats:
-    """``b - a`` on the queries where neither is NaN, rounded so that noise is zero.
+def pair_differences(a: ArrayLike, b: ArrayLike) -> Floats:
+    """Return ``b - a`` on the queries where neither is NaN, rounded so that noise is zero.
 
-    >>> differences([0.1 + 0.2, 0.5, np.nan], [0.3, 0.75, 1.0]).tolist()
+    >>> pair_differences([0.1 + 0.2, 0.5, np.nan], [0.3, 0.75, 1.0]).tolist()
     [0.0, 0.25]
     """
     first, second = as_values(a, "a"), as_values(b, "b")
     if len(first) != len(second):
         raise InputError(f"a has {len(first)} values and b has {len(second)}; expected one of each per query")
     counted = ~(np.isnan(first) | np.isnan(second))
-    return rounded_difference(first[counted], second[counted])
+    return round_difference(first[counted], second[counted])
 
 
-def rounded_difference(a: Floats, b: Floats) -> Floats:
-    """``b - a`` in multiples of about 2^-40 of the largest value; neither holds NaN."""
-    return rounded(b - a, max(largest(a), largest(b)))
+def round_difference(a: Floats, b: Floats) -> Floats:
+    """Return ``b - a`` in multiples of about 2^-40 of the largest value; neither holds NaN."""
+    return round_to_grid(b - a, max(max_magnitude(a), max_magnitude(b)))
 
 
-def rounded(values: Floats, unit: float) -> Floats:
-    """Values as multiples of a power of two, about 2^-40 of ``unit``."""
+def round_to_grid(values: Floats, unit: float) -> Floats:
+    """Round values to multiples of a power of two, about 2^-40 of ``unit``."""
     shift = GRID_BITS - math.frexp(unit)[1]
     on_grid: Floats = np.ldexp(np.rint(np.ldexp(values, shift)), -shift) + 0.0  # never -0.0
     return on_grid
 
 
-def largest(values: Floats) -> float:
-    """The largest magnitude; 0 if there are no values."""
+def max_magnitude(values: Floats) -> float:
+    """Return the largest magnitude; 0 if there are no values."""
     return float(np.abs(values).max(initial=0.0))
 
 
 def is_constant(values: Floats) -> bool:
-    """Whether all values are equal; there must be one."""
+    """Return whether all values are equal; there must be one."""
     return bool((values == values[0]).all())
 
 
 def as_values(values: ArrayLike, what: str) -> Floats:
-    """One number per query, NaN where the measure skips it; anything else is refused."""
+    """Convert to one number per query, NaN where the measure skips it, or raise."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

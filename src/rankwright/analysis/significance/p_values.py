@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwright.analysis.significance.method_pairs import as_values, differences, is_constant
+from rankwright.analysis.significance.method_pairs import as_values, is_constant, pair_differences
 from rankwright.analysis.significance.resampling import exact_p_value
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
@@ -15,7 +15,7 @@ FEW = 16
 
 
 def paired_t(a: ArrayLike, b: ArrayLike) -> float:
-    """The two-sided p-value of Student's paired t-test.
+    """Return the two-sided p-value of Student's paired t-test.
 
     With d the differences b - a of n pairs, ``t = mean(d) / (sd(d) / sqrt(n))`` has n - 1 degrees of freedom if the
     differences are normal with mean zero.
@@ -35,11 +35,11 @@ def paired_t(a: ArrayLike, b: ArrayLike) -> float:
     >>> round(paired_t([0.1, 0.4, 0.3, 0.2], [0.3, 0.5, 0.3, 0.6]), 4)
     0.1328
     """
-    return t_p_value(differences(a, b))
+    return t_p_value(pair_differences(a, b))
 
 
 def wilcoxon(a: ArrayLike, b: ArrayLike) -> float:
-    """The two-sided p-value of Wilcoxon's signed-rank test.
+    """Return the two-sided p-value of Wilcoxon's signed-rank test.
 
     Pairs that do not differ are dropped; the others are ranked by ``abs(d)``, equal ones sharing their mean rank. The
     statistic is the sum of the ranks of the positive differences. The p-value is exact if at most 16 pairs differ; else
@@ -62,11 +62,11 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> float:
     >>> wilcoxon([0.1, 0.4, 0.3, 0.2, 0.0], [0.3, 0.5, 0.7, 0.5, 0.5])
     0.0625
     """
-    return signed_rank_p_value(differences(a, b))
+    return signed_rank_p_value(pair_differences(a, b))
 
 
 def holm(p_values: ArrayLike) -> Floats:
-    """Holm's step-down adjusted p-values: comparing each with α keeps the chance of any false find below α.
+    """Return Holm's adjusted p-values: comparing each with α keeps the chance of any false positive below α.
 
     With m p-values in ascending order, ``adjusted_i = max over j <= i of min(1, (m - j + 1) p_j)``.
 
@@ -93,7 +93,7 @@ def holm(p_values: ArrayLike) -> Floats:
 
 
 def t_p_value(d: Floats) -> float:
-    """The p-value of the t-test that differences have mean zero."""
+    """Return the p-value of the t-test that differences have mean zero."""
     if len(d) < 2:
         return float("nan")
     if is_constant(d):  # scipy warns of a division by zero
@@ -104,7 +104,7 @@ def t_p_value(d: Floats) -> float:
 
 
 def signed_rank_p_value(d: Floats) -> float:
-    """The p-value of the signed-rank test that differences are symmetric about zero."""
+    """Return the p-value of the signed-rank test that differences are symmetric about zero."""
     if len(d) < 2:
         return float("nan")
     differing = d[d != 0]

@@ -12,7 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwright.analysis.significance.method_pairs import as_values, differences, is_constant, largest, rounded
+from rankwright.analysis.significance.method_pairs import (
+    as_values,
+    is_constant,
+    max_magnitude,
+    pair_differences,
+    round_to_grid,
+)
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 
@@ -30,7 +36,7 @@ class Interval(NamedTuple):
 
 
 def randomisation(a: ArrayLike, b: ArrayLike, n: int = 10_000, random_state: int = 0) -> float:
-    """The two-sided p-value of Fisher's paired randomisation test.
+    """Return the two-sided p-value of Fisher's paired randomisation test.
 
     If the methods are alike, exchanging their values on any query changes nothing: every way to give signs to the
     differences is as likely. The p-value is the share of them whose ``abs(mean)`` is at least the observed one.
@@ -58,11 +64,11 @@ def randomisation(a: ArrayLike, b: ArrayLike, n: int = 10_000, random_state: int
     0.0625
     """
     check_resamples(n)
-    return float(flip_p_values(differences(a, b)[None, :], n, random_state)[0])
+    return float(flip_p_values(pair_differences(a, b)[None, :], n, random_state)[0])
 
 
 def bootstrap_interval(values: ArrayLike, confidence: float = 0.95, n: int = 10_000, random_state: int = 0) -> Interval:
-    """A bootstrap confidence interval of the mean (BCa: corrected for bias and skew).
+    """Return a bootstrap confidence interval of the mean (BCa: corrected for bias and skew).
 
     The means of ``n`` resamples of the values, drawn with replacement, show how the mean varies. The ends are their
     quantiles at ``Phi(z0 + (z0 + z) / (1 - s (z0 + z)))`` with z the normal quantiles of ``(1 - confidence) / 2`` and
@@ -97,7 +103,7 @@ def bootstrap_interval(values: ArrayLike, confidence: float = 0.95, n: int = 10_
     counted = array[~np.isnan(array)]
     if len(counted) > 1 and is_constant(counted):
         return Interval(float(counted[0]), float(counted[0]))
-    return mean_intervals(rounded(counted, largest(counted))[None, :], confidence, n, random_state)[0]
+    return mean_intervals(round_to_grid(counted, max_magnitude(counted))[None, :], confidence, n, random_state)[0]
 
 
 def check_resamples(n: int) -> None:
@@ -113,56 +119,56 @@ def check_confidence(confidence: float) -> None:
 
 
 def flip_p_values(rows: Floats, n: int, random_state: int) -> Floats:
-    """The p-value of the randomisation test for each row of differences; rows share their sign flips."""
+    """Return the p-value of the randomisation test for each row of differences; rows share their sign flips."""
     if rows.shape[1] < 2:
         return np.full(len(rows), np.nan)
     few = np.count_nonzero(rows, axis=1) < int(n).bit_length()  # 2^count <= n
     p = np.empty(len(rows))
     p[few] = [exact_p_value(row[row != 0]) for row in rows[few]]
     if not few.all():
-        p[~few] = _sampled_p_values(rows[~few], n, random_state)
+        p[~few] = _sample_p_values(rows[~few], n, random_state)
     return p
 
 
 def exact_p_value(d: Floats) -> float:
-    """The p-value of the randomisation test from all 2^n sign flips."""
+    """Return the p-value of the randomisation test from all 2^n sign flips."""
     sums = np.zeros(1)
     for difference in d:
         sums = np.concatenate([sums - difference, sums + difference])
-    return float(np.mean(np.abs(sums) >= _as_extreme(d)))
+    return float(np.mean(np.abs(sums) >= _extreme_threshold(d)))
 
 
-def _sampled_p_values(rows: Floats, n: int, random_state: int) -> Floats:
+def _sample_p_values(rows: Floats, n: int, random_state: int) -> Floats:
     rng = np.random.default_rng(random_state)
-    sums, extreme = rows.sum(axis=1), _as_extreme(rows)
+    sums, extreme = rows.sum(axis=1), _extreme_threshold(rows)
     count = np.zeros(len(rows))
-    for size in _batches(n, rows.shape[1]):
+    for size in _cut_batches(n, rows.shape[1]):
         flips = rng.integers(0, 2, (size, rows.shape[1]), dtype=np.bool_)
         flipped = sums - 2 * (flips.astype(np.float64) @ rows.T)
         count += np.count_nonzero(np.abs(flipped) >= extreme, axis=0)
     return (count + 1) / (n + 1)
 
 
-def _as_extreme(d: Floats) -> Floats:
-    """The least magnitude of a sum that is as extreme as the observed one."""
+def _extreme_threshold(d: Floats) -> Floats:
+    """Return the least magnitude of a sum that is as extreme as the observed one."""
     least: Floats = np.abs(d.sum(axis=-1)) - SLACK * np.abs(d).sum(axis=-1)
     return least
 
 
 def mean_intervals(rows: Floats, confidence: float, n: int, random_state: int) -> list[Interval]:
-    """The bootstrap interval of the mean of each row; rows share their resamples."""
+    """Return the bootstrap interval of the mean of each row; rows share their resamples."""
     if rows.shape[1] < 2:
         return [Interval(float("nan"), float("nan"))] * len(rows)
-    sums = _resampled_sums(rows, n, random_state)
-    return [_interval(row, resampled, confidence) for row, resampled in zip(rows, sums, strict=True)]
+    sums = _resample_sums(rows, n, random_state)
+    return [_make_interval(row, resampled, confidence) for row, resampled in zip(rows, sums, strict=True)]
 
 
-def _resampled_sums(rows: Floats, n: int, random_state: int) -> Floats:
-    """The sum of each row in each resample, as the number of times a query was drawn times its value."""
+def _resample_sums(rows: Floats, n: int, random_state: int) -> Floats:
+    """Return the sum of each row in each resample."""
     rng = np.random.default_rng(random_state)
     width, start = rows.shape[1], 0
     sums = np.empty((len(rows), n))
-    for size in _batches(n, width):
+    for size in _cut_batches(n, width):
         drawn = rng.integers(0, width, (size, width))
         drawn += width * np.arange(size)[:, None]
         times = np.bincount(drawn.ravel(), minlength=size * width).reshape(size, width)
@@ -171,13 +177,13 @@ def _resampled_sums(rows: Floats, n: int, random_state: int) -> Floats:
     return sums
 
 
-def _interval(row: Floats, sums: Floats, confidence: float) -> Interval:
-    low, high = np.quantile(sums, _levels(row, sums, confidence)) / len(row)
+def _make_interval(row: Floats, sums: Floats, confidence: float) -> Interval:
+    low, high = np.quantile(sums, _compute_levels(row, sums, confidence)) / len(row)
     return Interval(float(low), float(high))
 
 
-def _levels(row: Floats, sums: Floats, confidence: float) -> Floats:
-    """The quantiles that end the interval: BCa's where they are defined, else the plain ones."""
+def _compute_levels(row: Floats, sums: Floats, confidence: float) -> Floats:
+    """Return the quantile levels of the interval: BCa's where they are defined, else the plain ones."""
     from scipy.special import ndtr, ndtri
 
     plain = np.array([1 - confidence, 1 + confidence]) / 2
@@ -195,8 +201,8 @@ def _levels(row: Floats, sums: Floats, confidence: float) -> Floats:
     return levels
 
 
-def _batches(n: int, width: int) -> Iterator[int]:
-    """Sizes of batches that add up to ``n`` resamples."""
+def _cut_batches(n: int, width: int) -> Iterator[int]:
+    """Yield sizes of batches that add up to ``n`` resamples."""
     most = max(1, BATCH // width)
     for start in range(0, n, most):
         yield min(most, n - start)

@@ -7,23 +7,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.analysis.significance.method_pairs import as_values, rounded_difference
+from rankwright.analysis.significance.method_pairs import as_values, round_difference
 
 
 class WinningNumber(NamedTuple):
-    """How often a method beat another one on a data set, and out of how many comparisons."""
+    """The number of times that a method beat another one on a data set, and of comparisons."""
 
     wins: int
     comparisons: int
 
     @property
-    def normalise_scores(self) -> float:
+    def normalised(self) -> float:
         """The share of the comparisons that were won; NaN without any."""
         return self.wins / self.comparisons if self.comparisons else float("nan")
 
 
 def winning_number(tables: Mapping[str, Mapping[str, float]]) -> dict[str, WinningNumber]:
-    """The winning number of each method, over several data sets.
+    """Return the winning number of each method, over several data sets.
 
     With M_i(j) the measure of method i on data set j, ``W_i = sum over j and k of 1{M_i(j) > M_k(j)}``; values that are
     equal up to rounding are equal. A method that is missing on a data set (or NaN) neither wins nor loses there. As it
@@ -62,7 +62,7 @@ def winning_number(tables: Mapping[str, Mapping[str, float]]) -> dict[str, Winni
         for method, value in zip(table, values, strict=True):
             wins, comparisons = numbers.get(method, WinningNumber(0, 0))
             if not np.isnan(value):
-                wins += int(np.count_nonzero(rounded_difference(present, np.full(len(present), value)) > 0))
+                wins += int(np.count_nonzero(round_difference(present, np.full(len(present), value)) > 0))
                 comparisons += len(present) - 1
             numbers[method] = WinningNumber(wins, comparisons)
     return numbers

@@ -39,7 +39,7 @@ def _content(summary: Summary) -> Content | None:
         "In the mean, queries count as in the means above.",
         _why_none(documents, len(queries["qid"])),
         start=_best_two(summary, present),
-        counting=summary.results.counting,
+        weighting=summary.results.weighting,
     )
     lead = (
         "Where does one method beat another, and by which documents? Values are means over the seeds; ranks are those "

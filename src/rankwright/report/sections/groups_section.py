@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwright.analysis.significance import Counting
+from rankwright.analysis.significance import QueryWeighting
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.report.blocks import Block, Chart
 from rankwright.report.notation import count
@@ -88,7 +88,7 @@ def _chart(summary: Summary, measure: str, groups: Groups) -> Chart:
     label = summary.labels[measure]
     complete = ~np.isnan(summary.results.means(measure))
     rows = zip(summary.methods, summary.values[measure], complete, strict=True)
-    counting = summary.results.counting
+    weighting = summary.results.weighting
     sizes = np.bincount(groups.of_query, minlength=len(groups.names))
     names = [f"{name} ({count(int(n), 'query')})" for name, n in zip(groups.names, sizes, strict=True)]
     data = [
@@ -96,7 +96,7 @@ def _chart(summary: Summary, measure: str, groups: Groups) -> Chart:
             "type": "scatter",
             "mode": "lines+markers",
             "x": names,
-            "y": group_means(values, groups, counting),
+            "y": group_means(values, groups, weighting),
             "method": method,
         }
         for method, values, known in rows
@@ -106,7 +106,7 @@ def _chart(summary: Summary, measure: str, groups: Groups) -> Chart:
     return Chart(
         data,
         layout,
-        f"{label} by group of queries: the mean over the queries of a group, each counting as in the means.",
+        f"{label} by group of queries: the mean over the queries of a group, each weighting as in the means.",
         height=400,
     )
 
@@ -115,10 +115,10 @@ def _axis() -> dict[str, Any]:
     return {"title": {"text": "document pairs of a query"}, "type": "category"}
 
 
-def group_means(values: Floats, groups: Groups, counting: Counting) -> Floats:
-    """The mean of the values in each group, each query counting as in the mean of all; NaN where none counts."""
-    counted = counting.counted(values, values)
-    factors, of_query = np.broadcast_to(counting.factors(counted), int(counted.sum())), groups.of_query[counted]
+def group_means(values: Floats, groups: Groups, weighting: QueryWeighting) -> Floats:
+    """The mean of the values in each group, each query weighting as in the mean of all; NaN where none counts."""
+    counted = weighting.counted(values, values)
+    factors, of_query = np.broadcast_to(weighting.factors(counted), int(counted.sum())), groups.of_query[counted]
     weight = np.bincount(of_query, weights=factors, minlength=len(groups.names))
     total = np.bincount(of_query, weights=factors * values[counted], minlength=len(groups.names))
     means: Floats = np.divide(total, weight, out=np.full(len(weight), np.nan), where=weight > 0)

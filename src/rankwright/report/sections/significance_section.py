@@ -43,7 +43,7 @@ def _grid(summary: Summary, measure: str) -> Grid:
     label = summary.labels[measure]
     caption = (
         f"{label}: {count(len(comparisons), 'comparison')} of two methods with results on all folds. "
-        "Differences are the second less the first, each query counting as in the means."
+        "Differences are the second less the first, each query weighting as in the means."
     )
     return Grid(columns, [_row(found) for found in comparisons], caption, COMPARISON_NOTE)
 

@@ -106,7 +106,7 @@ def _chart(method: str, features: Sequence[Learned]) -> Chart:
         layout[f"xaxis{panels.suffix(panel)}"] |= axis.layout
         data += _traces(method, feature, axis, panel)
     what = f"the {count(len(shown), 'feature')} of the largest range" if len(features) > 1 else "its only feature"
-    folds = "Thin: single folds; thick: their mean, a fold that does not use a feature counting 0. "
+    folds = "Thin: single folds; thick: their mean, a fold that does not use a feature weighting 0. "
     caption = (
         f"{method}: step functions of {what}. {folds if shown[0].n_runs > 1 else ''}Each starts at 0 on the left, as "
         "only differences matter. All panels have the same height; each has a width of its own."

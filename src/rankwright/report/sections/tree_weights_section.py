@@ -49,7 +49,7 @@ def _content(summary: Summary) -> Content | None:
     lead = (
         "The weight with which each tree was added: found by an exact search on the training measure, and clipped. "
         "Above the highest weight allowed, the tree would have gained more there and then; at 0, nothing was as good "
-        "as to leave it out; below 0, it would have helped turned round."
+        "as to leave it out; below 0, it would have helped reverse round."
     )
     return Content(lead, [choice("Method", [(m, _chart(m, runs)) for m, runs in methods.items()]), _grid(methods)])
 
