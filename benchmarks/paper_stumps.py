@@ -9,7 +9,7 @@ import numpy as np
 
 import rankwright as rw
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.optimisers.weak.threshold_stumps import Bins, on_grid
+from rankwright.optimisers.weak.threshold_stumps import FeatureBins, round_weight
 
 _SAME = 1e-12  # losses that differ by less are equal, up to rounding
 
@@ -43,7 +43,7 @@ class Tried(NamedTuple):
     loss: float
 
 
-def list_stumps(bins: Bins) -> list[tuple[int, float]]:
+def list_stumps(bins: FeatureBins) -> list[tuple[int, float]]:
     """Every feature and threshold."""
     return [
         (f, float(t)) for f in range(bins.n_features) for t in bins.thresholds[bins.starts[f] : bins.starts[f + 1] - 2]
@@ -61,7 +61,7 @@ def try_all(
         h = (X[:, feature] > np.float32(threshold)).astype(np.float64)
         way = h[pairs.i] - h[pairs.j]
         right, wrong = W[way > 0].sum(), W[way < 0].sum()
-        alpha = on_grid(0.5 * math.log((right + smoothing) / (wrong + smoothing)))
+        alpha = round_weight(0.5 * math.log((right + smoothing) / (wrong + smoothing)))
         loss = (
             pairs.D * (1.0 - 1.0 / np.sqrt(1.0 + np.exp(-(o + alpha * way))))
         ).sum()  # no BLAS: it would take threads
@@ -69,7 +69,9 @@ def try_all(
     return tried
 
 
-def search_naively(queries: rw.Queries, pairs: PairList, bins: Bins, n_rounds: int, smoothing: float) -> list[Tried]:
+def search_naively(
+    queries: rw.Queries, pairs: PairList, bins: FeatureBins, n_rounds: int, smoothing: float
+) -> list[Tried]:
     """Figure 2: the stump of every round, the first of equals."""
     scores, winners, stumps = np.zeros(queries.n_docs), [], list_stumps(bins)
     for _ in range(n_rounds):

@@ -27,7 +27,7 @@ from rankwright.measures import Lines, PreparedMeasure
 from rankwright.measures.table import PreparedTableMeasure
 from rankwright.optimisers.ascent import ClimbRules, climb_cyclic
 from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.line_search import Likeliest, Middle, search_line
+from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, search_line
 from rankwright.scorers.scaling import Standard
 
 MEASURE = "ndcg@10"
@@ -343,7 +343,7 @@ def climb_to(goal: float, queries: rw.Queries, start: str, n_starts: int = 20) -
     starts, rngs, best = drawn / np.where(deviation > 0, deviation, np.inf), rng.spawn(n_starts), -np.inf
     if start == "regression":
         starts[0] = rw.Regression(backend=rw.Threads(THREADS)).fit(queries).coef_
-    rules = ClimbRules(choice=Likeliest(10) if queries.n_docs <= _FEW else Middle())
+    rules = ClimbRules(choice=MaximumLikelihoodStep(10) if queries.n_docs <= _FEW else MidpointStep())
     for i in range(n_starts):
         for steps in climb_cyclic(landscape, landscape.at(starts[i]), rules, rngs[i]):
             best = max(best, steps[-1].value)

@@ -17,7 +17,7 @@ from benchmarks.report import Row, Table, below, faster, publish, skipped
 from benchmarks.timing import THREADS, find_peer, medians, take_turns, timed
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.models.model import Model
-from rankwright.optimisers.weak.threshold_stumps import Bins, Stump, stack
+from rankwright.optimisers.weak.threshold_stumps import FeatureBins, Stump, sum_stumps
 
 ROUNDS = 300
 BINS = 255
@@ -29,7 +29,7 @@ def fit_rankboost(_: Any, queries: rw.Queries, n_rounds: int, threads: int) -> M
     ranker = rw.RankBoost(measure=MEASURE, n_rounds=n_rounds, bins=BINS, backend=rw.Threads(threads)).fit(queries)
     names = ("feature", "threshold", "alpha", "missing")
     stumps = [Stump(*(record[name] for name in names)) for record in ranker.history_]
-    return replace(ranker.to_model(), scorer=stack(stumps, missing=True))
+    return replace(ranker.to_model(), scorer=sum_stumps(stumps, missing=True))
 
 
 def fit_lightgbm(lightgbm: Any, queries: rw.Queries, n_rounds: int, threads: int) -> Any:
@@ -153,7 +153,7 @@ def measure_search(shapes: tuple[Shape, ...] = ((40, 20, 10, 10), (80, 40, 20, 5
     rows = []
     for n_queries, n_docs, n_features, n_rounds in shapes:
         queries = rw.make_queries(n_queries, n_docs=n_docs, n_features=n_features, random_state=0)
-        pairs, bins = list_pairs(queries), Bins.of(queries, BINS, rw.Serial())
+        pairs, bins = list_pairs(queries), FeatureBins.of(queries, BINS, rw.Serial())
         ranker = rw.FRank(measure=MEASURE, n_rounds=n_rounds, bins=BINS, smoothing=smoothing, backend=rw.Serial())
         winners: list[Tried] = []
 

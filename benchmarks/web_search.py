@@ -26,7 +26,7 @@ from benchmarks.timing import THREADS, timed
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.objectives.pairwise import query_pairs
-from rankwright.optimisers.weak.threshold_stumps import Bins
+from rankwright.optimisers.weak.threshold_stumps import FeatureBins
 
 QUERIES, FEATURES, ROUNDS = 12_000, 619, 271
 SIZES = (1_000, 2_000, 4_000, 8_000, 12_000)
@@ -178,7 +178,7 @@ def print_fit(n_queries: int, n_rounds: int) -> None:
     check_shape(queries)
     cost = fit(queries, n_rounds)
     peak = resident("VmHWM") - before
-    stumps = list_stumps(Bins.of(queries, BINS, rw.Threads(THREADS)))
+    stumps = list_stumps(FeatureBins.of(queries, BINS, rw.Threads(THREADS)))
     pairs = list_pairs(queries)
     some = stumps[:: len(stumps) // 5 + 1]
     naive = timed(partial(try_all, queries.X, pairs, np.zeros(queries.n_docs), some, 1e-4))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rankwright as rw
 from rankwright.kernels.optimisers.feature_bins import bin_sums, find_thresholds, sum_up
-from rankwright.optimisers.weak.threshold_stumps import BinnedPart, Bins, Stump, best_stump, sums_above
+from rankwright.optimisers.weak.threshold_stumps import BinnedPart, FeatureBins, Stump, find_best_stump, sums_above
 
 LARGEST, TINY = float(np.finfo(np.float32).max), float(np.finfo(np.float32).smallest_subnormal)
 ODD = [0.0, -0.0, 1.0, np.nextafter(np.float32(1), np.float32(2)), LARGEST, -LARGEST, TINY, -TINY, 2 * TINY, 1e30, 0.1]
@@ -32,7 +32,7 @@ def columns(draw, most=60):
 
 def bins_of(X, most):
     X = np.asarray(X, dtype=np.float32)
-    return Bins.of(rw.Queries.from_arrays(X, np.zeros(len(X)), np.zeros(len(X), int)), most, rw.Serial())
+    return FeatureBins.of(rw.Queries.from_arrays(X, np.zeros(len(X)), np.zeros(len(X), int)), most, rw.Serial())
 
 
 class TestThresholds:
@@ -195,7 +195,7 @@ class TestBestStump:
         X[rng.random((12, 3)) < 0.3] = np.nan
         bins, worth = bins_of(X, None), rng.integers(-3, 4, 12).astype(float)
         part = BinnedPart(X, np.arange(12), None, bins.encode(X, np.arange(12)))
-        found = best_stump(part.sums(worth, bins, np.arange(3)), bins)
+        found = find_best_stump(part.sums(worth, bins, np.arange(3)), bins)
         tried = [
             (slot, side, sum(w for x, w in zip(X[:, bins.of_slots(slot)], worth) if (side if np.isnan(x) else x > cut)))
             for slot, cut in enumerate(bins.thresholds)

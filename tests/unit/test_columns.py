@@ -15,9 +15,9 @@ import rankwright as rw
 from rankwright.optimisers import landscape as landscapes
 from rankwright.optimisers.additive import Additive
 from rankwright.optimisers.ascent import ClimbRules, climb_cyclic
-from rankwright.optimisers.columns import Dense, Leaves
+from rankwright.optimisers.columns import MatrixColumns, TreeColumns
 from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.line_search import Likeliest, Middle, search_line
+from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, search_line
 from rankwright.optimisers.polishing import polish_weights
 from rankwright.scorers import Trees
 
@@ -34,7 +34,7 @@ def made(rng, n_docs, n_trees, kind="any", dtype=np.uint8):
         values = np.rint(4 * values) / 8
     first = np.concatenate([[0], np.cumsum(sizes)])
     matrix = np.column_stack([values[first[t] + leaves[t].astype(int)] for t in range(n_trees)])
-    return Leaves(leaves, first, values), Dense(matrix)
+    return TreeColumns(leaves, first, values), MatrixColumns(matrix)
 
 
 def exact_weights(rng, n):
@@ -93,7 +93,7 @@ class TestLeaves:
         queries = rw.make_queries(25, n_features=6, random_state=0)
         trees = rw.MART(n_rounds=12, n_leaves=6, min_docs=3).fit(queries).scorer_
         nodes = trees.forest.nodes
-        columns = Leaves(trees.leaves(queries.X), nodes.first_leaf, nodes.value)
+        columns = TreeColumns(trees.leaves(queries.X), nodes.first_leaf, nodes.value)
         weights = np.random.default_rng(0).normal(size=12)
         assert columns.scores(weights).tobytes() == Trees(trees.forest.weighted(weights))(queries.X).tobytes()
         assert columns.scores(np.ones(12)).tobytes() == trees(queries.X).tobytes()
@@ -132,7 +132,12 @@ class TestLandscapes:
                 point = landscape.at(weights)
                 profiles.append(landscape.profile(point, direction))
                 jumps.append(landscape.jumping(point, direction))
-                steps.append([search_line(landscape, point, direction, choice=c) for c in (Middle(), Likeliest(3))])
+                steps.append(
+                    [
+                        search_line(landscape, point, direction, choice=c)
+                        for c in (MidpointStep(), MaximumLikelihoodStep(3))
+                    ]
+                )
             assert profiles[0].times.tolist() == profiles[1].times.tolist()
             assert profiles[0].values.tolist() == profiles[1].values.tolist()
             assert (jumps[0] is None) == (jumps[1] is None)
@@ -196,8 +201,8 @@ class TestLandscapes:
 
     def test_a_tree_that_cannot_change_a_ranking(self):
         queries = random_queries(np.random.default_rng(0))
-        leaves = Leaves(np.zeros((2, queries.n_docs), np.uint8), np.array([0, 1, 3]), np.array([0.7, -1.0, 2.0]))
-        landscape = both(queries, leaves, Dense(np.ones((queries.n_docs, 2))), "map")[0]
+        leaves = TreeColumns(np.zeros((2, queries.n_docs), np.uint8), np.array([0, 1, 3]), np.array([0.7, -1.0, 2.0]))
+        landscape = both(queries, leaves, MatrixColumns(np.ones((queries.n_docs, 2))), "map")[0]
         point = landscape.at(np.ones(2))
         for tree in (0, 1):  # one leaf; two, of which one is empty
             assert landscape.jumping(point, tree) is None
@@ -225,7 +230,7 @@ class TestOtherColumns:
         start = landscape.at(weights)
         landscape.jumping(start, 0)  # knows the spreads of its columns from now on
         other = rng.normal(size=(queries.n_docs, 2)) * [1.0, 100.0]
-        reverse, point = landscape.reverse(start, Dense(other))
+        reverse, point = landscape.reverse(start, MatrixColumns(other))
         assert point.coef.tolist() == [0.0, 0.0]
         assert (point.value, point.spread, reverse.n_columns) == (start.value, start.spread, 2)
         scores = leaves.scores(weights)
@@ -235,7 +240,7 @@ class TestOtherColumns:
             assert stepped.value == pytest.approx(expected, abs=1e-12)
             assert stepped.coef[column] == t
             fresh = Landscape.of_bound(
-                Dense(np.c_[scores, other]), wanted.prepare(queries), queries.query_weight, rw.Serial()
+                MatrixColumns(np.c_[scores, other]), wanted.prepare(queries), queries.query_weight, rw.Serial()
             )
             along = fresh.profile(fresh.at(np.array([1.0, 0.0, 0.0])), column + 1)
             found = reverse.profile(point, column)
@@ -248,10 +253,10 @@ class TestOtherColumns:
         """What is known of the old columns is not taken for the new ones."""
         rng = np.random.default_rng(9)
         queries = random_queries(rng, m=12)
-        landscape = landscape_of(Dense(np.zeros((queries.n_docs, 1))), queries)
+        landscape = landscape_of(MatrixColumns(np.zeros((queries.n_docs, 1))), queries)
         point = landscape.at(np.ones(1))
         assert landscape.jumping(point, 0) is None
-        reverse, point = landscape.reverse(point, Dense(queries.y[:, None]))
+        reverse, point = landscape.reverse(point, MatrixColumns(queries.y[:, None]))
         assert search_line(reverse, point, 0).value == rw.parse("ndcg@5").mean(queries, queries.y)
         assert landscape.jumping(landscape.at(np.ones(1)), 0) is None
 
@@ -299,7 +304,9 @@ class TestAdditive:
         scored.add(2 * total)
         assert scored.value == pytest.approx(wanted.for_training().mean(queries, total), abs=1e-12)
 
-    @given(st.integers(0, 2**32), st.sampled_from(MEASURES), st.sampled_from([Middle(), Likeliest(2)]))
+    @given(
+        st.integers(0, 2**32), st.sampled_from(MEASURES), st.sampled_from([MidpointStep(), MaximumLikelihoodStep(2)])
+    )
     def test_the_best_weight(self, seed, measure, choice):
         rng = np.random.default_rng(seed)
         queries = random_queries(rng, m=4)
@@ -357,7 +364,7 @@ def grown():
     train, valid = queries.take(range(40)), queries.take(range(40, 70))
     trees = rw.MART(n_rounds=10, n_leaves=6, min_docs=4).fit(train).scorer_
     nodes = trees.forest.nodes
-    sides = [Leaves(trees.leaves(each.X), nodes.first_leaf, nodes.value) for each in (train, valid)]
+    sides = [TreeColumns(trees.leaves(each.X), nodes.first_leaf, nodes.value) for each in (train, valid)]
     return [landscape_of(*side) for side in zip(sides, (train, valid), strict=True)]
 
 

@@ -13,7 +13,7 @@ from tests.reference.permurank import Query
 import rankwright as rw
 from rankwright.objectives.upper_bounds import TypeTwo
 from rankwright.optimisers import cutting_plane as module
-from rankwright.optimisers.cutting_plane import Plane, best_scale, cutting_planes
+from rankwright.optimisers.cutting_plane import CuttingPlane, cutting_planes, find_best_scale
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.scorers.scaling import Standard
 
@@ -49,7 +49,7 @@ class Highest(Simple):
             at = int(np.argmax(b + A @ w))
             if b[at] + A[at] @ w > 0:
                 offset, slope = offset + v * b[at], slope + v * A[at]
-        return Plane(offset, slope)
+        return CuttingPlane(offset, slope)
 
     @property
     def _groups(self):
@@ -86,7 +86,7 @@ class Logistic(Simple):
 
     def plane(self, w):
         slope = -(self.X / (1 + np.exp(self.X @ w))[:, None]).mean(axis=0)
-        return Plane(self.loss(w) - slope @ w, slope)
+        return CuttingPlane(self.loss(w) - slope @ w, slope)
 
     def minimum(self, C):
         found = minimize(
@@ -318,7 +318,7 @@ class TestModel:
             slopes[2], slopes[3] = 2 * slopes[0], 0.0
         model = module.Planes(d)
         for offset, slope in zip(offsets, slopes, strict=True):
-            model.add(Plane(offset, slope))
+            model.add(CuttingPlane(offset, slope))
         w, lowest = model.minimum(C)
         highest = max(0.0, float((offsets + slopes @ w).max()))
         assert lowest <= 0.5 * w @ w + C * highest + 1e-12
@@ -341,7 +341,7 @@ class TestModel:
         rng = np.random.default_rng(0)
         model = module.Planes(3)
         for _ in range(60):
-            model.add(Plane(float(rng.normal()), rng.normal(size=3)))
+            model.add(CuttingPlane(float(rng.normal()), rng.normal(size=3)))
             model.minimum(1.0)
             assert model.products == pytest.approx(model.slopes @ model.slopes.T)
         assert len(model) < 50
@@ -364,15 +364,15 @@ class TestBestScale:
         for seed in range(4):
             risk = planes(seed)
             w = size * run(risk, 1.0)[-1].w
-            t = best_scale(risk, C, w)
+            t = find_best_scale(risk, C, w)
             assert value(risk, C, t * w) <= least_along(risk, C, w) * (1 + 1e-3)
 
     def test_zero_where_the_way_leads_up(self):
         risk = planes(0)
         w = run(risk, 1.0)[-1].w
-        assert best_scale(risk, 1.0, -w) == 0.0
-        assert best_scale(risk, 1.0, np.zeros(4)) == 0.0
-        assert best_scale(risk, 0.0, w) == 0.0
+        assert find_best_scale(risk, 1.0, -w) == 0.0
+        assert find_best_scale(risk, 1.0, np.zeros(4)) == 0.0
+        assert find_best_scale(risk, 0.0, w) == 0.0
 
 
 class TestLinearRisk:

@@ -9,9 +9,16 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from rankwright.optimisers.descent import METHODS, ConjugateGradient, Penalty, anneal, descend, reweigh
+from rankwright.optimisers.descent import (
+    DESCENT_METHODS,
+    ConjugateGradient,
+    L2Penalty,
+    anneal,
+    descend,
+    descend_reweighted,
+)
 
-every_method = pytest.mark.parametrize("method", METHODS)
+every_method = pytest.mark.parametrize("method", DESCENT_METHODS)
 
 
 class Place(NamedTuple):
@@ -79,13 +86,13 @@ def exponentials(w):
 def cases():
     rng = np.random.default_rng(0)
     return {
-        "round": (quadratic(rng, 5, 1.0), Penalty(0.0, np.zeros(5)), rng.normal(size=5)),
-        "quadratic": (quadratic(rng, 8, 100.0), Penalty(0.5, rng.normal(size=8)), rng.normal(size=8)),
-        "stretched": (quadratic(rng, 6, 1e5), Penalty(0.0, np.zeros(6)), 10 * rng.normal(size=6)),
-        "one weight": (quadratic(rng, 1, 1.0), Penalty(1.0, np.ones(1)), np.full(1, 50.0)),
-        "logistic": (logistic(rng, 6), Penalty(0.1, np.zeros(6)), np.zeros(6)),
-        "logistic from afar": (logistic(rng, 6), Penalty(0.01, np.ones(6)), np.full(6, 30.0)),
-        "rosenbrock": (rosenbrock, Penalty(0.0, np.zeros(2)), np.array([-1.2, 1.0])),
+        "round": (quadratic(rng, 5, 1.0), L2Penalty(0.0, np.zeros(5)), rng.normal(size=5)),
+        "quadratic": (quadratic(rng, 8, 100.0), L2Penalty(0.5, rng.normal(size=8)), rng.normal(size=8)),
+        "stretched": (quadratic(rng, 6, 1e5), L2Penalty(0.0, np.zeros(6)), 10 * rng.normal(size=6)),
+        "one weight": (quadratic(rng, 1, 1.0), L2Penalty(1.0, np.ones(1)), np.full(1, 50.0)),
+        "logistic": (logistic(rng, 6), L2Penalty(0.1, np.zeros(6)), np.zeros(6)),
+        "logistic from afar": (logistic(rng, 6), L2Penalty(0.01, np.ones(6)), np.full(6, 30.0)),
+        "rosenbrock": (rosenbrock, L2Penalty(0.0, np.zeros(2)), np.array([-1.2, 1.0])),
     }
 
 
@@ -101,7 +108,7 @@ def whole(function, penalty):
 
 def points_of(name, method, **options):
     function, penalty, start = cases()[name]
-    return list(descend(Function(function, len(start)), start, penalty, METHODS[method](), **options))
+    return list(descend(Function(function, len(start)), start, penalty, DESCENT_METHODS[method](), **options))
 
 
 class TestDescent:
@@ -141,7 +148,7 @@ class TestDescent:
             slope, then = float(step @ before.gradient), float(step @ after.gradient)
             assert slope < 0.0
             assert after.value <= before.value + 1e-4 * slope + 1e-12 * abs(before.value)
-            assert abs(then) <= METHODS[method].flat * -slope * (1 + 1e-9)
+            assert abs(then) <= DESCENT_METHODS[method].flat * -slope * (1 + 1e-9)
 
     @every_method
     def test_a_round_quadratic_takes_few_steps(self, method):
@@ -180,12 +187,12 @@ class TestDescent:
 
     @every_method
     def test_a_start_at_the_minimum(self, method):
-        function, penalty = (lambda w: (float(w @ w), 2 * w)), Penalty(3.0, np.zeros(4))
-        [only] = descend(Function(function, 4), np.zeros(4), penalty, METHODS[method]())
+        function, penalty = (lambda w: (float(w @ w), 2 * w)), L2Penalty(3.0, np.zeros(4))
+        [only] = descend(Function(function, 4), np.zeros(4), penalty, DESCENT_METHODS[method]())
         assert only.value == 0.0
         near = points_of("logistic", method, tol=1e-15, max_iter=500)[-1].w
         function, penalty, _ = cases()["logistic"]
-        again = list(descend(Function(function, 6), near, penalty, METHODS[method](), tol=1e-9))
+        again = list(descend(Function(function, 6), near, penalty, DESCENT_METHODS[method](), tol=1e-9))
         assert len(again) <= 3  # L-BFGS wants to see it twice
         assert again[-1].w == pytest.approx(near, abs=1e-5)
 
@@ -193,7 +200,7 @@ class TestDescent:
     def test_the_start_is_copied(self, method):
         start = np.ones(8)
         function, penalty, _ = cases()["quadratic"]
-        list(descend(Function(function, 8), start, penalty, METHODS[method]()))
+        list(descend(Function(function, 8), start, penalty, DESCENT_METHODS[method]()))
         assert start.tolist() == [1.0] * 8
 
     @every_method
@@ -206,7 +213,9 @@ class TestDescent:
                 return value, scale * slopes
 
             start = np.zeros(n)
-            points = list(descend(Function(function, n), start, Penalty(0.0, start), METHODS[method](), max_iter=300))
+            points = list(
+                descend(Function(function, n), start, L2Penalty(0.0, start), DESCENT_METHODS[method](), max_iter=300)
+            )
             assert all(np.isfinite(point.value) for point in points)
             assert scale * points[-1].w == pytest.approx(np.full(n, np.log(2) / 300), rel=1e-2)
 
@@ -217,7 +226,7 @@ class TestDescent:
                 return float(np.sqrt(w[0]) - np.log(w[0])), np.array([0.5 / np.sqrt(w[0]) - 1 / w[0]])  # least at 4
 
         start = np.array([0.05])
-        *_, last = descend(Function(function, 1), start, Penalty(0.0, start), METHODS[method](), tol=1e-10)
+        *_, last = descend(Function(function, 1), start, L2Penalty(0.0, start), DESCENT_METHODS[method](), tol=1e-10)
         assert last.w == pytest.approx([4.0], rel=1e-3)
 
     @every_method
@@ -237,7 +246,7 @@ class TestDescent:
 
         function, penalty, start = cases()["rosenbrock"]
         loss = Counted(function, len(start))
-        steps = len(list(islice(descend(loss, start, penalty, METHODS[method](), tol=0.0), 20))) - 1
+        steps = len(list(islice(descend(loss, start, penalty, DESCENT_METHODS[method](), tol=0.0), 20))) - 1
         assert Counted.made <= steps + 2  # the start, and a step that led nowhere before a fresh start
         assert loss.calls > Counted.made
 
@@ -264,7 +273,7 @@ class TestDescent:
     def test_quasi_newton_directions_know_the_curvature(self):
         """On a quadratic, after as many steps as weights, the direction is Newton's."""
         rng = np.random.default_rng(1)
-        A, method = np.diag([1.0, 4.0, 25.0]), METHODS["lbfgs"]()
+        A, method = np.diag([1.0, 4.0, 25.0]), DESCENT_METHODS["lbfgs"]()
         for step in np.eye(3):
             method.learn(step, np.zeros(3), A @ step)
         g = rng.normal(size=3)
@@ -273,7 +282,7 @@ class TestDescent:
         assert method.direction(g).tolist() == (-g).tolist()
 
     def test_a_step_along_which_the_slope_falls_is_not_remembered(self):
-        method = METHODS["lbfgs"]()
+        method = DESCENT_METHODS["lbfgs"]()
         method.learn(np.array([1.0, 0.0]), np.array([0.0, 0.0]), np.array([-1.0, 0.0]))
         assert method.direction(np.array([3.0, 4.0])).tolist() == [-3.0, -4.0]
 
@@ -291,7 +300,7 @@ class TestAnnealing:
         self.made = []
         sigmas = [8.0, 4.0, 2.0, 1.0]
         stages = list(
-            anneal(self.smoothed, sigmas, np.zeros(2), Penalty(1e-9, np.zeros(2)), METHODS[method], tol=1e-14)
+            anneal(self.smoothed, sigmas, np.zeros(2), L2Penalty(1e-9, np.zeros(2)), DESCENT_METHODS[method], tol=1e-14)
         )
         assert [stage.sigma for stage in stages] == self.made == sigmas
         for stage in stages:
@@ -311,7 +320,9 @@ class TestAnnealing:
             return Noted(self.smoothed(sigma).function, 2)
 
         start = np.array([3.0, 4.0])
-        stages = list(anneal(smoothed, [4.0, 2.0, 1.0], start, Penalty(0.0, start), METHODS[method], max_iter=2))
+        stages = list(
+            anneal(smoothed, [4.0, 2.0, 1.0], start, L2Penalty(0.0, start), DESCENT_METHODS[method], max_iter=2)
+        )
         ends = [stage.point.w.tolist() for stage in stages]
         assert starts[0] == [3.0, 4.0]
         for end in ends[:-1]:
@@ -320,13 +331,13 @@ class TestAnnealing:
     def test_a_start_at_the_minimum_takes_no_step(self):
         self.made = []
         start = np.array([2.0, 1.0])
-        [stage] = anneal(self.smoothed, [2.0], start, Penalty(0.0, start), METHODS["cg"])
+        [stage] = anneal(self.smoothed, [2.0], start, L2Penalty(0.0, start), DESCENT_METHODS["cg"])
         assert (stage.steps, stage.point.w.tolist()) == (0, [2.0, 1.0])
 
     def test_whoever_takes_the_stages_may_stop(self):
         self.made = []
         stages = anneal(
-            self.smoothed, iter([8.0, 4.0, 2.0, 1.0]), np.zeros(2), Penalty(0.0, np.zeros(2)), METHODS["cg"]
+            self.smoothed, iter([8.0, 4.0, 2.0, 1.0]), np.zeros(2), L2Penalty(0.0, np.zeros(2)), DESCENT_METHODS["cg"]
         )
         assert next(stages).sigma == 8.0
         assert next(stages).sigma == 4.0
@@ -335,8 +346,8 @@ class TestAnnealing:
 
     def test_the_penalty_holds(self):
         self.made = []
-        held = Penalty(1e9, np.array([7.0, 7.0]))
-        *_, last = anneal(self.smoothed, [8.0, 4.0], np.array([7.0, 7.0]), held, METHODS["lbfgs"])
+        held = L2Penalty(1e9, np.array([7.0, 7.0]))
+        *_, last = anneal(self.smoothed, [8.0, 4.0], np.array([7.0, 7.0]), held, DESCENT_METHODS["lbfgs"])
         assert last.point.w == pytest.approx([7.0, 7.0], abs=1e-6)
 
 
@@ -360,7 +371,9 @@ class TestReweighing:
         self.seen = []
         start = np.array([3.0, 3.0])
         points = list(
-            reweigh(self.frozen, start, Penalty(0.0, start), METHODS[method], rounds=200, tol=1e-14, max_iter=50)
+            descend_reweighted(
+                self.frozen, start, L2Penalty(0.0, start), DESCENT_METHODS[method], rounds=200, tol=1e-14, max_iter=50
+            )
         )
         distances = [np.linalg.norm(self.X - w, axis=1).sum() for w in (start, *(point.w for point in points))]
         assert all(after <= before + 1e-9 for before, after in pairwise(distances))
@@ -370,7 +383,7 @@ class TestReweighing:
     def test_each_round_has_the_weights_of_the_last_minimum(self):
         self.seen = []
         start = np.array([3.0, 3.0])
-        points = list(reweigh(self.frozen, start, Penalty(0.0, start), METHODS["lbfgs"], rounds=4))
+        points = list(descend_reweighted(self.frozen, start, L2Penalty(0.0, start), DESCENT_METHODS["lbfgs"], rounds=4))
         assert len(points) == 4
         assert self.seen[0].tolist() == start.tolist()
         assert [w.tolist() for w in self.seen[1:]] == [point.w.tolist() for point in points[:-1]]
@@ -379,5 +392,7 @@ class TestReweighing:
         def frozen(at):
             return Function(lambda w: (float(w @ w), 2 * w), 2)
 
-        points = list(reweigh(frozen, np.zeros(2), Penalty(0.0, np.zeros(2)), METHODS["lbfgs"], rounds=10))
+        points = list(
+            descend_reweighted(frozen, np.zeros(2), L2Penalty(0.0, np.zeros(2)), DESCENT_METHODS["lbfgs"], rounds=10)
+        )
         assert len(points) == 1

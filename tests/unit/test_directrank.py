@@ -20,7 +20,7 @@ from rankwright.optimisers.ascent import (
     find_best_weights,
 )
 from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.line_search import Likeliest, search_line
+from rankwright.optimisers.line_search import MaximumLikelihoodStep, search_line
 from rankwright.scorers import Linear
 from rankwright.scorers.scaling import Standard
 
@@ -197,7 +197,7 @@ def test_time_can_run_out(queries):
 
 def test_kicks_stay_within_the_rules(queries):
     landscape = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
-    rules = ClimbRules(least=0.0, choice=Likeliest(5))
+    rules = ClimbRules(least=0.0, choice=MaximumLikelihoodStep(5))
     perturbation = Perturbation(4, 0.5, queries.X.std(axis=0))
     for steps in climb_with_perturbations(
         landscape, landscape.at(np.ones(8)), rules, np.random.default_rng(0), climb_cyclic, perturbation

@@ -15,7 +15,7 @@ from tests.warned import may_learn_nothing
 
 import rankwright as rw
 from rankwright.optimisers.weak.fidelity_stumps import FidelitySearch
-from rankwright.optimisers.weak.threshold_stumps import Bins
+from rankwright.optimisers.weak.threshold_stumps import FeatureBins
 from rankwright.rankers.stumps.frank import _Stages
 from rankwright.runtime import backends
 
@@ -26,7 +26,7 @@ def twin_pairs(queries):
 
 def cuts_of(queries, bins):
     """The thresholds of these bins, each with the neighbouring values of the feature."""
-    cut = Bins.of(queries, bins, rw.Serial())
+    cut = FeatureBins.of(queries, bins, rw.Serial())
     found = []
     for f in range(queries.n_features):
         values = np.unique(queries.X[:, f])
@@ -126,7 +126,7 @@ class TestTheWinnerIsThatOfTheFullSearch:
     def test_pruning_prunes(self):
         queries = rw.make_queries(60, n_docs=20, n_features=30, random_state=0)
         rows = rw.FRank(n_rounds=30).fit(queries).history_
-        stumps = Bins.of(queries, 255, rw.Serial()).n_slots
+        stumps = FeatureBins.of(queries, 255, rw.Serial()).n_slots
         assert all(row["tried"] < stumps / 10 for row in rows)
         assert all(row["tried"] < 10 and row["scanned"] < 30 for row in rows[10:])
 

@@ -14,10 +14,10 @@ from tests.reference.line_search import crossings, inner_points, log_likelihood,
 import rankwright as rw
 from rankwright.measures import table
 from rankwright.optimisers import landscape as landscapes
-from rankwright.optimisers.columns import Dense
+from rankwright.optimisers.columns import MatrixColumns
 from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.line_search import Likeliest, Middle, search_line
-from rankwright.optimisers.prior_penalty import Pull
+from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, search_line
+from rankwright.optimisers.prior_penalty import PriorPenalty
 
 rw.measure(lambda grades: float((grades[:3] * np.array([0.5, 0.3, 0.2])[: len(grades)]).sum() / 3), name="three_first")
 MEASURES = [
@@ -111,12 +111,12 @@ def test_within_a_range(problem, low, high, measure):
 def test_with_a_pull(problem, power, strength, seed):
     queries, start, direction = problem
     rng = np.random.default_rng(seed)
-    wanted, pull = rw.parse("ndcg@3"), Pull(strength, power, rng.normal(size=2), rng.uniform(0.5, 2, 2))
+    wanted, penalty = rw.parse("ndcg@3"), PriorPenalty(strength, power, rng.normal(size=2), rng.uniform(0.5, 2, 2))
     scores, slopes = lines(*problem)
     step = np.eye(2)[direction] if isinstance(direction, int) else direction
 
     def paid(t):
-        return strength * (np.abs((start + t * step - pull.prior) * pull.unit) ** power).sum()
+        return strength * (np.abs((start + t * step - penalty.prior) * penalty.unit) ** power).sum()
 
     cuts = crossings(queries, scores, slopes)
     ends = [min([-9.0, *cuts]) - 9, *cuts, max([9.0, *cuts]) + 9]
@@ -127,9 +127,9 @@ def test_with_a_pull(problem, power, strength, seed):
             best = max(best, wanted.mean(queries, scores + slopes * (left + right) / 2) - least)
     landscape = Landscape.of(queries, wanted, rw.Serial())
     here = landscape.at(start)
-    found = search_line(landscape, here, direction, pull=pull)
+    found = search_line(landscape, here, direction, penalty=penalty)
     width = min(found.high, 1e3) - max(found.low, -1e3)
-    inside = np.clip(pull.along(start, direction).least, found.low, found.high)
+    inside = np.clip(penalty.along(start, direction).argmin, found.low, found.high)
     assert found.value - paid(inside) == pytest.approx(best, abs=1e-5)
     assert abs(found.t - inside) <= 0.05 * width + 1e-9  # as near as the margin allows
 
@@ -180,7 +180,7 @@ def test_parts_and_threads_change_nothing(many, measure):
         landscape = Landscape.of(many, wanted, backend)
         assert len(landscape.parts) > 3
         found.append(search_line(landscape, landscape.at(start), 2))
-    whole = Landscape.of_bound(Dense(many.X), wanted.prepare(many), many.query_weight, rw.Serial())
+    whole = Landscape.of_bound(MatrixColumns(many.X), wanted.prepare(many), many.query_weight, rw.Serial())
     found.append(search_line(whole, whole.at(start), 2))
     for other in found[1:]:
         assert (other.low, other.high, other.t) == (found[0].low, found[0].high, found[0].t)
@@ -237,8 +237,8 @@ def test_the_likeliest_point(k):
             lambda t, b=scores, a=slopes: -log_likelihood(queries, b + a * t, k), bounds=(-2, 2), method="bounded"
         ).x
         assert landscape.likeliest(here, column, -2.0, 2.0, k) == pytest.approx(exact, abs=2e-3)
-        found = search_line(landscape, here, column, choice=Likeliest(k))
-        middle = search_line(landscape, here, column, choice=Middle())
+        found = search_line(landscape, here, column, choice=MaximumLikelihoodStep(k))
+        middle = search_line(landscape, here, column, choice=MidpointStep())
         assert (found.low, found.high, found.value) == (middle.low, middle.high, middle.value)
         assert found.low < found.t < found.high
 
@@ -271,7 +271,7 @@ def test_documents_that_were_not_found_count_in_the_ideal():
     ):
         bound = rw.parse(name).prepare(queries.keep_retrieved(keep))
         assert bound.values(np.array([3.0, 2.0]))[0] == pytest.approx(expected, abs=1e-12)
-        landscape = Landscape.of_bound(Dense(queries.X[keep]), bound, queries.query_weight, rw.Serial())
+        landscape = Landscape.of_bound(MatrixColumns(queries.X[keep]), bound, queries.query_weight, rw.Serial())
         assert landscape.at(np.ones(1)).value == pytest.approx(expected, abs=1e-12)
     with pytest.raises(rw.InputError, match="without a document"):
         queries.keep_retrieved(np.zeros(3, dtype=bool))

@@ -15,7 +15,7 @@ from rankwright.kernels.objectives import pair_sums as kernels
 from rankwright.kernels.objectives.pair_products import query_product
 from rankwright.kernels.optimisers.linear_systems import cholesky_solve, shifted_cholesky
 from rankwright.objectives.pairwise import Hinge, SquaredHinge, query_pairs
-from rankwright.optimisers.newton import minimise
+from rankwright.optimisers.newton import minimise_by_newton
 from rankwright.optimisers.pair_problem import PairProblem
 from rankwright.scorers.scaling import Standard
 
@@ -204,7 +204,7 @@ def test_the_minimum_is_that_of_scikit_learn(C, squared):
         C=C / len(D), loss=loss, dual=True, fit_intercept=False, tol=1e-9, max_iter=10_000_000, random_state=0
     )
     peer.fit(D * signs[:, None], signs)
-    found = minimise(problem_of(queries), C, squared=squared)
+    found = minimise_by_newton(problem_of(queries), C, squared=squared)
     assert value_of(D, found.w, C, squared) == pytest.approx(found.primal, rel=1e-9)
     assert found.primal == pytest.approx(value_of(D, peer.coef_[0], C, squared), rel=1e-5)
 
@@ -214,11 +214,11 @@ def test_the_minimum_is_that_of_scikit_learn(C, squared):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_gap_closes(C, seed, squared):
     queries = rw.make_queries(15 + 20 * seed, n_docs=15, n_features=5 + 6 * seed, random_state=seed)
-    found = minimise(problem_of(queries), C, squared=squared)
+    found = minimise_by_newton(problem_of(queries), C, squared=squared)
     assert found.gap <= 1e-6 * found.primal
     last = found.history[-1]
     assert (last.w.tolist(), last.primal, last.gap) == (found.w.tolist(), found.primal, found.gap)
-    better = minimise(problem_of(queries), C, squared=squared, tol=1e-9)  # the gap is no empty promise
+    better = minimise_by_newton(problem_of(queries), C, squared=squared, tol=1e-9)  # the gap is no empty promise
     assert found.primal - found.gap <= better.primal <= found.primal * (1 + 1e-12)
 
 
@@ -227,26 +227,26 @@ def test_costs_and_weights_are_repeated_pairs():
     rng = np.random.default_rng(4)
     X, y, indptr = rng.normal(size=(20, 4)), np.tile([1.0, 0, 0, 0, 0], 4), np.arange(5) * 5
     cost = np.where(np.arange(20) % 5 == 2, 2.0, 1.0)
-    weighted = minimise(PairProblem(X, y, indptr, cost, np.array([1.0, 1, 1, 3])), 50.0, tol=1e-9)
+    weighted = minimise_by_newton(PairProblem(X, y, indptr, cost, np.array([1.0, 1, 1, 3])), 50.0, tol=1e-9)
     rows = [i for q in (0, 1, 2, 3, 3, 3) for k in (0, 1, 2, 2, 3, 4) for i in (5 * q + k,)]
-    repeated = minimise(PairProblem(X[rows], y[rows], np.arange(7) * 6), 50.0, tol=1e-9)
+    repeated = minimise_by_newton(PairProblem(X[rows], y[rows], np.arange(7) * 6), 50.0, tol=1e-9)
     assert weighted.primal == pytest.approx(repeated.primal, rel=1e-8)
     assert weighted.w == pytest.approx(repeated.w, abs=1e-3)
 
 
 def test_a_warm_start_ends_at_the_same_minimum():
     problem = problem_of(rw.make_queries(40, n_docs=30, n_features=12, random_state=0))
-    cold = minimise(problem, 100.0)
-    far = minimise(problem, 100.0, start=np.full(12, 50.0))
+    cold = minimise_by_newton(problem, 100.0)
+    far = minimise_by_newton(problem, 100.0, start=np.full(12, 50.0))
     assert far.primal == pytest.approx(cold.primal, rel=2e-6)
-    again = minimise(problem, 100.0, start=cold.w)
+    again = minimise_by_newton(problem, 100.0, start=cold.w)
     assert again.gap <= 1e-6 * again.primal
     assert again.n_evaluations + again.n_products < cold.n_evaluations + cold.n_products
 
 
 def test_few_steps_end_with_an_honest_gap():
     problem = problem_of(rw.make_queries(40, n_docs=30, n_features=12, random_state=0))
-    best, hasty = minimise(problem, 1000.0), minimise(problem, 1000.0, max_iter=2)
+    best, hasty = minimise_by_newton(problem, 1000.0), minimise_by_newton(problem, 1000.0, max_iter=2)
     assert hasty.gap > 1e-6 * hasty.primal
     assert hasty.primal - hasty.gap <= best.primal <= hasty.primal
 
@@ -256,7 +256,7 @@ def test_no_pairs():
     assert problem.total == 0.0
     for squared in (False, True):
         for start in (None, np.ones(2)):
-            found = minimise(problem, 5.0, start=start, squared=squared)
+            found = minimise_by_newton(problem, 5.0, start=start, squared=squared)
             assert found.w == pytest.approx(0.0, abs=1e-6)
             assert found.primal == pytest.approx(0.0, abs=1e-9)
 
@@ -265,7 +265,7 @@ def test_a_large_mean_costs_no_precision():
     queries = rw.make_queries(20, n_docs=20, n_features=6, random_state=0)
     X, standard = queries.X.astype(np.float64), Standard.of(queries)
     X = (X - standard.mean) * standard.factor
-    found = [minimise(PairProblem(X + shift, queries.y, queries.indptr), 10.0).primal for shift in (0.0, 1e7)]
+    found = [minimise_by_newton(PairProblem(X + shift, queries.y, queries.indptr), 10.0).primal for shift in (0.0, 1e7)]
     assert found[0] == pytest.approx(found[1], rel=2e-6)
 
 
@@ -283,7 +283,7 @@ def test_small_systems():
 def test_the_same_bits_on_every_backend(squared):
     queries = rw.make_queries(400, n_docs=40, n_features=9, random_state=0)
     found = [
-        minimise(problem_of(queries, backend=b), 10.0, squared=squared)
+        minimise_by_newton(problem_of(queries, backend=b), 10.0, squared=squared)
         for b in (rw.Serial(), rw.Threads(2), rw.Threads(3))
     ]
     assert len({each.w.tobytes() for each in found}) == 1

@@ -10,7 +10,7 @@ import rankwright as rw
 from rankwright.measures import parse
 from rankwright.objectives.objective_names import OBJECTIVES
 from rankwright.optimisers import preconditioner as module
-from rankwright.optimisers.descent import LBFGS, Penalty, descend
+from rankwright.optimisers.descent import LBFGS, L2Penalty, descend
 from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.rankers.listwise.descent_ranker import Problem
 
@@ -53,7 +53,7 @@ def least(problem, alpha):
 @pytest.mark.parametrize("objective", SMOOTH_CONVEX)
 def test_descents_reach_the_minimum_in_few_steps_however_features_are_correlated(objective, alpha):
     problem = problem_of(objective, correlated())
-    penalty, start = Penalty(alpha, np.zeros(12)), np.zeros(12)
+    penalty, start = L2Penalty(alpha, np.zeros(12)), np.zeros(12)
     *_, last = descend(problem.risk, start, penalty, LBFGS(Preconditioner()), tol=1e-10, max_iter=60)
     best = least(problem, alpha)
     assert last.has_converged(1e-10)
@@ -66,7 +66,7 @@ def test_descents_reach_the_minimum_in_few_steps_however_features_are_correlated
 def test_the_estimated_distance_to_the_minimum_is_about_right(objective):
     problem = problem_of(objective, correlated(seed=1))
     best = least(problem, 0.1).fun
-    points = descend(problem.risk, np.zeros(12), Penalty(0.1, np.zeros(12)), LBFGS(Preconditioner()), tol=1e-9)
+    points = descend(problem.risk, np.zeros(12), L2Penalty(0.1, np.zeros(12)), LBFGS(Preconditioner()), tol=1e-9)
     for point in list(points)[2:]:
         if point.value - best > 1e-11 * best:
             assert 0.1 < point.excess / (point.value - best) < 10
@@ -97,7 +97,7 @@ def test_with_many_features_a_sample_of_the_documents_is_enough(monkeypatch):
     monkeypatch.setattr(module, "_MOST_COLUMNS", 5)
     monkeypatch.setattr(module, "_MOST_ROWS", 100)
     *_, last = descend(
-        problem.risk, np.zeros(12), Penalty(1.0, np.zeros(12)), LBFGS(Preconditioner()), tol=1e-10, max_iter=60
+        problem.risk, np.zeros(12), L2Penalty(1.0, np.zeros(12)), LBFGS(Preconditioner()), tol=1e-10, max_iter=60
     )
     assert last.has_converged(1e-10)
     assert last.value == pytest.approx(least(problem, 1.0).fun, rel=1e-9)

@@ -11,7 +11,7 @@ import rankwright as rw
 from rankwright import InputError, cli
 from rankwright.data.folds import cut_folds
 from rankwright.measures import parse
-from rankwright.optimisers.landscape import Profile
+from rankwright.optimisers.landscape import MeasureProfile
 from rankwright.papers.simulation import FoldData, simulate, smoothing
 from rankwright.papers.simulation.smoothing import annealing
 from rankwright.papers.simulation.smoothing import smoothing_lines as lines
@@ -146,7 +146,7 @@ class TestFacts:
 
     def test_a_line(self):
         true = np.array([0.0, 1.0, 0.0, 0.0, 0.5])
-        profile = Profile(np.array([0.5, 1.5, 2.5, 3.5]), np.array([0.0, 1.0, 0.0, 0.7, 0.5]))
+        profile = MeasureProfile(np.array([0.5, 1.5, 2.5, 3.5]), np.array([0.0, 1.0, 0.0, 0.7, 0.5]))
         facts = line_facts(Line(np.arange(5.0), {1.0: np.array([0.0, 0.1, 0.2, 0.4, 0.3]), TRUE: true}, profile))
         assert facts[1.0] == (1, pytest.approx((0.9 + 0.2 + 0.4 + 0.2) / 5), 3.0, 0.0)
         assert facts[TRUE] == (2, 0.0, 1.0, 1.0)  # the profile has a maximum between two points

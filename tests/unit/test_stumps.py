@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwright as rw
-from rankwright.optimisers.weak.threshold_stumps import BinnedPart, Bins, Stump, on_grid, stack
+from rankwright.optimisers.weak.threshold_stumps import BinnedPart, FeatureBins, Stump, round_weight, sum_stumps
 from rankwright.scorers import Stumps, scorer_from_json
 
 LARGEST, TINY = float(np.finfo(np.float32).max), float(np.finfo(np.float32).smallest_subnormal)
@@ -33,7 +33,7 @@ def slow_scores(stumps, X):
 
 def random_stumps(rng, n, d, missing=True, values=None):
     threshold = rng.normal(size=n) if values is None else rng.choice(values, n)
-    weight = [on_grid(w) for w in rng.normal(size=n) * 10.0 ** rng.integers(-6, 3, n)]
+    weight = [round_weight(w) for w in rng.normal(size=n) * 10.0 ** rng.integers(-6, 3, n)]
     sides = rng.random(n) < 0.5 if missing else None
     return Stumps(rng.integers(0, d, n), threshold.astype(np.float32), np.array(weight), sides)
 
@@ -92,7 +92,9 @@ class TestScores:
         assert stumps(np.asfortranarray(X)).tolist() == whole.tolist()
 
     def test_one_step_function_per_feature(self):
-        stumps = stack([Stump(2, 1.0, 0.5), Stump(0, 3.0, 1.0), Stump(2, -1.0, 2.0, True), Stump(2, 1.0, 0.25)], True)
+        stumps = sum_stumps(
+            [Stump(2, 1.0, 0.5), Stump(0, 3.0, 1.0), Stump(2, -1.0, 2.0, True), Stump(2, 1.0, 0.25)], True
+        )
         assert stumps.steps.features.tolist() == [0, 2]
         thresholds, values, missing = stumps.steps.of(1)
         assert (thresholds.tolist(), values.tolist(), missing) == ([-1.0, 1.0], [0.0, 2.0, 2.75], 2.0)
@@ -100,7 +102,7 @@ class TestScores:
 
     def test_none(self):
         for missing in (True, False):
-            empty = stack([], missing)
+            empty = sum_stumps([], missing)
             assert empty(np.ones((2, 3), np.float32)).tolist() == [0.0, 0.0]
             assert empty.takes(1)
             assert len(scorer_from_json({"kind": "stumps", **empty.to_json()})) == 0
@@ -111,7 +113,7 @@ class TestScores:
         X = rng.integers(0, 5, (30, 2)).astype(np.float32)
         X[rng.random(X.shape) < 0.3] = np.nan
         queries = rw.Queries.from_arrays(X, np.zeros(30), np.zeros(30, int))
-        bins, rows, scores = Bins.of(queries, None, rw.Serial()), rng.permutation(30), rng.normal(size=30)
+        bins, rows, scores = FeatureBins.of(queries, None, rw.Serial()), rng.permutation(30), rng.normal(size=30)
         part = BinnedPart(X, rows, None, bins.encode(X, rows))
         for cut in (1.5, 1.75, 99.0, -1.0):
             for side in (False, True):

@@ -16,7 +16,7 @@ from rankwright.data.queries import Unretrieved
 from rankwright.experiments.data_sources import _digest
 from rankwright.experiments.saved_queries import load_queries, save_queries
 from rankwright.objectives.swap_lambdas import Lambdas
-from rankwright.optimisers.columns import Dense
+from rankwright.optimisers.columns import MatrixColumns
 from rankwright.optimisers.landscape import Landscape
 from rankwright.rankers import RANKERS
 from rankwright.scorers.scaling import PerQuery, Standard
@@ -162,7 +162,7 @@ def test_training_on_swaps_and_line_searches_sees_the_same_norms():
     landscape = Landscape.of(queries, measure, rw.Serial())
     assert landscape.at(np.array([1.0, 0.5, 0.0])).value == pytest.approx(measure.mean(queries, scores), abs=1e-9)
     bound = measure.for_training().prepare(queries)
-    reverse = Landscape.of_bound(Dense(queries.X), bound, queries.query_weight, rw.Serial())
+    reverse = Landscape.of_bound(MatrixColumns(queries.X), bound, queries.query_weight, rw.Serial())
     assert reverse.at(np.array([1.0, 0.5, 0.0])).value == pytest.approx(measure.mean(queries, scores), abs=1e-9)
     plain = queries.replace(unretrieved=None)
     lost, kept = (Lambdas(measure).prepare(each)(scores).gradient for each in (queries, plain))

@@ -9,9 +9,9 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.optimisers.columns import Dense
+from rankwright.optimisers.columns import MatrixColumns
 from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.line_search import Choice, Found, search_line
+from rankwright.optimisers.line_search import LineSearchResult, StepChoice, search_line
 from rankwright.runtime.backends import Backend
 
 
@@ -23,7 +23,9 @@ class Additive:
 
     def __init__(self, queries: Queries, measure: Measure, backend: Backend) -> None:
         nothing = np.zeros((queries.n_docs, 1))
-        self.landscape = Landscape.of_bound(Dense(nothing), measure.prepare(queries), queries.query_weight, backend)
+        self.landscape = Landscape.of_bound(
+            MatrixColumns(nothing), measure.prepare(queries), queries.query_weight, backend
+        )
         self.point = self.landscape.at(np.zeros(1))
         _ = self.landscape.highest  # found once, for all that is turned from it
 
@@ -38,14 +40,14 @@ class Additive:
         scores: Floats = self.landscape.backend.concat(attrgetter("scores"), self.point.placed)
         return scores
 
-    def search(self, column: Floats, choice: Choice, least: float = -np.inf) -> Found | None:
+    def search(self, column: Floats, choice: StepChoice, least: float = -np.inf) -> LineSearchResult | None:
         """The weight of a column, of at least ``least``, with which the measure would be highest."""
-        landscape, point = self.landscape.turned(self.point, Dense(column[:, None]))
+        landscape, point = self.landscape.turned(self.point, MatrixColumns(column[:, None]))
         return search_line(landscape, point, 0, low=least, choice=choice)
 
     def add(self, column: Floats) -> None:
         """Add a column to the scores."""
-        landscape, point = self.landscape.turned(self.point, Dense(column[:, None]))
+        landscape, point = self.landscape.turned(self.point, MatrixColumns(column[:, None]))
         self.point = landscape.step(point, 0, 1.0)
 
     def become(self, scores: Floats) -> None:

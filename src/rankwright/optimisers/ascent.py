@@ -10,10 +10,10 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.measures import PreparedMeasure
-from rankwright.optimisers.columns import Dense, Direction
-from rankwright.optimisers.landscape import Landscape, Point
-from rankwright.optimisers.line_search import Choice, Found, Middle, search_line
-from rankwright.optimisers.prior_penalty import Pull
+from rankwright.optimisers.columns import Direction, MatrixColumns
+from rankwright.optimisers.landscape import Landscape, LandscapePoint
+from rankwright.optimisers.line_search import LineSearchResult, MidpointStep, StepChoice, search_line
+from rankwright.optimisers.prior_penalty import PriorPenalty
 from rankwright.runtime.backends import Backend
 
 _SLACK = 1e-12
@@ -31,9 +31,9 @@ class ClimbRules:
         The most rounds.
     least : float
         No weight goes below this: minus infinity, or 0.
-    choice : Choice
+    choice : StepChoice
         Chooses a step within the best interval.
-    pull : Pull, optional
+    penalty : PriorPenalty, optional
         What is taken off the measure.
     deadline : float
         When to stop, by the monotonic clock.
@@ -42,24 +42,24 @@ class ClimbRules:
     tol: float = _SLACK
     max_rounds: int = 1000
     least: float = -np.inf
-    choice: Choice = field(default_factory=Middle)
-    pull: Pull | None = None
+    choice: StepChoice = field(default_factory=MidpointStep)
+    penalty: PriorPenalty | None = None
     deadline: float = np.inf
 
-    def objective(self, point: Point) -> float:
-        """What is maximised: the measure, less the pull."""
-        return point.value - (0.0 if self.pull is None else self.pull(point.coef))
+    def objective(self, point: LandscapePoint) -> float:
+        """What is maximised: the measure, less the penalty."""
+        return point.value - (0.0 if self.penalty is None else self.penalty(point.coef))
 
     def late(self) -> bool:
         """Whether time is up."""
         return self.deadline < np.inf and monotonic() > self.deadline
 
-    def search(self, landscape: Landscape, point: Point, direction: Direction) -> Found | None:
+    def search(self, landscape: Landscape, point: LandscapePoint, direction: Direction) -> LineSearchResult | None:
         """The best step along a direction, if it gains anything."""
         low, high = _room(point.coef, direction, self.least)
         beat = self.objective(point) + self.tol * landscape.highest
         found = search_line(
-            landscape, point, direction, low=low, high=high, choice=self.choice, pull=self.pull, beat=beat
+            landscape, point, direction, low=low, high=high, choice=self.choice, penalty=self.penalty, beat=beat
         )
         return found if found is not None and self.objective(found.point) > beat else None
 
@@ -83,35 +83,37 @@ class AscentStep:
         return int(moved[0]) if len(moved) == 1 else None
 
 
-Climb = Callable[[Landscape, Point, "ClimbRules", np.random.Generator], Iterator[list[AscentStep]]]
+Climb = Callable[[Landscape, LandscapePoint, "ClimbRules", np.random.Generator], Iterator[list[AscentStep]]]
 
 
 def climb_cyclic(
-    landscape: Landscape, start: Point, rules: ClimbRules, rng: np.random.Generator
+    landscape: Landscape, start: LandscapePoint, rules: ClimbRules, rng: np.random.Generator
 ) -> Iterator[list[AscentStep]]:
     """One weight after another, every round in another order, until a round changes nothing; yields a round's steps."""
     return _climb(landscape, start, rules, rng, _cycle)
 
 
 def climb_powell(
-    landscape: Landscape, start: Point, rules: ClimbRules, rng: np.random.Generator
+    landscape: Landscape, start: LandscapePoint, rules: ClimbRules, rng: np.random.Generator
 ) -> Iterator[list[AscentStep]]:
     """As ``climb_cyclic``, and after each round a search along the whole way that the round went (Powell)."""
     return _climb(landscape, start, rules, rng, _cycle_and_beyond)
 
 
 def climb_greedy(
-    landscape: Landscape, start: Point, rules: ClimbRules, rng: np.random.Generator
+    landscape: Landscape, start: LandscapePoint, rules: ClimbRules, rng: np.random.Generator
 ) -> Iterator[list[AscentStep]]:
     """In each round the one weight whose best step gains most, until none gains anything."""
     return _climb(landscape, start, rules, rng, _best_of_all)
 
 
-_Round = Callable[[Landscape, Point, ClimbRules, list[int], set[int]], Iterator[tuple[Direction, Found]]]
+_Round = Callable[
+    [Landscape, LandscapePoint, ClimbRules, list[int], set[int]], Iterator[tuple[Direction, LineSearchResult]]
+]
 
 
 def _climb(
-    landscape: Landscape, start: Point, rules: ClimbRules, rng: np.random.Generator, play: _Round
+    landscape: Landscape, start: LandscapePoint, rules: ClimbRules, rng: np.random.Generator, play: _Round
 ) -> Iterator[list[AscentStep]]:
     """Rounds until one changes nothing.
 
@@ -140,8 +142,8 @@ def _climb(
 
 
 def _cycle(
-    landscape: Landscape, point: Point, rules: ClimbRules, columns: list[int], settled: set[int]
-) -> Iterator[tuple[Direction, Found]]:
+    landscape: Landscape, point: LandscapePoint, rules: ClimbRules, columns: list[int], settled: set[int]
+) -> Iterator[tuple[Direction, LineSearchResult]]:
     for column in columns:
         if rules.late():
             return
@@ -156,8 +158,8 @@ def _cycle(
 
 
 def _cycle_and_beyond(
-    landscape: Landscape, point: Point, rules: ClimbRules, columns: list[int], settled: set[int]
-) -> Iterator[tuple[Direction, Found]]:
+    landscape: Landscape, point: LandscapePoint, rules: ClimbRules, columns: list[int], settled: set[int]
+) -> Iterator[tuple[Direction, LineSearchResult]]:
     reached, steps = point, 0
     for direction, found in _cycle(landscape, point, rules, columns, settled):
         reached, steps = found.point, steps + 1
@@ -171,9 +173,9 @@ def _cycle_and_beyond(
 
 
 def _best_of_all(
-    landscape: Landscape, point: Point, rules: ClimbRules, columns: list[int], settled: set[int]
-) -> Iterator[tuple[Direction, Found]]:
-    best: tuple[float, int, Found] | None = None
+    landscape: Landscape, point: LandscapePoint, rules: ClimbRules, columns: list[int], settled: set[int]
+) -> Iterator[tuple[Direction, LineSearchResult]]:
+    best: tuple[float, int, LineSearchResult] | None = None
     for column in sorted(columns):
         if rules.late():
             break
@@ -213,7 +215,7 @@ class Perturbation:
 
 def climb_with_perturbations(
     landscape: Landscape,
-    start: Point,
+    start: LandscapePoint,
     rules: ClimbRules,
     rng: np.random.Generator,
     climb: Climb,
@@ -266,7 +268,7 @@ def find_best_weights(
 
     ``X`` has a row for each document of the bound measure; no weight goes below 0 if ``nonnegative``.
     """
-    landscape = Landscape.of_bound(Dense(X), bound, query_weight, backend)
+    landscape = Landscape.of_bound(MatrixColumns(X), bound, query_weight, backend)
     rules = ClimbRules(least=0.0 if nonnegative else -np.inf)
     coef, value = starts[0], -np.inf
     for start in starts:

@@ -14,7 +14,7 @@ from rankwright.kernels.scorers.tree_scores import leaf_scores, leaf_values
 Direction = int | Floats  # a column, or a weight for every column
 
 
-class Columns(Protocol):
+class ScoreColumns(Protocol):
     """Columns of numbers."""
 
     @property
@@ -22,7 +22,7 @@ class Columns(Protocol):
         """How many rows and columns."""
         ...
 
-    def rows(self, start: int, stop: int) -> Columns:
+    def rows(self, start: int, stop: int) -> ScoreColumns:
         """Some rows, sharing memory."""
         ...
 
@@ -40,7 +40,7 @@ class Columns(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dense:
+class MatrixColumns:
     """The columns of a matrix."""
 
     X: Floats
@@ -50,9 +50,9 @@ class Dense:
         """That of the matrix."""
         return self.X.shape[0], self.X.shape[1]
 
-    def rows(self, start: int, stop: int) -> Dense:
+    def rows(self, start: int, stop: int) -> MatrixColumns:
         """Some rows."""
-        return Dense(self.X[start:stop])
+        return MatrixColumns(self.X[start:stop])
 
     def scores(self, coef: Floats) -> Floats:
         """The scores of a linear model."""
@@ -68,7 +68,7 @@ class Dense:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Leaves:
+class TreeColumns:
     """The values of trees: a column per tree, kept as the leaf that each document falls into.
 
     Parameters
@@ -90,9 +90,9 @@ class Leaves:
         """Documents and trees."""
         return self.leaves.shape[1], self.leaves.shape[0]
 
-    def rows(self, start: int, stop: int) -> Leaves:
+    def rows(self, start: int, stop: int) -> TreeColumns:
         """Some documents."""
-        return Leaves(self.leaves[:, start:stop], self.first_leaf, self.values)
+        return TreeColumns(self.leaves[:, start:stop], self.first_leaf, self.values)
 
     def scores(self, coef: Floats) -> Floats:
         """The scores of the trees with their values multiplied."""

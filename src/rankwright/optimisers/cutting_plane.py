@@ -22,14 +22,14 @@ _ENDLESS = 1e30  # what the QP solver takes for no bound
 _LONGEST, _HALVINGS, _CLOSE = 1e12, 60, 1e-3  # of a search for a scale
 
 
-class Plane(NamedTuple):
+class CuttingPlane(NamedTuple):
     """A loss is nowhere below ``offset + slope . w``, and equal to it somewhere."""
 
     offset: float
     slope: Floats
 
 
-class Risk(Protocol):
+class ConvexLoss(Protocol):
     """A convex loss of weights. A place is what is known of it at some weights; places mix as weights do."""
 
     n_features: int
@@ -50,12 +50,12 @@ class Risk(Protocol):
         """Its derivative there along the way from one place to another, by the part of the way."""
         ...
 
-    def plane(self, place: Any) -> Plane:
+    def plane(self, place: Any) -> CuttingPlane:
         """The plane that touches the loss there."""
         ...
 
 
-class Round(NamedTuple):
+class CuttingPlaneRound(NamedTuple):
     """Where a round has led: the best weights so far, and what is known of them."""
 
     w: Floats
@@ -67,26 +67,26 @@ class Round(NamedTuple):
 
 
 def cutting_planes(
-    risk: Risk,
+    risk: ConvexLoss,
     C: float,
     *,
     start: Floats | None = None,
-    planes: Planes | None = None,
+    planes: CuttingPlaneModel | None = None,
     tol: float = 1e-4,
     max_iter: int = 1000,
     stop: Stop = never,
-) -> Iterator[Round]:
+) -> Iterator[CuttingPlaneRound]:
     """Minimise |w|^2 / 2 + C loss(w), a round at a time, until the duality gap is at most ``tol`` times the value.
 
     Parameters
     ----------
-    risk : Risk
+    risk : ConvexLoss
         The loss: convex and not negative.
     C : float
         Its weight.
     start : array of shape (n_features,), optional
         Where to begin; the solution for another C is good.
-    planes : Planes, optional
+    planes : CuttingPlaneModel, optional
         What is known of the loss already; what is found is added. Planes do not depend on C.
     tol : float
         The relative gap to reach.
@@ -104,11 +104,11 @@ def cutting_planes(
     model's minimum has not rested on for 20 rounds are dropped; the bound so far is kept.
     """
     w = np.zeros(risk.n_features) if start is None or C == 0.0 else np.array(start, dtype=np.float64)
-    model = Planes(risk.n_features) if planes is None else planes
+    model = CuttingPlaneModel(risk.n_features) if planes is None else planes
     place, dual = risk.at(w), 0.0
     model.add(risk.plane(place))
     primal = _value(w, C, risk.loss(place))
-    yield Round(w, risk.loss(place), primal, primal - dual, len(model), True)
+    yield CuttingPlaneRound(w, risk.loss(place), primal, primal - dual, len(model), True)
     waited, mark = 0, np.inf
     for n in range(max_iter if C > 0.0 else 0):
         if primal - dual <= tol * primal or waited == _PATIENCE or (n > 0 and stop()):
@@ -123,14 +123,14 @@ def cutting_planes(
         improved = _value(moved, C, risk.loss(reached)) < primal
         if improved:
             w, place, primal = moved, reached, _value(moved, C, risk.loss(reached))
-        yield Round(w, risk.loss(place), primal, max(primal - dual, 0.0), len(model), improved)
+        yield CuttingPlaneRound(w, risk.loss(place), primal, max(primal - dual, 0.0), len(model), improved)
 
 
 def _value(w: Floats, C: float, loss: float) -> float:
     return float(0.5 * (w @ w) + C * loss)
 
 
-def _search(risk: Risk, C: float, place: Any, there: Any, w: Floats, aim: Floats) -> tuple[float, Any]:
+def _search(risk: ConvexLoss, C: float, place: Any, there: Any, w: Floats, aim: Floats) -> tuple[float, Any]:
     """How far along a line the value is least, roughly, and the place; its derivative grows, and is negative at 0."""
     along, across = float(w @ (aim - w)), float((aim - w) @ (aim - w))
 
@@ -162,7 +162,7 @@ def _search(risk: Risk, C: float, place: Any, there: Any, w: Floats, aim: Floats
     return low, reached
 
 
-class Planes:
+class CuttingPlaneModel:
     """Planes below a loss, and the minimum of |w|^2 / 2 + C times the highest of them, or of 0."""
 
     def __init__(self, n_features: int) -> None:
@@ -173,7 +173,7 @@ class Planes:
     def __len__(self) -> int:
         return len(self.offsets)
 
-    def add(self, plane: Plane) -> None:
+    def add(self, plane: CuttingPlane) -> None:
         """One more plane; those that have been idle for long go."""
         keep = np.flatnonzero(self.idle < _IDLE)
         self.slopes = np.vstack([self.slopes[keep], plane.slope])
@@ -208,7 +208,7 @@ class Planes:
         return w, float(self.offsets @ x - 0.5 * (w @ w))
 
 
-def best_scale(risk: Risk, C: float, w: Floats) -> float:
+def find_best_scale(risk: ConvexLoss, C: float, w: Floats) -> float:
     """The factor, 0 or more, of weights with the least value: a good start knows a direction, seldom a length."""
     zero, there, across = risk.at(np.zeros_like(w)), risk.at(w), float(w @ w)
 

@@ -18,14 +18,14 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.optimisers.rounds import Stop, never
-from rankwright.optimisers.wolfe import ROUNDING, Trial, search
+from rankwright.optimisers.wolfe import ROUNDING, WolfeTrial, search_wolfe
 
 _PAIRS = 20  # steps that L-BFGS remembers
 _MANY = 12  # steps after which a preconditioner is found anew, then after twice as many and so on
 _STALLED = 5  # steps in a row that change the value by no more than rounding
 
 
-class Loss(Protocol):
+class DifferentiableLoss(Protocol):
     """A loss of weights. A place is what is known of it at some weights; places mix as weights do."""
 
     n_features: int
@@ -55,7 +55,7 @@ class Loss(Protocol):
         ...
 
 
-class Penalty(NamedTuple):
+class L2Penalty(NamedTuple):
     """alpha |w - center|^2."""
 
     alpha: float
@@ -72,7 +72,7 @@ class Penalty(NamedTuple):
         return gradient
 
 
-class Point(NamedTuple):
+class DescentPoint(NamedTuple):
     """Some weights: ``value`` is the loss with the penalty, ``gradient`` its derivative."""
 
     w: Floats
@@ -88,7 +88,7 @@ class Point(NamedTuple):
         return self.excess <= tol * abs(self.value)
 
 
-class Method(ABC):
+class DescentMethod(ABC):
     """Where to go from a point, and how exact the line search has to be."""
 
     flat: float  # a line search ends where the slope is this part of its start
@@ -106,7 +106,7 @@ class Method(ABC):
     def excess(self, gradient: Floats, gained: float) -> float:
         """Return about how far above the minimum a point is, by its gradient and by what the last step has gained."""
 
-    def prepare(self, loss: Any, point: Point, penalty: Penalty, *, anew: bool = False) -> None:  # noqa: B027
+    def prepare(self, loss: Any, point: DescentPoint, penalty: L2Penalty, *, anew: bool = False) -> None:  # noqa: B027
         """Learn what there is to know at a point before the first step, or after many that did not suffice."""
 
     @abstractmethod
@@ -118,7 +118,7 @@ class Method(ABC):
         return 1.0
 
 
-class ConjugateGradient(Method):
+class ConjugateGradient(DescentMethod):
     """Nonlinear conjugate gradients: Polak and Ribiere's, restarted where it is negative, and every n steps."""
 
     flat = 0.1
@@ -155,7 +155,7 @@ class ConjugateGradient(Method):
         return self.gain / -slope if self.gain > 0.0 else 1.0 / max(math.sqrt(-slope), 1.0)
 
 
-class LBFGS(Method):
+class LBFGS(DescentMethod):
     """Limited-memory quasi-Newton: the second derivative as far as the last steps tell it (Liu and Nocedal, 1989).
 
     Parameters
@@ -170,7 +170,7 @@ class LBFGS(Method):
         self.pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_PAIRS)
         self.preconditioner = preconditioner
 
-    def prepare(self, loss: Any, point: Point, penalty: Penalty, *, anew: bool = False) -> None:
+    def prepare(self, loss: Any, point: DescentPoint, penalty: L2Penalty, *, anew: bool = False) -> None:
         """Find the preconditioner, if there is one; the steps that are remembered stay true."""
         if self.preconditioner is not None:
             self.preconditioner.prepare(loss, point.place, point.w, penalty.alpha, anew=anew)
@@ -215,30 +215,30 @@ class LBFGS(Method):
         return 1.0 if self.pairs or self.preconditioner is not None else 1.0 / max(math.sqrt(-slope), 1.0)
 
 
-METHODS: dict[str, Callable[[], Method]] = {"cg": ConjugateGradient, "lbfgs": LBFGS}
+DESCENT_METHODS: dict[str, Callable[[], DescentMethod]] = {"cg": ConjugateGradient, "lbfgs": LBFGS}
 
 
 def descend(
-    loss: Loss,
+    loss: DifferentiableLoss,
     start: Floats,
-    penalty: Penalty,
-    method: Method,
+    penalty: L2Penalty,
+    method: DescentMethod,
     *,
     tol: float = 1e-6,
     max_iter: int = 100,
     stop: Stop = never,
-) -> Iterator[Point]:
+) -> Iterator[DescentPoint]:
     """Yield the start, and every point that the descent comes to, down to a minimum.
 
     Parameters
     ----------
-    loss : Loss
+    loss : DifferentiableLoss
         The loss.
     start : array of shape (n_features,)
         Where to begin.
-    penalty : Penalty
+    penalty : L2Penalty
         What is added to it.
-    method : Method
+    method : DescentMethod
         Where to go.
     tol : float
         It ends where the value is at most this part of it above the minimum, by the method's estimate: with L-BFGS
@@ -279,29 +279,29 @@ def descend(
             return
 
 
-class Stage(NamedTuple):
+class AnnealingStage(NamedTuple):
     """Where the descent on a loss smoothed by ``sigma`` ended."""
 
     sigma: float
-    point: Point
+    point: DescentPoint
     steps: int
 
-    def without_place(self) -> Stage:
+    def without_place(self) -> AnnealingStage:
         """The same, of which only the weights and the values are kept in memory."""
         return self._replace(point=self.point._replace(place=None))
 
 
 def anneal(
-    smoothed: Callable[[float], Loss],
+    smoothed: Callable[[float], DifferentiableLoss],
     sigmas: Iterable[float],
     start: Floats,
-    penalty: Penalty,
-    method: Callable[[], Method],
+    penalty: L2Penalty,
+    method: Callable[[], DescentMethod],
     *,
     tol: float = 1e-6,
     max_iter: int = 100,
     stop: Stop = never,
-) -> Iterator[Stage]:
+) -> Iterator[AnnealingStage]:
     """Minimise losses that are smoothed less and less, each from the minimum of the one before: a homotopy.
 
     Where ``stop`` ends a descent, its stage is the last.
@@ -310,22 +310,22 @@ def anneal(
     for sigma in sigmas:
         steps, point = _last(descend(smoothed(sigma), w, penalty, method(), tol=tol, max_iter=max_iter, stop=stop))
         w = point.w
-        yield Stage(sigma, point, steps)
+        yield AnnealingStage(sigma, point, steps)
         if stop():
             return
 
 
-def reweigh(
-    frozen: Callable[[Floats], Loss],
+def descend_reweighted(
+    frozen: Callable[[Floats], DifferentiableLoss],
     start: Floats,
-    penalty: Penalty,
-    method: Callable[[], Method],
+    penalty: L2Penalty,
+    method: Callable[[], DescentMethod],
     *,
     rounds: int,
     tol: float = 1e-6,
     max_iter: int = 100,
     stop: Stop = never,
-) -> Iterator[Point]:
+) -> Iterator[DescentPoint]:
     """Minimise a loss whose weights depend on where one is, each time with those of the minimum before.
 
     ``frozen(w)`` is the loss with the weights of a place. It ends early where a round moves nothing.
@@ -339,19 +339,21 @@ def reweigh(
             return
 
 
-def _last(points: Iterable[Point]) -> tuple[int, Point]:
+def _last(points: Iterable[DescentPoint]) -> tuple[int, DescentPoint]:
     """The last point and its number; none but the last is kept in memory."""
     [last] = deque(enumerate(points), maxlen=1)
     return last
 
 
-def _point(loss: Loss, w: Floats, place: Any, penalty: Penalty) -> Point:
+def _point(loss: DifferentiableLoss, w: Floats, place: Any, penalty: L2Penalty) -> DescentPoint:
     place = loss.at(w) if place is None else place
     here = loss.loss(place)
-    return Point(w, place, here, here + penalty(w), loss.gradient(place) + penalty.gradient(w))
+    return DescentPoint(w, place, here, here + penalty(w), loss.gradient(place) + penalty.gradient(w))
 
 
-def _step(loss: Loss, point: Point, penalty: Penalty, method: Method) -> Point | None:
+def _step(
+    loss: DifferentiableLoss, point: DescentPoint, penalty: L2Penalty, method: DescentMethod
+) -> DescentPoint | None:
     """The point after a line search; None where it finds nothing lower."""
     direction = method.direction(point.gradient)
     slope = float(direction @ point.gradient)
@@ -360,11 +362,11 @@ def _step(loss: Loss, point: Point, penalty: Penalty, method: Method) -> Point |
     way = method.first_step(slope) * direction
     end = loss.moved(point.place, way)
 
-    def at(t: float) -> Trial:
+    def at(t: float) -> WolfeTrial:
         w = point.w + t * way
         place = end if t == 1.0 else loss.mixed(point.place, end, t)
         steep = loss.way_slope(place) + float(way @ penalty.gradient(w))
-        return Trial(t, loss.loss(place) + penalty(w), steep, place)
+        return WolfeTrial(t, loss.loss(place) + penalty(w), steep, place)
 
-    found = search(at, Trial(0.0, point.value, float(way @ point.gradient), point.place), method.flat)
+    found = search_wolfe(at, WolfeTrial(0.0, point.value, float(way @ point.gradient), point.place), method.flat)
     return None if found is None else _point(loss, point.w + found.t * way, found.place, penalty)

@@ -12,7 +12,7 @@ from rankwright.kernels.measures.sorting import even_ties
 from rankwright.kernels.objectives.graded_pairs import grade_order
 from rankwright.objectives.base import Evaluation, Objective, PreparedObjective
 from rankwright.objectives.objective_names import is_builtin, settled
-from rankwright.optimisers.landscape import Point
+from rankwright.optimisers.landscape import LandscapePoint
 from rankwright.runtime.backends import Backend
 
 _FLAT = 0.1  # what a document without a gradient holds its leaf back by, as a part of the others
@@ -42,7 +42,7 @@ class FunctionalGradient:
         self.weight = np.repeat(queries.query_weight, queries.sizes)
         self.parts = backend.apply(_bind, backend.scatter(queries), objective)
 
-    def __call__(self, point: Point, seed: tuple[int, ...]) -> Evaluation:
+    def __call__(self, point: LandscapePoint, seed: tuple[int, ...]) -> Evaluation:
         """The objective at the scores of a point, whose documents are ranked with the lower grade first."""
         numbers = self.backend.distribute(range(len(self.parts)))
         found = self.backend.gather(_evaluate, self.parts, point.placed, numbers, seed)

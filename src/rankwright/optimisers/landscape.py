@@ -21,7 +21,7 @@ from rankwright.kernels.measures.jump_buckets import pick_jumps
 from rankwright.kernels.optimisers.likelihood import likelihood_slope
 from rankwright.kernels.scorers.linear_scores import moved_scores, query_spread, query_spreads
 from rankwright.measures import Jumps, Lines, Measure, PreparedMeasure, Tally
-from rankwright.optimisers.columns import Columns, Dense, Direction
+from rankwright.optimisers.columns import Direction, MatrixColumns, ScoreColumns
 from rankwright.runtime.backends import Backend, Shards, n_shards
 
 _FIXED_POINT = 2.0**60
@@ -31,7 +31,7 @@ _EXACT = 1 << 22  # features up to here are scored anew after every step
 class _Part(NamedTuple):
     """Some queries: their documents' columns, the measure bound to them, and what each query that counts weighs."""
 
-    columns: Columns
+    columns: ScoreColumns
     bound: PreparedMeasure
     weight: Floats
 
@@ -46,7 +46,7 @@ class _Placed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Point:
+class LandscapePoint:
     """Weights, the documents ranked by them, and the mean measure."""
 
     coef: Floats
@@ -56,7 +56,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Profile:
+class MeasureProfile:
     """The measure along a line, from ``low`` to ``high``: ``values[i]`` between ``times[i - 1]`` and ``times[i]``."""
 
     times: Floats
@@ -69,7 +69,7 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Jumping:
+class JumpsOnLine:
     """The jumps along a line, still in parts, and what is known of them all together."""
 
     parts: Shards[Jumps]
@@ -106,7 +106,7 @@ class Landscape:
         return cls(backend.apply(_bind, backend.scatter(queries), measure), queries.n_features, backend)
 
     @classmethod
-    def of_bound(cls, columns: Columns, bound: PreparedMeasure, weight: Floats, backend: Backend) -> Landscape:
+    def of_bound(cls, columns: ScoreColumns, bound: PreparedMeasure, weight: Floats, backend: Backend) -> Landscape:
         """The landscape of a bound measure: there is a row for each of its documents, ``weight`` is per query."""
         indptr, parts = bound.indptr, []
         for start, stop in query_ranges(indptr, n_shards(columns.shape[0])):
@@ -124,11 +124,11 @@ class Landscape:
         """What a mean of 1 is in fixed point."""
         return _FIXED_POINT / self.highest
 
-    def at(self, coef: Floats) -> Point:
+    def at(self, coef: Floats) -> LandscapePoint:
         """The point of these weights, scored as prediction scores."""
         return self._point(coef, self.backend.apply(_placed, self.parts, coef))
 
-    def step(self, point: Point, direction: Direction, t: float) -> Point:
+    def step(self, point: LandscapePoint, direction: Direction, t: float) -> LandscapePoint:
         """The point reached from another by a step; on large data its scores are updated, not computed anew."""
         coef = point.coef.copy()
         if isinstance(direction, int):
@@ -139,7 +139,7 @@ class Landscape:
             return self.at(coef)
         return self._point(coef, self.backend.apply(_moved, point.placed, direction, t))
 
-    def anew(self, point: Point) -> Point:
+    def anew(self, point: LandscapePoint) -> LandscapePoint:
         """The same point scored as prediction scores, whatever steps led to it."""
         return point if self.exact else self.at(point.coef)
 
@@ -149,7 +149,7 @@ class Landscape:
         other.exact = True
         return other
 
-    def turned(self, point: Point, columns: Columns) -> tuple[Landscape, Point]:
+    def turned(self, point: LandscapePoint, columns: ScoreColumns) -> tuple[Landscape, LandscapePoint]:
         """The same documents with other columns, and the same scores as the point where all their weights are 0."""
         rows = pairwise(self._first_rows)
         placed = self.backend.apply(
@@ -161,12 +161,14 @@ class Landscape:
         other.exact = False  # the scores are not the weighted sum of these columns
         return other, replace(point, coef=np.zeros(columns.shape[1]), placed=placed)
 
-    def rescored(self, point: Point, scores: Floats) -> Point:
+    def rescored(self, point: LandscapePoint, scores: Floats) -> LandscapePoint:
         """The same documents with other scores, whose ranking is looked for from that of the point."""
         parts = self.backend.distribute(scores[a:b] for a, b in pairwise(self._first_rows))
         return self._point(point.coef, self.backend.apply(_rescored, point.placed, parts))
 
-    def jumping(self, point: Point, direction: Direction, low: float = -np.inf, high: float = np.inf) -> Jumping | None:
+    def jumping(
+        self, point: LandscapePoint, direction: Direction, low: float = -np.inf, high: float = np.inf
+    ) -> JumpsOnLine | None:
         """The jumps along a line through a point; None if no query's ranking can change."""
         moving = self._spread_along(direction)
         if moving == 0.0:
@@ -174,29 +176,31 @@ class Landscape:
         unit = (point.spread or 1.0) / moving
         shares = self.worth, self.total_weight
         parts = self.backend.apply(_sweep, point.placed, direction, shares, low, high, unit)
-        return Jumping(parts, unit, low, high, self.backend.sum(attrgetter("tally"), parts))
+        return JumpsOnLine(parts, unit, low, high, self.backend.sum(attrgetter("tally"), parts))
 
-    def pick(self, jumping: Jumping, wanted: Ints) -> tuple[Floats, Ints, Ints]:
+    def pick(self, jumping: JumpsOnLine, wanted: Ints) -> tuple[Floats, Ints, Ints]:
         """The jumps in some buckets, from the left: times, changes, buckets."""
         packed = self.backend.concat(_picked, jumping.parts, 1.0 / jumping.unit, wanted)
         times = packed[:, 0].view(np.float64)
         order = np.argsort(times, kind="stable")
         return times[order], packed[order, 1], packed[order, 2]
 
-    def profile(self, point: Point, direction: Direction, low: float = -np.inf, high: float = np.inf) -> Profile:
+    def profile(
+        self, point: LandscapePoint, direction: Direction, low: float = -np.inf, high: float = np.inf
+    ) -> MeasureProfile:
         """The whole measure along a line."""
         jumping = self.jumping(point, direction, low, high)
         if jumping is None:
-            return Profile(np.empty(0), np.array([point.value]))
+            return MeasureProfile(np.empty(0), np.array([point.value]))
         times, deltas, _ = self.pick(jumping, np.ones(len(jumping.tally.sums), dtype=np.int64))
         changes = jumping.tally.at_low - jumping.tally.at_zero + np.concatenate([[0], np.cumsum(deltas)])
-        return Profile(times, point.value + self.as_value(changes))
+        return MeasureProfile(times, point.value + self.as_value(changes))
 
     def as_value(self, fixed: Any) -> Any:
         """A change of the mean measure from one in fixed point."""
         return fixed / self.worth
 
-    def likeliest(self, point: Point, direction: Direction, low: float, high: float, k: int) -> float:
+    def likeliest(self, point: LandscapePoint, direction: Direction, low: float, high: float, k: int) -> float:
         """Between two ends, the t of the highest Plackett-Luce likelihood of the label order, by bisection.
 
         The log likelihood is concave, so its derivative changes its sign once.
@@ -210,9 +214,9 @@ class Landscape:
                 high = middle
         return (low + high) / 2
 
-    def _point(self, coef: Floats, placed: Shards[_Placed]) -> Point:
+    def _point(self, coef: Floats, placed: Shards[_Placed]) -> LandscapePoint:
         totals = self.backend.sum(attrgetter("totals"), placed)
-        return Point(coef, placed, float(totals[0]) / self.total_weight, float(_mean_range(totals[1:])))
+        return LandscapePoint(coef, placed, float(totals[0]) / self.total_weight, float(_mean_range(totals[1:])))
 
     def _spread_along(self, direction: Direction) -> float:
         if isinstance(direction, int):
@@ -238,12 +242,12 @@ def _mean_range(sums: Floats) -> Floats:
     return means
 
 
-def _part(columns: Columns, bound: PreparedMeasure, weight: Floats) -> _Part:
+def _part(columns: ScoreColumns, bound: PreparedMeasure, weight: Floats) -> _Part:
     return _Part(columns, bound, np.where(bound.counted, weight, 0.0))
 
 
 def _bind(queries: Queries, measure: Measure) -> _Part:
-    return _part(Dense(queries.X), measure.prepare(queries), queries.query_weight)
+    return _part(MatrixColumns(queries.X), measure.prepare(queries), queries.query_weight)
 
 
 def _counts(part: _Part) -> Floats:
@@ -271,7 +275,7 @@ def _moved(placed: _Placed, direction: Direction, t: float) -> _Placed:
     return _place(part, scores, spread, placed.order.copy())
 
 
-def _replace_columns(placed: _Placed, columns: Columns) -> _Placed:
+def _replace_columns(placed: _Placed, columns: ScoreColumns) -> _Placed:
     return placed._replace(part=placed.part._replace(columns=columns))
 
 

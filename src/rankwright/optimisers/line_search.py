@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.optimisers.columns import Direction
-from rankwright.optimisers.landscape import Jumping, Landscape, Point
-from rankwright.optimisers.prior_penalty import Along, Pull
+from rankwright.optimisers.landscape import JumpsOnLine, Landscape, LandscapePoint
+from rankwright.optimisers.prior_penalty import PenaltyOnLine, PriorPenalty
 
 _NARROW = 1e-9  # intervals narrower than this, relative to t, may be nothing but rounding
 _SLACK = 1e-12
@@ -26,7 +26,7 @@ _TRIED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LineSearchResult:
     """The best interval of a line, and the step chosen inside it.
 
     Parameters
@@ -37,7 +37,7 @@ class Found:
         The mean measure inside, as evaluated anew at the chosen step.
     t : float
         The chosen step.
-    point : Point
+    point : LandscapePoint
         Where it leads.
     """
 
@@ -45,30 +45,34 @@ class Found:
     high: float
     value: float
     t: float
-    point: Point = field(repr=False)
+    point: LandscapePoint = field(repr=False)
 
 
-class Choice(ABC):
+class StepChoice(ABC):
     """How a step is chosen between the ends of an interval."""
 
     __slots__ = ()
 
     @abstractmethod
-    def __call__(self, landscape: Landscape, point: Point, direction: Direction, low: float, high: float) -> float:
+    def __call__(
+        self, landscape: Landscape, point: LandscapePoint, direction: Direction, low: float, high: float
+    ) -> float:
         """A step between two finite ends."""
 
 
 @dataclass(frozen=True, slots=True)
-class Middle(Choice):
+class MidpointStep(StepChoice):
     """The middle: as far as possible from any change."""
 
-    def __call__(self, landscape: Landscape, point: Point, direction: Direction, low: float, high: float) -> float:
+    def __call__(
+        self, landscape: Landscape, point: LandscapePoint, direction: Direction, low: float, high: float
+    ) -> float:
         """The middle."""
         return low + (high - low) / 2
 
 
 @dataclass(frozen=True, slots=True)
-class Likeliest(Choice):
+class MaximumLikelihoodStep(StepChoice):
     """Where the label order is likeliest under Plackett-Luce (Tan et al., section 2.3).
 
     Parameters
@@ -79,7 +83,9 @@ class Likeliest(Choice):
 
     k: int
 
-    def __call__(self, landscape: Landscape, point: Point, direction: Direction, low: float, high: float) -> float:
+    def __call__(
+        self, landscape: Landscape, point: LandscapePoint, direction: Direction, low: float, high: float
+    ) -> float:
         """The likeliest step, a little inside of the ends."""
         margin = _MARGIN * (high - low)
         return landscape.likeliest(point, direction, low + margin, high - margin, self.k)
@@ -87,15 +93,15 @@ class Likeliest(Choice):
 
 def search_line(
     landscape: Landscape,
-    point: Point,
+    point: LandscapePoint,
     direction: Direction,
     *,
     low: float = -np.inf,
     high: float = np.inf,
-    choice: Choice | None = None,
-    pull: Pull | None = None,
+    choice: StepChoice | None = None,
+    penalty: PriorPenalty | None = None,
     beat: float = -np.inf,
-) -> Found | None:
+) -> LineSearchResult | None:
     """The best interval along a line through a point; None if none is better than ``beat``.
 
     Of equally good intervals the widest is taken, never one of no width. Its value is evaluated anew at the chosen
@@ -106,20 +112,20 @@ def search_line(
     ----------
     landscape : Landscape
         Where to search.
-    point : Point
+    point : LandscapePoint
         Where t is 0.
     direction : int or array
         A column, or a weight for every column.
     low, high : float
         The range of t; it must hold 0.
-    choice : Choice, optional
+    choice : StepChoice, optional
         Chooses within the best interval; the middle by default. An end that is infinite is replaced by the last jump
         plus (or minus) twice its distance from 0, or twice the step at which the moving column is worth as much as the
         rest, if that is more.
-    pull : Pull, optional
-        What is taken off the measure; the step is then the one inside the interval that is pulled least.
+    penalty : PriorPenalty, optional
+        What is taken off the measure; the step is then the one inside the interval that has the least penalty.
     beat : float
-        Only an interval whose value, less the pull, is above this is wanted.
+        Only an interval whose value, less the penalty, is above this is wanted.
 
     Examples
     --------
@@ -127,9 +133,9 @@ def search_line(
     >>> queries = Queries.from_arrays([[1.0, 0.0], [0.0, 1.0], [0.0, 3.0]], [0, 1, 2], qid=[1, 1, 1])
     >>> landscape = Landscape.of(queries, parse("ndcg"), Serial())
     >>> search_line(landscape, landscape.at(np.array([1.0, 0.0])), 1, low=0.0, high=5.0)
-    Found(low=1.0, high=5.0, value=1.0, t=3.0)
+    LineSearchResult(low=1.0, high=5.0, value=1.0, t=3.0)
     """
-    along = None if pull is None else pull.along(point.coef, direction)
+    along = None if penalty is None else penalty.along(point.coef, direction)
     jumping = landscape.jumping(point, direction, low, high)
     if jumping is None:
         intervals, unit = _Intervals(np.array([low]), np.array([high]), np.array([point.value])), 1.0
@@ -139,14 +145,14 @@ def search_line(
         ends = float(intervals.low[i]), float(intervals.high[i])
         left, right = _finite(*ends, unit)
         if along is None:
-            t = (choice or Middle())(landscape, point, direction, left, right)
+            t = (choice or MidpointStep())(landscape, point, direction, left, right)
         else:  # an end that is infinite keeps nothing from its place
             margin = _MARGIN * (right - left)
-            t = min(max(along.least, ends[0] + margin), ends[1] - margin)
+            t = min(max(along.argmin, ends[0] + margin), ends[1] - margin)
         for step in (t, *(left + part * (right - left) for part in _OTHER_PARTS)):
             reached = landscape.step(point, direction, step)
             if abs(reached.value - intervals.value[i]) <= _SLACK * landscape.highest:
-                return Found(*ends, reached.value, step, reached)
+                return LineSearchResult(*ends, reached.value, step, reached)
     return None
 
 
@@ -161,7 +167,9 @@ class _Intervals(NamedTuple):
     value: Floats
 
 
-def _near_best(landscape: Landscape, point: Point, jumping: Jumping, along: Along | None, beat: float) -> _Intervals:
+def _near_best(
+    landscape: Landscape, point: LandscapePoint, jumping: JumpsOnLine, along: PenaltyOnLine | None, beat: float
+) -> _Intervals:
     """All intervals that may be the best, from the buckets that may hold one."""
     at_zero, at_low, sums, gains = jumping.tally
     before = np.concatenate([[0], np.cumsum(sums)]) + (at_low - at_zero)
@@ -171,15 +179,15 @@ def _near_best(landscape: Landscape, point: Point, jumping: Jumping, along: Alon
     edges = np.clip(jumping.edges, jumping.low, jumping.high)
     held = at_edges
     if along is not None:
-        reach = reach - along(np.clip(along.least, edges[:-1], _ends_of_intervals(occupied, edges)))
+        reach = reach - along(np.clip(along.argmin, edges[:-1], _ends_of_intervals(occupied, edges)))
         held = at_edges - along(edges)
     floor, slack = max(beat, float(held.max())), _SLACK * landscape.highest
     while True:
         wanted = occupied & (reach >= floor - slack)
-        at_start = at_edges[0] - (0.0 if along is None else along.lowest(jumping.low, float(edges[-1])))
+        at_start = at_edges[0] - (0.0 if along is None else along.minimum(jumping.low, float(edges[-1])))
         start = bool(at_start >= floor - slack)
         intervals = _intervals(landscape, point, jumping, before, occupied, wanted, start)
-        values = intervals.value if along is None else intervals.value - along(along.within(intervals))
+        values = intervals.value if along is None else intervals.value - along(along.argmin_within(intervals))
         wide = _wide(intervals, jumping.unit)
         best = float(values[wide].max()) if wide.any() else -np.inf
         if best >= floor - 2 * slack or floor <= beat:
@@ -197,8 +205,8 @@ def _ends_of_intervals(occupied: NDArray[np.bool_], edges: Floats) -> Floats:
 
 def _intervals(
     landscape: Landscape,
-    point: Point,
-    jumping: Jumping,
+    point: LandscapePoint,
+    jumping: JumpsOnLine,
     before: Ints,
     occupied: NDArray[np.bool_],
     wanted: NDArray[np.bool_],
@@ -236,9 +244,11 @@ def _wide(intervals: _Intervals, unit: float) -> NDArray[np.bool_]:
     return wide
 
 
-def _best_first(intervals: _Intervals, along: Along | None, unit: float, beat: float, highest: float) -> list[int]:
+def _best_first(
+    intervals: _Intervals, along: PenaltyOnLine | None, unit: float, beat: float, highest: float
+) -> list[int]:
     """The places of the best intervals; of those that differ by rounding only, the widest first."""
-    values = intervals.value if along is None else intervals.value - along(along.within(intervals))
+    values = intervals.value if along is None else intervals.value - along(along.argmin_within(intervals))
     usable = np.flatnonzero(_wide(intervals, unit) & (values > beat))
     if len(usable) == 0:
         return []

@@ -14,7 +14,7 @@ from rankwright.kernels.objectives.linear_pairs import curvature_moments
 from rankwright.kernels.objectives.pair_sums import Labels, Ranked
 from rankwright.kernels.scorers.linear_scores import linear_scores, query_columns, weighted_columns
 from rankwright.objectives.base import Evaluation, Objective, PreparedObjective
-from rankwright.optimisers.cutting_plane import Plane
+from rankwright.optimisers.cutting_plane import CuttingPlane
 from rankwright.runtime.backends import Backend, Shards
 
 _COLUMNS = 16  # of so many the second derivative takes all queries, of twice as many every other: a few steps' time
@@ -125,10 +125,10 @@ class LinearRisk:
         rows: Floats = self.backend.concat(_curvature_rows, place, every) * (self.factor / np.sqrt(self.total))
         return rows
 
-    def plane(self, place: Shards[_Placed]) -> Plane:
+    def plane(self, place: Shards[_Placed]) -> CuttingPlane:
         """The loss, linear as it is there."""
         sums = self.backend.sum(_plane, place, self.mean) / self.total
-        return Plane(float(sums[0]), sums[1:] * self.factor)
+        return CuttingPlane(float(sums[0]), sums[1:] * self.factor)
 
     @property
     def is_ranked(self) -> bool:

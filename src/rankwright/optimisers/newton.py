@@ -19,7 +19,7 @@ _FLAT = 0.25  # a step is long enough where the slope is less than this part of 
 _TRIALS = 30
 
 
-class Point(Protocol):
+class NewtonPoint(Protocol):
     """A loss at some weights."""
 
     @property
@@ -58,7 +58,7 @@ class Point(Protocol):
         ...
 
 
-class Problem(Protocol):
+class SmoothableLoss(Protocol):
     """A convex loss of weights, smoothed as much as is wanted; it is endlessly smooth at ``smoothing=inf``."""
 
     n_features: int
@@ -88,7 +88,7 @@ class Problem(Protocol):
         ...
 
 
-class Step(NamedTuple):
+class NewtonStep(NamedTuple):
     """Where a step led: ``primal`` is at most ``gap`` above the minimum."""
 
     w: Floats
@@ -98,19 +98,19 @@ class Step(NamedTuple):
     smoothing: float
 
 
-class Minimum(NamedTuple):
+class NewtonResult(NamedTuple):
     """What was found: ``primal``, |w|^2 / 2 + C loss(w), is at most ``gap`` above the minimum."""
 
     w: Floats
     primal: float
     gap: float
     n_evaluations: int
-    history: list[Step]
+    history: list[NewtonStep]
     n_products: int
 
 
-def minimise(
-    problem: Problem,
+def minimise_by_newton(
+    problem: SmoothableLoss,
     C: float,
     *,
     start: Floats | None = None,
@@ -118,12 +118,12 @@ def minimise(
     tol: float = 1e-6,
     max_iter: int = 200,
     stop: Stop = never,
-) -> Minimum:
+) -> NewtonResult:
     """The weights of the least |w|^2 / 2 + C loss(w), to a duality gap of ``tol`` times the minimum.
 
     Parameters
     ----------
-    problem : Problem
+    problem : SmoothableLoss
         The loss.
     C : float
         Its weight.
@@ -167,11 +167,11 @@ def minimise(
 class _Newton:
     """Newton steps on |w|^2 / 2 + C loss, the best value and the best bound so far."""
 
-    def __init__(self, problem: Problem, C: float, tol: float) -> None:
+    def __init__(self, problem: SmoothableLoss, C: float, tol: float) -> None:
         self.problem, self.C, self.tol = problem, C, tol
         self.primal, self.dual = np.inf, 0.0  # no value is negative
         self.best: Any = None
-        self.history: list[Step] = []
+        self.history: list[NewtonStep] = []
         self.n_evaluations, self.n_products = 0, 0
         self.outline: Floats | None = None  # the preconditioner, per unit of bend
         self.pace, self.paced = _PACE, 0
@@ -196,27 +196,27 @@ class _Newton:
             self.primal, self.best = primal, point
         return point
 
-    def values(self, point: Point) -> tuple[float, float]:
+    def values(self, point: NewtonPoint) -> tuple[float, float]:
         """The value at a point, and the bound it gives."""
         v = self.C * point.gradient
         return float(0.5 * (point.w @ point.w) + self.C * point.exact), float(self.C * point.bound - 0.5 * (v @ v))
 
-    def gradient(self, point: Point) -> Floats:
+    def gradient(self, point: NewtonPoint) -> Floats:
         """The gradient of the whole, smoothed."""
         gradient: Floats = point.w + self.C * point.gradient
         return gradient
 
-    def note(self, point: Point) -> None:
+    def note(self, point: NewtonPoint) -> None:
         """Add a point to the history."""
         primal = self.values(point)[0]
-        self.history.append(Step(point.w, point.exact, primal, max(primal - self.dual, 0.0), point.smoothing))
+        self.history.append(NewtonStep(point.w, point.exact, primal, max(primal - self.dual, 0.0), point.smoothing))
 
-    def finish(self) -> Minimum:
+    def finish(self) -> NewtonResult:
         """The best point, which becomes the last of the history."""
         last = self.history[-1]
         if last.w is not self.best.w or last.gap > self.gap:
             self.note(self.best)
-        return Minimum(self.best.w, self.primal, self.gap, self.n_evaluations, self.history, self.n_products)
+        return NewtonResult(self.best.w, self.primal, self.gap, self.n_evaluations, self.history, self.n_products)
 
     def begin(self, w: Floats, warm: bool) -> Any:
         """The first point; of a good start, with the smoothing that gives the best bound."""
@@ -228,12 +228,12 @@ class _Newton:
             point = sharper
         return point
 
-    def is_sharp(self, point: Point) -> bool:
+    def is_sharp(self, point: NewtonPoint) -> bool:
         """Whether it is the smoothing that keeps the gap from closing."""
         slack, smoothed = self.parts(point)
         return slack <= _SHARE * smoothed
 
-    def parts(self, point: Point) -> tuple[float, float]:
+    def parts(self, point: NewtonPoint) -> tuple[float, float]:
         """The parts of a point's own gap: that of the gradient, and that of the smoothing."""
         g = self.gradient(point)
         primal, dual = self.values(point)

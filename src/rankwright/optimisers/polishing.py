@@ -9,7 +9,7 @@ import numpy as np
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
 from rankwright.optimisers.ascent import AscentStep, ClimbRules, Perturbation, climb_cyclic, climb_with_perturbations
-from rankwright.optimisers.landscape import Landscape, Point
+from rankwright.optimisers.landscape import Landscape, LandscapePoint
 
 
 class PolishedWeights(NamedTuple):
@@ -76,7 +76,7 @@ def _decisive(judged: tuple[float, float | None]) -> float:
     return train if valid is None else valid
 
 
-def _record(step: AscentStep | None, train: float, valid: Point | None) -> dict[str, Any]:
+def _record(step: AscentStep | None, train: float, valid: LandscapePoint | None) -> dict[str, Any]:
     record: dict[str, Any] = {}
     if step is not None:
         record["round"] = step.round

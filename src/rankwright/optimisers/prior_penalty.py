@@ -1,4 +1,4 @@
-"""Pull: what weights pay for being far from where they are expected."""
+"""PriorPenalty: a penalty on the distance of the weights from a prior."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from rankwright.optimisers.columns import Direction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pull:
-    """``strength * sum of |unit (w - prior)|^power``.
+class PriorPenalty:
+    """A penalty on the distance of the weights from a prior: ``strength * sum of |unit (w - prior)|^power``.
 
     Parameters
     ----------
     strength : float
-        What a distance of 1 costs.
+        The penalty of a distance of 1.
     power : 1 or 2
-        L1 pulls weights onto their prior, L2 towards it.
+        L1 makes weights equal to their prior, L2 shrinks them towards it.
     prior : array of shape (n_columns,)
-        Where weights are expected.
+        The expected weights.
     unit : array of shape (n_columns,)
-        What a weight is multiplied by first: the deviation of its column, so that columns of any scale pay alike.
+        A factor for every weight: the standard deviation of its column, so that columns of any scale count alike.
     """
 
     strength: float
@@ -33,11 +33,11 @@ class Pull:
     unit: Floats
 
     def __call__(self, coef: Floats) -> float:
-        """What these weights pay."""
+        """Return the penalty of these weights."""
         return float(self.strength * (np.abs((coef - self.prior) * self.unit) ** self.power).sum())
 
-    def along(self, coef: Floats, direction: Direction) -> Along:
-        """What is paid on a line through these weights."""
+    def along(self, coef: Floats, direction: Direction) -> PenaltyOnLine:
+        """Return the penalty along a line through these weights."""
         if isinstance(direction, int):
             moving = np.array([direction])
             slope = self.unit[moving]
@@ -46,44 +46,45 @@ class Pull:
             slope = (direction * self.unit)[moving]
         start = ((coef - self.prior) * self.unit)[moving]
         fixed = self(coef) - float(self.strength * (np.abs(start) ** self.power).sum())
-        return Along(self.strength, self.power, start, slope, fixed, _least(start, slope, self.power))
+        return PenaltyOnLine(self.strength, self.power, start, slope, fixed, _find_minimum(start, slope, self.power))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Along:
-    """A pull on a line: ``fixed + strength * sum of |start + slope t|^power``, a convex function of t."""
+class PenaltyOnLine:
+    """A penalty along a line: ``fixed + strength * sum of |start + slope t|^power``, a convex function of t."""
 
     strength: float
     power: int
     start: Floats
     slope: Floats
     fixed: float
-    least: float  # where it is least
+    argmin: float  # the t of the least penalty
 
     def __call__(self, t: Floats) -> Floats:
-        """What is paid at each t; nothing is reached at an infinite one."""
+        """Return the penalty at each t; it is infinite at an infinite t."""
         with np.errstate(invalid="ignore"):
-            paid = (np.abs(self.start + np.multiply.outer(t, self.slope)) ** self.power).sum(axis=-1)
-        return self.fixed + self.strength * np.where(np.isnan(paid), np.inf, paid)
+            powers = (np.abs(self.start + np.multiply.outer(t, self.slope)) ** self.power).sum(axis=-1)
+        return self.fixed + self.strength * np.where(np.isnan(powers), np.inf, powers)
 
-    def lowest(self, low: float, high: float) -> float:
-        """The least that is paid between two ends."""
-        return float(self(np.clip(np.array([self.least]), low, high))[0])
+    def minimum(self, low: float, high: float) -> float:
+        """Return the least penalty between two ends."""
+        return float(self(np.clip(np.array([self.argmin]), low, high))[0])
 
-    def within(self, intervals: Any) -> Floats:
-        """Of each interval the t where it pays least."""
-        inside: Floats = np.clip(self.least, intervals.low, intervals.high)
+    def argmin_within(self, intervals: Any) -> Floats:
+        """Return the t of the least penalty in each interval."""
+        inside: Floats = np.clip(self.argmin, intervals.low, intervals.high)
         return inside
 
 
-def _least(start: Floats, slope: Floats, power: int) -> float:
+def _find_minimum(start: Floats, slope: Floats, power: int) -> float:
+    """Return the t at which the sum of |start + slope t|^power is least."""
     moves = slope != 0.0
     start, slope = start[moves], slope[moves]
     if len(slope) == 0:
         return 0.0
     if power == 2:
         return float(-(start @ slope) / (slope @ slope))
-    zeros = -start / slope  # L1: their median, weighted by the slopes
+    zeros = -start / slope  # L1: the median of these, weighted by the slopes
     order = np.argsort(zeros)
     weight = np.cumsum(np.abs(slope[order]))
     return float(zeros[order][np.searchsorted(weight, weight[-1] / 2)])

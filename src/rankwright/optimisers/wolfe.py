@@ -15,7 +15,7 @@ ROUNDING = 1e-14  # of a value: two that differ by less are not told apart by it
 _EDGE = 0.05  # a new trial stays so far from the ends of its bracket
 
 
-class Trial(NamedTuple):
+class WolfeTrial(NamedTuple):
     """A point of a line: the value there, its derivative along the line, and what the caller knows of it."""
 
     t: float
@@ -24,14 +24,14 @@ class Trial(NamedTuple):
     place: Any = None
 
 
-def search(at: Callable[[float], Trial], start: Trial, flat: float) -> Trial | None:
+def search_wolfe(at: Callable[[float], WolfeTrial], start: WolfeTrial, flat: float) -> WolfeTrial | None:
     """A point that is lower by part of what the slope at the start promises, and flatter by ``flat``.
 
     Parameters
     ----------
     at : callable
         The trial at any t > 0; the first is at 1.
-    start : Trial
+    start : WolfeTrial
         That at t = 0, from where the line falls.
     flat : float
         The slope may be this part of the start's.
@@ -50,8 +50,8 @@ def search(at: Callable[[float], Trial], start: Trial, flat: float) -> Trial | N
 
     Examples
     --------
-    >>> found = search(lambda t: Trial(t, (t - 3.0) ** 2, 2.0 * (t - 3.0)), Trial(0.0, 9.0, -6.0), flat=0.1)
-    >>> found.t
+    >>> trial = lambda t: WolfeTrial(t, (t - 3.0) ** 2, 2.0 * (t - 3.0))
+    >>> search_wolfe(trial, trial(0.0), flat=0.1).t
     3.0
     """
     low, high, t = start, None, 1.0
@@ -80,7 +80,7 @@ def search(at: Callable[[float], Trial], start: Trial, flat: float) -> Trial | N
     return low if low.t > 0.0 else None
 
 
-def _cubic(a: Trial, b: Trial) -> float:
+def _cubic(a: WolfeTrial, b: WolfeTrial) -> float:
     """Where the cubic through two points with their slopes is lowest; far off if it falls for ever; NaN if unknown."""
     if not (math.isfinite(b.value) and math.isfinite(b.slope)):
         return math.nan

@@ -16,7 +16,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.measures import Measure, check_counted, parse
 from rankwright.optimisers.ascent import ClimbRules, Perturbation
-from rankwright.optimisers.columns import Columns, Dense
+from rankwright.optimisers.columns import MatrixColumns, ScoreColumns
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.polishing import polish_weights
 from rankwright.rankers.parameter_checks import check_number, check_whole
@@ -130,11 +130,11 @@ def polish(
     if other is not None and other.shape[1] != matrix.shape[1]:
         raise InputError(f"validation scores of {other.shape[1]} scorers; there are {matrix.shape[1]} in training")
     wanted = wanted.with_max_grade(max(each.max_grade for each in (queries, *(valid or ())[1:])))
-    train = _landscape(Dense(matrix), queries, wanted, "training", found)
+    train = _landscape(MatrixColumns(matrix), queries, wanted, "training", found)
     weights = _start(start, matrix.shape[1], nonnegative)
     held_out = None
     if valid is not None and other is not None:
-        held_out = _landscape(Dense(other), valid[1], wanted, "validation", found)
+        held_out = _landscape(MatrixColumns(other), valid[1], wanted, "validation", found)
     perturbation = Perturbation(n_kicks, _KICK, moments(matrix)[1] if n_kicks > 0 else np.zeros(matrix.shape[1]))
     weighed = polish_weights(train, held_out, weights, rules, rng, perturbation)
     history = [{name: row[name] for name in _TOLD if name in row} for row in weighed.history]
@@ -219,7 +219,7 @@ def _rules(max_iter: int, max_seconds: float | None, nonnegative: bool) -> Climb
     return ClimbRules(max_rounds=max_iter, least=0.0 if nonnegative else -np.inf, deadline=monotonic() + seconds)
 
 
-def _landscape(columns: Columns, queries: Queries, measure: Measure, what: str, backend: Backend) -> Landscape:
+def _landscape(columns: ScoreColumns, queries: Queries, measure: Measure, what: str, backend: Backend) -> Landscape:
     check_counted(measure, queries, what)
     return Landscape.of_bound(columns, measure.for_training().prepare(queries.grouped()), queries.query_weight, backend)
 

@@ -16,7 +16,7 @@ from rankwright.basics.errors import InputError
 from rankwright.basics.optional_imports import require
 from rankwright.data.queries import Queries
 from rankwright.models.model import Model, check_features
-from rankwright.optimisers.columns import Leaves
+from rankwright.optimisers.columns import TreeColumns
 from rankwright.optimisers.polishing import PolishedWeights
 from rankwright.rankers import Ranker
 from rankwright.rankers.trees.tree_ranker import polished_history
@@ -45,7 +45,7 @@ class Ensemble(ABC):
     names: tuple[str, ...] | None
     monotone: bool
 
-    def columns(self, queries: Queries) -> Leaves:
+    def columns(self, queries: Queries) -> TreeColumns:
         """The values of the trees for these documents."""
         check_features(queries, self.n_features, self.names, "the model was trained on")
         sizes = [len(values) for values in self.values]
@@ -56,7 +56,7 @@ class Ensemble(ABC):
         rows = max(_LEAVES // len(sizes), 1)
         for start in range(0, queries.n_docs, rows):
             leaves[:, start : start + rows] = self.leaves(queries.X[start : start + rows])
-        return Leaves(leaves, np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(self.values))
+        return TreeColumns(leaves, np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(self.values))
 
     @abstractmethod
     def leaves(self, X: Floats) -> Ints:

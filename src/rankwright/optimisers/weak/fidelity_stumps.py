@@ -10,7 +10,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.kernels.optimisers.feature_bins import sum_up
 from rankwright.kernels.optimisers.fidelity_sums import FLATTER, HEAVIER, LIGHTER, WEIGHT, fresh_bounds, stale_bounds
 from rankwright.optimisers.weak.long_fidelity import sum_gains, sum_splits
-from rankwright.optimisers.weak.threshold_stumps import SAME, BinnedPart, Bins, sums_above
+from rankwright.optimisers.weak.threshold_stumps import SAME, BinnedPart, FeatureBins, sums_above
 from rankwright.runtime.backends import Backend, Shards
 
 _LEAST = 2.0 * SAME  # what a stump must gain to be of interest: more than a bound of 0 allows for
@@ -36,7 +36,7 @@ class PairedPart(Protocol):
         ...
 
 
-class Found(NamedTuple):
+class FidelityStump(NamedTuple):
     """The best stump, with its step and what it gains."""
 
     slot: int
@@ -57,7 +57,7 @@ class FidelitySearch:
 
     Parameters
     ----------
-    bins : Bins
+    bins : FeatureBins
         Where the features are cut.
     smoothing : float
         What is added to W+ and to W- in (3).
@@ -65,7 +65,7 @@ class FidelitySearch:
         Where the parts are.
     """
 
-    def __init__(self, bins: Bins, smoothing: float, backend: Backend) -> None:
+    def __init__(self, bins: FeatureBins, smoothing: float, backend: Backend) -> None:
         self.bins, self.smoothing, self.backend = bins, smoothing, backend
         self.least = np.zeros(bins.n_slots)  # of W+ + W-
         self.most = np.full(bins.n_slots, np.inf)
@@ -79,7 +79,7 @@ class FidelitySearch:
         self.most += state[HEAVIER] + slack
         self.bend -= state[FLATTER] + slack
 
-    def find(self, parts: Shards[PairedPart], worths: Floats) -> Found | None:
+    def find(self, parts: Shards[PairedPart], worths: Floats) -> FidelityStump | None:
         """The best stump, given the sum of W potentials in every slot; None if none gains anything."""
         r = sums_above(worths, self.bins, np.arange(self.bins.n_features)).above  # W+ - W-
         bounds = np.empty(self.bins.n_slots)
@@ -98,7 +98,9 @@ class FidelitySearch:
             at, size = at + len(batch), 2 * size
         trial.try_rest(promising[:at])
         slot = trial.winner()
-        return None if slot is None else Found(slot, float(alphas[slot]), trial.gains[slot], at, len(trial.gains))
+        return (
+            None if slot is None else FidelityStump(slot, float(alphas[slot]), trial.gains[slot], at, len(trial.gains))
+        )
 
     def _scan(self, parts: Shards[PairedPart], features: Ints, r: Floats, alphas: Floats, bounds: Floats) -> None:
         """Learn W+ + W- and the sum of F'' of all thresholds of some features; set their alphas and bounds."""
@@ -161,11 +163,11 @@ class _Trial:
         self.best = max(self.best, float(gains.max()))
 
 
-def _third_sums(part: PairedPart, bins: Bins, features: Ints) -> Floats:
+def _third_sums(part: PairedPart, bins: FeatureBins, features: Ints) -> Floats:
     return part.binned.sums(part.potentials[1], bins, features)
 
 
-def _split_sums(part: PairedPart, bins: Bins, features: Ints) -> Floats:
+def _split_sums(part: PairedPart, bins: FeatureBins, features: Ints) -> Floats:
     out = np.zeros((2, bins.n_slots_of(features)))
     sum_splits(part.binned.graded, part.scores, part.binned.codes, bins.starts, features, out)
     return out

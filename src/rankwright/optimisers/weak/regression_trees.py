@@ -190,7 +190,7 @@ class GrowingTrees:
         With the negative residuals as gradients and ones as curvatures it is the least squares tree of the residuals.
         Where no split is worth it None, or a tree that is a leaf if another round may find one.
         """
-        told = on_grid(gradient), on_grid(curvature)
+        told = round_for_exact_sums(gradient), round_for_exact_sums(curvature)
         return self._update(fobj=lambda scores, data: told)
 
     def fit_native(self) -> Forest | None:
@@ -230,12 +230,12 @@ class GrowingTrees:
         return tree if self.is_random or tree.trees[0].splits else None
 
 
-def on_grid(values: Floats) -> Floats:
+def round_for_exact_sums(values: Floats) -> Floats:
     """Values in single precision as whole multiples of one power of two, at most 2^23 of it.
 
     LightGBM adds them up in double precision, which is then exact: no tree depends on the order of the documents.
 
-    >>> on_grid(np.array([1.0, 1e-9, -0.3])).tolist()
+    >>> round_for_exact_sums(np.array([1.0, 1e-9, -0.3])).tolist()
     [1.0, 0.0, -0.2999999523162842]
     """
     highest = float(np.abs(values).max(initial=0.0))

@@ -31,15 +31,15 @@ class Stump(NamedTuple):
 
     def __call__(self, X: Floats) -> Floats:
         """Its weight where it counts, else 0."""
-        return stack([self], missing=True)(X)
+        return sum_stumps([self], missing=True)(X)
 
 
-def on_grid(weight: float) -> float:
+def round_weight(weight: float) -> float:
     """The nearest weight whose sums are exact."""
     return round(weight / GRAIN) * GRAIN
 
 
-def stack(stumps: Sequence[Stump], missing: bool) -> Stumps:
+def sum_stumps(stumps: Sequence[Stump], missing: bool) -> Stumps:
     """The sum of stumps as a scorer, which takes missing values or not."""
     return Stumps(
         np.array([stump.feature for stump in stumps], dtype=np.int64),
@@ -49,7 +49,7 @@ def stack(stumps: Sequence[Stump], missing: bool) -> Stumps:
     )
 
 
-class Cut(NamedTuple):
+class BinCut(NamedTuple):
     """A threshold among the bins of a feature."""
 
     above: int  # the bin below it
@@ -57,7 +57,7 @@ class Cut(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bins:
+class FeatureBins:
     """Where features are cut; see ``kernels/bins.py`` for slots.
 
     Parameters
@@ -72,7 +72,7 @@ class Bins:
     thresholds: Floats
 
     @classmethod
-    def of(cls, queries: Queries, most: int | None, backend: Backend) -> Bins:
+    def of(cls, queries: Queries, most: int | None, backend: Backend) -> FeatureBins:
         """Cut every feature into at most this many bins, or wherever two documents differ."""
         firsts = range(0, queries.n_features, _COLUMNS)
         limit = queries.n_docs if most is None else most
@@ -116,11 +116,11 @@ class Bins:
         """The stump with the threshold of a slot."""
         return Stump(int(self.of_slots(np.array(slot))), float(self.thresholds[slot]), weight, missing)
 
-    def find(self, stump: Stump) -> Cut | None:
+    def find(self, stump: Stump) -> BinCut | None:
         """Where a stump cuts these bins; None if its threshold comes from elsewhere."""
         own = self.thresholds[self.starts[stump.feature] : self.starts[stump.feature + 1] - 2]
         at = int(np.searchsorted(own, np.float32(stump.threshold)))
-        return Cut(at, len(own) + 1) if at < len(own) and own[at] == np.float32(stump.threshold) else None
+        return BinCut(at, len(own) + 1) if at < len(own) and own[at] == np.float32(stump.threshold) else None
 
     def encode(self, X: Floats, rows: Ints) -> Ints:
         """The bins of some rows: a row per feature."""
@@ -163,34 +163,34 @@ class BinnedPart(NamedTuple):
     graded: Graded
     codes: Ints
 
-    def added(self, scores: Floats, stump: Stump, cut: Cut | None) -> Floats:
+    def added(self, scores: Floats, stump: Stump, cut: BinCut | None) -> Floats:
         """Scores, in the order of grades, with a stump added; ``cut`` is where it cuts the bins, if it does."""
         if cut is None:
             return np.add(scores, stump(self.X)[self.rows])
         return add_where(scores, self.codes[stump.feature], *cut, stump.missing, stump.weight)
 
-    def sums(self, values: Floats, bins: Bins, features: Ints) -> Floats:
+    def sums(self, values: Floats, bins: FeatureBins, features: Ints) -> Floats:
         """The sums of values over the documents of each slot of some features."""
         out = np.zeros(bins.n_slots_of(features))
         bin_sums(self.codes, bins.starts, features, values, out)
         return out
 
 
-class Sums(NamedTuple):
+class ThresholdSums(NamedTuple):
     """Sums of values over documents, for every slot of some features."""
 
     above: Floats  # the threshold of the slot
     missing: Floats  # the feature
 
 
-def sums_above(sums: Floats, bins: Bins, features: Ints) -> Sums:
+def sums_above(sums: Floats, bins: FeatureBins, features: Ints) -> ThresholdSums:
     """What is above each threshold, from the sums of every slot."""
     running = sums.copy()
     sum_up(running, bins.starts, features)
     sizes = bins.sizes[features]
     ends = np.cumsum(sizes)
     known = np.repeat(running[ends - 2], sizes)  # up to the last bin
-    return Sums(known - running, np.repeat(sums[ends - 1], sizes))
+    return ThresholdSums(known - running, np.repeat(sums[ends - 1], sizes))
 
 
 class BestStump(NamedTuple):
@@ -201,7 +201,7 @@ class BestStump(NamedTuple):
     r: float
 
 
-def best_stump(sums: Floats, bins: Bins) -> BestStump:
+def find_best_stump(sums: Floats, bins: FeatureBins) -> BestStump:
     """The stump with the largest abs(r), given the worth of the documents of each slot (Freund et al., section 3.2).
 
     A missing value counts 1 where that makes abs(r) larger. The first of equals is taken, up to rounding: the order of

@@ -15,7 +15,7 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.phi import PHIS
 from rankwright.objectives.upper_bounds import Bound, TypeTwo
-from rankwright.optimisers.newton import minimise
+from rankwright.optimisers.newton import minimise_by_newton
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.bounds.structured_svm import STARTS, adarank_weights
@@ -120,7 +120,7 @@ class PermuRank(LinearScoring, ConvergentRanker):
             if not sets.grow(w) and t > 0:
                 break
             problem = sets.problem()
-            found = minimise(problem, C * problem.total / sets.total, start=w if t > 0 else None, tol=tol)
+            found = minimise_by_newton(problem, C * problem.total / sets.total, start=w if t > 0 else None, tol=tol)
             w = found.w
             coef = space.weights(w) * factor
             judged = judge(coef)

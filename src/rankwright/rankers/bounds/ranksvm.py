@@ -13,7 +13,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.pairwise import pair_query_weights
-from rankwright.optimisers.newton import Minimum, minimise
+from rankwright.optimisers.newton import NewtonResult, minimise_by_newton
 from rankwright.optimisers.pair_problem import PairProblem
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.base import FitResult
@@ -105,14 +105,14 @@ class RankSVM(PathRanker, LinearScoring, ConvergentRanker):
         order = sorted(range(len(strengths)), key=strengths.__getitem__)
         for at in progress.track(order, "values of C", len(order)):  # from small C, whose solution is nearly known
             squared = self.loss == "squared_hinge"
-            found = minimise(problem, strengths[at], start=w, squared=squared, tol=tol, max_iter=max_iter)
+            found = minimise_by_newton(problem, strengths[at], start=w, squared=squared, tol=tol, max_iter=max_iter)
             outcome, w = _outcome(found, space, factor, judge), found.w
             left = describe_gap(found.gap, found.primal, tol, len(found.history) - 1, max_iter)
             outcomes[at] = outcome._replace(unconverged=left, reason=f"C={strengths[at]:g} is too small; raise it")
         return [outcomes[at] for at in range(len(strengths))]
 
 
-def _outcome(found: Minimum, space: WeightSpace, factor: Floats, judge: Judge) -> FitResult:
+def _outcome(found: NewtonResult, space: WeightSpace, factor: Floats, judge: Judge) -> FitResult:
     """The scorer and the history of a minimum."""
     history: list[dict[str, Any]] = []
     for t, step in enumerate(found.history):

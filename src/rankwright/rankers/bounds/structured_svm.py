@@ -14,7 +14,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.upper_bounds import Bound, TypeTwo
-from rankwright.optimisers.cutting_plane import Planes, Round, best_scale, cutting_planes
+from rankwright.optimisers.cutting_plane import CuttingPlaneModel, CuttingPlaneRound, cutting_planes, find_best_scale
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.bounds.adarank import AdaRank
@@ -77,11 +77,11 @@ class StructuredSVM(PathRanker, LinearScoring, ConvergentRanker):
         judge = Judge(train, valid, measure, backend)
         w = self._started(bound.measure, train, factor, backend)
         outcomes: dict[int, FitResult] = {}
-        planes = Planes(len(factor))
+        planes = CuttingPlaneModel(len(factor))
         for at in sorted(range(len(strengths)), key=strengths.__getitem__):
             C = strengths[at]
             if w is not None:
-                w = best_scale(risk, C, w) * w
+                w = find_best_scale(risk, C, w) * w
             rounds = cutting_planes(risk, C, start=w, planes=planes, tol=self.tol, max_iter=self.max_iter)
             outcome, w = _followed(progress.track(rounds, "rounds", self.max_iter), factor, judge)
             outcomes[at] = outcome._replace(unconverged=self._left(outcome.history), reason=self._why_zero(C))
@@ -102,7 +102,7 @@ class StructuredSVM(PathRanker, LinearScoring, ConvergentRanker):
         return adarank_weights(measure, train, factor, self.scale, backend)
 
 
-def _followed(rounds: Iterable[Round], factor: Floats, judge: Judge) -> tuple[FitResult, Floats]:
+def _followed(rounds: Iterable[CuttingPlaneRound], factor: Floats, judge: Judge) -> tuple[FitResult, Floats]:
     """Follow rounds to their end: the scorer and the history, and the weights."""
     history: list[dict[str, Any]] = []
     w: Floats = np.zeros(len(factor))

@@ -13,7 +13,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.optimisers.ascent import AscentStep
-from rankwright.optimisers.landscape import Point
+from rankwright.optimisers.landscape import LandscapePoint
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.exact.restarts import Restarting, Task
 from rankwright.rankers.parameter_checks import check_number, check_whole
@@ -73,7 +73,7 @@ class CoordinateAscent(Restarting):
     def _prepared(self, start: Floats, task: Task) -> Floats:
         return start / (float(np.abs(start * task.unit).sum()) or 1.0)
 
-    def _climb(self, task: Task, start: Point, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
+    def _climb(self, task: Task, start: LandscapePoint, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
         columns = np.flatnonzero(task.unit > 0)
         point, number, fails = start, 0, 0
         while len(columns) > 0 and fails < max(len(columns) - 1, 1) and monotonic() < task.deadline:
@@ -93,7 +93,7 @@ class CoordinateAscent(Restarting):
             if not steps or point.value - before < self.tol:
                 return
 
-    def _try(self, task: Task, point: Point, column: int) -> Point | None:
+    def _try(self, task: Task, point: LandscapePoint, column: int) -> LandscapePoint | None:
         """The point of the best trial of one weight, normalised; None if no trial gains."""
         landscape, unit = task.landscape, float(task.unit[column])
         profile = landscape.profile(point, column)

@@ -23,9 +23,9 @@ from rankwright.optimisers.ascent import (
     climb_powell,
     climb_with_perturbations,
 )
-from rankwright.optimisers.landscape import Point
-from rankwright.optimisers.line_search import Choice, Likeliest, Middle
-from rankwright.optimisers.prior_penalty import Pull
+from rankwright.optimisers.landscape import LandscapePoint
+from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, StepChoice
+from rankwright.optimisers.prior_penalty import PriorPenalty
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.exact.restarts import Restarting, Run, Task
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_weights, check_whole
@@ -153,7 +153,7 @@ class DirectRank(Restarting):
     def _prepared(self, start: Floats, task: Task) -> Floats:
         return np.maximum(start, 0.0) if self.nonnegative else start
 
-    def _climb(self, task: Task, start: Point, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
+    def _climb(self, task: Task, start: LandscapePoint, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
         perturbation = Perturbation(self.n_kicks, _KICK, task.unit)
         return climb_with_perturbations(
             task.landscape, start, self._rules(task), rng, _CLIMBS[self.order], perturbation
@@ -161,20 +161,20 @@ class DirectRank(Restarting):
 
     def _rules(self, task: Task) -> ClimbRules:
         likelihood = self.point == "likelihood" or (self.point == "auto" and task.n_docs <= FEW)
-        choice: Choice = Likeliest(task.objective.cut_off or PLACES) if likelihood else Middle()
+        choice: StepChoice = MaximumLikelihoodStep(task.objective.cut_off or PLACES) if likelihood else MidpointStep()
         least = 0.0 if self.nonnegative else -np.inf
-        return ClimbRules(max(self.tol, 1e-12), self.max_iter, least, choice, self._pull(task), task.deadline)
+        return ClimbRules(max(self.tol, 1e-12), self.max_iter, least, choice, self._prior_penalty(task), task.deadline)
 
     @property
     def _wants_regression(self) -> bool:
         return self.start == "regression" or (self.alpha > 0 and self.prior is None)
 
-    def _pull(self, task: Task) -> Pull | None:
+    def _prior_penalty(self, task: Task) -> PriorPenalty | None:
         if self.alpha == 0:
             return None
         prior = np.asarray(task.regression if self.prior is None else self.prior, dtype=np.float64)
-        return Pull(self.alpha, 1 if self.penalty == "l1" else 2, prior, task.unit)
+        return PriorPenalty(self.alpha, 1 if self.penalty == "l1" else 2, prior, task.unit)
 
     def _paid(self, task: Task, coef: Floats) -> float:
-        pull = self._pull(task)
-        return 0.0 if pull is None else pull(coef)
+        penalty = self._prior_penalty(task)
+        return 0.0 if penalty is None else penalty(coef)

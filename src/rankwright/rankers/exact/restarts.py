@@ -17,7 +17,7 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.upper_bounds import Basic, Bound
 from rankwright.optimisers.ascent import AscentStep
-from rankwright.optimisers.landscape import Landscape, Point
+from rankwright.optimisers.landscape import Landscape, LandscapePoint
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring, SeededRanker
 from rankwright.rankers.listwise.regression import regression_weights
@@ -50,7 +50,7 @@ class Restarting(LinearScoring, SeededRanker, ConvergentRanker):
     start: str = "regression"
 
     @abstractmethod
-    def _climb(self, task: Task, start: Point, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
+    def _climb(self, task: Task, start: LandscapePoint, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
         """Climb from a start; yields steps."""
 
     def _objective(self, measure: Measure) -> Measure:
@@ -156,7 +156,7 @@ class Run(NamedTuple):
 class _Watch:
     """Follows a climb: its records, and the best point so far."""
 
-    def __init__(self, task: Task, restart: int, start: Point, paid: Callable[[Floats], float]) -> None:
+    def __init__(self, task: Task, restart: int, start: LandscapePoint, paid: Callable[[Floats], float]) -> None:
         self.task, self.restart, self.paid = task, restart, paid
         self.same = task.train is task.landscape
         self.valid = None if task.valid is None else task.valid.at(start.coef)

@@ -17,7 +17,7 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.objective_names import settled
-from rankwright.optimisers.descent import LBFGS, Penalty, Point, descend, reweigh
+from rankwright.optimisers.descent import LBFGS, DescentPoint, L2Penalty, descend, descend_reweighted
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.rankers.base import FitResult
@@ -161,7 +161,7 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
         order = sorted(range(len(strengths)), key=lambda at: -strengths[at])
         preconditioner = Preconditioner()
         for at in progress.track(order, "values of alpha", len(order)):  # from a large one, whose solution is known
-            outcomes[at], w = self._descend(problem, w, Penalty(strengths[at], center), preconditioner)
+            outcomes[at], w = self._descend(problem, w, L2Penalty(strengths[at], center), preconditioner)
         return [outcomes[at] for at in range(len(strengths))]
 
     def _fit_sampled(self, strengths: Sequence[float], data: TrainingData) -> list[FitResult]:
@@ -177,11 +177,11 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
         return [fit_linear(objective, steps, alpha, seed, data) for alpha in strengths]
 
     def _descend(
-        self, problem: Problem, start: Floats, penalty: Penalty, preconditioner: Preconditioner
+        self, problem: Problem, start: Floats, penalty: L2Penalty, preconditioner: Preconditioner
     ) -> tuple[FitResult, Floats]:
         """The minimum for one strength, and its weights."""
         history: list[dict[str, Any]] = []
-        last: Point | None = None
+        last: DescentPoint | None = None
         for step, last in self._points(problem, start, penalty, preconditioner):
             row: dict[str, Any] = {"round": step, "loss": last.loss, "objective": last.value}
             history.append(row | problem.judged(last.w))
@@ -189,8 +189,8 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
         return FitResult(problem.scorer(last.w), history, explain_end(last, self.tol, self.max_iter)), last.w
 
     def _points(
-        self, problem: Problem, start: Floats, penalty: Penalty, preconditioner: Preconditioner
-    ) -> Iterator[tuple[int, Point]]:
+        self, problem: Problem, start: Floats, penalty: L2Penalty, preconditioner: Preconditioner
+    ) -> Iterator[tuple[int, DescentPoint]]:
         """The points that the history tells of, with the number of each; the last is the minimum."""
         if problem.risk.is_ranked:
             yield from enumerate(self._reweighed(problem, start, penalty, _ROUNDS, preconditioner))
@@ -199,8 +199,8 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
             yield from _noted(descend(problem.risk, start, penalty, method, tol=self.tol, max_iter=self.max_iter))
 
     def _reweighed(
-        self, problem: Problem, start: Floats, penalty: Penalty, rounds: int, preconditioner: Preconditioner
-    ) -> Iterator[Point]:
+        self, problem: Problem, start: Floats, penalty: L2Penalty, rounds: int, preconditioner: Preconditioner
+    ) -> Iterator[DescentPoint]:
         """The minimum of each round, where the objective depends on the ranking."""
         risk = problem.risk
 
@@ -210,10 +210,10 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
         def method() -> LBFGS:
             return LBFGS(preconditioner)
 
-        return reweigh(frozen, start, penalty, method, rounds=rounds, tol=self.tol, max_iter=self.max_iter)
+        return descend_reweighted(frozen, start, penalty, method, rounds=rounds, tol=self.tol, max_iter=self.max_iter)
 
 
-def _noted(points: Iterable[Point]) -> Iterator[tuple[int, Point]]:
+def _noted(points: Iterable[DescentPoint]) -> Iterator[tuple[int, DescentPoint]]:
     """The points 1, 2, 4, 8, ... and the last, with their numbers; the start, where all may tie, only if it is last."""
     last = None
     for step, point in enumerate(points):
@@ -225,7 +225,7 @@ def _noted(points: Iterable[Point]) -> Iterator[tuple[int, Point]]:
         yield last
 
 
-def explain_end(point: Point, tol: float, max_iter: int, *, estimated: bool = True) -> str | None:
+def explain_end(point: DescentPoint, tol: float, max_iter: int, *, estimated: bool = True) -> str | None:
     """Return how a descent ended before its tolerance, and what to do about it; None if it reached its tolerance.
 
     ``estimated`` says whether ``excess`` estimates the distance to the minimum; else it is the last step's gain.

@@ -10,7 +10,7 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.swap_lambdas import Lambdas
-from rankwright.optimisers.descent import Penalty
+from rankwright.optimisers.descent import L2Penalty
 from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.judging import Best
@@ -78,7 +78,7 @@ class LambdaRank(Descending, NetworkRanker):
         return problem.regression(train, self.scale, backend)
 
     def _descend(
-        self, problem: Problem, start: Floats, penalty: Penalty, preconditioner: Preconditioner
+        self, problem: Problem, start: Floats, penalty: L2Penalty, preconditioner: Preconditioner
     ) -> tuple[FitResult, Floats]:
         history: list[dict[str, Any]] = []
         best, kept = Best(), None

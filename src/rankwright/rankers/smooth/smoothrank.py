@@ -17,7 +17,7 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.pointwise import Squares
 from rankwright.objectives.smooth import FORMS, Smooth, check_sigma, smooth, usual_form
-from rankwright.optimisers.descent import METHODS, Penalty, Stage, anneal
+from rankwright.optimisers.descent import DESCENT_METHODS, AnnealingStage, L2Penalty, anneal
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
 from rankwright.rankers.listwise.descent_ranker import HIGHEST, Problem, explain_end
@@ -147,7 +147,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
         strengths = [check_strength("alpha", value) for value in values]
         check_among("prior", self.prior, ("start", "zero"))
         check_among("stop", self.stop, ("end", "valid"))
-        check_among("optimiser", self.optimiser, tuple(METHODS))
+        check_among("optimiser", self.optimiser, tuple(DESCENT_METHODS))
         if isinstance(self.start, str):
             check_among("start", self.start, ("regression",))
         else:
@@ -167,13 +167,13 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
         problem = Problem.of(objective, train, valid, measure, space.scale, backend)
         start = self._start(problem, train, space.scale, backend)
         center = np.zeros(len(start)) if self.prior == "zero" else start
-        method = METHODS[self.optimiser]
+        method = DESCENT_METHODS[self.optimiser]
 
-        def annealed(sigmas: Sequence[float], start: Floats, alpha: float) -> Iterator[Stage]:
-            penalty = Penalty(alpha, center)
+        def annealed(sigmas: Sequence[float], start: Floats, alpha: float) -> Iterator[AnnealingStage]:
+            penalty = L2Penalty(alpha, center)
             return anneal(problem.risk.smoothed, sigmas, start, penalty, method, tol=tol, max_iter=max_iter)
 
-        firsts: dict[int, Stage] = {}
+        firsts: dict[int, AnnealingStage] = {}
         for at in sorted(range(len(strengths)), key=lambda at: -strengths[at]):  # a large alpha's is near to the start
             [stage] = annealed(sigmas[:1], start, strengths[at])
             firsts[at], start = stage.without_place(), stage.point.w
@@ -202,7 +202,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
             phases.append(Phase(self._objective(measure, sigma), n, {"sigma": sigma}, begins))
         return phases
 
-    def _followed(self, stages: Iterable[Stage], problem: Problem, space: Space) -> FitResult:
+    def _followed(self, stages: Iterable[AnnealingStage], problem: Problem, space: Space) -> FitResult:
         """The scorer and the history of an annealing."""
         history: list[dict[str, Any]] = []
         minima: list[Floats] = []

@@ -14,7 +14,7 @@ from rankwright.kernels.objectives.graded_pairs import Graded
 from rankwright.measures import Measure
 from rankwright.optimisers.weak.fidelity_stumps import FidelitySearch
 from rankwright.optimisers.weak.long_fidelity import sum_state
-from rankwright.optimisers.weak.threshold_stumps import stack
+from rankwright.optimisers.weak.threshold_stumps import sum_stumps
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.parameter_checks import check_bins, check_number
 from rankwright.rankers.stumps.stump_boosting import Chosen, PairSums, StumpRanker, StumpStages
@@ -74,7 +74,7 @@ class FRank(StumpRanker):
         smoothing = check_number("smoothing", self.smoothing, least=_LEAST_SMOOTHING)
         stages = _Stages(train, valid, measure, check_bins(self.bins), smoothing, backend)
         n_best, history = self._boost(stages, stages.recall, train)
-        scorer = stack(stages.stumps[:n_best], missing=stages.takes_missing)
+        scorer = sum_stumps(stages.stumps[:n_best], missing=stages.takes_missing)
         return FitResult(scorer, history, reason="no threshold of a feature orders more pairs rightly than wrongly")
 
 

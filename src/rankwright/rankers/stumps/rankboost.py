@@ -13,7 +13,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.graded_pairs import Graded, exponential_sums
 from rankwright.measures import Measure
-from rankwright.optimisers.weak.threshold_stumps import best_stump, on_grid, stack
+from rankwright.optimisers.weak.threshold_stumps import find_best_stump, round_weight, sum_stumps
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.parameter_checks import check_among, check_bins
 from rankwright.rankers.stumps.stump_boosting import Chosen, PairSums, StumpRanker, StumpStages
@@ -71,7 +71,7 @@ class RankBoost(StumpRanker):
         check_among("per", self.per, ("pair", "query"))
         stages = _Stages(train, valid, measure, check_bins(self.bins), self.per, backend)
         n_best, history = self._boost(stages, stages.recall, train)
-        scorer = stack(stages.stumps[:n_best], missing=stages.takes_missing)
+        scorer = sum_stumps(stages.stumps[:n_best], missing=stages.takes_missing)
         return FitResult(scorer, history, reason="no threshold of a feature orders more pairs rightly than wrongly")
 
 
@@ -96,9 +96,9 @@ class _Stages(StumpStages):
         """The stump with the largest abs(r)."""
         if self.loss <= _NOTHING_LEFT:
             return None
-        slot, missing, r = best_stump(self.worths() / self.loss, self.bins)
+        slot, missing, r = find_best_stump(self.worths() / self.loss, self.bins)
         bounded = min(max(r, -_MOST), _MOST)
-        alpha = on_grid(0.5 * math.log((1.0 + bounded) / (1.0 - bounded)))
+        alpha = round_weight(0.5 * math.log((1.0 + bounded) / (1.0 - bounded)))
         if alpha == 0.0:
             return None
         return Chosen(self.bins.stump(slot, alpha, missing), {"r": r})

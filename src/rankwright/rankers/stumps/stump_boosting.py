@@ -16,7 +16,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.graded_pairs import Graded, grade_order
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
 from rankwright.objectives.pairwise import pair_query_weights, query_pairs
-from rankwright.optimisers.weak.threshold_stumps import BinnedPart, Bins, Cut, Stump
+from rankwright.optimisers.weak.threshold_stumps import BinCut, BinnedPart, FeatureBins, Stump
 from rankwright.rankers.boosting import Boosting, recalled
 from rankwright.runtime.backends import Backend, Shards
 
@@ -56,7 +56,7 @@ class Rules(NamedTuple):
     """What is computed of the documents of a round."""
 
     pair_sums: PairSums
-    bins: Bins
+    bins: FeatureBins
     features: Ints  # those to sum worths of at once
 
 
@@ -102,7 +102,7 @@ class StumpStages(ABC):
         self, train: Queries, valid: Queries | None, measure: Measure, n_bins: int | None, per: str, backend: Backend
     ) -> None:
         self.backend, self.stumps = backend, list[Stump]()
-        self.bins = Bins.of(train, n_bins, backend)
+        self.bins = FeatureBins.of(train, n_bins, backend)
         shards = backend.scatter(train)
         self.pair_weight = float(backend.sum(_pair_weight, shards, per))
         parts = backend.apply(_prepare, shards, measure.for_training(), self.bins, per, self.pair_weight or 1.0)
@@ -172,7 +172,7 @@ def _pair_weight(queries: Queries, per: str) -> float:
     return float((pair_query_weights(queries, per) * query_pairs(queries.y, queries.indptr)).sum())
 
 
-def _prepare(queries: Queries, measure: Measure, bins: Bins, per: str, total: float) -> Scored:
+def _prepare(queries: Queries, measure: Measure, bins: FeatureBins, per: str, total: float) -> Scored:
     """A part before training: all scores are 0."""
     rows, lower = grade_order(queries.y, queries.indptr)
     graded = Graded(queries.indptr, lower, pair_query_weights(queries, per) / total)
@@ -188,7 +188,7 @@ def _query_weight(part: Scored) -> float:
     return float(part.weight.sum())
 
 
-def _advance(part: Scored, stump: Stump | None, cut: Cut | None, rules: Rules) -> Scored:
+def _advance(part: Scored, stump: Stump | None, cut: BinCut | None, rules: Rules) -> Scored:
     """The part with a stump added to its scores."""
     binned, before, order = part.binned, part.scores, part.order.copy()
     scores = before if stump is None else binned.added(before, stump, cut)
@@ -199,5 +199,5 @@ def _advance(part: Scored, stump: Stump | None, cut: Cut | None, rules: Rules) -
     return Scored(binned, part.bound, part.weight, scores, order, potentials, worths, totals)
 
 
-def _worths(part: Scored, bins: Bins, features: Ints) -> Floats:
+def _worths(part: Scored, bins: FeatureBins, features: Ints) -> Floats:
     return part.binned.sums(part.potentials[0], bins, features)

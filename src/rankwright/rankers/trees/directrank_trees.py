@@ -10,7 +10,7 @@ import numpy as np
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.optimisers.line_search import Choice, Likeliest, Middle
+from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, StepChoice
 from rankwright.rankers.exact.directrank import FEW, PLACES
 from rankwright.rankers.parameter_checks import check_among, check_number
 from rankwright.rankers.trees.tree_boosting import SearchedStages, TreeStages
@@ -73,9 +73,9 @@ class DirectRankTrees(TreeRanker):
         train, _, measure, *_ = setting
         return SearchedStages(*setting, choice=self._choice(train, measure), limits=_limits(self.weights))
 
-    def _choice(self, train: Queries, measure: Measure) -> Choice:
+    def _choice(self, train: Queries, measure: Measure) -> StepChoice:
         likelihood = self.point == "likelihood" or (self.point == "auto" and train.n_docs <= FEW)
-        return Likeliest(measure.cut_off or PLACES) if likelihood else Middle()
+        return MaximumLikelihoodStep(measure.cut_off or PLACES) if likelihood else MidpointStep()
 
 
 def _limits(weights: Any) -> tuple[float, float] | None:

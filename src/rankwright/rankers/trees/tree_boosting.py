@@ -16,7 +16,7 @@ from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.optimisers.additive import Additive
 from rankwright.optimisers.functional_gradient import FunctionalGradient, residuals
-from rankwright.optimisers.line_search import Choice
+from rankwright.optimisers.line_search import StepChoice
 from rankwright.optimisers.weak.regression_trees import GrowingTrees, RegressionTree
 from rankwright.runtime.backends import Backend, n_threads
 from rankwright.scorers import Trees
@@ -186,13 +186,13 @@ class SearchedStages(TreeStages):
 
     Parameters
     ----------
-    choice : Choice
+    choice : StepChoice
         Where inside the best interval.
     limits : (float, float) or None
         What weights are clipped to.
     """
 
-    def __init__(self, *setting: Any, choice: Choice, limits: tuple[float, float] | None) -> None:
+    def __init__(self, *setting: Any, choice: StepChoice, limits: tuple[float, float] | None) -> None:
         super().__init__(*setting)
         self.choice, self.limits = choice, limits
         self.least = self.weak.least_weight

@@ -20,7 +20,7 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.models.model import Model, check_features, from_text
 from rankwright.optimisers.ascent import ClimbRules
-from rankwright.optimisers.columns import Leaves
+from rankwright.optimisers.columns import TreeColumns
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.polishing import polish_weights
 from rankwright.optimisers.stagewise import boost
@@ -282,7 +282,7 @@ class GradientTreeRanker(TreeRanker):
 def tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Backend) -> Landscape:
     """The mean measure as a function of the weights of trees."""
     nodes = trees.forest.nodes
-    columns = Leaves(trees.leaves(queries.X, backend), nodes.first_leaf, nodes.value)
+    columns = TreeColumns(trees.leaves(queries.X, backend), nodes.first_leaf, nodes.value)
     return Landscape.of_bound(columns, measure.prepare(queries), queries.query_weight, backend)
 
 

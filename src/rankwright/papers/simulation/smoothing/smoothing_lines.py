@@ -13,7 +13,7 @@ from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse
 from rankwright.objectives.smooth import smooth
-from rankwright.optimisers.landscape import Landscape, Profile
+from rankwright.optimisers.landscape import Landscape, MeasureProfile
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.runtime.backends import Backend, resolve
 from rankwright.scorers.scaling import Standard
@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
     t: Floats
     values: Mapping[float, Floats]  # by sigma; TRUE is the measure
-    profile: Profile  # of the measure: every jump
+    profile: MeasureProfile  # of the measure: every jump
 
 
 def draw_lines(train: Queries, measure: Measure, coef: Floats, seed: int) -> dict[View, Line]:
