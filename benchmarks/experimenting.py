@@ -36,8 +36,8 @@ def bare(experiment: rw.Experiment) -> float:
         fold = experiment.data.fold(i)
         for method in experiment.methods:
             best, ranker = -1.0, None
-            for params in method.candidates():
-                candidate = method.build(params, 0, experiment.measure)
+            for params in method.list_candidates():
+                candidate = method.make_ranker(params, 0, experiment.measure)
                 start = time.perf_counter()
                 candidate.fit(fold.train, valid=fold.valid)
                 fitting += time.perf_counter() - start

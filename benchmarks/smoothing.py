@@ -36,7 +36,7 @@ PUBLISHED = {
     1: "- .5365 .4622 .4369",
 }
 DECIDING = ["ndcg@50", "ndcg@10", "map"]
-FOLDS, ALPHAS = 5, rw.SmoothRank.usual_grid["alpha"]
+FOLDS, ALPHAS = 5, rw.SmoothRank.default_grid["alpha"]
 QUERIES, DOCUMENTS, FEATURES = 6_000, 120, 136
 RANKERS = {
     "Regression": rw.Regression(backend=rw.Threads(THREADS)),

@@ -33,7 +33,7 @@ def find_data(name: str) -> Path | None:
 def fit(fold: Fold) -> dict[str, Reached]:
     """Every method on one fold; coordinate ascent and DirectRank from the same starts."""
     found = {}
-    grid = rw.Regression.usual_grid
+    grid = rw.Regression.default_grid
     chosen = rw.select(rw.Regression(measure=MEASURE), grid, fold.train, fold.valid)
     highest = max(rw.Regression(measure=MEASURE, alpha=a).fit(fold.train).score(fold.train) for a in grid["alpha"])
     found["Regression"] = Reached(highest, chosen.score(fold.test))

@@ -171,10 +171,9 @@ class Stores(_Written):
         queries = rw.Queries.from_arrays(X, [0, 2, 1, 0] * 9, np.repeat(np.arange(9), 4))  # all queries have grades
         methods = [rw.Method("regression", grid={"alpha": [0.1, 10.0]}), rw.Method("singlefeature")]
         experiment = rw.Experiment(list(rw.cut_folds(queries, 3, 0)), methods, "ndcg@5", ["map"])
-        no_memory = mock.Mock(return_value=0.0), 0.0
         with (
             mock.patch("rankwright.experiments.trials.time.perf_counter", return_value=0.0),
-            mock.patch("rankwright.experiments.trials._memory", return_value=no_memory),
+            mock.patch("rankwright.experiments.trials._read_memory", return_value=0.0),
         ):
             rw.run_experiment(experiment, self.folder / "original", rw.Serial())
         return (self.folder / "original" / FILE).read_bytes()

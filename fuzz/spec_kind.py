@@ -21,7 +21,7 @@ _RANKERS: dict[str, tuple[str, dict[str, tuple[Any, ...]]]] = {
 _KEYS = ("name", "measure", "measures", "seeds", "data", "methods", "published")
 _METHOD_KEYS = ("ranker", "name", "measure", "set", "grid", "search")
 _PUBLISHED_KEYS = ("method", "measure", "value", "source", "lowest", "note", "by_fold")
-_SOURCES = {"folds": ("folds",), "file": ("file", "k", "seed"), "qrels": ("qrels", "runs", "k", "seed")}
+_SOURCES = {"folds": ("folds",), "file": ("file", "n_folds", "seed"), "qrels": ("qrels", "runs", "n_folds", "seed")}
 _LITERALS: tuple[str, ...] = (
     "1979-05-27",
     "1979-05-27T07:32:00Z",
@@ -144,8 +144,8 @@ class _Reference:
             return
         self.require(kinds[0] != "qrels" or "runs" in data)
         for key, value in data.items():
-            if key in ("k", "seed"):
-                self.require(type(value) is int and value >= (3 if key == "k" else 0))
+            if key in ("n_folds", "seed"):
+                self.require(type(value) is int and value >= (3 if key == "n_folds" else 0))
                 self.trust(type(value) is int and value <= 1000)
                 continue
             paths = value if key in ("file", "runs") and type(value) is list else [value]
@@ -160,15 +160,15 @@ class _Reference:
         self.require(all(key in _METHOD_KEYS for key in entry))
         fixed, grid, name = entry.get("set", {}), entry.get("grid", {}), entry.get("name", "")
         self.require(type(fixed) is dict and type(entry.get("search", {})) is dict)
-        self.require(type(grid) is dict or grid == "usual")
+        self.require(type(grid) is dict or grid == "default")
         self.require(type(name) is str and name == " ".join(name.split()))
         self.trust("search" not in entry and entry["ranker"] in _RANKERS)
         self.trust(type(entry.get("measure", "map")) is str and entry.get("measure", "map") in _MEASURES)
         if self.wrong or entry["ranker"] not in _RANKERS:
             return entry["ranker"], str(name) or entry["ranker"]
         ranker, known = _RANKERS[entry["ranker"]]
-        tried = {} if grid == "usual" else grid
-        self.trust(grid != "usual" or not fixed)
+        tried = {} if grid == "default" else grid
+        self.trust(grid != "default" or not fixed)
         self.require(not set(fixed) & set(tried))
         for key, values in (*((key, [value]) for key, value in fixed.items()), *tried.items()):
             self.require(type(values) is list and bool(values))
@@ -194,9 +194,9 @@ def _make_spec(rng: Random) -> dict[str, Any]:
         "seeds": [rng.randrange(9) for _ in range(rng.randrange(1, 4))],
         "data": rng.choice((
             {"folds": "MQ2008"},
-            {"file": "a.txt", "k": 5, "seed": 0},
+            {"file": "a.txt", "n_folds": 5, "seed": 0},
             {"file": ["a.txt", "b.txt.gz"]},
-            {"qrels": "qrels.txt", "runs": ["bm25.run"], "k": 3},
+            {"qrels": "qrels.txt", "runs": ["bm25.run"], "n_folds": 3},
         )).copy(),
         "methods": [_make_method(rng, i) for i in range(rng.choice((1, 1, 2, 3)))],
     }  # fmt: skip
@@ -216,10 +216,12 @@ def _make_method(rng: Random, number: int) -> dict[str, Any]:
         elif where == "grid":
             method.setdefault("grid", {})[key] = list(values)
         elif where == "search" and maybe(rng, 0.3):
-            draw = rng.choice(({"choice": list(values)}, {"log": [1e-3, 1e3]}, {"uniform": [0, 1]}, {"int": [1, 9]}))
-            method.setdefault("search", {"n": 3, "seed": 1})[key] = draw
+            draw = rng.choice(
+                ({"choice": list(values)}, {"log_uniform": [1e-3, 1e3]}, {"uniform": [0, 1]}, {"int": [1, 9]})
+            )
+            method.setdefault("search", {"n_candidates": 3, "seed": 1})[key] = draw
     if "grid" not in method and maybe(rng, 0.2):
-        method["grid"] = "usual"
+        method["grid"] = "default"
     if maybe(rng, 0.2):
         method["measure"] = rng.choice(_MEASURES)
     if maybe(rng, 0.1):

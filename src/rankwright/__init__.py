@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from rankwright.data.trec import write_run as write_run
     from rankwright.experiments import Experiment as Experiment
     from rankwright.experiments import Method as Method
-    from rankwright.experiments import Published as Published
-    from rankwright.experiments import Search as Search
+    from rankwright.experiments import PublishedFigure as PublishedFigure
+    from rankwright.experiments import RandomSearch as RandomSearch
     from rankwright.experiments import read_experiment as read_experiment
     from rankwright.experiments import read_model as read_model
     from rankwright.experiments import read_results as read_results
@@ -125,8 +125,8 @@ _HOME = {
     "experiments": (
         "Experiment",
         "Method",
-        "Published",
-        "Search",
+        "PublishedFigure",
+        "RandomSearch",
         "read_experiment",
         "read_model",
         "read_results",

@@ -23,7 +23,7 @@ def report(tmp_path_factory):
         rw.Method("adarank", "Boosted <b>", params={"n_rounds": 20}),
         rw.Method("singlefeature"),
     ]
-    published = [rw.Published("Regression", "ndcg@10", 0.5, "somewhere")]
+    published = [rw.PublishedFigure("Regression", "ndcg@10", 0.5, "somewhere")]
     experiment = rw.Experiment(queries, methods, name="A real one", published=published)
     results = rw.run_experiment(experiment, folder, rw.Serial())
     return rw.write_report(results, folder), results

@@ -58,6 +58,6 @@ def test_right_parameters_are_taken_without_data(ranker, measure):
     made = ranker(measure=measure)
     assert refusal(made.check_parameters) is None
     assert not hasattr(made, "model_")
-    for name, values in ranker.usual_grid.items():
+    for name, values in ranker.default_grid.items():
         for value in values:
             assert refusal(ranker(measure=measure, **{name: value}).check_parameters) is None

@@ -93,5 +93,5 @@ def test_exact_searches_reach_the_highest_training_measure(name):
         highest, trials = (max(record["train"] for record in each.history_) for each in (exact, tried))
         assert highest >= trials
         assert highest > rw.AdaRank().fit(fold.train).score(fold.train)
-        for alpha in rw.Regression.usual_grid["alpha"]:
+        for alpha in rw.Regression.default_grid["alpha"]:
             assert highest > rw.Regression(alpha=alpha).fit(fold.train).score(fold.train)

@@ -146,7 +146,7 @@ class TestExperiment:
             assert not (tmp_path / "o").exists()
 
     def test_an_interruption_keeps_what_is_finished(self, file, tmp_path):
-        spec = f'[data]\nfile = "{file}"\n[[methods]]\nranker = "regression"\nsearch = {{ n = 400, alpha = {{ log = [0.1, 10] }} }}\n'
+        spec = f'[data]\nfile = "{file}"\n[[methods]]\nranker = "regression"\nsearch = {{ n_candidates = 400, alpha = {{ log_uniform = [0.1, 10] }} }}\n'
         (tmp_path / "spec.toml").write_text(spec)
         command = [sys.executable, "-m", "rankwright", "experiment", "spec.toml", "--out", "out", "--workers", "1"]
         process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)

@@ -350,14 +350,14 @@ class TestSalvaging:
         """-0.0 and NaN come back as 0.0 and NULL, and are no damage."""
         from rankwright.experiments import trials
 
-        values = trials._values
+        values = trials._measure
 
         def strange(*arguments):
             found = values(*arguments).copy()
             found[0, ::2] = -0.0
             return found
 
-        monkeypatch.setattr(trials, "_values", strange)
+        monkeypatch.setattr(trials, "_measure", strange)
         monkeypatch.setattr(trials, "weighted_mean", lambda *_: -0.0)
         found = rw.run_experiment(planned(queries), tmp_path, rw.Serial())
         assert (found.values() == 0).any()

@@ -12,7 +12,7 @@ from tests.warned import may_not_converge
 import rankwright as rw
 from rankwright.analysis.diagnosis import Alone, BoundAt, Certificate, Least
 from rankwright.analysis.diagnosis.verdicts import LEAST_GAIN, LOOSE, MOST_GAP, Facts, judge
-from rankwright.experiments.tables import artefacts
+from rankwright.experiments.tables import trial_tables
 from rankwright.objectives.upper_bounds import Basic, TypeOne, TypeTwo, every_bound
 from rankwright.optimisers.landscape import Landscape
 from rankwright.scorers import Linear
@@ -366,7 +366,9 @@ def test_a_round_chosen_by_validation_may_be_short_on_purpose():
 def left(ranker, queries):
     fold = rw.cut_folds(queries, 3, random_state=0)[0]
     ranker.fit(fold.train)
-    return artefacts.bounds(artefacts.Trained(ranker, fold, np.zeros(1), {})), rw.diagnose(ranker, fold.train)
+    return trial_tables.tabulate_bounds(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {})), rw.diagnose(
+        ranker, fold.train
+    )
 
 
 @may_not_converge
@@ -400,5 +402,5 @@ def test_bounds_of_a_trial(queries, ranker, names, own):
 
 
 def test_bounds_are_for_data_of_some_size(queries, monkeypatch):
-    monkeypatch.setattr(artefacts, "MOST_BOUNDED", 10)
+    monkeypatch.setattr(trial_tables, "MOST_BOUNDED", 10)
     assert left(rw.Regression(), queries)[0] is None

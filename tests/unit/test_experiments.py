@@ -30,7 +30,7 @@ from rankwright.experiments.storage import locking
 from rankwright.experiments.storage.encoding import decode, encode
 from rankwright.experiments.storage.salvaging import open_store
 from rankwright.experiments.storage.schema import FILE
-from rankwright.experiments.tables import artefacts
+from rankwright.experiments.tables import trial_tables
 
 ALPHAS = [0.01, 1.0, 1000.0]
 
@@ -49,7 +49,7 @@ def file(queries, tmp_path_factory):
 
 def spec(file, **changes):
     content = {
-        "data": {"file": str(file), "k": 3, "seed": 1},
+        "data": {"file": str(file), "n_folds": 3, "seed": 1},
         "measure": "ndcg@5",
         "measures": ["ndcg@5", "map", "mrr(empty=skip)"],
         "methods": [
@@ -158,8 +158,8 @@ class TestArtefacts:
 
     def test_pairs_are_counted_one_by_one(self, queries):
         scores = np.round(np.random.default_rng(0).normal(size=queries.n_docs), 1)  # with ties
-        trained = artefacts.Trained(None, rw.cut_folds(queries, 3)[0]._replace(test=queries), scores, {})
-        table = artefacts.pairs(trained)
+        trained = trial_tables.TrainedRanker(None, rw.cut_folds(queries, 3)[0]._replace(test=queries), scores, {})
+        table = trial_tables.tabulate_pairs(trained)
         counts = {}
         for rows in queries:
             y, s = queries.y[rows], scores[rows]
@@ -176,13 +176,13 @@ class TestArtefacts:
     def test_effects_are_weights_on_one_scale(self, queries):
         fold = rw.cut_folds(queries, 3)[0]
         ranker = rw.Regression().fit(fold.train)
-        table = artefacts.weights(artefacts.Trained(ranker, fold, np.zeros(1), {}))
+        table = trial_tables.tabulate_weights(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
         np.testing.assert_allclose(table["effect"], ranker.coef_ * fold.train.X.astype(float).std(axis=0), rtol=1e-6)
 
     def test_only_grades_alike(self):
         queries = rw.Queries.from_arrays([[1.0], [2.0]], [1, 1], group=[2])
         fold = Fold(queries, queries, queries)
-        table = artefacts.pairs(artefacts.Trained(None, fold, np.zeros(2), {}))
+        table = trial_tables.tabulate_pairs(trial_tables.TrainedRanker(None, fold, np.zeros(2), {}))
         assert all(len(column) == 0 for column in table.values())
 
     def test_tables_survive_text(self):
@@ -249,7 +249,7 @@ def spec_of_trees(file):
         {"ranker": "directrank-trees", "set": {**small, "weights": [0.2, 0.4]}, "grid": {"polish": [0, 2]}},
         {"ranker": "boostedtrees", "set": {**small, "objective": "fidelity", "params": RANDOM_TREES}},
     ]
-    return spec(file, methods=methods, measures=["ndcg@5", "map"], data={"file": str(file), "k": 3, "seed": 1})
+    return spec(file, methods=methods, measures=["ndcg@5", "map"], data={"file": str(file), "n_folds": 3, "seed": 1})
 
 
 RANDOM_TREES = {"bagging_fraction": 0.6, "bagging_freq": 1, "feature_fraction": 0.7}
@@ -357,7 +357,7 @@ class TestTrees:
 
 class TestSources:
     def test_python_objects(self, queries, tmp_path):
-        methods = [rw.Method.of(rw.Regression(alpha=3.0, measure="map")), "singlefeature"]
+        methods = [rw.Method.from_ranker(rw.Regression(alpha=3.0, measure="map")), "singlefeature"]
         whole = rw.run_experiment(rw.Experiment(queries, methods, "map"), tmp_path / "a", rw.Serial())
         folds = rw.cut_folds(queries, 5, 0)
         cut = rw.run_experiment(rw.Experiment(list(folds), methods, "map"), tmp_path / "b", rw.Serial())
@@ -385,7 +385,7 @@ class TestSources:
             rw.write_run(queries, queries.X[:, column].astype(float), tmp_path / f"{name}.run")
         lines = [f"{q} 0 {d} {int(y)}\n" for q, d, y in zip(queries.row_qid, queries.docid, queries.y, strict=True)]
         (tmp_path / "qrels").write_text("".join(lines))
-        data = {"qrels": "qrels", "runs": ["bm25.run", "dense.run"], "k": 4}
+        data = {"qrels": "qrels", "runs": ["bm25.run", "dense.run"], "n_folds": 4}
         content = {"data": data, "methods": [{"ranker": "regression"}]}
         results = rw.run_experiment(experiment_from_json(content, tmp_path), tmp_path / "out", rw.Serial())
         assert set(results.tables["weights"]["feature"]) == {"bm25", "dense"}
@@ -422,7 +422,7 @@ class TestSources:
         methods = [
             rw.DirectRank(prior=prior, alpha=0.1, n_restarts=1, max_iter=2),
             rw.Method("directrank", "Grid", params={"n_restarts": 1, "max_iter": 1}, grid={"prior": [prior, None]}),
-            rw.Method("directrank", "Drawn", params={"max_iter": 1}, search=rw.Search(2, {"prior": {"choice": [prior]}})),
+            rw.Method("directrank", "Drawn", params={"max_iter": 1}, search=rw.RandomSearch(2, {"prior": {"choice": [prior]}})),
         ]  # fmt: skip
         planned = rw.Experiment(queries, methods)
         assert planned.methods[0].params["prior"] == prior.tolist()
@@ -439,7 +439,7 @@ class TestSources:
             rw.run_experiment(rw.Experiment(queries, methods), tmp_path, rw.Serial())
         with pytest.raises(rw.InputError, match="the method 'DirectRank' was"):
             rw.run_experiment(rw.Experiment(queries, [rw.DirectRank(prior=prior + 1)]), tmp_path, rw.Serial())
-        assert rw.Method.of(rw.DirectRank(prior=np.array(2.0))).params == {"prior": 2.0}
+        assert rw.Method.from_ranker(rw.DirectRank(prior=np.array(2.0))).params == {"prior": 2.0}
 
     def test_natural_python_objects(self, queries, file):
         planned = rw.Experiment(str(file), "regression, adarank", rw.NDCG(5), "ndcg@5, map", np.arange(2))
@@ -507,7 +507,7 @@ class TestResuming:
         methods = spec(file).to_json()["methods"]
         rw.run_experiment(spec(file, methods=methods[:1]), tmp_path, rw.Serial())
         rw.write_letor(queries.take(range(1, 60)), tmp_path / "other.txt")
-        data = {"file": str(tmp_path / "other.txt"), "k": 3, "seed": 1}
+        data = {"file": str(tmp_path / "other.txt"), "n_folds": 3, "seed": 1}
         with pytest.raises(rw.InputError, match=r"on other data \(fold 1 differs\)"):
             rw.run_experiment(spec(file, data=data), tmp_path, rw.Serial())
 
@@ -516,7 +516,7 @@ class TestResuming:
         rw.write_letor(queries, tmp_path / "data.txt")
         rw.run_experiment(spec(tmp_path / "data.txt"), tmp_path / "out", rw.Serial())
         before, said = contents(tmp_path / "out"), rw.read_results(tmp_path / "out").name
-        data = {"file": str(tmp_path / "data.txt"), "k": 3, "seed": 2 if change == "other seed" else 1}
+        data = {"file": str(tmp_path / "data.txt"), "n_folds": 3, "seed": 2 if change == "other seed" else 1}
         if change != "other seed":
             data["file"] = str(tmp_path / ("data.txt" if change == "edited file" else "other.txt"))
             rw.write_letor(queries.take(range(59, -1, -1)), data["file"])
@@ -536,7 +536,7 @@ class TestResuming:
         rw.run_experiment(spec(tmp_path / "b.txt"), tmp_path / "out", rw.Serial())
 
     def test_published_figures_of_other_folds(self, queries, tmp_path):
-        figure = rw.Published("Regression", "ndcg@10", 0.5, by_fold=[0.4, 0.6])
+        figure = rw.PublishedFigure("Regression", "ndcg@10", 0.5, by_fold=[0.4, 0.6])
         planned = rw.Experiment(queries, ["regression"], published=[figure])
         expected = "published: Regression, ndcg@10: by_fold has 2 figures; there are 5 folds"
         with pytest.raises(rw.InputError, match=expected):
@@ -574,7 +574,7 @@ class TestResuming:
 
     def test_reading_sees_one_moment(self, file, tmp_path):
         """A reader in a thread of its own, while trials take the places of others."""
-        methods = [{"ranker": "regression", "search": {"n": 40, "alpha": {"log": [1e-6, 1e3]}}}]
+        methods = [{"ranker": "regression", "search": {"n_candidates": 40, "alpha": {"log_uniform": [1e-6, 1e3]}}}]
         stop, found = threading.Event(), []
 
         def look():
@@ -784,17 +784,17 @@ class TestFailing:
 class TestTooMany:
     """What cannot work is refused before anything is planned, read or written."""
 
-    @pytest.mark.parametrize("k", [61, 10**6, 2**31])
-    def test_folds_of_a_file(self, file, tmp_path, k):
-        with pytest.raises(rw.InputError, match=f"60 queries cannot make {k} folds; choose at most 60"):
-            rw.run_experiment(spec(file, data={"file": str(file), "k": k}), tmp_path / "out")
+    @pytest.mark.parametrize("n_folds", [61, 10**6, 2**31])
+    def test_folds_of_a_file(self, file, tmp_path, n_folds):
+        with pytest.raises(rw.InputError, match=f"60 queries cannot make {n_folds} folds; choose at most 60"):
+            rw.run_experiment(spec(file, data={"file": str(file), "n_folds": n_folds}), tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
     def test_folds_of_runs_and_of_objects(self, queries, tmp_path):
         rw.write_run(queries, queries.X[:, 0].astype(float), tmp_path / "a.run")
         lines = [f"{q} 0 {d} {int(y)}\n" for q, d, y in zip(queries.row_qid, queries.docid, queries.y, strict=True)]
         (tmp_path / "qrels").write_text("".join(lines))
-        data = {"qrels": "qrels", "runs": ["a.run"], "k": 1000}
+        data = {"qrels": "qrels", "runs": ["a.run"], "n_folds": 1000}
         planned = experiment_from_json({"data": data, "methods": [{"ranker": "regression"}]}, tmp_path)
         with pytest.raises(rw.InputError, match="60 queries cannot make 1000 folds"):
             rw.run_experiment(planned, tmp_path / "out")
@@ -804,7 +804,9 @@ class TestTooMany:
 
     def test_as_many_folds_as_queries(self, queries, tmp_path):
         rw.write_letor(queries.take(range(6)), tmp_path / "six.txt")
-        planned = spec(tmp_path / "six.txt", data={"file": "six.txt", "k": 6}, methods=[{"ranker": "singlefeature"}])
+        planned = spec(
+            tmp_path / "six.txt", data={"file": "six.txt", "n_folds": 6}, methods=[{"ranker": "singlefeature"}]
+        )
         assert len(rw.run_experiment(planned, tmp_path / "out", rw.Serial()).folds) == 6
 
     def test_trials_and_seeds(self, file, tmp_path):
@@ -851,12 +853,12 @@ class TestSpecs:
             ranker = "single-feature"
             [[methods]]
             ranker = "regression"
-            grid = "usual"
+            grid = "default"
             [[methods]]
             ranker = "regression"
             name = "Drawn"
             set = {{ scale = "query" }}
-            search = {{ n = 7, seed = 3, alpha = {{ log = [0.001, 10] }} }}
+            search = {{ n_candidates = 7, seed = 3, alpha = {{ log_uniform = [0.001, 10] }} }}
             [[published]]
             method = "Drawn"
             measure = "map(dialect=letor3)"
@@ -867,10 +869,10 @@ class TestSpecs:
         planned = rw.read_experiment(tmp_path / "spec.toml")
         spoken = (f"{name}(dialect=letor3)" for name in ("ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map"))
         assert planned.measures == (*spoken, "mrr")  # letor3 has no mrr
-        assert planned.curve[9] == "ndcg@10(dialect=letor3)"
-        assert [len(method.candidates()) for method in planned.methods] == [1, 10, 7]
-        drawn = planned.methods[2].candidates()
-        assert drawn == planned.methods[2].candidates()
+        assert planned.curve_measures[9] == "ndcg@10(dialect=letor3)"
+        assert [len(method.list_candidates()) for method in planned.methods] == [1, 10, 7]
+        drawn = planned.methods[2].list_candidates()
+        assert drawn == planned.methods[2].list_candidates()
         assert all(0.001 <= params["alpha"] <= 10 and params["scale"] == "query" for params in drawn)
         again = experiment_from_json(planned.to_json(), tmp_path)
         assert again.to_json() == planned.to_json()
@@ -879,7 +881,7 @@ class TestSpecs:
         text = (ROOT / "docs" / "experiments.md").read_text()
         (tmp_path / "spec.toml").write_text(re.search(r"```toml\n(.*?)```", text, re.DOTALL)[1])
         planned = rw.read_experiment(tmp_path / "spec.toml")
-        assert [len(method.candidates()) for method in planned.methods] == [1, 8, 20, 1]
+        assert [len(method.list_candidates()) for method in planned.methods] == [1, 8, 20, 1]
         assert planned.seeds == (0, 1, 2)
 
     def test_all_kinds_of_draws(self):
@@ -887,9 +889,9 @@ class TestSpecs:
             "a": {"uniform": [-1, 1]},
             "b": {"int": [2, 4]},
             "c": {"choice": ["x", "y"]},
-            "d": {"log": [1e-6, 1e6]},
+            "d": {"log_uniform": [1e-6, 1e6]},
         }
-        drawn = rw.Search(400, space, seed=1).candidates()
+        drawn = rw.RandomSearch(400, space, seed=1).draw_candidates()
         assert {params["b"] for params in drawn} == {2, 3, 4}
         assert {params["c"] for params in drawn} == {"x", "y"}
         assert abs(np.mean([params["a"] for params in drawn])) < 0.15
@@ -906,7 +908,7 @@ class TestSpecs:
             ({"seeds": [10**20]}, "seeds is 1000"),
             ({"measures": 5}, "measures is 5; expected a list"),
             ({"published": 5}, "published is 5"),
-            ({"data": {"file": "b", "k": 0}}, "0 folds; expected at least 3"),
+            ({"data": {"file": "b", "n_folds": 0}}, "0 folds; expected at least 3"),
             ({"data": {"file": "b", "seed": -1}}, "data.seed is -1"),
             ({"data": {"file": "a\0b"}}, "expected a path"),
             ({"data": {"file": "~nosuchuser/x"}}, "data.file is '~nosuchuser/x'"),
@@ -924,7 +926,11 @@ class TestSpecs:
             ),
             ({"methods": [{"ranker": "adarank", "search": {"n_rounds": {"int": [1.5, 3.5]}}}]}, "two whole numbers"),
             (
-                {"methods": [{"ranker": "regression", "search": {"n": 10**8, "alpha": {"log": [1, 2]}}}]},
+                {
+                    "methods": [
+                        {"ranker": "regression", "search": {"n_candidates": 10**8, "alpha": {"log_uniform": [1, 2]}}}
+                    ]
+                },
                 "at most 10000",
             ),
             ({"published": [{"method": "x", "measure": "map", "value": "high"}]}, "published.value is 'high'"),
@@ -934,7 +940,7 @@ class TestSpecs:
             ({"data": {}}, "data: expected one of folds"),
             ({"data": {"folds": "a", "file": "b"}}, "data: expected one of folds"),
             ({"data": {"file": "b", "fold": 3}}, r"data: unknown key 'fold'"),
-            ({"data": {"file": "b", "k": "3"}}, "data.k is '3'"),
+            ({"data": {"file": "b", "n_folds": "3"}}, "data.n_folds is '3'"),
             ({"data": {"file": []}}, "data.file is"),
             ({"methods": []}, "no methods"),
             ({"methods": "adarank"}, "methods is 'adarank'"),
@@ -948,10 +954,10 @@ class TestSpecs:
             ({"methods": [{"ranker": "regression", "set": {"backend": 1}}]}, "'backend' is no parameter to set"),
             ({"methods": [{"ranker": "regression", "grid": {"alpha": 1}}]}, "grid.alpha is 1; expected a list"),
             ({"methods": [{"ranker": "regression", "grid": {"alpha": []}}]}, "expected a list of values"),
-            ({"methods": [{"ranker": "regression", "grid": 3}]}, 'expected a table of lists, or "usual"'),
+            ({"methods": [{"ranker": "regression", "grid": 3}]}, 'expected a table of lists, or "default"'),
             ({"methods": [{"ranker": "regression", "search": {"alpha": [1]}}]}, "expected one of uniform, log"),
-            ({"methods": [{"ranker": "regression", "search": {"alpha": {"log": [0, 1]}}}]}, "above 0"),
-            ({"methods": [{"ranker": "regression", "search": {"n": 0}}]}, "n is 0"),
+            ({"methods": [{"ranker": "regression", "search": {"alpha": {"log_uniform": [0, 1]}}}]}, "above 0"),
+            ({"methods": [{"ranker": "regression", "search": {"n_candidates": 0}}]}, "n is 0"),
             ({"published": [{"method": "x"}]}, r"published\[1\]: no measure"),
         ],
     )
@@ -966,4 +972,4 @@ class TestSpecs:
 
     def test_parameters_that_text_cannot_hold(self):
         with pytest.raises(rw.InputError, match="expected numbers, texts, lists and tables"):
-            rw.Method.of(rw.Regression(alpha=object()))
+            rw.Method.from_ranker(rw.Regression(alpha=object()))

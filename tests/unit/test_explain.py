@@ -17,8 +17,8 @@ from rankwright.analysis.diagnosis import StepFunction
 from rankwright.analysis.diagnosis.explanation import MOST_TOLD
 from rankwright.analysis.diagnosis.explanation_parts import trend
 from rankwright.experiments.storage.encoding import decode, encode
-from rankwright.experiments.tables import artefacts
-from rankwright.experiments.tables.step_tables import MOST_FEATURES, MOST_STEPS, steps_table
+from rankwright.experiments.tables import trial_tables
+from rankwright.experiments.tables.step_tables import MOST_FEATURES, MOST_STEPS, make_steps_table
 from rankwright.models.model import Model
 from rankwright.scorers import Feature, Linear, Stumps, Trees
 from rankwright.scorers.lightgbm_text import Forest, Tree
@@ -274,7 +274,7 @@ def test_a_trial_leaves_its_steps():
     queries = rw.make_queries(30, n_features=5, random_state=3)
     fold = rw.cut_folds(queries, 3)[0]
     ranker = rw.RankBoost(n_rounds=20).fit(fold.train)
-    made = artefacts.steps(artefacts.Trained(ranker, fold, np.zeros(1), {}))
+    made = trial_tables.tabulate_steps(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
     table = decode(encode(made))
     found = rw.explain(ranker)
     assert list(dict.fromkeys(table["feature"].tolist())) == [part.name for part in found.parts]
@@ -293,8 +293,11 @@ def test_a_trial_leaves_its_steps():
 def test_methods_without_stumps_leave_no_steps():
     queries = rw.make_queries(20, random_state=3)
     fold = rw.cut_folds(queries, 3)[0]
-    assert artefacts.steps(artefacts.Trained(rw.Regression().fit(fold.train), fold, np.zeros(1), {})) is None
-    assert steps_table(model()) is None
+    assert (
+        trial_tables.tabulate_steps(trial_tables.TrainedRanker(rw.Regression().fit(fold.train), fold, np.zeros(1), {}))
+        is None
+    )
+    assert make_steps_table(model()) is None
 
 
 @may_learn_nothing
@@ -303,19 +306,21 @@ def test_a_trial_of_trees_leaves_their_importance():
     for names in (None, ("a", "b", "c", "d", "e")):
         fold = rw.cut_folds(made.replace(features=names), 3, random_state=0)[0]
         ranker = rw.LambdaMART(n_rounds=3, n_leaves=3).fit(fold.train)
-        table = decode(encode(artefacts.importance(artefacts.Trained(ranker, fold, np.zeros(1), {}))))
+        table = decode(
+            encode(trial_tables.tabulate_importance(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {})))
+        )
         assert table["feature"].tolist() == list(names or "12345")
         np.testing.assert_allclose(table["gain"], ranker.feature_importances_, rtol=1e-12)
         assert table["splits"].tolist() == ranker.scorer_.importance("split").tolist()
         assert 0.0 in table["gain"]  # features without a split are there, too
     none = rw.MART(n_rounds=2, min_docs=10**6).fit(fold.train)
     for other in (none, rw.Regression().fit(fold.train)):
-        assert artefacts.importance(artefacts.Trained(other, fold, np.zeros(1), {})) is None
+        assert trial_tables.tabulate_importance(trial_tables.TrainedRanker(other, fold, np.zeros(1), {})) is None
 
 
 def test_the_table_of_a_trial_is_small():
     many = [(f, t / 8, 2.0 ** (-f % 30)) for f in range(MOST_FEATURES + 5) for t in range(2)]
-    table = steps_table(model(*many, *((0, t / 4, 1.0) for t in range(1000)), n=MOST_FEATURES + 5))
+    table = make_steps_table(model(*many, *((0, t / 4, 1.0) for t in range(1000)), n=MOST_FEATURES + 5))
     assert len(np.unique(table["feature"])) == MOST_FEATURES
     own = {name: column[table["feature"] == "1"] for name, column in table.items()}
     assert len(own["value"]) == MOST_STEPS

@@ -12,7 +12,7 @@ import pytest
 import rankwright as rw
 from rankwright.cli import run
 from rankwright.data.feature_numbers import COLUMN_LISTS, COLUMN_PARAMETERS, columns_to_numbers, numbers_to_columns
-from rankwright.experiments import Experiment, Method, Search, read_experiment, read_results, run_experiment
+from rankwright.experiments import Experiment, Method, RandomSearch, read_experiment, read_results, run_experiment
 from rankwright.experiments.spec_files import experiment_from_json
 from rankwright.optimisers.weak.regression_trees import _TAKEN
 from rankwright.rankers import RANKERS
@@ -140,19 +140,21 @@ grid = { feature = [2, 3] }
 [[methods]]
 ranker = "singlefeature"
 name = "drawn"
-search = { n = 2, seed = 0, feature = { int = [3, 3] } }
+search = { n_candidates = 2, seed = 0, feature = { int = [3, 3] } }
 """
 IN_PYTHON = [
     Method("singlefeature", "fixed", params={"feature": 2, "sign": 1}),
     Method("singlefeature", "tried", grid={"feature": [1, 2]}),
-    Method("singlefeature", "drawn", search=Search(2, {"feature": {"int": [2, 2]}})),
+    Method("singlefeature", "drawn", search=RandomSearch(2, {"feature": {"int": [2, 2]}})),
 ]
 
 
 def test_specs_and_results_count_from_1(data, tmp_path):
     (data.parent / "spec.toml").write_text(SPEC)
     planned = read_experiment(data.parent / "spec.toml")
-    assert [method.candidates() for method in planned.methods] == [method.candidates() for method in IN_PYTHON]
+    assert [method.list_candidates() for method in planned.methods] == [
+        method.list_candidates() for method in IN_PYTHON
+    ]
     assert planned.to_json()["methods"] == tomllib.loads(SPEC)["methods"]
     results = run_experiment(planned, tmp_path, workers=rw.Serial())
     assert results.means()[0] == results.means()[1] == results.means()[2]  # the third is the best
@@ -168,7 +170,7 @@ def test_experiments_from_python_write_the_same_spec(data):
     said = planned.to_json()
     assert [method.get("set", {}).get("feature") for method in said["methods"]] == [3, None, None, 5]
     again = experiment_from_json(said, data.parent)
-    assert [m.candidates() for m in again.methods] == [m.candidates() for m in planned.methods]
+    assert [m.list_candidates() for m in again.methods] == [m.list_candidates() for m in planned.methods]
 
 
 @pytest.mark.parametrize("part", ["set", "grid", "search"])

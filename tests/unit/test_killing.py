@@ -27,10 +27,10 @@ measure = "ndcg@5"
 measures = ["ndcg@1", "ndcg@5", "map"]
 [data]
 file = "all.txt"
-k = 5
+n_folds = 5
 [[methods]]
 ranker = "regression"
-search = { n = %d, alpha = { log = [1e-6, 1e3] } }
+search = { n_candidates = %d, alpha = { log_uniform = [1e-6, 1e3] } }
 [[methods]]
 ranker = "adarank"
 grid = { n_rounds = [1, 2, 3, 5, 8, 13, 21, 34] }

@@ -8,8 +8,8 @@ import pytest
 import rankwright as rw
 from rankwright.analysis.results import add_key_columns
 from rankwright.data.folds import Fold
-from rankwright.experiments.tables import artefacts
-from rankwright.experiments.tables.profile_tables import profiles_table
+from rankwright.experiments.tables import trial_tables
+from rankwright.experiments.tables.profile_tables import make_profiles_table
 from rankwright.report.chosen_runs import kept_climbs
 from rankwright.report.sections.restarts_section import starts_of
 from rankwright.scorers import Linear
@@ -24,7 +24,7 @@ def queries():
 def test_profiles_are_exact(queries, scale):
     fold = rw.cut_folds(queries, 3)[0]
     ranker = rw.DirectRank(measure="map", n_restarts=2, scale=scale).fit(fold.train, valid=fold.valid)
-    table = artefacts.profiles(artefacts.Trained(ranker, fold, np.zeros(1), {}))
+    table = trial_tables.tabulate_profiles(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
     scaled = fold if scale == "standard" else [rw.scale(part, "query") for part in fold]
     deviation = scaled[0].X.astype(float).std(axis=0)
     measure = ranker.measure_.for_training()
@@ -40,8 +40,8 @@ def test_profiles_are_exact(queries, scale):
 def test_profiles_hold_zero_and_the_weight(queries):
     fold = rw.cut_folds(queries, 3)[0]
     ranker = rw.CoordinateAscent(measure="ndcg@5", n_restarts=2).fit(fold.train, valid=fold.valid)
-    table = artefacts.profiles(artefacts.Trained(ranker, fold, np.zeros(1), {}))
-    weights = artefacts.weights(artefacts.Trained(ranker, fold, np.zeros(1), {}))
+    table = trial_tables.tabulate_profiles(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
+    weights = trial_tables.tabulate_weights(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
     effects = dict(zip(weights["feature"], weights["effect"], strict=True))
     for feature in np.unique(table["feature"]):
         own = {name: column[table["feature"] == feature] for name, column in table.items()}
@@ -59,23 +59,28 @@ def test_profiles_hold_zero_and_the_weight(queries):
 
 def test_profiles_are_for_line_searches_on_data_of_some_size(queries, monkeypatch):
     fold = rw.cut_folds(queries, 3)[0]
-    assert artefacts.profiles(artefacts.Trained(rw.Regression().fit(fold.train), fold, np.zeros(1), {})) is None
-    trained = artefacts.Trained(rw.DirectRank(n_restarts=1).fit(fold.train), fold, np.zeros(1), {})
-    assert artefacts.profiles(trained) is not None
-    monkeypatch.setattr(artefacts, "MOST_PROFILED", queries.n_docs - 1)
-    assert artefacts.profiles(trained) is None
+    assert (
+        trial_tables.tabulate_profiles(
+            trial_tables.TrainedRanker(rw.Regression().fit(fold.train), fold, np.zeros(1), {})
+        )
+        is None
+    )
+    trained = trial_tables.TrainedRanker(rw.DirectRank(n_restarts=1).fit(fold.train), fold, np.zeros(1), {})
+    assert trial_tables.tabulate_profiles(trained) is not None
+    monkeypatch.setattr(trial_tables, "MOST_PROFILED", queries.n_docs - 1)
+    assert trial_tables.tabulate_profiles(trained) is None
 
 
 def test_profiles_without_any_weight_or_any_test_query_that_counts(queries):
     fold = rw.cut_folds(queries, 3)[0]
     names = np.arange(queries.n_features).astype(str)
     zero = np.zeros(queries.n_features)
-    assert profiles_table(fold, zero, zero + 1, rw.AP(), names) is None
+    assert make_profiles_table(fold, zero, zero + 1, rw.AP(), names) is None
     for test, measure in (
         (fold.test.replace(y=np.zeros(fold.test.n_docs)), rw.parse("map(empty=skip)")),
         (fold.test.replace(y=np.full(fold.test.n_docs, 9.0)), rw.parse("err@5(max=2)")),
     ):
-        table = profiles_table(fold._replace(test=test), zero + 1, zero + 1, measure, names)
+        table = make_profiles_table(fold._replace(test=test), zero + 1, zero + 1, measure, names)
         assert np.isnan(table["test"]).all()
         assert np.isfinite(table["valid"]).all()
 
@@ -84,14 +89,16 @@ def test_the_most_profiles():
     queries = rw.make_queries(12, n_docs=8, n_features=15, random_state=0)
     coef = np.arange(1.0, 16.0)
     fold = Fold(queries, queries, queries)
-    table = profiles_table(fold, coef, np.ones(15), rw.AP(), np.arange(15).astype(str))
+    table = make_profiles_table(fold, coef, np.ones(15), rw.AP(), np.arange(15).astype(str))
     assert list(dict.fromkeys(table["feature"])) == [str(j) for j in range(14, 2, -1)]
 
 
 def test_histories_of_restarts_tell_which_was_kept(queries):
     fold = rw.cut_folds(queries, 3)[0]
     ranker = rw.DirectRank(measure="map", n_restarts=4).fit(fold.train, valid=fold.valid)
-    table = add_key_columns(artefacts.history(artefacts.Trained(ranker, fold, np.zeros(1), {})), 0, 1, 0)
+    table = add_key_columns(
+        trial_tables.tabulate_history(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {})), 0, 1, 0
+    )
     [run] = starts_of(table)
     assert run.number.tolist() == [1, 2, 3, 4]
     assert run.valid[run.kept] == pytest.approx(ranker.score(fold.valid), abs=1e-12)

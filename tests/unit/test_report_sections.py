@@ -15,7 +15,7 @@ from tests.results import handmade, simulated
 import rankwright as rw
 from rankwright.analysis.results import Results, Table
 from rankwright.analysis.significance import QueryWeighting
-from rankwright.experiments.tables import artefacts
+from rankwright.experiments.tables import trial_tables
 from rankwright.report.blocks import Block, Chart, Choice, Duel, Grid, Section, Text
 from rankwright.report.published_tables import fold_table, published_figures, published_table
 from rankwright.report.report_files import make_page, write_report
@@ -1198,7 +1198,7 @@ def test_a_thousand_trees_make_a_small_page():
 def test_a_trial_leaves_the_history_of_its_trees():
     fold = rw.cut_folds(rw.make_queries(45, n_docs=12, n_features=5, noise=1.5, random_state=1), 3, random_state=0)[0]
     ranker = rw.DirectRankTrees(n_rounds=6, n_leaves=4, min_docs=5, polish=2).fit(fold.train, valid=fold.valid)
-    made = artefacts.history(artefacts.Trained(ranker, fold, np.zeros(1), {}))
+    made = trial_tables.tabulate_history(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
     one = {"method": np.zeros(len(made["round"]), int), "fold": np.ones(len(made["round"]), int)}
     found = {**one, "seed": one["method"], **made}
     [run] = weighted_runs(found)

@@ -180,7 +180,7 @@ class TestAnnealing:
 
     def test_values_at_a_sigma_are_those_of_a_fit_that_ends_there(self, folds, found):
         train, valid, test = folds[0]
-        start = rw.select(rw.Regression(measure=MEASURE), rw.Regression.usual_grid, train, valid)
+        start = rw.select(rw.Regression(measure=MEASURE), rw.Regression.default_grid, train, valid)
         for last in (64.0, 1.0):
             ranker = rw.SmoothRank(measure=MEASURE, k=None, start=start.coef_, last_sigma=last)
             for alpha, fitted in zip(ALPHAS, ranker.fit_path(ALPHAS, train), strict=True):
@@ -215,7 +215,7 @@ class TestAnnealing:
 
     def test_the_chosen_alpha_is_best_on_validation(self, folds, found):
         for fold, own in zip(folds, found.folds, strict=True):
-            start = rw.select(rw.Regression(measure=MEASURE), rw.Regression.usual_grid, fold.train, fold.valid)
+            start = rw.select(rw.Regression(measure=MEASURE), rw.Regression.default_grid, fold.train, fold.valid)
             ranker = rw.SmoothRank(measure=MEASURE, k=None, start=start.coef_)
             best = rw.select(ranker, {"alpha": ALPHAS}, fold.train, fold.valid)
             assert own.chosen == best.alpha

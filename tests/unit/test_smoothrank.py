@@ -317,7 +317,7 @@ class TestSmoothRank:
     def test_the_start_is_chosen_by_validation(self, queries):
         train, valid = queries.take(range(10)), queries.take(range(10, 30))
         held = rw.SmoothRank(alpha=1e12).fit(train, valid=valid)
-        ridges = rw.Regression().fit_path(rw.Regression.usual_grid["alpha"], train)
+        ridges = rw.Regression().fit_path(rw.Regression.default_grid["alpha"], train)
         values = [ranker.score(valid) for ranker in ridges]
         assert held.coef_ == pytest.approx(ridges[int(np.argmax(values))].coef_, rel=1e-5)
 

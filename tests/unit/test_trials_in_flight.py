@@ -21,7 +21,7 @@ from tests.experiments import contents
 import rankwright as rw
 from rankwright import cli
 from rankwright.experiments import data_sources as sources
-from rankwright.experiments import trials
+from rankwright.experiments import fold_cache, trials
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def file(tmp_path_factory):
 def plan(file) -> rw.Experiment:
     search = {"alpha": np.geomspace(1e-3, 1e3, 30).tolist()}
     methods = [rw.Method("regression", grid=search), rw.Method("singlefeature")]
-    return rw.Experiment(sources.LetorFiles(k=3, file=(str(file),)), methods, "ndcg@5", ["ndcg@5"])
+    return rw.Experiment(sources.LetorFiles(n_folds=3, file=(str(file),)), methods, "ndcg@5", ["ndcg@5"])
 
 
 @pytest.fixture
@@ -73,8 +73,8 @@ def test_few_trials_are_tested_wherever_they_run(file, tmp_path, tested, kind):
 
 
 def test_threads_read_every_fold_once_and_share_it(file, monkeypatch):
-    source = sources.LetorFiles(k=3, file=(str(file),))
-    read, cut, calls = sources.LetorFiles.read, sources.LetorFiles.cut, []
+    source = sources.LetorFiles(n_folds=3, file=(str(file),))
+    read, cut, calls = sources.LetorFiles.read_queries, sources.LetorFiles.cut, []
 
     def slow_read(self):
         calls.append("read")
@@ -86,7 +86,7 @@ def test_threads_read_every_fold_once_and_share_it(file, monkeypatch):
         time.sleep(0.05)
         return cut(self, index, queries)
 
-    monkeypatch.setattr(sources.LetorFiles, "read", slow_read)
+    monkeypatch.setattr(sources.LetorFiles, "read_queries", slow_read)
     monkeypatch.setattr(sources.LetorFiles, "cut", slow_cut)
     found: dict[int, set[int]] = {0: set(), 1: set()}
     start = threading.Barrier(6)
@@ -94,7 +94,7 @@ def test_threads_read_every_fold_once_and_share_it(file, monkeypatch):
     def work(index: int) -> None:
         start.wait()
         for _ in range(20):
-            found[index].add(id(sources.read_fold(source, index, "run")[0]))
+            found[index].add(id(fold_cache.read_fold(source, index, "run")[0]))
 
     threads = [threading.Thread(target=work, args=(i % 2,)) for i in range(6)]
     for thread in threads:
@@ -103,18 +103,18 @@ def test_threads_read_every_fold_once_and_share_it(file, monkeypatch):
         thread.join()
     assert sorted(calls, key=str) == [0, 1, "read"]
     assert [len(ids) for ids in found.values()] == [1, 1]
-    sources.forget_folds()
-    sources.read_fold(source, 0, "run")
+    fold_cache.clear_folds()
+    fold_cache.read_fold(source, 0, "run")
     assert calls.count("read") == 2
-    sources.forget_folds()
+    fold_cache.clear_folds()
 
 
 def test_a_fold_that_cannot_be_read_is_an_error_each_time(tmp_path):
-    source = sources.LetorFiles(k=3, file=(str(tmp_path / "absent"),))
+    source = sources.LetorFiles(n_folds=3, file=(str(tmp_path / "absent"),))
     for _ in range(2):
         with pytest.raises(FileNotFoundError):
-            sources.read_fold(source, 0, "run")
-    sources.forget_folds()
+            fold_cache.read_fold(source, 0, "run")
+    fold_cache.clear_folds()
 
 
 @pytest.mark.parametrize("kind", ["processes", "executor of processes", "dask"])

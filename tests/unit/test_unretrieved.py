@@ -13,7 +13,7 @@ from tests.reference import measures as reference
 import rankwright as rw
 from rankwright.data.folds import Fold
 from rankwright.data.queries import Unretrieved
-from rankwright.experiments.data_sources import _digest
+from rankwright.experiments.fold_cache import digest_fold
 from rankwright.experiments.saved_queries import load_queries, save_queries
 from rankwright.objectives.swap_lambdas import Lambdas
 from rankwright.optimisers.columns import MatrixColumns
@@ -137,9 +137,9 @@ def test_it_travels_with_its_queries(tmp_path):
     assert sum(len(others(fold.test)) for fold in rw.cut_folds(queries, 5, 0)) == len(expected)
     back = load_queries(save_queries(queries, tmp_path))
     assert others(back) == expected
-    assert _digest(Fold(back, back, back)) == _digest(Fold(queries, queries, queries))
+    assert digest_fold(Fold(back, back, back)) == _digest(Fold(queries, queries, queries))
     plain = queries.replace(unretrieved=None)
-    assert _digest(Fold(plain, plain, plain)) != _digest(Fold(queries, queries, queries))
+    assert digest_fold(Fold(plain, plain, plain)) != _digest(Fold(queries, queries, queries))
 
 
 def test_documents_are_left_out_step_by_step():

@@ -159,7 +159,7 @@ def _from_options(
 
     if rankers is None:
         raise InputError("expected a spec, or --data and --rankers (see rankwright experiment --help)")
-    cut = {} if folds is None else {"k": folds}
+    cut = {} if folds is None else {"n_folds": folds}
     if data is not None and qrels is None and not run:
         source: dict[str, Any] = {"folds": str(data)} if data.is_dir() else {"file": [str(data)], **cut}
         if data.is_dir() and cut:
@@ -168,7 +168,7 @@ def _from_options(
         source = {"qrels": str(qrels), "runs": [str(path) for path in run], **cut}
     else:
         raise InputError("expected --data, or --qrels with one --run or several")
-    methods = [{"ranker": name.strip(), "grid": "usual"} for name in rankers.split(",")]
+    methods = [{"ranker": name.strip(), "grid": "default"} for name in rankers.split(",")]
     content: dict[str, Any] = {"data": source, "methods": methods, "name": (data or qrels or Path()).resolve().name}
     if measure is not None:
         content["measure"] = measure

@@ -1,4 +1,4 @@
-"""Running an experiment: what is not finished is run, and every finished trial is kept at once."""
+"""Running an experiment: trials that are not finished are run, and every finished trial is kept at once."""
 
 from __future__ import annotations
 
@@ -15,152 +15,151 @@ from rankwright.analysis.results import Results
 from rankwright.basics import progress
 from rankwright.basics.errors import InputError, TrialWarning, warn
 from rankwright.basics.files import StrPath
-from rankwright.data.queries import Queries
-from rankwright.experiments.data_sources import SavedQueries, Source, read_fold, save_data, state_of
+from rankwright.experiments.data_sources import FoldSource
+from rankwright.experiments.fold_cache import read_fold
 from rankwright.experiments.parameter_search import Params
 from rankwright.experiments.result_reading import read_results
 from rankwright.experiments.spec import Experiment
 from rankwright.experiments.storage.salvaging import open_store
 from rankwright.experiments.storage.schema import row_checksum
 from rankwright.experiments.storage.store import Store
-from rankwright.experiments.trials import Key, Task, describe_queries, forget, run_trial
+from rankwright.experiments.trials import FoldQueries, TrialKey, TrialTask, clear_caches, run_trial
 from rankwright.measures import CustomMeasure, parse
 from rankwright.runtime.workers import WorkerDiedError, WorkersLostError, open_workers
 
 _MOST_TRIALS = 1_000_000
 
 
-class Plan(NamedTuple):
+class PlannedTrial(NamedTuple):
     """A trial of an experiment, and its parameters."""
 
-    key: Key
+    key: TrialKey
     method: int
     params: Params
-    task: int  # the checksum of what it computes: a finished trial is this one's if it has the same
+    checksum: int  # of everything that determines its result: a finished trial with another one is run again
 
 
 def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) -> Results:
     """Run what is not finished of an experiment and return its results.
 
-    Trials that finished before, in this or an earlier run, are not run again. A trial that fails is written down,
-    and tried again by the next run; the others go on.
+    Trials that finished in an earlier run are not run again. A trial that fails is recorded with its error and run
+    again by the next run; the others continue.
 
     Parameters
     ----------
     experiment : Experiment
-        What to run. Methods and seeds may be added to an experiment that has results.
+        The experiment. Methods and seeds may be added to one that has results.
     out : path
         The folder of the results. Only one process may run an experiment in a folder at a time.
     workers : int, Serial, Threads, Executor, Dask client or None
-        Where trials run: that many spawned processes (None: one a core), in place, on threads, or on a cluster.
+        Runs the trials: that many spawned processes (None: one per core), this process, threads, or a cluster.
         Rankers work serially within their trial. The results are the same.
     """
     folder, run = Path(out), secrets.token_hex(8)
-    _check_before(experiment)
+    _check_experiment(experiment)
     try:
         with open_workers(workers) as pool, open_store(folder) as store:
             if not pool.shares_memory:
-                _check_names(experiment)
-            experiment, plans = _agree(store, experiment, folder / "data", run)
+                _check_measures(experiment)
+            experiment, plans = _begin(store, experiment, folder / "data", run)
             finished = store.finished()
             waiting = [plan for plan in plans if plan.key not in finished]
             by_key = {plan.key: plan for plan in waiting}
             done = len(plans) - len(waiting)
             progress.report("trials", done, len(plans))
-            for outcome in pool.run(run_trial, TrialsByFold(experiment, waiting, store, run)):
+            for outcome in pool.run(run_trial, TrialQueue(experiment, waiting, store, run)):
                 plan = by_key[outcome.task.key]
                 if outcome.result is not None:
-                    store.add(plan.key, plan.params, plan.task, outcome.result, experiment.measures)
+                    store.add(plan.key, plan.params, plan.checksum, outcome.result, experiment.measures)
                 else:
-                    store.fail(plan.key, plan.params, plan.task, _said(outcome.error))
+                    store.fail(plan.key, plan.params, plan.checksum, _describe_error(outcome.error))
                 done += 1
                 progress.report("trials", done, len(plans))
-            if not store.finished():  # what is wrong with all of them is wrong with the data or the spec
+            if not store.finished():  # the cause is in the data or the spec
                 method, error = store.rows("SELECT method, error FROM trials LIMIT 1")[0]
                 raise InputError(f"no trial could be run, such as {method}'s: {error}")
         results = read_results(folder)
     except WorkersLostError as error:
-        raise WorkersLostError(f"{error}; what is finished is kept in {folder}: run it again to go on") from None
+        raise WorkersLostError(
+            f"{error}; finished trials are kept in {folder}: run the experiment again to continue"
+        ) from None
     finally:
-        forget()
+        clear_caches()
     _warn_about(results)
     return results
 
 
 def _warn_about(results: Results) -> None:
-    """Issue one warning if trials have any; such as one that was chosen, if there is one."""
+    """Issue one warning if trials issued any, with an example from a chosen trial if there is one."""
     trials = results.tables["trials"]
     warned = trials["warnings"] != ""
     if warned.any():
         chosen = warned & trials["chosen"]
         at = int(np.argmax(chosen if chosen.any() else warned))
         where = f"{results.methods[trials['method'][at]]} on fold {trials['fold'][at]}"
-        said = f"{warned.sum()} of {len(warned)} trials issued warnings, {chosen.sum()} of them chosen ones"
-        warn(f"{said}, such as {where}: {trials['warnings'][at]}", TrialWarning)
+        counts = f"{warned.sum()} of {len(warned)} trials issued warnings, {chosen.sum()} of them chosen ones"
+        warn(f"{counts}, such as {where}: {trials['warnings'][at]}", TrialWarning)
 
 
-def _check_before(experiment: Experiment) -> None:
-    """Raise InputError for what is known to fail before there is a folder: files, folds, trials, parameters."""
-    data = experiment.data
-    if isinstance(data, list):
-        n_folds = len(data)
-    elif isinstance(data, Queries):
-        cut = SavedQueries()
-        cut.check_count(len(data))
-        n_folds = cut.n_folds
-    else:
-        state_of(data)  # raises for files that are not there
-        data.check_folds()
-        n_folds = data.n_folds
-    n_trials = experiment.n_trials(n_folds)
+def _check_experiment(experiment: Experiment) -> None:
+    """Raise InputError for what is known to fail before the folder is made: files, folds, trials, parameters."""
+    _read_file_state(experiment.data)  # raises for files that are missing
+    experiment.data.check_folds()
+    n_trials = experiment.count_trials()
     if n_trials > _MOST_TRIALS:
         raise InputError(
-            f"{n_trials:,} trials on {n_folds} folds; expected at most {_MOST_TRIALS:,}: "
+            f"{n_trials:,} trials on {experiment.data.n_folds} folds; expected at most {_MOST_TRIALS:,}: "
             "choose fewer folds, methods, values or seeds"
         )
     for method in experiment.methods:
         method.check_candidates(experiment.measure)
 
 
-def _check_published(experiment: Experiment, n_folds: int) -> None:
-    """Refuse published figures of other folds than there are."""
+def _read_file_state(source: FoldSource) -> list[tuple[str, int, int]]:
+    """Return the path, size and modification time of each file: while these are the same, so are the data."""
+    return [(str(path), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in source.files]
+
+
+def _check_published(experiment: Experiment) -> None:
+    """Raise InputError if published figures by fold are more or fewer than the folds."""
+    n_folds = experiment.data.n_folds
     for figure in experiment.published:
         if len(figure.by_fold) not in (0, n_folds):
             which = f"published: {figure.method}, {figure.measure}"
             raise InputError(f"{which}: by_fold has {len(figure.by_fold)} figures; there are {n_folds} folds")
 
 
-def _plans(experiment: Experiment) -> Iterator[Plan]:
-    """Every trial, fold by fold.
+def _plan_trials(experiment: Experiment) -> Iterator[PlannedTrial]:
+    """Yield all trials, fold by fold.
 
-    Candidates come shuffled: of a sorted grid nearly every one is the best so far, and is tested, until the best.
+    Candidates are shuffled: in the order of a sorted grid many are the best so far, and each of these is tested.
     """
-    common = (experiment.measure, experiment.measures, experiment.curve)
-    for fold in range(1, _source(experiment).n_folds + 1):
+    common = (experiment.measure, experiment.measures, experiment.curve_measures)
+    for fold in range(1, experiment.data.n_folds + 1):
         for number, method in enumerate(experiment.methods):
-            for seed in method.seeds(experiment.seeds):
-                candidates = method.candidates()
+            for seed in method.filter_seeds(experiment.seeds):
+                candidates = method.list_candidates()
                 for candidate in np.random.default_rng(0).permutation(len(candidates)).tolist():
                     params = candidates[candidate]
-                    task = row_checksum("task", *common, method.ranker_class.__name__, method.measure, params)
-                    yield Plan(Key(method.name, fold, seed, candidate), number, params, task)
+                    checksum = row_checksum("task", *common, method.ranker_class.__name__, method.measure, params)
+                    yield PlannedTrial(TrialKey(method.name, fold, seed, candidate), number, params, checksum)
 
 
-class TrialsByFold:
-    """Trials to be run: a worker stays with the fold it has read while there are trials of it.
+class TrialQueue:
+    """A queue of trials in which a worker stays with the fold it has read while trials of that fold are left.
 
-    Tasks are made when they are asked for, with what is known then.
+    A task is made when a worker asks for it, so that it includes the best result so far.
     """
 
-    def __init__(self, experiment: Experiment, waiting: Sequence[Plan], store: Store, run: str) -> None:
+    def __init__(self, experiment: Experiment, waiting: Sequence[PlannedTrial], store: Store, run: str) -> None:
         self._experiment, self._store, self._run = experiment, store, run
-        self._waiting: dict[int, deque[Plan]] = {}
+        self._waiting: dict[int, deque[PlannedTrial]] = {}
         self._workers: Counter[int] = Counter()  # by fold
         for plan in waiting:
             self._waiting.setdefault(plan.key.fold, deque()).append(plan)
 
-    def next(self, previous: Task | None) -> Task | None:
-        """A trial of the same fold, or else of the fold with the most to do for each of its workers."""
+    def next(self, previous: TrialTask | None) -> TrialTask | None:
+        """Return a trial of the same fold, or else of the fold with the most trials left per worker."""
         if previous is not None:
             self._workers[previous.key.fold] -= 1
         left = [fold for fold, plans in self._waiting.items() if plans]
@@ -170,29 +169,31 @@ class TrialsByFold:
         most = max(left, key=lambda fold: len(self._waiting[fold]) / (1 + self._workers[fold]))
         fold = previous.key.fold if same and previous is not None else most
         self._workers[fold] += 1
-        return self._task(self._waiting[fold].popleft())
+        return self._make_task(self._waiting[fold].popleft())
 
-    def _task(self, plan: Plan) -> Task:
-        of = self._experiment
-        best = self._store.best().get(plan.key.group)
-        describe = plan.key.fold not in self._store.described()
-        method, source = of.methods[plan.method], _source(of)
-        return Task(plan.key, source, method, plan.params, of.measure, of.measures, of.curve, best, describe, self._run)
+    def _make_task(self, plan: PlannedTrial) -> TrialTask:
+        experiment = self._experiment
+        return TrialTask(
+            key=plan.key,
+            source=experiment.data,
+            method=experiment.methods[plan.method],
+            params=plan.params,
+            measure=experiment.measure,
+            measures=experiment.measures,
+            curve_measures=experiment.curve_measures,
+            to_beat=self._store.best().get(plan.key.group),
+            wants_queries=plan.key.fold not in self._store.described(),
+            run=self._run,
+        )
 
 
-def _source(experiment: Experiment) -> Source:
-    assert not isinstance(experiment.data, (Queries, list))
-    return experiment.data
-
-
-def _agree(store: Store, experiment: Experiment, folder: Path, run: str) -> tuple[Experiment, list[Plan]]:
-    """Write the experiment down, or refuse, before anything is written, if the folder holds another."""
+def _begin(store: Store, experiment: Experiment, folder: Path, run: str) -> tuple[Experiment, list[PlannedTrial]]:
+    """Write the experiment to the store and plan its trials; raise InputError if the store holds another one."""
     before = set(folder.glob("*"))
-    if isinstance(experiment.data, (Queries, list)):
-        experiment = experiment.with_source(save_data(experiment.data, folder))
+    experiment = experiment.with_data(experiment.data.save(folder))
     try:
-        plans = list(_plans(experiment))
-        _check_published(experiment, _source(experiment).n_folds)
+        plans = list(_plan_trials(experiment))
+        _check_published(experiment)
         _check_same(store, experiment, run)
     except InputError:
         for path in set(folder.glob("*")) - before:
@@ -200,33 +201,33 @@ def _agree(store: Store, experiment: Experiment, folder: Path, run: str) -> tupl
         raise
     with store.transaction():
         store.write_meta("experiment", experiment.to_json())
-        store.write_meta("n_folds", _source(experiment).n_folds)
+        store.write_meta("n_folds", experiment.data.n_folds)
         store.write_meta("n_trials", len(plans))
-        store.write_meta("seeds", {method.name: method.seeds(experiment.seeds) for method in experiment.methods})
-        store.write_meta("files", state_of(_source(experiment)))
+        store.write_meta("seeds", {method.name: method.filter_seeds(experiment.seeds) for method in experiment.methods})
+        store.write_meta("files", _read_file_state(experiment.data))
         for method in experiment.methods:
             store.write_method(method.name, method.to_json())
         finished = store.finished()
-        store.forget(plan.key for plan in plans if finished.get(plan.key, plan.task) != plan.task)
-    _describe_folds(store, _source(experiment), run)
+        store.forget(plan.key for plan in plans if finished.get(plan.key, plan.checksum) != plan.checksum)
+    _restore_fold_queries(store, experiment.data, run)
     return experiment, plans
 
 
-def _describe_folds(store: Store, source: Source, run: str) -> None:
-    """Write down the queries of folds that have trials but no queries: they were damaged."""
+def _restore_fold_queries(store: Store, source: FoldSource, run: str) -> None:
+    """Write the queries of folds that have trials but no queries, because these were damaged."""
     for fold in sorted(store.digests().keys() - store.described()):
         parts, digest = read_fold(source, fold - 1, run)
         with store.transaction():
-            store.describe(fold, digest, describe_queries(parts.test))
+            store.describe(fold, digest, FoldQueries.from_queries(parts.test))
 
 
 def _check_same(store: Store, experiment: Experiment, run: str) -> None:
-    """Refuse what does not go with the trials that are finished."""
+    """Raise InputError if the finished trials in the store belong to another experiment."""
     if not store.finished():
         return
-    said, before, source = experiment.to_json(), store.meta("experiment"), _source(experiment)
-    known: dict[str, Any] = before or {}  # the description may have been damaged
-    facts = [(name, known.get(name), said[name]) for name in ("measure", "measures")]
+    content, source = experiment.to_json(), experiment.data
+    known: dict[str, Any] = store.meta("experiment") or {}  # it may have been damaged
+    facts = [(name, known.get(name), content[name]) for name in ("measure", "measures")]
     for name, then, now in (*facts, ("number of folds", store.meta("n_folds"), source.n_folds)):
         if then is not None and then != now:
             raise InputError(
@@ -234,16 +235,16 @@ def _check_same(store: Store, experiment: Experiment, run: str) -> None:
             )
     for method in experiment.methods:
         store.check_method(method.name, method.to_json())
-    unchanged = json.loads(json.dumps(state_of(source))) == store.meta("files")
-    if known.get("data") == said["data"] and unchanged:
+    unchanged = json.loads(json.dumps(_read_file_state(source))) == store.meta("files")
+    if known.get("data") == content["data"] and unchanged:
         return
     for fold, digest in store.digests().items():
         if read_fold(source, fold - 1, run)[1] != digest:
             raise InputError(f"{store.path.parent}: holds an experiment on other data (fold {fold} differs)")
 
 
-def _check_names(experiment: Experiment) -> None:
-    """Refuse measures that other processes do not know."""
+def _check_measures(experiment: Experiment) -> None:
+    """Raise InputError for measures that other processes do not know."""
     trained = [method.measure for method in experiment.methods if method.measure is not None]
     for name in (experiment.measure, *experiment.measures, *trained):
         if isinstance(parse(name), CustomMeasure):
@@ -253,7 +254,7 @@ def _check_names(experiment: Experiment) -> None:
             )
 
 
-def _said(error: BaseException | None) -> str:
+def _describe_error(error: BaseException | None) -> str:
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return str(error) if isinstance(error, (InputError, WorkerDiedError)) else f"{type(error).__name__}: {error}"

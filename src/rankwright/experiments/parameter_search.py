@@ -1,4 +1,4 @@
-"""Random search, and the checks of values in a spec."""
+"""Random search of parameters, and checks of the values in a spec."""
 
 from __future__ import annotations
 
@@ -14,49 +14,49 @@ from rankwright.rankers import Training
 
 Params = dict[str, Any]
 
-_DEEPEST = 20  # lists and tables inside each other
+_DEEPEST = 20  # nested lists and tables
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """Random search: ``n`` draws of parameters.
+class RandomSearch:
+    """A random search: candidates whose parameters are drawn at random.
 
     Parameters
     ----------
-    n : int
-        How many to draw.
+    n_candidates : int
+        The number of candidates to draw.
     space : mapping of str to mapping
-        By parameter ``{"uniform": [low, high]}``, ``{"log": [low, high]}`` (log-uniform), ``{"int": [low, high]}``
-        or ``{"choice": [...]}``.
+        The distribution of each parameter: ``{"uniform": [low, high]}``, ``{"log_uniform": [low, high]}``,
+        ``{"int": [low, high]}`` or ``{"choice": [...]}``.
     seed : int
-        The same seed draws the same.
+        The seed of the draws.
     """
 
-    n: int
+    n_candidates: int
     space: Mapping[str, Mapping[str, Sequence[Any]]]
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole("search.n", self.n, 1)
+        check_whole("search.n_candidates", self.n_candidates, 1)
         check_whole("search.seed", self.seed, 0)
         if not self.space:
-            raise InputError("search: no parameter; expected some, as in alpha = { log = [0.001, 10] }")
+            raise InputError("search: no parameter; expected some, as in alpha = { log_uniform = [0.001, 10] }")
         space = {key: as_json(how, "search", key) for key, how in self.space.items()}
         object.__setattr__(self, "space", space)
         for key, how in space.items():
-            if not isinstance(how, Mapping) or len(how) != 1 or next(iter(how)) not in _DRAWS:
-                kinds = f"one of {', '.join(_DRAWS)}, as in {{ log = [0.001, 10] }}"
+            if not isinstance(how, Mapping) or len(how) != 1 or next(iter(how)) not in _DISTRIBUTIONS:
+                kinds = f"one of {', '.join(_DISTRIBUTIONS)}, as in {{ log_uniform = [0.001, 10] }}"
                 raise InputError(f"search.{key} is {quote(how)}; expected {kinds}")
             kind, values = next(iter(how.items()))
             _check_range(kind, values, f"search.{key}.{kind}")
 
-    def candidates(self) -> list[Params]:
-        """The draws."""
+    def draw_candidates(self) -> list[Params]:
+        """Return the candidates, which are the same at every call."""
         rng = np.random.default_rng(self.seed)
-        return [{name: _draw(how, rng) for name, how in self.space.items()} for _ in range(self.n)]
+        return [{name: _draw(how, rng) for name, how in self.space.items()} for _ in range(self.n_candidates)]
 
 
-_DRAWS = ("uniform", "log", "int", "choice")
+_DISTRIBUTIONS = ("uniform", "log_uniform", "int", "choice")
 
 
 def _check_range(kind: str, values: Any, where: str) -> None:
@@ -68,8 +68,10 @@ def _check_range(kind: str, values: Any, where: str) -> None:
     numbers = len(values) == 2 and all(is_number(v) and abs(v) < 2**53 for v in values)
     if kind == "int" and numbers and any(v != int(v) for v in values):
         raise InputError(f"{where} is {quote(values)}; expected two whole numbers")
-    if not numbers or values[0] > values[1] or (kind == "log" and values[0] <= 0):
-        raise InputError(f"{where} is {quote(values)}; expected {expected}{' above 0' if kind == 'log' else ''}")
+    if not numbers or values[0] > values[1] or (kind == "log_uniform" and values[0] <= 0):
+        raise InputError(
+            f"{where} is {quote(values)}; expected {expected}{' above 0' if kind == 'log_uniform' else ''}"
+        )
 
 
 def _draw(how: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> Any:
@@ -79,13 +81,13 @@ def _draw(how: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> Any:
     low, high = values
     if kind == "int":
         return int(rng.integers(int(low), int(high) + 1))
-    if kind == "log":
+    if kind == "log_uniform":
         return float(np.exp(rng.uniform(np.log(low), np.log(high))))
     return float(rng.uniform(low, high))
 
 
 def as_json(value: Any, where: str, key: str, depth: int = 0) -> Any:
-    """Return a parameter's value as JSON can hold it: arrays as lists, a Training as a table; refuse anything else."""
+    """Return a parameter's value as JSON can hold it; raise InputError where that is not possible."""
     if depth > _DEEPEST:
         raise InputError(f"{where}: {key} has more than {_DEEPEST} lists inside each other")
     if isinstance(value, Training):
@@ -102,13 +104,13 @@ def as_json(value: Any, where: str, key: str, depth: int = 0) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a finite number."""
+    """Return whether a value is a finite number."""
     is_real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    return is_real and bool(abs(value) <= sys.float_info.max)  # isfinite takes no integers of hundreds of digits
+    return is_real and bool(abs(value) <= sys.float_info.max)  # isfinite fails for integers of hundreds of digits
 
 
 def check_whole(name: str, value: Any, least: int) -> None:
-    """Refuse what is not a whole number of at least this."""
+    """Raise InputError for what is not a whole number of at least ``least``."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or not least <= value < 2**31:
         raise InputError(f"{name} is {quote(value)}; expected a whole number of at least {least}")

@@ -1,4 +1,4 @@
-"""Queries as files of plain arrays."""
+"""Queries saved as files of plain arrays."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _EXPECTED = "queries that an experiment saved"
 
 
 def save_queries(queries: Queries, folder: Path) -> Path:
-    """Save queries in a folder, as plain arrays whose digest is the name of the file, and return its path.
+    """Save queries in a folder as plain arrays, in a file named after their digest, and return its path.
 
-    A file that is there already is written anew only if it is damaged.
+    A file that exists is written again only if it is damaged.
     """
     arrays = _to_arrays(queries)
     path = folder / f"{digest_arrays(arrays)}.npz"
@@ -49,7 +49,7 @@ def _to_arrays(queries: Queries) -> dict[str, Any]:
 
 
 def load_queries(path: Path) -> Queries:
-    """Load queries saved by :func:`save_queries`; runs no code. A file whose digest is not its name is refused."""
+    """Load queries that :func:`save_queries` saved, without running code; raise InputError if the file is damaged."""
     found: dict[str, Any] = _read_checked(path)
     features = tuple(found.pop("features").tolist()) if "features" in found else None
     for name in ("qid", "docid"):
@@ -68,7 +68,7 @@ def _read_checked(path: Path) -> dict[str, Any]:
 
 
 def _text_arrays(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:
-    """Return ids as arrays that need no pickle: long texts as their bytes, one after the other, and their ends."""
+    """Return ids as arrays that need no pickle; long texts become their bytes, one after the other, and their ends."""
     ids = ids if ids.dtype.kind in "iu" else text_ids(ids)
     if ids.dtype != object:
         return {name: ids}

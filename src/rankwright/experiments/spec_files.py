@@ -1,4 +1,4 @@
-"""Specs as text: an experiment from TOML, or from what JSON can hold."""
+"""Specs in files: experiments are read from TOML, or from the dicts that TOML and JSON hold."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.basics.files import StrPath
 from rankwright.data.feature_numbers import convert_grid, numbers_to_columns
 from rankwright.experiments.data_sources import source_from_json
-from rankwright.experiments.parameter_search import Search
-from rankwright.experiments.spec import Experiment, Method, Published
+from rankwright.experiments.methods import Method
+from rankwright.experiments.parameter_search import RandomSearch
+from rankwright.experiments.spec import Experiment, PublishedFigure
 from rankwright.rankers import find_ranker
 
 _KEYS = ("name", "measure", "measures", "seeds", "data", "methods", "published")
@@ -20,16 +21,14 @@ _METHOD_KEYS = ("ranker", "name", "measure", "set", "grid", "search")
 
 
 def read_experiment(path: StrPath) -> Experiment:
-    """Read the spec of an experiment from a TOML file; paths in it are taken from the file's folder."""
+    """Read the spec of an experiment from a TOML file; relative paths in it start from the file's folder."""
     try:
         with Path(path).open("rb") as file:
             content = tomllib.load(file)
     except ValueError as error:  # also a number of thousands of digits
         raise InputError(f"{path}: not TOML: {error}") from None
     except RecursionError:
-        raise InputError(
-            f"{path}: too many lists or tables inside each other; expected the spec of an experiment"
-        ) from None
+        raise InputError(f"{path}: nested too deeply; expected the spec of an experiment") from None
     try:
         return experiment_from_json(content, Path(path).parent)
     except InputError as error:
@@ -37,7 +36,7 @@ def read_experiment(path: StrPath) -> Experiment:
 
 
 def experiment_from_json(content: Mapping[str, Any], folder: Path) -> Experiment:
-    """The experiment that a spec describes."""
+    """Return the experiment that a spec describes; relative paths start from ``folder``."""
     _check_keys(content, _KEYS, "the spec")
     for key, kind in (("data", dict), ("methods", list)):
         if not isinstance(content.get(key), kind):
@@ -51,12 +50,12 @@ def experiment_from_json(content: Mapping[str, Any], folder: Path) -> Experiment
             raise InputError(f"{key} is {quote(value)}; expected {expected}")
     if not isinstance(content.get("published", []), list):
         raise InputError(f"published is {quote(content['published'])}; expected [[published]]")
-    methods = [_method(entry, f"methods[{i}]") for i, entry in enumerate(content["methods"], 1)]
-    published = [_published(entry, f"published[{i}]") for i, entry in enumerate(content.get("published", []), 1)]
+    methods = [_read_method(entry, f"methods[{i}]") for i, entry in enumerate(content["methods"], 1)]
+    published = [_read_published(entry, f"published[{i}]") for i, entry in enumerate(content.get("published", []), 1)]
     return Experiment(source_from_json(content["data"], folder), methods, **given, published=published)
 
 
-def _method(entry: Any, where: str) -> Method:
+def _read_method(entry: Any, where: str) -> Method:
     if not isinstance(entry, dict) or not isinstance(entry.get("ranker"), str):
         raise InputError(f'{where}: expected a table with at least ranker = "NAME"')
     _check_keys(entry, _METHOD_KEYS, where)
@@ -64,31 +63,31 @@ def _method(entry: Any, where: str) -> Method:
         if not isinstance(entry.get(key, {}), dict):
             raise InputError(f"{where}.{key} is {quote(entry[key])}; expected a table")
     grid = entry.get("grid", {})
-    if grid == "usual":
-        grid = find_ranker(entry["ranker"]).usual_grid
+    if grid == "default":
+        grid = find_ranker(entry["ranker"]).default_grid
     if not isinstance(grid, Mapping):
-        raise InputError(f'{where}.grid is {quote(grid)}; expected a table of lists, or "usual"')
+        raise InputError(f'{where}.grid is {quote(grid)}; expected a table of lists, or "default"')
     try:
-        search = _search(entry["search"]) if "search" in entry else None
+        search = _read_search(entry["search"]) if "search" in entry else None
         params, grid = numbers_to_columns(entry.get("set", {})), convert_grid(numbers_to_columns, grid)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     return Method(entry["ranker"], entry.get("name", ""), entry.get("measure"), params, grid, search)
 
 
-def _search(entry: Mapping[str, Any]) -> Search:
-    space = {key: value for key, value in entry.items() if key not in ("n", "seed")}
-    return Search(entry.get("n", 20), convert_grid(numbers_to_columns, space), entry.get("seed", 0))
+def _read_search(entry: Mapping[str, Any]) -> RandomSearch:
+    space = {key: value for key, value in entry.items() if key not in ("n_candidates", "seed")}
+    return RandomSearch(entry.get("n_candidates", 20), convert_grid(numbers_to_columns, space), entry.get("seed", 0))
 
 
-def _published(entry: Any, where: str) -> Published:
+def _read_published(entry: Any, where: str) -> PublishedFigure:
     if not isinstance(entry, dict):
         raise InputError(f"{where}: expected a table")
-    _check_keys(entry, tuple(Published.__dataclass_fields__), where)
+    _check_keys(entry, tuple(PublishedFigure.__dataclass_fields__), where)
     for key in ("method", "measure", "value"):
         if key not in entry:
             raise InputError(f"{where}: no {key}; expected method, measure and value")
-    return Published(**entry)
+    return PublishedFigure(**entry)
 
 
 def _check_keys(content: Mapping[str, Any], known: Sequence[str], where: str) -> None:

@@ -1,10 +1,9 @@
-"""Trials: one ranker with one set of parameters on one fold, the unit of work and of the store."""
+"""Trials: a trial fits one ranker with one set of parameters on one fold."""
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,10 +18,11 @@ from rankwright.basics.errors import InputError, collect_warnings
 from rankwright.data.folds import Fold
 from rankwright.data.queries import Queries
 from rankwright.data.synthetic import make_queries
-from rankwright.experiments.data_sources import Source, forget_folds, read_fold
+from rankwright.experiments.data_sources import FoldSource
+from rankwright.experiments.fold_cache import clear_folds, read_fold
+from rankwright.experiments.methods import Method
 from rankwright.experiments.parameter_search import Params
-from rankwright.experiments.spec import Method
-from rankwright.experiments.tables.artefacts import ARTEFACTS, Trained, deviation
+from rankwright.experiments.tables.trial_tables import TRIAL_TABLES, TrainedRanker, compute_deviations
 from rankwright.measures import Measure, PreparedMeasure, check_counted, compute_values, parse, weighted_mean
 from rankwright.models.model import to_text
 from rankwright.rankers import Ranker
@@ -30,9 +30,11 @@ from rankwright.runtime.backends import Serial
 
 NAN = float("nan")
 
+Preference = tuple[float, int]  # the larger one is preferred
 
-class Key(NamedTuple):
-    """Which trial: of a method by name, with the parameters of a number."""
+
+class TrialKey(NamedTuple):
+    """The key of a trial: the method's name, the fold, the seed and the number of the candidate parameters."""
 
     method: str
     fold: int
@@ -41,58 +43,60 @@ class Key(NamedTuple):
 
     @property
     def group(self) -> tuple[str, int, int]:
-        """Trials of one group compete; one is chosen."""
+        """The method, fold and seed: of the trials of a group one is chosen."""
         return self.method, self.fold, self.seed
 
-
-class Standing(NamedTuple):
-    """How a trial compares with others of its group: by its value, and of equals the first candidate."""
-
-    value: float
-    turn: int  # minus the number of the candidate
+    def preference(self, valid: float) -> Preference:
+        """Return what the trials of a group are compared by: the validation measure, then the first candidate."""
+        return valid, -self.candidate
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """A trial to run, and what the runner knows at that moment."""
+class TrialTask:
+    """A trial to run, and what is known when it starts."""
 
-    key: Key
-    source: Source
+    key: TrialKey
+    source: FoldSource
     method: Method
     params: Params
     measure: str
     measures: tuple[str, ...]
-    curve: tuple[str, ...]
-    to_beat: Standing | None  # the best of the group so far: a trial that is not better is not tested
-    describe: bool  # whether the fold's queries are still unknown
-    run: str  # of this run of the experiment: what was read for another is not used
+    curve_measures: tuple[str, ...]
+    to_beat: Preference | None  # of the group's best trial so far: one that is not better is not tested
+    wants_queries: bool  # whether the store does not know the fold's test queries yet
+    run: str  # the id of this run of the experiment: folds that another run read are not reused
 
     @property
     def label(self) -> str:
-        """For people to read."""
+        """The words that progress reports show."""
         return f"{self.key.method}, fold {self.key.fold}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tested:
-    """What is kept of a trial that may be chosen: its test values by measure and query, its model, its artefacts."""
+class TestedModel:
+    """The model of a trial that may be chosen, its values by test measure and query, and its tables by name."""
 
     values: Floats
     model: str
-    artefacts: Mapping[str, Table]
+    tables: Mapping[str, Table]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Described:
-    """The test queries of a fold, and their documents unless there are too many."""
+class FoldQueries:
+    """The test queries of a fold as a table, and their documents unless there are too many."""
 
     queries: Table
     documents: Table | None
 
+    @classmethod
+    def from_queries(cls, test: Queries) -> FoldQueries:
+        """Return the tables of a fold's test queries."""
+        return cls(queries_table(test.grouped()), documents_table(test))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Finished:
-    """A finished trial."""
+class TrialResult:
+    """The result of a finished trial."""
 
     digest: str
     valid: float
@@ -100,96 +104,89 @@ class Finished:
     predict_seconds: float = NAN
     memory_start: float = NAN
     memory_peak: float = NAN
-    tested: Tested | None = None
-    described: Described | None = None
+    tested: TestedModel | None = None
+    queries: FoldQueries | None = None
     warnings: str = ""  # in one line; empty where there were none
 
 
-def standing(key: Key, value: float) -> Standing:
-    """How a trial with this value on validation queries stands."""
-    return Standing(value, -key.candidate)
+def run_trial(task: TrialTask) -> TrialResult:
+    """Fit a ranker, measure it on validation queries and, if it is the best so far, on test queries.
 
-
-def run_trial(task: Task) -> Finished:
-    """Train, choose by validation, test. Runs in a worker; warnings of training are kept, not issued."""
+    This runs in a worker. Warnings of training are kept in the result, not issued.
+    """
     with progress.labelled(task.label), collect_warnings():
         of_caller, digest = read_fold(task.source, task.key.fold - 1, task.run)
         fold = Fold(*(part.grouped() for part in of_caller))
-        highest = max(part.max_grade for part in fold)  # so that every part is measured alike
-        decisive = parse(task.measure).with_max_grade(highest)
-        check_counted(decisive, fold.valid, "validation")
-        ranker = task.method.build(task.params, task.key.seed, task.measure)
-        _warm_up(task.method.ranker_class, str(ranker.measure))
-        peak, memory = _memory()
+        max_grade = max(part.max_grade for part in fold)  # so that all parts are measured alike
+        selecting = parse(task.measure).with_max_grade(max_grade)
+        check_counted(selecting, fold.valid, "validation")
+        ranker = task.method.make_ranker(task.params, task.key.seed, task.measure)
+        _load_kernels(task.method.ranker_class, str(ranker.measure))
+        memory_start = _start_memory_peak()
         start = time.perf_counter()
         ranker.fit(fold.train, valid=fold.valid)
         seconds = time.perf_counter() - start
-        memory_peak = peak()
-        [values] = _values(fold.valid, ranker.predict(fold.valid), (decisive,))
-        value = weighted_mean(values, fold.valid.query_weight)
-        if not isfinite(value):
-            raise InputError(f"{decisive} is not defined on the validation queries: none of them has any weight")
-        better = task.to_beat is None or standing(task.key, value) > task.to_beat
-        predict_seconds, tested = _test(task, ranker, fold, highest) if better else (NAN, None)
-        described = describe_queries(of_caller.test) if task.describe else None
+        memory_peak = _read_memory("VmHWM")
+        [values] = _measure(fold.valid, ranker.predict(fold.valid), (selecting,))
+        valid = weighted_mean(values, fold.valid.query_weight)
+        if not isfinite(valid):
+            raise InputError(f"{selecting} is not defined on the validation queries: none of them has any weight")
+        is_better = task.to_beat is None or task.key.preference(valid) > task.to_beat
+        predict_seconds, tested = _test(task, ranker, fold, max_grade) if is_better else (NAN, None)
+        queries = FoldQueries.from_queries(of_caller.test) if task.wants_queries else None
     warned = "; ".join(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in ranker.fit_warnings_))
-    memories = (memory, memory_peak)
-    return Finished(digest, value, seconds, predict_seconds, *memories, tested, described, " ".join(warned.split()))
-
-
-def describe_queries(test: Queries) -> Described:
-    """Return what results know of a fold's test queries."""
-    return Described(queries_table(test.grouped()), documents_table(test))
+    costs = (seconds, predict_seconds, memory_start, memory_peak)
+    return TrialResult(digest, valid, *costs, tested, queries, " ".join(warned.split()))
 
 
 @lru_cache
-def _warm_up(ranker: type[Ranker], measure: str) -> None:
-    """Train on next to nothing, so that the time of a first trial is not that of loading kernels."""
+def _load_kernels(ranker: type[Ranker], measure: str) -> None:
+    """Fit a tiny problem, so that the time of a first trial does not include loading kernels."""
     with suppress(Exception), progress.silent():
         few = make_queries(6, n_docs=6, n_features=3, random_state=0)
         ranker(measure=measure, backend=Serial()).fit(few, valid=few)
 
 
-def _test(task: Task, ranker: Ranker, fold: Fold, highest: float) -> tuple[float, Tested]:
+def _test(task: TrialTask, ranker: Ranker, fold: Fold, max_grade: float) -> tuple[float, TestedModel]:
+    """Return the seconds of predicting the test queries, and what is kept of the trial."""
     start = time.perf_counter()
     scores = ranker.predict(fold.test)
     seconds = time.perf_counter() - start
-    names = tuple(dict.fromkeys((*task.measures, *task.curve)))
-    values = _values(fold.test, scores, tuple(parse(name).with_max_grade(highest) for name in names))
+    names = tuple(dict.fromkeys((*task.measures, *task.curve_measures)))
+    values = _measure(fold.test, scores, tuple(parse(name).with_max_grade(max_grade) for name in names))
     means = {name: weighted_mean(row, fold.test.query_weight) for name, row in zip(names, values, strict=True)}
-    trained = Trained(ranker, fold, scores, {name: means[name] for name in task.curve})
-    made = {name: make(trained) for name, make in ARTEFACTS.items()}
-    artefacts = {name: table for name, table in made.items() if table is not None}
-    return seconds, Tested(values[: len(task.measures)], to_text(ranker.to_model()), artefacts)
+    trained = TrainedRanker(ranker, fold, scores, {name: means[name] for name in task.curve_measures})
+    made = {name: make(trained) for name, make in TRIAL_TABLES.items()}
+    tables = {name: table for name, table in made.items() if table is not None}
+    return seconds, TestedModel(values[: len(task.measures)], to_text(ranker.to_model()), tables)
 
 
-def _values(queries: Queries, scores: Floats, measures: tuple[Measure, ...]) -> Floats:
-    """The values of the measures, a row each; what the labels determine is computed once for all trials of a fold."""
-    return compute_values(_bound(queries, measures), scores, Serial())
+def _measure(queries: Queries, scores: Floats, measures: tuple[Measure, ...]) -> Floats:
+    """Return the values of measures, a row each; what depends on labels only is computed once for a fold's trials."""
+    return compute_values(_prepare(queries, measures), scores, Serial())
 
 
-@lru_cache(maxsize=2)  # of validation and test queries
-def _bound(queries: Queries, measures: tuple[Measure, ...]) -> list[PreparedMeasure]:
+@lru_cache(maxsize=2)  # validation and test queries
+def _prepare(queries: Queries, measures: tuple[Measure, ...]) -> list[PreparedMeasure]:
     return [measure.prepare(queries) for measure in measures]
 
 
-def forget() -> None:
-    """Free what is remembered from trial to trial."""
-    for remembered in (_bound, deviation):
-        remembered.cache_clear()
-    forget_folds()
+def clear_caches() -> None:
+    """Free what trials of a fold share."""
+    for cached in (_prepare, compute_deviations):
+        cached.cache_clear()
+    clear_folds()
 
 
-def _memory() -> tuple[Callable[[], float], float]:
-    """A function that tells this process's peak from now on, and what it holds now, in bytes; NaN if not known."""
-    if sys.platform != "linux":
-        return (lambda: NAN), NAN
+def _start_memory_peak() -> float:
+    """Let the peak of this process's memory start anew, and return what it holds now, in bytes; NaN if not known."""
     with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts anew
-    return (lambda: _status("VmHWM")), _status("VmRSS")
+        Path("/proc/self/clear_refs").write_text("5")
+    return _read_memory("VmRSS")
 
 
-def _status(key: str) -> float:
+def _read_memory(key: str) -> float:
+    """Return a number of bytes that Linux knows of this process; NaN on other systems."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith(key + ":"):

@@ -98,7 +98,7 @@ class Ranker(ComposedDocstring, BaseEstimator, ABC):
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
     allow_nan: ClassVar[bool] = False
-    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # parameters worth selecting on any data
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # parameters worth selecting on any data
     keeps_last: ClassVar[bool] = False  # the model is the last round, an optimum, and not the best one by validation
 
     measure: str | Measure = "ndcg@10"

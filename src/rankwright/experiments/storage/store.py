@@ -46,7 +46,7 @@ from rankwright.experiments.storage.schema import (
     row_checksum,
     total_checksum,
 )
-from rankwright.experiments.trials import Described, Finished, Key, Standing, Tested, standing
+from rankwright.experiments.trials import FoldQueries, Preference, TestedModel, TrialKey, TrialResult
 
 
 class Store:
@@ -216,17 +216,17 @@ class Store:
         self._delete("methods", "name = ?", (name,))
         self._insert("methods", ("name", "definition"), (name, text))
 
-    def finished(self) -> dict[Key, int]:
+    def finished(self) -> dict[TrialKey, int]:
         """Return the trials that need not be run again, each with the checksum of its task."""
         rows = self.rows("SELECT method, fold, seed, candidate, task FROM trials WHERE status = 'done'")
-        return {Key(*row[:4]): row[4] for row in rows}
+        return {TrialKey(*row[:4]): row[4] for row in rows}
 
-    def best(self) -> dict[tuple[str, int, int], Standing]:
+    def best(self) -> dict[tuple[str, int, int], Preference]:
         """Return the best of every group so far."""
         rows = self.rows(
             "SELECT t.method, t.fold, t.seed, t.candidate, t.valid FROM chosen JOIN trials t USING (trial)"
         )
-        return {Key(*row[:4]).group: standing(Key(*row[:4]), row[4]) for row in rows}
+        return {TrialKey(*row[:4]).group: TrialKey(*row[:4]).preference(row[4]) for row in rows}
 
     def digests(self) -> dict[int, str]:
         """Return the digest of each fold's data that trials were run on."""
@@ -236,25 +236,27 @@ class Store:
         """Return the folds whose queries are known."""
         return {row[0] for row in self.rows("SELECT fold FROM folds")}
 
-    def add(self, key: Key, params: Mapping[str, Any], task: int, found: Finished, measures: tuple[str, ...]) -> None:
+    def add(
+        self, key: TrialKey, params: Mapping[str, Any], task: int, found: TrialResult, measures: tuple[str, ...]
+    ) -> None:
         """Keep a finished trial, in one transaction."""
         with self.transaction():
             self._check_digest(key.fold, found.digest)
-            if found.described is not None and key.fold not in self.described():
-                self.describe(key.fold, found.digest, found.described)
+            if found.queries is not None and key.fold not in self.described():
+                self.describe(key.fold, found.digest, found.queries)
             numbers = (found.valid, found.seconds, found.predict_seconds, found.memory_start, found.memory_peak)
             texts = (found.digest, *map(number, numbers), "", found.warnings)
             trial = self._add_trial(key, params, "done", task, texts)
             before = self.best().get(key.group)
-            if found.tested is not None and (before is None or standing(key, found.valid) > before):
+            if found.tested is not None and (before is None or key.preference(found.valid) > before):
                 self._choose(trial, key, found.tested, measures)
 
-    def fail(self, key: Key, params: Mapping[str, Any], task: int, error: str) -> None:
+    def fail(self, key: TrialKey, params: Mapping[str, Any], task: int, error: str) -> None:
         """Keep note of a trial that failed; it will be tried again."""
         with self.transaction():
             self._add_trial(key, params, "failed", task, ("", *(None,) * 5, error, ""))
 
-    def forget(self, keys: Iterable[Key]) -> None:
+    def forget(self, keys: Iterable[TrialKey]) -> None:
         """Delete trials, so that they are run again; inside a transaction."""
         for key in keys:
             where = "method = ? AND fold = ? AND seed = ? AND candidate = ?"
@@ -262,7 +264,9 @@ class Store:
                 self._unchoose(trial)
                 self._delete("trials", "trial = ?", (trial,))
 
-    def _add_trial(self, key: Key, params: Mapping[str, Any], status: str, task: int, rest: tuple[Any, ...]) -> int:
+    def _add_trial(
+        self, key: TrialKey, params: Mapping[str, Any], status: str, task: int, rest: tuple[Any, ...]
+    ) -> int:
         where = "method = ? AND fold = ? AND seed = ? AND candidate = ?"
         known = self.rows(f"SELECT trial FROM trials WHERE {where}", tuple(key))
         self._delete("trials", where, tuple(key))  # one that failed
@@ -278,7 +282,7 @@ class Store:
             if known != digest:
                 raise InputError(f"{self.path.parent}: the data of fold {fold} changed since the experiment began")
 
-    def describe(self, fold: int, digest: str, described: Described) -> None:
+    def describe(self, fold: int, digest: str, described: FoldQueries) -> None:
         """Write down the queries of a fold; inside a transaction."""
         documents = None if described.documents is None else encode(described.documents)
         columns = (described.queries[name].tolist() for name in ("qid", "n_docs", "n_pairs", "weight"))
@@ -290,11 +294,11 @@ class Store:
         rows = [(fold, i, *row) for i, row in enumerate(content.queries)]
         self._connection.executemany("INSERT INTO queries VALUES (?, ?, ?, ?, ?, ?)", rows)
 
-    def _choose(self, trial: int, key: Key, tested: Tested, measures: tuple[str, ...]) -> None:
+    def _choose(self, trial: int, key: TrialKey, tested: TestedModel, measures: tuple[str, ...]) -> None:
         """Put a trial in the place of the best so far."""
         for (loser,) in self.rows("SELECT trial FROM chosen WHERE method = ? AND fold = ? AND seed = ?", key.group):
             self._unchoose(loser)
-        texts = {MODEL: tested.model} | {name: encode(table) for name, table in tested.artefacts.items()}
+        texts = {MODEL: tested.model} | {name: encode(table) for name, table in tested.tables.items()}
         artefacts = {name: (row_checksum("artefacts", trial, name, text), text) for name, text in texts.items()}
         values = {name: _canonical(row) for name, row in zip(measures, tested.values, strict=True)}
         self._write_result(trial, StoredResult(*key.group, values, artefacts))

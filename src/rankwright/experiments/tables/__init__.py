@@ -1,1 +1,1 @@
-"""The tables that a trial leaves for the report."""
+"""Make the tables of a trial that the report shows: curves, histories, weights, profiles, bounds."""

@@ -1,4 +1,4 @@
-"""Bounds of a trial: the loss on the training queries, and how far above it the bounds are."""
+"""The table of a trial's upper bounds: the loss on the training queries, and how far above it the bounds are."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from rankwright.rankers import Ranker
 from rankwright.runtime.backends import Serial
 
 
-def bounds_table(ranker: Ranker, train: Queries) -> Table:
-    """The bounds that are quickly found, a row each, in means over the training queries.
+def make_bounds_table(ranker: Ranker, train: Queries) -> Table:
+    """Return the upper bounds that are quick to compute, a row each, in means over the training queries.
 
-    These are the exponential type one bound, the margin type two bound, also at its best scale (NaN where that was not
-    searched), and the ranker's ``own``, which may be on another ``measure``. ``loss`` is the basic loss of the measure,
-    ``exact`` the share of queries on which the bound is exact.
+    These are the exponential type one bound, the margin type two bound, also at its best scale (NaN where no scale was
+    searched), and the ranker's ``own`` bound, which may be on another ``measure``. ``loss`` is the basic loss of the
+    measure, ``exact`` the share of queries on which the bound equals the loss.
     """
     measure, own = ranker.measure_.for_training(), ranker.minimises(ranker.measure_)
     bounds = Bounds(train, ranker.predict(train), Serial())
     found = [bounds.plain(TypeOne(measure), TypeOne(measure) == own)]
     margin = TypeTwo(measure, "margin")
-    if _quick(measure, train):
-        found += _tried(bounds, margin, own, scaled=True)
+    if _is_quick(measure, train):
+        found += _evaluate(bounds, margin, own, scaled=True)
     if own is not None and own not in (TypeOne(measure), margin if len(found) > 1 else None):
-        found += _tried(bounds, own, own, scaled=False)
+        found += _evaluate(bounds, own, own, scaled=False)
     return {
         "bound": np.array([each.name for each in found]),
         "measure": np.array([str(ranker.measure_) if each.measure == str(measure) else each.measure for each in found]),
@@ -41,15 +41,15 @@ def bounds_table(ranker: Ranker, train: Queries) -> Table:
     }
 
 
-def _tried(bounds: Bounds, bound: Bound, own: Bound | None, *, scaled: bool) -> list[BoundAt]:
-    """A bound, unless some query has too many rankings for it."""
+def _evaluate(bounds: Bounds, bound: Bound, own: Bound | None, *, scaled: bool) -> list[BoundAt]:
+    """Return a list with the bound, or an empty one if some query has too many rankings for it."""
     try:
         return [(bounds.scaled if scaled else bounds.plain)(bound, bound == own)]
     except InputError:
         return []
 
 
-def _quick(measure: Measure, train: Queries) -> bool:
-    """Whether the most violated rankings are quickly found: of average precision, and where few ranks count."""
+def _is_quick(measure: Measure, train: Queries) -> bool:
+    """Return whether the most violated rankings are quick to find: for average precision, or where few ranks count."""
     arrays = measure.prepare(train.slice(0, 1)).arrays
     return arrays is not None and (measure.cut_off is not None or arrays.u == 1.0)

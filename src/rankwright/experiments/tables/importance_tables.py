@@ -1,4 +1,4 @@
-"""Importance of a trial: how much of what the trees of a model gained is owed to each feature."""
+"""The table of feature importance: each feature's share of the gain of a model's trees."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rankwright.models.model import Model
 from rankwright.scorers import Trees
 
 
-def importance_table(model: Model) -> Table | None:
-    """By feature its share of the gain and its splits, 0 where there are none; None if the model has no splits."""
+def make_importance_table(model: Model) -> Table | None:
+    """Return the share of the gain and the number of splits of each feature; None if the model has no splits."""
     if not isinstance(model.scorer, Trees):
         return None
     found = [part for part in explain(model).parts if isinstance(part, Splits)]

@@ -1,4 +1,4 @@
-"""Profiles: what a measure would be if one weight of a linear model were another."""
+"""The table of profiles: the measure as a function of one weight of a linear model."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from rankwright.measures import Measure
 from rankwright.optimisers.landscape import Landscape
 from rankwright.runtime.backends import Serial
 
-MOST_PROFILES = 12  # weights of a model
-_EVENLY, _AMONG_JUMPS = 81, 80  # places where a profile is read
+MOST_PROFILES = 12  # weights per model
+_EVENLY, _AMONG_JUMPS = 81, 80  # points at which a profile is evaluated
 
 
-def profiles_table(fold: Fold, coef: Floats, spread: Floats, measure: Measure, names: NDArray[Any]) -> Table | None:
-    """The exact measure of a fold's three parts along the weights of the largest effect, each in turn.
+def make_profiles_table(
+    fold: Fold, coef: Floats, deviations: Floats, measure: Measure, names: NDArray[Any]
+) -> Table | None:
+    """Return the exact measure of a fold's three parts along the weights of the largest effect, each in turn.
 
-    ``at`` are effects that a feature might have, all others staying as they are, and ``effect`` is the one it has; 0
-    and its own are among them. Ties count as in training. None if no feature has any effect.
+    ``effect`` is the effect of a feature, ``at`` are other effects that it might have while all other features keep
+    theirs; 0 and ``effect`` are among them. Ties count as in training. None if no feature has any effect.
 
     Parameters
     ----------
@@ -32,45 +34,45 @@ def profiles_table(fold: Fold, coef: Floats, spread: Floats, measure: Measure, n
         The queries, scaled as the weights expect them.
     coef : array of shape (n_features,)
         The weights.
-    spread : array of shape (n_features,)
-        The deviation of each feature: its weight times this is its effect.
+    deviations : array of shape (n_features,)
+        The standard deviation of each feature: its weight times this is its effect.
     measure : Measure
-        What is measured.
+        The measure.
     names : array of shape (n_features,)
-        What the features are called.
+        The names of the features.
     """
-    effects = coef * spread
+    effects = coef * deviations
     largest = np.argsort(-np.abs(effects), kind="stable")[:MOST_PROFILES]
     columns = largest[effects[largest] != 0.0]
     if len(columns) == 0:
         return None
-    train, valid, test = (_around(part, coef, spread, measure.for_training()) for part in fold)
-    assert train is not None  # or else there would be no weights
+    train, valid, test = (_make_profiles(part, coef, deviations, measure.for_training()) for part in fold)
+    assert train is not None  # the model was trained on these queries
     typical = float(np.median(np.abs(effects[columns])))
-    lines = {column: train.places(column, typical) for column in columns.tolist()}
+    lines = {column: train.choose_points(column, typical) for column in columns.tolist()}
     sizes = [len(at) for at in lines.values()]
     return {
         "feature": np.repeat(names[columns], sizes),
         "effect": np.repeat(effects[columns], sizes),
         "at": np.concatenate([*lines.values()]),
-        "train": np.concatenate([train.values(column, at) for column, at in lines.items()]),
-        "valid": _all_values(valid, lines),
-        "test": _all_values(test, lines),
+        "train": np.concatenate([train.evaluate(column, at) for column, at in lines.items()]),
+        "valid": _evaluate_all(valid, lines),
+        "test": _evaluate_all(test, lines),
         "measure": np.full(sum(sizes), str(measure)),
     }
 
 
-class _Around:
-    """The surroundings of some weights: the measure where one of them is another."""
+class _WeightProfiles:
+    """The measure as a function of each weight of a linear model."""
 
-    def __init__(self, landscape: Landscape, coef: Floats, spread: Floats) -> None:
-        self.landscape, self.spread = landscape, spread
+    def __init__(self, landscape: Landscape, coef: Floats, deviations: Floats) -> None:
+        self.landscape, self.deviations = landscape, deviations
         self.point = landscape.at(coef)
 
-    def places(self, column: int, typical: float) -> Floats:
-        """Where to read a profile: evenly, where the measure jumps, at 0 and at the feature's own effect.
+    def choose_points(self, column: int, typical: float) -> Floats:
+        """Return the effects at which to evaluate a profile: evenly spaced, between jumps, at 0 and at its own.
 
-        It reaches as far beyond these two as they are apart, but at least as far as a typical effect.
+        They reach as far beyond the last two as these are apart, but at least as far as a typical effect.
         """
         own = self._effect(column)
         margin = max(abs(own), typical)
@@ -79,38 +81,38 @@ class _Around:
         jumps = np.unique(self.landscape.profile(self.point, column, first, last).times)
         between = (jumps[1:] + jumps[:-1]) / 2
         some = np.linspace(0, len(between) - 1, min(len(between), _AMONG_JUMPS)).astype(np.intp)
-        among = (self.point.coef[column] + between[some]) * self.spread[column]
+        among = (self.point.coef[column] + between[some]) * self.deviations[column]
         return np.unique(np.concatenate([np.linspace(low, high, _EVENLY), np.clip(among, low, high), [0.0, own]]))
 
-    def values(self, column: int, at: Floats) -> Floats:
-        """The measure where this feature has these effects, in ascending order."""
+    def evaluate(self, column: int, at: Floats) -> Floats:
+        """Return the measure where a feature has these effects, which are in ascending order."""
         steps = self._steps(column, at)
         values = self.landscape.profile(self.point, column, float(steps[0]), float(steps[-1]))(steps)
         without = self.point.coef.copy()
         without[column] = 0.0
-        # here documents may tie, and a profile knows the measure between its jumps only
+        # documents may tie here, and a profile has the measure between its jumps only
         values[at == 0.0] = self.landscape.at(without).value
         values[at == self._effect(column)] = self.point.value
         return values
 
     def _effect(self, column: int) -> float:
-        return float(self.point.coef[column] * self.spread[column])
+        return float(self.point.coef[column] * self.deviations[column])
 
     def _steps(self, column: int, at: Floats) -> Floats:
-        steps: Floats = (at - self._effect(column)) / self.spread[column]
+        steps: Floats = (at - self._effect(column)) / self.deviations[column]
         return steps
 
 
-def _around(queries: Queries, coef: Floats, spread: Floats, measure: Measure) -> _Around | None:
-    """The surroundings of weights on these queries; None where the measure has no value on them."""
+def _make_profiles(queries: Queries, coef: Floats, deviations: Floats, measure: Measure) -> _WeightProfiles | None:
+    """Return the profiles of weights on some queries; None where the measure has no value on them."""
     try:
         landscape = Landscape.of(queries, measure, Serial())
     except InputError:  # a grade that training did not have, and that the measure does not allow
         return None
-    return _Around(landscape, coef, spread) if landscape.total_weight > 0 else None
+    return _WeightProfiles(landscape, coef, deviations) if landscape.total_weight > 0 else None
 
 
-def _all_values(around: _Around | None, lines: dict[int, Floats]) -> Floats:
-    if around is None:
+def _evaluate_all(profiles: _WeightProfiles | None, lines: dict[int, Floats]) -> Floats:
+    if profiles is None:
         return np.full(sum(map(len, lines.values())), np.nan)
-    return np.concatenate([around.values(column, at) for column, at in lines.items()])
+    return np.concatenate([profiles.evaluate(column, at) for column, at in lines.items()])

@@ -1,4 +1,4 @@
-"""Steps of a trial: what each feature adds to the score of a model of stumps."""
+"""The table of step functions: what each feature adds to the score of a model of stumps."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.models.model import Model
 from rankwright.scorers import Stumps
 
-MOST_FEATURES = 200  # of a model
-MOST_STEPS = 100  # of a feature
+MOST_FEATURES = 200  # per model
+MOST_STEPS = 100  # per feature
 
 
-def steps_table(model: Model) -> Table | None:
-    """The step functions of the features of the largest range, a row per step; None if the model has none.
+def make_steps_table(model: Model) -> Table | None:
+    """Return the step functions of the features of the largest range, a row per step; None if the model has none.
 
     A document whose feature is above ``from`` and at most ``to`` has the ``value``; NaN stands for a step without an
-    end. Of a function of very many steps some are left out, those before them taking their place. ``range``,
-    ``missing`` (the value where the feature is missing; NaN where it may not be) and ``stumps`` are the feature's own.
+    end. Where a function has very many steps, some are merged into the step before them. ``range``, ``missing`` (the
+    value where the feature is missing; NaN where it may not be missing) and ``stumps`` are the same in all rows of a
+    feature.
     """
     if not isinstance(model.scorer, Stumps):
         return None
     found = [part for part in explain(model).parts if isinstance(part, StepFunction)][:MOST_FEATURES]
     if not found:
         return None
-    kept = [_some(len(part.values)) for part in found]
+    kept = [_choose_steps(len(part.values)) for part in found]
     sizes = [len(steps) for steps in kept]
     pairs = [*zip(found, kept, strict=True)]
     return {
         "feature": np.repeat([part.name for part in found], sizes),
-        "from": np.concatenate([_ends(part)[steps] for part, steps in pairs]),
-        "to": np.concatenate([np.append(_ends(part)[steps[1:]], np.nan) for part, steps in pairs]),
+        "from": np.concatenate([_list_starts(part)[steps] for part, steps in pairs]),
+        "to": np.concatenate([np.append(_list_starts(part)[steps[1:]], np.nan) for part, steps in pairs]),
         "value": np.concatenate([part.values[steps] for part, steps in pairs]),
         "missing": np.repeat([np.nan if part.missing is None else part.missing for part in found], sizes),
         "range": np.repeat([part.size for part in found], sizes),
@@ -41,11 +42,11 @@ def steps_table(model: Model) -> Table | None:
     }
 
 
-def _ends(part: StepFunction) -> Floats:
-    """Where each step begins; JSON knows no infinity."""
+def _list_starts(part: StepFunction) -> Floats:
+    """Return where each step begins; the first begins at NaN, because JSON has no infinity."""
     return np.append(np.nan, part.thresholds.astype(np.float64))
 
 
-def _some(n: int) -> Ints:
-    """At most ``MOST_STEPS`` of n steps, evenly spread, with the first and the last."""
+def _choose_steps(n: int) -> Ints:
+    """Return the numbers of at most ``MOST_STEPS`` of n steps, evenly spread, with the first and the last."""
     return np.unique(np.linspace(0, n - 1, min(n, MOST_STEPS)).round().astype(np.intp))

@@ -48,7 +48,7 @@ def _protocol(name: str, data: Path, elsewhere: list[Path]) -> Experiment:
     data_set = Path(experiment.data.folds).name
     for folder in (data / data_set, *elsewhere):
         if folder.is_dir() and (any(folder.glob("[Ff]old1")) or any(folder.glob("S1.txt*"))):
-            return experiment.with_source(FoldFolder(str(folder.resolve())))
+            return experiment.with_data(FoldFolder(str(folder.resolve())))
     raise InputError(
         f"{data}: no folds of {data_set}; expected a folder {data_set} there, with Fold1, ... or S1.txt, ..."
     )

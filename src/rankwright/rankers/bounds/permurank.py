@@ -92,7 +92,7 @@ class PermuRank(LinearScoring, ConvergentRanker):
     start: str = "zero"
     tol: float = 1e-4
 
-    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.01, 0.1, 1.0, 10.0)}
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.01, 0.1, 1.0, 10.0)}
 
     def minimises(self, measure: Measure) -> Bound:
         """The hinge type two bound, of which training sees the working sets."""

@@ -83,7 +83,9 @@ class RankSVM(PathRanker, LinearScoring, ConvergentRanker):
     tol: float = 1e-6
     max_iter: int = 200
 
-    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)}
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+    }
     keeps_last: ClassVar[bool] = True
     path_parameter: ClassVar[str] = "C"
 

@@ -47,7 +47,7 @@ class StructuredSVM(PathRanker, LinearScoring, ConvergentRanker):
         The largest number of cutting planes; ``history_`` has the gap that was reached.
     """
 
-    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)}
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)}
     keeps_last: ClassVar[bool] = True
     path_parameter: ClassVar[str] = "C"
 

@@ -111,7 +111,7 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
 
     path_parameter: ClassVar[str] = "alpha"
     keeps_last: ClassVar[bool] = True
-    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
 
     alpha: float = 1.0
     tol: float = 1e-10

@@ -66,7 +66,7 @@ class Regression(PathRanker, LinearScoring):
 
     alpha: float = 1.0
 
-    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
 
     path_parameter: ClassVar[str] = "alpha"
 

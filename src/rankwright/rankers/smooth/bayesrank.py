@@ -90,7 +90,7 @@ class BayesRank(LinearScoring, NetworkRanker):
     n_samples: int = 8
     alpha: float = 0.0
 
-    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hidden": ((5,), (10,), (20,))}
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hidden": ((5,), (10,), (20,))}
 
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if isinstance(self.k, int) and self.k <= _EXACT:

@@ -123,7 +123,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
     max_iter: int = 50
     kernel_map: Any = None
 
-    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
     keeps_last: ClassVar[bool] = True
     path_parameter: ClassVar[str] = "alpha"
 

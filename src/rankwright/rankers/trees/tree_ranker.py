@@ -80,7 +80,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
     """
 
     allow_nan: ClassVar[bool] = True
-    usual_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"n_leaves": (5, 10, 31)}
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"n_leaves": (5, 10, 31)}
     grows_native: ClassVar[bool] = False
 
     scale: str | None = None

@@ -1,0 +1,163 @@
+"""The methods of an experiment: rankers, and the parameters that are tried for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from rankwright.basics.errors import InputError, quote, suggest
+from rankwright.data.feature_numbers import columns_to_numbers, convert_grid
+from rankwright.experiments.parameter_search import Params, RandomSearch, as_json
+from rankwright.measures import parse
+from rankwright.rankers import Ranker, find_ranker
+from rankwright.runtime.backends import Serial
+
+_MOST_CANDIDATES = 10_000  # for one method
+_NOT_SET = ("measure", "backend", "random_state")  # the experiment sets these
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A ranker and the parameters that are tried for it.
+
+    Parameters
+    ----------
+    ranker : str
+        The ranker's name, as on the command line.
+    name : str
+        The method's name in results; by default the name of the ranker's class.
+    measure : str, optional
+        The measure the ranker is trained on; by default that of the experiment.
+    params : mapping
+        Parameters with fixed values, as the ranker takes them.
+    grid : mapping of str to sequence
+        Values to try, in all combinations.
+    search : RandomSearch, optional
+        Random search instead of a grid.
+    """
+
+    ranker: str
+    name: str = ""
+    measure: str | None = None
+    params: Params = field(default_factory=dict)
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    search: RandomSearch | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or self.name != " ".join(self.name.split()):
+            raise InputError(f"a method is called {quote(self.name)}; expected words on one line")
+        object.__setattr__(self, "name", self.name or self.ranker_class.__name__)
+        if self.measure is not None:
+            object.__setattr__(self, "measure", str(parse(self.measure)))
+        if self.grid and self.search is not None:
+            raise InputError(f"{self.name}: a grid and a search; expected one of them")
+        self._check_names()
+        object.__setattr__(self, "params", {key: as_json(value, self.name, key) for key, value in self.params.items()})
+        object.__setattr__(self, "grid", {key: as_json(list(v), self.name, key) for key, v in self.grid.items()})
+        if self.n_candidates > _MOST_CANDIDATES:
+            raise InputError(f"{self.name}: {self.n_candidates} combinations; expected at most {_MOST_CANDIDATES}")
+
+    def _check_names(self) -> None:
+        known = [name for name in self.ranker_class().get_params(deep=False) if name not in _NOT_SET]
+        tried = self.grid if self.search is None else self.search.space
+        for key in (*self.params, *tried):
+            if key not in known:
+                raise InputError(f"{self.name}: {quote(key)} is no parameter to set; {suggest(str(key), known)}")
+            if key in self.params and key in tried:
+                raise InputError(f"{self.name}: {key} is fixed and tried; expected one of them")
+        for key, values in self.grid.items():
+            if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)) or not len(values):
+                raise InputError(f"{self.name}: grid.{key} is {quote(values)}; expected a list of values")
+
+    @classmethod
+    def from_ranker(cls, ranker: Ranker, grid: Mapping[str, Sequence[Any]] | None = None, *, name: str = "") -> Method:
+        """Return the method of a ranker built in Python, with the parameters and the measure that are not defaults."""
+        defaults, given = type(ranker)().get_params(deep=False), ranker.get_params(deep=False)
+        where = name or type(ranker).__name__
+        values = {key: as_json(given[key], where, key) for key in defaults if key not in _NOT_SET}
+        params = {key: value for key, value in values.items() if value != as_json(defaults[key], where, key)}
+        measure = str(parse(given["measure"]))
+        return cls(type(ranker).__name__, name, None if measure == defaults["measure"] else measure, params, grid or {})
+
+    @classmethod
+    def with_default_grid(cls, ranker: str) -> Method:
+        """Return the method of a ranker's name, with the ranker's default grid."""
+        if not isinstance(ranker, str):
+            raise InputError(f"a method is {quote(ranker)}; expected a Method, a ranker or a name")
+        return cls(ranker.strip(), grid=find_ranker(ranker.strip()).default_grid)
+
+    @property
+    def ranker_class(self) -> type[Ranker]:
+        """The class of the ranker."""
+        return find_ranker(self.ranker)
+
+    @property
+    def n_candidates(self) -> int:
+        """The number of combinations of parameters to try."""
+        return self.search.n_candidates if self.search is not None else prod(map(len, self.grid.values()))
+
+    def list_candidates(self) -> list[Params]:
+        """Return the combinations of parameters to try, fixed ones included; the first of equally good ones wins."""
+        if self.search is not None:
+            return [{**self.params, **drawn} for drawn in self.search.draw_candidates()]
+        combined = product(*self.grid.values())
+        return [{**self.params, **dict(zip(self.grid, values, strict=True))} for values in combined]
+
+    @property
+    def is_random(self) -> bool:
+        """Whether the ranker depends on a seed."""
+        return "random_state" in self.ranker_class().get_params(deep=False)
+
+    def filter_seeds(self, seeds: Sequence[int]) -> tuple[int, ...]:
+        """Return the seeds, or 0 alone for a ranker that does not depend on a seed."""
+        return tuple(seeds) if self.is_random else (0,)
+
+    def make_ranker(self, params: Params, seed: int, measure: str) -> Ranker:
+        """Return an unfitted ranker that works serially."""
+        random = {"random_state": seed} if self.is_random else {}
+        return self.ranker_class(measure=self.measure or measure, backend=Serial(), **random, **params)
+
+    def check_candidates(self, measure: str) -> None:
+        """Raise InputError if a combination of parameters has a value that its ranker refuses whatever the data."""
+        for params in self.list_candidates():
+            try:
+                self.make_ranker(params, 0, measure).check_parameters()
+            except InputError as error:
+                raise InputError(f"{self.name}: {error}") from None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the method's part of a spec, which numbers features from 1."""
+        content: dict[str, Any] = {
+            "ranker": self.ranker_class.__name__.lower(),
+            "name": self.name,
+            "measure": self.measure,
+        }
+        content |= {"set": columns_to_numbers(self.params), "grid": convert_grid(columns_to_numbers, self.grid)}
+        if self.search is not None:
+            space = convert_grid(columns_to_numbers, self.search.space)
+            content["search"] = {"n_candidates": self.search.n_candidates, "seed": self.search.seed, **space}
+        return {key: value for key, value in content.items() if value not in (None, {})}
+
+
+def as_methods(methods: Any) -> tuple[Method, ...]:
+    """Return methods from what a user may give: names, rankers and methods; raise InputError if two share a name."""
+    given = methods.split(",") if isinstance(methods, str) else [methods] if isinstance(methods, Ranker) else methods
+    found = tuple(_as_method(each) for each in given)
+    if not found:
+        raise InputError("no methods; expected at least one ranker")
+    names = [method.name for method in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two methods are called {name!r}; give one of them another name")
+    return found
+
+
+def _as_method(given: Any) -> Method:
+    if isinstance(given, Method):
+        return given
+    return Method.from_ranker(given) if isinstance(given, Ranker) else Method.with_default_grid(given)

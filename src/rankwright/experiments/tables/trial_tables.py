@@ -1,0 +1,138 @@
+"""The named tables that a trial makes for the report.
+
+To add one, write a function that takes a :class:`TrainedRanker` and returns a table, or None where the table does not
+apply, and put it into ``TRIAL_TABLES``. A section of the report reads the table by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.analysis import results
+from rankwright.analysis.results import Table, pairs_table
+from rankwright.basics.array_types import Floats
+from rankwright.data.feature_numbers import feature_names
+from rankwright.data.folds import Fold
+from rankwright.data.queries import Queries
+from rankwright.experiments.tables.bound_tables import make_bounds_table
+from rankwright.experiments.tables.importance_tables import make_importance_table
+from rankwright.experiments.tables.profile_tables import make_profiles_table
+from rankwright.experiments.tables.step_tables import make_steps_table
+from rankwright.rankers import Ranker
+from rankwright.rankers.exact.restarts import Restarting
+from rankwright.scorers.scaling import PerQuery, Standard
+
+MOST_PROFILED = 200_000  # documents of a fold
+MOST_BOUNDED = 100_000  # training documents of a fold
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedRanker:
+    """A ranker fitted on a fold, its scores of the test documents, and the test means of NDCG at 1, 2, ... by name."""
+
+    ranker: Ranker
+    fold: Fold
+    scores: Floats
+    curve: Mapping[str, float]
+
+
+def tabulate_curve(trained: TrainedRanker) -> Table:
+    """Return NDCG at 1 to 10 on the test queries."""
+    families = [name.replace(f"@{k}", "@{k}", 1) for k, name in enumerate(trained.curve, 1)]
+    values = np.array([*trained.curve.values()])
+    return {"k": np.arange(1, len(values) + 1), "measure": np.array(families), "value": values}
+
+
+def tabulate_history(trained: TrainedRanker) -> Table | None:
+    """Return the numbers that training recorded, a row per record, and the measure of ``train`` and ``valid``.
+
+    ``kept`` is 1 in the row of the kept model, where a ranker marks it.
+    """
+    records = trained.ranker.history_
+    if not records:
+        return None
+    columns: dict[str, Any] = {"round": [record.get("round", i) for i, record in enumerate(records, 1)]}
+    for key in dict.fromkeys(key for record in records for key in record):
+        found = [record.get(key) for record in records]
+        if all(value is None or isinstance(value, (int, float, np.number)) for value in found):
+            columns[key] = [np.nan if value is None else float(value) for value in found]
+    columns["measure"] = [str(trained.ranker.measure_)] * len(records)
+    return {key: np.array(values) for key, values in columns.items()}
+
+
+def tabulate_weights(trained: TrainedRanker) -> Table | None:
+    """Return the weight of each feature, and its effect: the weight times the standard deviation in training."""
+    coef = getattr(trained.ranker, "coef_", None)
+    if coef is None:
+        return None
+    train, model = trained.fold.train, trained.ranker.to_model()
+    deviations = compute_deviations(train, model.scaling)
+    return {"feature": _name_features(train), "weight": np.asarray(coef), "effect": coef * deviations}
+
+
+def _name_features(train: Queries) -> NDArray[Any]:
+    return np.array(list(feature_names(train.features, train.n_features)))
+
+
+@lru_cache(maxsize=1)
+def compute_deviations(train: Queries, scaling: PerQuery | None) -> Floats:
+    """Return the standard deviation of each feature; the next trial on the same training queries reuses it."""
+    return Standard.of(train if scaling is None else scaling(train)).deviation
+
+
+def tabulate_profiles(trained: TrainedRanker) -> Table | None:
+    """Return the measure along the weights of the largest effect, for rankers that search along single weights."""
+    ranker, fold = trained.ranker, trained.fold
+    if not isinstance(ranker, Restarting) or sum(part.n_docs for part in fold) > MOST_PROFILED:
+        return None
+    scaling = ranker.to_model().scaling
+    scaled = fold if scaling is None else Fold(*map(scaling, fold))
+    deviations = compute_deviations(fold.train, scaling)
+    return make_profiles_table(scaled, ranker.coef_, deviations, ranker.measure_, _name_features(fold.train))
+
+
+def tabulate_bounds(trained: TrainedRanker) -> Table | None:
+    """Return the loss on the training queries, and the upper bounds on it."""
+    ranker, train = trained.ranker, trained.fold.train
+    return make_bounds_table(ranker, train) if train.n_docs <= MOST_BOUNDED else None
+
+
+def tabulate_steps(trained: TrainedRanker) -> Table | None:
+    """Return the step function of each feature, for models of stumps."""
+    return make_steps_table(trained.ranker.to_model())
+
+
+def tabulate_importance(trained: TrainedRanker) -> Table | None:
+    """Return each feature's share of the gains of all splits, for models of trees."""
+    return make_importance_table(trained.ranker.to_model())
+
+
+def tabulate_pairs(trained: TrainedRanker) -> Table:
+    """Return how many pairs of test documents with different grades are in the right order, by grades."""
+    return pairs_table(trained.fold.test, trained.scores)
+
+
+def tabulate_scores(trained: TrainedRanker) -> Table | None:
+    """Return the score of every test document, in the order of the documents."""
+    if trained.fold.test.n_docs > results.MOST_DOCUMENTS:
+        return None
+    return {"document": np.arange(trained.fold.test.n_docs), "score": trained.scores}
+
+
+TRIAL_TABLES: Mapping[str, Callable[[TrainedRanker], Table | None]] = {
+    "curve": tabulate_curve,
+    "history": tabulate_history,
+    "weights": tabulate_weights,
+    "profiles": tabulate_profiles,
+    "bounds": tabulate_bounds,
+    "steps": tabulate_steps,
+    "importance": tabulate_importance,
+    "pairs": tabulate_pairs,
+    "scores": tabulate_scores,
+}
