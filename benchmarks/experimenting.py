@@ -33,7 +33,7 @@ def bare(experiment: rw.Experiment) -> float:
     assert isinstance(experiment.data, FoldFolder)
     fitting = 0.0
     for i in range(experiment.data.n_folds):
-        fold = experiment.data.fold(i)
+        fold = experiment.data.read_fold(i)
         for method in experiment.methods:
             best, ranker = -1.0, None
             for params in method.list_candidates():

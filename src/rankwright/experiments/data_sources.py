@@ -42,7 +42,7 @@ class FoldSource(ABC):
     def read_fold(self, index: int, load: Load = _call) -> Fold:
         """Read one fold; where all queries are read for it, ``load`` is given the function that reads them."""
 
-    def check_folds(self) -> None:
+    def check_folds(self) -> None:  # noqa: B027 - most sources have their folds
         """Raise InputError if there are fewer queries than folds; read no more than that takes."""
 
     def save(self, folder: Path) -> FoldSource:
