@@ -449,7 +449,7 @@ class TestPolishWeights:
         one = self.polished(train, None, max_rounds=1)
         assert {row["round"] for row in one.history[1:]} == {1}
         assert one.after <= self.polished(train, None).after
-        assert len(self.polished(train, None, deadline=0.0).history) == 1
+        assert len(self.polished(train, None, stop=lambda: True).history) == 1
 
     def test_large_data_are_updated_step_by_step(self, grown):
         train, held_out = (landscape.careful() for landscape in grown)

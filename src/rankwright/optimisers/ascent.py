@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from time import monotonic
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from rankwright.optimisers.columns import Direction, MatrixColumns
 from rankwright.optimisers.landscape import Landscape, LandscapePoint
 from rankwright.optimisers.line_search import LineSearchResult, MidpointStep, StepChoice, search_line
 from rankwright.optimisers.prior_penalty import PriorPenalty
+from rankwright.optimisers.rounds import RoundRecorder, Stop, never
 from rankwright.runtime.backends import Backend
 
 _SLACK = 1e-12
@@ -35,8 +37,8 @@ class ClimbRules:
         Chooses a step within the best interval.
     penalty : PriorPenalty, optional
         What is taken off the measure.
-    deadline : float
-        When to stop, by the monotonic clock.
+    stop : callable
+        Whether to end the climb.
     """
 
     tol: float = _SLACK
@@ -44,15 +46,11 @@ class ClimbRules:
     least: float = -np.inf
     choice: StepChoice = field(default_factory=MidpointStep)
     penalty: PriorPenalty | None = None
-    deadline: float = np.inf
+    stop: Stop = never
 
     def objective(self, point: LandscapePoint) -> float:
         """What is maximised: the measure, less the penalty."""
         return point.value - (0.0 if self.penalty is None else self.penalty(point.coef))
-
-    def late(self) -> bool:
-        """Whether time is up."""
-        return self.deadline < np.inf and monotonic() > self.deadline
 
     def search(self, landscape: Landscape, point: LandscapePoint, direction: Direction) -> LineSearchResult | None:
         """The best step along a direction, if it gains anything."""
@@ -76,11 +74,30 @@ class AscentStep:
 
     @property
     def column(self) -> int | None:
-        """The one column along which it went."""
+        """The one column along which it went; None if it was along several."""
         if isinstance(self.direction, int):
             return self.direction
         moved = np.flatnonzero(self.direction)
         return int(moved[0]) if len(moved) == 1 else None
+
+
+def record_climb(
+    start: LandscapePoint,
+    climb: Iterable[list[AscentStep]],
+    valid: Landscape | None,
+    recorder: RoundRecorder[Floats],
+    describe: Callable[[AscentStep], dict[str, Any]],
+) -> None:
+    """Record the start of a climb and every step, with the measure on validation queries if there are any.
+
+    ``describe`` makes a row of the history of a step; the start is a step of length 0 in round 0.
+    """
+    here = None if valid is None else valid.at(start.coef)
+    first = AscentStep(0, np.zeros(len(start.coef)), 0.0, start.coef, start.value)
+    for step in chain([first], chain.from_iterable(climb)):
+        if valid is not None and here is not None and step is not first:
+            here = valid.step(here, step.direction, step.t)
+        recorder.record(step.coef, describe(step) | ({} if here is None else {"valid": here.value}))
 
 
 Climb = Callable[[Landscape, LandscapePoint, "ClimbRules", np.random.Generator], Iterator[list[AscentStep]]]
@@ -136,7 +153,7 @@ def _climb(
         point = anew
         if steps:
             yield steps
-        if not steps or rules.late():
+        if not steps or rules.stop():
             return
         number += 1
 
@@ -145,7 +162,7 @@ def _cycle(
     landscape: Landscape, point: LandscapePoint, rules: ClimbRules, columns: list[int], settled: set[int]
 ) -> Iterator[tuple[Direction, LineSearchResult]]:
     for column in columns:
-        if rules.late():
+        if rules.stop():
             return
         if column in settled:
             continue
@@ -164,7 +181,7 @@ def _cycle_and_beyond(
     for direction, found in _cycle(landscape, point, rules, columns, settled):
         reached, steps = found.point, steps + 1
         yield direction, found
-    if steps > 1 and not rules.late():
+    if steps > 1 and not rules.stop():
         way = reached.coef - point.coef
         beyond = rules.search(landscape, reached, way)
         if beyond is not None:
@@ -177,7 +194,7 @@ def _best_of_all(
 ) -> Iterator[tuple[Direction, LineSearchResult]]:
     best: tuple[float, int, LineSearchResult] | None = None
     for column in sorted(columns):
-        if rules.late():
+        if rules.stop():
             break
         found = rules.search(landscape, point, column)
         if found is not None and (best is None or rules.objective(found.point) > best[0] + _SLACK):
@@ -231,7 +248,7 @@ def climb_with_perturbations(
         yield steps
     point = landscape.at(coef)
     for _ in range(perturbation.n):
-        if rules.late():
+        if rules.stop():
             return
         reached = landscape.at(np.maximum(perturbation.apply(point.coef, rng), rules.least))
         for steps in climb(landscape, reached, rules, rng):

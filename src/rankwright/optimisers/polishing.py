@@ -1,19 +1,28 @@
-"""Polishing: exact weights for columns that are already there, and a guard against what others do not confirm."""
+"""Polishing: exact line searches on the weights of columns, with validation queries to choose the step to keep."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
-from rankwright.optimisers.ascent import AscentStep, ClimbRules, Perturbation, climb_cyclic, climb_with_perturbations
-from rankwright.optimisers.landscape import Landscape, LandscapePoint
+from rankwright.optimisers.ascent import (
+    AscentStep,
+    ClimbRules,
+    Perturbation,
+    climb_cyclic,
+    climb_with_perturbations,
+    record_climb,
+)
+from rankwright.optimisers.landscape import Landscape
+from rankwright.optimisers.rounds import Evaluator, RoundRecorder
 
 
 class PolishedWeights(NamedTuple):
-    """Weights, and what they gained: on the training queries, and on validation queries if there are any."""
+    """The polished weights, and the measure before and after on training and validation queries."""
 
     weights: Floats
     before: float
@@ -21,17 +30,17 @@ class PolishedWeights(NamedTuple):
     valid_before: float | None
     valid_after: float | None
     history: list[dict[str, Any]]  # the start, and every accepted step: round, column, weight, train, valid
-    growth: float  # of the range of a query's scores
+    growth: float  # of the range of a query's scores, as a factor
 
     @property
     def level(self) -> Floats:
-        """The weights divided by a power of two, so that scores are of about the size they had: no ranking changes."""
+        """The weights divided by a power of two, so that scores keep about their size; no ranking changes."""
         return self.weights * 2.0 ** -round(float(np.log2(self.growth)))
 
 
 def polish_weights(
     train: Landscape,
-    held_out: Landscape | None,
+    valid: Landscape | None,
     start: Floats,
     rules: ClimbRules,
     rng: np.random.Generator,
@@ -39,47 +48,36 @@ def polish_weights(
 ) -> PolishedWeights:
     """Climb the training measure from these weights; with validation queries, keep the step that is best on them.
 
-    So the training measure of the climb never decreases, and the weights are never worse on the validation queries than
-    those it began with. In the history, ``kept`` marks the step whose weights are returned.
+    The training measure never decreases along the climb. On the validation queries the result is never worse than the
+    start. In the history, ``kept`` marks the step whose weights are returned.
     """
-    here = train.at(start)
-    valid = None if held_out is None else held_out.at(start)
-    history = [_record(None, here.value, valid)]
-    best, kept, decisive = start, 0, here.value if valid is None else valid.value
+    here, recorder = train.at(start), RoundRecorder[Floats]()
     perturbation = perturbation or Perturbation(0, 0.0, np.zeros(len(start)))
-    for steps in climb_with_perturbations(train, here, rules, rng, climb_cyclic, perturbation):
-        progress.report("rounds of polishing", min(steps[-1].round, rules.max_rounds - 1), rules.max_rounds)
-        for step in steps:
-            if held_out is not None and valid is not None:
-                valid = held_out.step(valid, step.direction, step.t)
-            history.append(_record(step, step.value, valid))
-            reached = step.value if valid is None else valid.value
-            if reached > decisive:
-                best, kept, decisive = step.coef, len(history) - 1, reached
-    progress.report("rounds of polishing", rules.max_rounds, rules.max_rounds)
-    before, after = _judged(train, held_out, start), _judged(train, held_out, best)
-    if _decisive(after) < _decisive(before):  # that it was better was rounding, which scores anew do not have
-        best, kept, after = start, 0, before
-    history[kept]["kept"] = True
+    climb = climb_with_perturbations(train, here, rules, rng, climb_cyclic, perturbation)
+    record_climb(here, _report_rounds(climb, rules.max_rounds), valid, recorder, _describe)
+    evaluator = Evaluator(train, valid)
+    before, after = evaluator(start), evaluator(recorder.model)
+    if after.get("valid", after["train"]) < before.get("valid", before["train"]):
+        # the gain was a rounding error of scores that are updated step by step
+        recorder.kept, recorder.n_kept, after = start, 1, before
+    best = recorder.model
     spread = train.at(best).spread
     growth = spread / here.spread if spread > 0.0 and here.spread > 0.0 else 1.0
-    return PolishedWeights(best, before[0], after[0], before[1], after[1], history, growth)
+    valids = before.get("valid"), after.get("valid")
+    return PolishedWeights(best, before["train"], after["train"], *valids, recorder.finish(), growth)
 
 
-def _judged(train: Landscape, held_out: Landscape | None, coef: Floats) -> tuple[float, float | None]:
-    """The measure on the training queries, and on the validation queries if there are any."""
-    return train.at(coef).value, None if held_out is None else held_out.at(coef).value
+def _report_rounds(climb: Iterator[list[AscentStep]], n_rounds: int) -> Iterator[list[AscentStep]]:
+    """Yield the steps of each round, and report the progress."""
+    for steps in climb:
+        progress.report("rounds of polishing", min(steps[-1].round, n_rounds - 1), n_rounds)
+        yield steps
+    progress.report("rounds of polishing", n_rounds, n_rounds)
 
 
-def _decisive(judged: tuple[float, float | None]) -> float:
-    train, valid = judged
-    return train if valid is None else valid
-
-
-def _record(step: AscentStep | None, train: float, valid: LandscapePoint | None) -> dict[str, Any]:
-    record: dict[str, Any] = {}
-    if step is not None:
-        record["round"] = step.round
-        if isinstance(step.direction, int):
-            record |= {"column": step.direction, "weight": float(step.coef[step.direction])}
-    return record | {"train": train} | ({} if valid is None else {"valid": valid.value})
+def _describe(step: AscentStep) -> dict[str, Any]:
+    """Return the row of a step in the history; the start has the measure only."""
+    row: dict[str, Any] = {} if step.round == 0 else {"round": step.round}
+    if isinstance(step.direction, int):
+        row |= {"column": step.direction, "weight": float(step.coef[step.direction])}
+    return row | {"train": step.value}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeVar
 
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
@@ -47,22 +47,22 @@ class Deadline:
         return f"stopped after max_seconds={self.max_seconds:g}; raise max_seconds" if self.has_passed else None
 
 
-class Evaluator:
-    """The mean measure of a linear scorer on the training queries, and on the validation queries if there are any."""
+class Evaluator(NamedTuple):
+    """The mean measure of weights on the training queries, and on the validation queries if there are any."""
 
-    def __init__(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> None:
-        self.landscapes = {"train": Landscape.of(train, measure.for_training(), backend)}
-        if valid is not None:
-            self.landscapes["valid"] = Landscape.of(valid, measure, backend)
+    train: Landscape
+    valid: Landscape | None
 
-    @property
-    def has_valid(self) -> bool:
-        """Whether there are validation queries."""
-        return "valid" in self.landscapes
+    @classmethod
+    def of(cls, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> Self:
+        """Prepare the measure for the queries; ties are broken pessimistically in training."""
+        own = Landscape.of(train, measure.for_training(), backend)
+        return cls(own, None if valid is None else Landscape.of(valid, measure, backend))
 
     def __call__(self, coef: Floats) -> dict[str, float]:
         """Return the mean measure of these weights on the training and validation queries."""
-        return {name: landscape.at(coef).value for name, landscape in self.landscapes.items()}
+        found = {"train": self.train.at(coef).value}
+        return found if self.valid is None else found | {"valid": self.valid.at(coef).value}
 
 
 class RoundRecorder(Generic[M]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from rankwright.optimisers.ascent import ClimbRules, Perturbation
 from rankwright.optimisers.columns import MatrixColumns, ScoreColumns
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.polishing import polish_weights
+from rankwright.optimisers.rounds import Deadline
 from rankwright.rankers.parameter_checks import check_number, check_whole
 from rankwright.runtime.backends import Backend, n_threads, resolve
 from rankwright.scorers.scaling import moments
@@ -215,8 +215,9 @@ def polish_model(
 
 def _rules(max_iter: int, max_seconds: float | None, nonnegative: bool) -> ClimbRules:
     check_whole("max_iter", max_iter, least=1)
-    seconds = np.inf if max_seconds is None else check_number("max_seconds", max_seconds, least=0.0)
-    return ClimbRules(max_rounds=max_iter, least=0.0 if nonnegative else -np.inf, deadline=monotonic() + seconds)
+    if max_seconds is not None:
+        check_number("max_seconds", max_seconds, least=0.0)
+    return ClimbRules(max_rounds=max_iter, least=0.0 if nonnegative else -np.inf, stop=Deadline(max_seconds))
 
 
 def _landscape(columns: ScoreColumns, queries: Queries, measure: Measure, what: str, backend: Backend) -> Landscape:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from time import monotonic
+from operator import attrgetter
 from typing import final
 
 import numpy as np
 
 from rankwright.basics.array_types import Floats
+from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
+from rankwright.objectives.upper_bounds import Basic, Bound
 from rankwright.optimisers.ascent import AscentStep
-from rankwright.optimisers.landscape import LandscapePoint
+from rankwright.optimisers.landscape import Landscape, LandscapePoint
+from rankwright.optimisers.rounds import Deadline, Stop
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.exact.restarts import Restarting, Task
+from rankwright.rankers.exact.restarts import ClimbData, RestartingRanker, climb_from_starts
+from rankwright.rankers.listwise.regression import regression_weights
 from rankwright.rankers.parameter_checks import check_number, check_whole
 from rankwright.runtime.backends import Backend
+from rankwright.scorers import Linear
 
 _FIRST_STEP = 0.001
 _RELATIVE_STEP = 0.05
@@ -26,7 +31,7 @@ _LEAST_GAIN = 1e-12
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class CoordinateAscent(Restarting):
+class CoordinateAscent(RestartingRanker):
     """Coordinate ascent with trial steps: the baseline of exact line searches.
 
     Each weight in turn, in random order, is tried at steps of 0.001, 0.003, 0.007, ... (doubling; of a small weight
@@ -68,48 +73,73 @@ class CoordinateAscent(Restarting):
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         check_whole("max_iter", self.max_iter, least=1)
         check_number("tol", self.tol, least=0.0)
-        return super()._fit(train, valid, measure, backend)
+        self._check_starts()
+        deadline, rng = Deadline(self.max_seconds), make_generator(self.random_state)
+        data = ClimbData.of(train, valid, measure, measure, self.scale, backend)
+        first = regression_weights(train, backend) if self.start == "regression" else None
+        starts = data.draw_starts(first, self.n_restarts, rng)
+        sums = np.abs(starts * data.unit).sum(axis=1, keepdims=True)
 
-    def _prepared(self, start: Floats, task: Task) -> Floats:
-        return start / (float(np.abs(start * task.unit).sum()) or 1.0)
+        def climb(start: LandscapePoint, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
+            return _climb(data.objective, start, data.unit, self.max_iter, self.tol, deadline, rng)
 
-    def _climb(self, task: Task, start: LandscapePoint, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
-        columns = np.flatnonzero(task.unit > 0)
-        point, number, fails = start, 0, 0
-        while len(columns) > 0 and fails < max(len(columns) - 1, 1) and monotonic() < task.deadline:
-            number, steps, before = number + 1, [], point.value
-            for column in rng.permutation(columns).tolist():
-                if monotonic() >= task.deadline:
-                    break
-                reached = self._try(task, point, column)
-                fails = 0 if reached is not None else fails + 1
-                if reached is not None:
-                    steps.append(AscentStep(number, reached.coef - point.coef, 1.0, reached.coef, reached.value))
-                    point = reached
-                if fails >= max(len(columns) - 1, 1):
-                    break
-            if steps:
-                yield steps
-            if not steps or point.value - before < self.tol:
-                return
+        kept = climb_from_starts(data, starts / np.where(sums > 0.0, sums, 1.0), rng, climb, attrgetter("value"))
+        return FitResult(Linear(kept.coef), kept.history, deadline.explain())
 
-    def _try(self, task: Task, point: LandscapePoint, column: int) -> LandscapePoint | None:
-        """The point of the best trial of one weight, normalised; None if no trial gains."""
-        landscape, unit = task.landscape, float(task.unit[column])
-        profile = landscape.profile(point, column)
-        weight = float(point.coef[column]) * unit
-        first = _FIRST_STEP if weight == 0.0 or abs(weight) >= 2 * _FIRST_STEP else _RELATIVE_STEP * abs(weight)
-        steps = first * (2.0 ** np.arange(1, self.max_iter + 1) - 1.0)
-        for trials in (steps, -steps, np.array([-weight])):
-            values = profile(trials / unit)
-            best = int(np.argmax(values))
-            if values[best] > point.value + _LEAST_GAIN:
-                coef = point.coef.copy()
-                coef[column] += trials[best] / unit
-                total = float(np.abs(coef * task.unit).sum())
-                if total == 0.0:
-                    continue
-                reached = landscape.at(coef / total)
-                if reached.value > point.value:  # a trial may be a tie, which the profile passes over
-                    return reached
-        return None
+    def minimises(self, measure: Measure) -> Bound:
+        """Return the loss itself: the measure is climbed directly."""
+        return Basic(measure.for_training())
+
+
+def _climb(
+    landscape: Landscape,
+    point: LandscapePoint,
+    unit: Floats,
+    n_trials: int,
+    tol: float,
+    stop: Stop,
+    rng: np.random.Generator,
+) -> Iterator[list[AscentStep]]:
+    """Try every weight in turn, until a round gains less than ``tol``; yield the steps of each round."""
+    columns = np.flatnonzero(unit > 0)
+    number, fails, most_fails = 0, 0, max(len(columns) - 1, 1)
+    while len(columns) > 0 and fails < most_fails and not stop():
+        number, steps, before = number + 1, [], point.value
+        for column in rng.permutation(columns).tolist():
+            if stop():
+                break
+            reached = _try_weight(landscape, point, column, unit, n_trials)
+            fails = 0 if reached is not None else fails + 1
+            if reached is not None:
+                steps.append(AscentStep(number, reached.coef - point.coef, 1.0, reached.coef, reached.value))
+                point = reached
+            if fails >= most_fails:
+                break
+        if steps:
+            yield steps
+        if not steps or point.value - before < tol:
+            return
+
+
+def _try_weight(
+    landscape: Landscape, point: LandscapePoint, column: int, units: Floats, n_trials: int
+) -> LandscapePoint | None:
+    """Return the point of the best trial of one weight, normalised; None if no trial gains."""
+    unit = float(units[column])
+    profile = landscape.profile(point, column)
+    weight = float(point.coef[column]) * unit
+    first = _FIRST_STEP if weight == 0.0 or abs(weight) >= 2 * _FIRST_STEP else _RELATIVE_STEP * abs(weight)
+    steps = first * (2.0 ** np.arange(1, n_trials + 1) - 1.0)
+    for trials in (steps, -steps, np.array([-weight])):
+        values = profile(trials / unit)
+        best = int(np.argmax(values))
+        if values[best] > point.value + _LEAST_GAIN:
+            coef = point.coef.copy()
+            coef[column] += trials[best] / unit
+            total = float(np.abs(coef * units).sum())
+            if total == 0.0:
+                continue
+            reached = landscape.at(coef / total)
+            if reached.value > point.value:  # a trial may be a tie, which the profile passes over
+                return reached
+    return None

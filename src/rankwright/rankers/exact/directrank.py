@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
+from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
+from rankwright.objectives.upper_bounds import Basic, Bound
 from rankwright.optimisers.ascent import (
     AscentStep,
     Climb,
@@ -24,12 +26,15 @@ from rankwright.optimisers.ascent import (
     climb_with_perturbations,
 )
 from rankwright.optimisers.landscape import LandscapePoint
-from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, StepChoice
+from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep
 from rankwright.optimisers.prior_penalty import PriorPenalty
+from rankwright.optimisers.rounds import Deadline
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.exact.restarts import Restarting, Run, Task
+from rankwright.rankers.exact.restarts import ClimbData, RestartingRanker, climb_from_starts
+from rankwright.rankers.listwise.regression import regression_weights
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_weights, check_whole
 from rankwright.runtime.backends import Backend
+from rankwright.scorers import Linear
 
 _CLIMBS: Mapping[str, Climb] = {"cyclic": climb_cyclic, "greedy": climb_greedy, "powell": climb_powell}
 FEW = 50_000  # documents: on fewer, "auto" chooses by likelihood, as the paper does on small data
@@ -39,13 +44,13 @@ PLACES = 10  # of the label order that count for a measure without a cut-off
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class DirectRank(Restarting):
+class DirectRank(RestartingRanker):
     """Exact coordinate ascent on any measure.
 
     Along one weight every document's score is a line, and the measure is constant between the jumping points where
     lines that matter cross. All of them are found, and the weight moves to the best interval (section 2.2 of the
     paper); inside it, to the middle or to where the label order is likeliest (section 2.3). The training measure, less
-    the pull if there is one, never decreases, and training ends when no single weight can improve it.
+    the penalty if there is one, never decreases, and training ends when no single weight can improve it.
 
     Parameters
     ----------
@@ -80,8 +85,8 @@ class DirectRank(Restarting):
     ----------
     history_ : list of dict
         Of the restart that was kept, the start and every accepted step: ``restart``, ``round``, ``feature``,
-        ``weight``, ``step``, ``loss`` (1 - what is maximised, without the pull), ``train``, ``valid``; of the others
-        the best point and the last.
+        ``weight``, ``step``, ``loss`` (1 - the measure that is climbed), ``train``, ``valid``, and ``kept`` in the
+        row of the model; of the other restarts the best point and the last.
 
     Notes
     -----
@@ -125,15 +130,51 @@ class DirectRank(Restarting):
         check_among("point", self.point, ("auto", "middle", "likelihood"))
         check_among("penalty", self.penalty, ("l2", "l1"))
         check_among("nonnegative", self.nonnegative, (True, False))
+        self._check_starts()
         if self.prior is not None:
             check_weights("prior", self.prior)
-            self._check_prior(train.n_features)
-        return super()._fit(train, valid, measure, backend)
+            prior = check_weights("prior", self.prior, train.n_features)
+            if self.nonnegative and (prior < 0).any():
+                raise InputError("prior has negative weights; nonnegative=True allows none")
+        deadline, rng, objective = Deadline(self.max_seconds), make_generator(self.random_state), self._climbed(measure)
+        data = ClimbData.of(train, valid, measure, objective, self.scale, backend)
+        needs_regression = self.start == "regression" or (self.alpha > 0 and self.prior is None)
+        regression = regression_weights(train, backend) if needs_regression else None
+        starts = data.draw_starts(regression if self.start == "regression" else None, self.n_restarts, rng)
+        likelihood = self.point == "likelihood" or (self.point == "auto" and train.n_docs <= FEW)
+        rules = ClimbRules(
+            tol=max(self.tol, 1e-12),
+            max_rounds=self.max_iter,
+            least=0.0 if self.nonnegative else -np.inf,
+            choice=MaximumLikelihoodStep(objective.cut_off or PLACES) if likelihood else MidpointStep(),
+            penalty=self._prior_penalty(regression, data.unit),
+            stop=deadline,
+        )
+        perturbation = Perturbation(self.n_kicks, _KICK, data.unit)
 
-    def _check_prior(self, n_features: int) -> None:
-        prior = check_weights("prior", self.prior, n_features)
-        if self.nonnegative and (prior < 0).any():
-            raise InputError("prior has negative weights; nonnegative=True allows none")
+        def climb(start: LandscapePoint, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
+            return climb_with_perturbations(data.objective, start, rules, rng, _CLIMBS[self.order], perturbation)
+
+        kept = climb_from_starts(data, np.maximum(starts, rules.least), rng, climb, rules.objective)
+        left = deadline.explain()
+        if any(row["round"] == self.max_iter and "feature" in row for row in kept.steps):
+            left = f"stopped at max_iter={self.max_iter} rounds while the measure still gained; raise max_iter"
+        return FitResult(Linear(kept.coef), kept.history, left)
+
+    def minimises(self, measure: Measure) -> Bound:
+        """Return the loss itself: the measure is climbed directly."""
+        return Basic(self._climbed(measure).for_training())
+
+    def _climbed(self, measure: Measure) -> Measure:
+        """Return the measure that is climbed."""
+        return measure if self.truncate is None else measure.truncated(self.truncate)
+
+    def _prior_penalty(self, regression: Floats | None, unit: Floats) -> PriorPenalty | None:
+        """Return the penalty on the distance from the prior, if there is one."""
+        if self.alpha == 0:
+            return None
+        prior = np.asarray(regression if self.prior is None else self.prior, dtype=np.float64)
+        return PriorPenalty(self.alpha, 1 if self.penalty == "l1" else 2, prior, unit)
 
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.alpha == 0:
@@ -141,40 +182,3 @@ class DirectRank(Restarting):
             yield "penalty", "alpha=0 takes nothing off for any distance"
         else:
             yield "point", "with alpha above 0 it is where the penalty is least"
-
-    def _why_unfinished(self, task: Task, best: Run) -> str | None:
-        if any(record["round"] == self.max_iter and "feature" in record for record in best.records):
-            return f"stopped at max_iter={self.max_iter} rounds while the measure still gained; raise max_iter"
-        return super()._why_unfinished(task, best)
-
-    def _objective(self, measure: Measure) -> Measure:
-        return measure if self.truncate is None else measure.truncated(self.truncate)
-
-    def _prepared(self, start: Floats, task: Task) -> Floats:
-        return np.maximum(start, 0.0) if self.nonnegative else start
-
-    def _climb(self, task: Task, start: LandscapePoint, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
-        perturbation = Perturbation(self.n_kicks, _KICK, task.unit)
-        return climb_with_perturbations(
-            task.landscape, start, self._rules(task), rng, _CLIMBS[self.order], perturbation
-        )
-
-    def _rules(self, task: Task) -> ClimbRules:
-        likelihood = self.point == "likelihood" or (self.point == "auto" and task.n_docs <= FEW)
-        choice: StepChoice = MaximumLikelihoodStep(task.objective.cut_off or PLACES) if likelihood else MidpointStep()
-        least = 0.0 if self.nonnegative else -np.inf
-        return ClimbRules(max(self.tol, 1e-12), self.max_iter, least, choice, self._prior_penalty(task), task.deadline)
-
-    @property
-    def _wants_regression(self) -> bool:
-        return self.start == "regression" or (self.alpha > 0 and self.prior is None)
-
-    def _prior_penalty(self, task: Task) -> PriorPenalty | None:
-        if self.alpha == 0:
-            return None
-        prior = np.asarray(task.regression if self.prior is None else self.prior, dtype=np.float64)
-        return PriorPenalty(self.alpha, 1 if self.penalty == "l1" else 2, prior, task.unit)
-
-    def _paid(self, task: Task, coef: Floats) -> float:
-        penalty = self._prior_penalty(task)
-        return 0.0 if penalty is None else penalty(coef)

@@ -1,34 +1,28 @@
-"""Climbing from several starts: what DirectRank and coordinate ascent share."""
+"""Climbs of a measure from several starts, as DirectRank and CoordinateAscent share them."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
-from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.objectives.upper_bounds import Basic, Bound
-from rankwright.optimisers.ascent import AscentStep
+from rankwright.optimisers.ascent import AscentStep, record_climb
 from rankwright.optimisers.landscape import Landscape, LandscapePoint
-from rankwright.rankers.base import FitResult
+from rankwright.optimisers.rounds import Evaluator, RoundRecorder
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring, SeededRanker
-from rankwright.rankers.listwise.regression import regression_weights
 from rankwright.rankers.parameter_checks import check_among, check_whole
 from rankwright.runtime.backends import Backend, side_by_side
-from rankwright.scorers import Linear
 from rankwright.scorers.scaling import Standard
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Restarting(LinearScoring, SeededRanker, ConvergentRanker):
+class RestartingRanker(LinearScoring, SeededRanker, ConvergentRanker):
     """A linear ranker that climbs from several starts and keeps the best point reached.
 
     The first start is ``start``: the weights of a regression, or equal ones; the others are drawn from a normal
@@ -39,7 +33,8 @@ class Restarting(LinearScoring, SeededRanker, ConvergentRanker):
     measure : str or Measure
         The measure that is maximised; also a user's own.
     n_restarts : int
-        The number of starts; the best point on validation (or else training) queries is kept.
+        The number of starts; the best point on validation queries is kept, or without them the end of the climb with
+        the highest training measure.
     start : "equal" or "regression"
         The first start: equal weights, or those of ``Regression``; the other starts are random.
     scale : "standard", "query" or None
@@ -49,149 +44,102 @@ class Restarting(LinearScoring, SeededRanker, ConvergentRanker):
     n_restarts: int = 5
     start: str = "regression"
 
-    @abstractmethod
-    def _climb(self, task: Task, start: LandscapePoint, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
-        """Climb from a start; yields steps."""
-
-    def _objective(self, measure: Measure) -> Measure:
-        """What is climbed, where it is not the measure itself."""
-        return measure
-
-    def minimises(self, measure: Measure) -> Bound:
-        """The loss itself: it climbs the measure."""
-        return Basic(self._objective(measure).for_training())
-
-    @property
-    def _wants_regression(self) -> bool:
-        """Whether the weights of a regression are needed."""
-        return self.start == "regression"
-
-    def _paid(self, task: Task, coef: Floats) -> float:
-        """What is taken off the measure for weights, where that is anything."""
-        return 0.0
-
-    def _prepared(self, start: Floats, task: Task) -> Floats:
-        """A start as the climb takes it."""
-        return start
-
-    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
-        n_restarts = check_whole("n_restarts", self.n_restarts, least=1)
+    def _check_starts(self) -> None:
+        """Raise InputError for a wrong parameter of the starts."""
+        check_whole("n_restarts", self.n_restarts, least=1)
         check_among("start", self.start, ("regression", "equal"))
-        seconds = np.inf if self.max_seconds is None else self.max_seconds
-        standard, rng = Standard.of(train, backend), make_generator(self.random_state)
-        varies = standard.deviation > 0
-        objective = self._objective(measure)
-        climbed = Landscape.of(train, objective.for_training(), backend)
-        task = Task(
-            climbed,
-            climbed if objective is measure else Landscape.of(train, measure.for_training(), backend),
-            None if valid is None else Landscape.of(valid, measure, backend),
-            standard.deviation if self.scale == "standard" else varies.astype(np.float64),
-            regression_weights(train, backend) if self._wants_regression else None,
-            objective,
-            train.n_docs,
-            monotonic() + seconds,
-        )
-        drawn = np.concatenate([np.ones((1, train.n_features)), rng.normal(size=(n_restarts - 1, train.n_features))])
-        starts, rngs = drawn / np.where(task.unit > 0, task.unit, np.inf), rng.spawn(n_restarts)
-        if self.start == "regression" and task.regression is not None:
-            starts[0] = task.regression
-
-        def run(restart: int) -> Run:
-            return self._run(task, restart, self._prepared(starts[restart], task), rngs[restart])
-
-        runs = side_by_side(backend, run, range(n_restarts), train.n_docs)
-        finished = list(progress.track(runs, "restarts", n_restarts))
-        best = max(range(n_restarts), key=lambda i: (finished[i].value, -i))
-        history: list[dict[str, Any]] = []
-        for i, each in enumerate(finished):
-            history.extend(each.records if i == best else each.summary)
-        return FitResult(Linear(finished[best].coef), history, unconverged=self._why_unfinished(task, finished[best]))
-
-    def _why_unfinished(self, task: Task, best: Run) -> str | None:
-        """Return what ended the climbs before a maximum, and the way out; None if nothing did."""
-        if monotonic() >= task.deadline:
-            return f"stopped after max_seconds={self.max_seconds:g}; raise it"
-        return None
-
-    def _run(self, task: Task, restart: int, start: Floats, rng: np.random.Generator) -> Run:
-        """One climb, recorded; the best point by validation, or else by training, is the one that is kept."""
-        point = task.landscape.at(start)
-        watch = _Watch(task, restart, point, lambda coef: self._paid(task, coef))
-        for steps in self._climb(task, point, rng):
-            for step in steps:
-                watch.record(step)
-        return watch.finished()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Task:
-    """What all restarts of one fit share."""
+class ClimbData(NamedTuple):
+    """The data that all climbs of one fit share."""
 
-    landscape: Landscape  # of the objective on training queries
-    train: Landscape  # of the measure
-    valid: Landscape | None
-    unit: Floats  # what a weight is multiplied by to compare it with others; 0 for a constant feature
-    regression: Floats | None  # its weights, if they are wanted
-    objective: Measure
+    objective: Landscape  # of the measure that is climbed, on the training queries
+    evaluator: Evaluator  # of the ranker's own measure
+    unit: Floats  # a weight times its unit can be compared with others; 0 for a constant feature
     n_docs: int
-    deadline: float
+    backend: Backend
+
+    @classmethod
+    def of(
+        cls,
+        train: Queries,
+        valid: Queries | None,
+        measure: Measure,
+        objective: Measure,
+        scale: str | None,
+        backend: Backend,
+    ) -> Self:
+        """Prepare the queries for climbs of ``objective``, evaluated by ``measure``."""
+        deviation = Standard.of(train, backend).deviation
+        unit = deviation if scale == "standard" else (deviation > 0).astype(np.float64)
+        evaluator = Evaluator.of(train, valid, measure, backend)
+        climbed = evaluator.train
+        if objective is not measure:
+            climbed = Landscape.of(train, objective.for_training(), backend)
+        return cls(climbed, evaluator, unit, train.n_docs, backend)
+
+    def draw_starts(self, first: Floats | None, n: int, rng: np.random.Generator) -> Floats:
+        """Return ``n`` starts: ``first``, or equal weights for None, and random ones, in units of the features."""
+        drawn = np.concatenate([np.ones((1, len(self.unit))), rng.normal(size=(n - 1, len(self.unit)))])
+        starts: Floats = drawn / np.where(self.unit > 0, self.unit, np.inf)
+        if first is not None:
+            starts[0] = first
+        return starts
 
 
-class Run(NamedTuple):
-    """What a restart found."""
+class KeptClimb(NamedTuple):
+    """The climb that is kept: its weights, its own history, and the history of all climbs."""
 
     coef: Floats
-    value: float  # by which restarts are compared
-    best: int  # the record of ``coef``
-    records: list[dict[str, Any]]
-
-    @property
-    def summary(self) -> list[dict[str, Any]]:
-        """The records of the best point and of the end of the climb."""
-        last = len(self.records) - 1
-        return [self.records[i] for i in sorted({self.best, last})]
+    steps: list[dict[str, Any]]
+    history: list[dict[str, Any]]
 
 
-class _Watch:
-    """Follows a climb: its records, and the best point so far."""
+def climb_from_starts(
+    data: ClimbData,
+    starts: Floats,
+    rng: np.random.Generator,
+    climb: Callable[[LandscapePoint, np.random.Generator], Iterable[list[AscentStep]]],
+    objective: Callable[[LandscapePoint], float],
+) -> KeptClimb:
+    """Climb from every start, and keep the best point on validation queries, or else the end of the best climb.
 
-    def __init__(self, task: Task, restart: int, start: LandscapePoint, paid: Callable[[Floats], float]) -> None:
-        self.task, self.restart, self.paid = task, restart, paid
-        self.same = task.train is task.landscape
-        self.valid = None if task.valid is None else task.valid.at(start.coef)
-        self.records: list[dict[str, Any]] = []
-        self.coef, self.value, self.best = start.coef, -np.inf, 0
-        self._note(0, None, 0.0, start.coef, start.value)
+    Parameters
+    ----------
+    data : ClimbData
+        The landscapes.
+    starts : array of shape (n_starts, n_features)
+        The weights to begin with.
+    rng : Generator
+        Random numbers, of which every climb has its own.
+    climb : callable
+        Yields the steps of every round, from a point and with random numbers.
+    objective : callable
+        Returns the training objective of a point: climbs are compared by it if there are no validation queries.
+    """
+    rngs = rng.spawn(len(starts))
 
-    def record(self, step: AscentStep) -> None:
-        """Note a step."""
-        if self.task.valid is not None and self.valid is not None:
-            self.valid = self.task.valid.step(self.valid, step.direction, step.t)
-        self._note(step.round, step.column, step.t, step.coef, step.value)
+    def run(restart: int) -> tuple[float, RoundRecorder[Floats]]:
+        start, recorder = data.objective.at(starts[restart]), RoundRecorder[Floats]()
 
-    def _note(self, number: int, feature: int | None, t: float, coef: Floats, value: float) -> None:
-        train = value if self.same else self.task.train.at(coef).value
-        record: dict[str, Any] = {"restart": self.restart + 1, "round": number}
-        if feature is not None:
-            record |= {"feature": feature, "weight": float(coef[feature]), "step": t}
-        record |= {"loss": 1.0 - value, "train": train}
-        if self.valid is not None:
-            record["valid"] = self.valid.value
-        self.records.append(record)
-        decisive = self._decisive(record, coef)
-        if decisive > self.value:
-            self.coef, self.value, self.best = coef, decisive, len(self.records) - 1
+        def describe(step: AscentStep) -> dict[str, Any]:
+            row: dict[str, Any] = {"restart": restart + 1, "round": step.round}
+            if step.column is not None:
+                row |= {"feature": step.column, "weight": float(step.coef[step.column]), "step": step.t}
+            own = step.value if data.objective is data.evaluator.train else data.evaluator.train.at(step.coef).value
+            return row | {"loss": 1.0 - step.value, "train": own}
 
-    def _decisive(self, record: dict[str, Any], coef: Floats) -> float:
-        """What points are compared by: the validation measure, or else the training measure less the pull."""
-        valid: float | None = record.get("valid")
-        return float(record["train"]) - self.paid(coef) if valid is None else valid
+        record_climb(start, climb(start, rngs[restart]), data.evaluator.valid, recorder, describe)
+        found = data.evaluator(recorder.model)  # as prediction will score, not step by step
+        recorder.history[recorder.n_kept - 1] |= found
+        return found["valid"] if "valid" in found else objective(data.objective.at(recorder.model)), recorder
 
-    def finished(self) -> Run:
-        """The best point, evaluated as prediction will."""
-        best = self.records[self.best]
-        best["train"] = self.task.train.at(self.coef).value
-        if self.task.valid is not None:
-            best["valid"] = self.task.valid.at(self.coef).value
-        return Run(self.coef, self._decisive(best, self.coef), self.best, self.records)
+    runs = side_by_side(data.backend, run, range(len(starts)), data.n_docs)
+    finished = list(progress.track(runs, "restarts", len(starts)))
+    best = max(range(len(starts)), key=lambda i: (finished[i][0], -i))
+    history: list[dict[str, Any]] = []
+    for i, (_, recorder) in enumerate(finished):
+        rows = recorder.history
+        history += recorder.finish() if i == best else [rows[at] for at in sorted({recorder.n_kept - 1, len(rows) - 1})]
+    kept = finished[best][1]
+    return KeptClimb(kept.model, kept.history, history)
