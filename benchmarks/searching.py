@@ -241,7 +241,7 @@ def measure_rounds(shapes: tuple[tuple[int, int, int], ...] = ((20_000, 24, 519)
 def cost_of_coordinate(queries: rw.Queries) -> float:
     """Seconds of one exact line search: the mean over all columns, the median of three turns."""
     landscape = Landscape.of(queries, rw.parse(MEASURE).for_training(), rw.Threads(THREADS))
-    point = landscape.at(np.ones(queries.n_features))
+    point = landscape.evaluate(np.ones(queries.n_features))
 
     def search_all() -> None:
         for column in range(queries.n_features):
@@ -345,7 +345,7 @@ def climb_to(goal: float, queries: rw.Queries, start: str, n_starts: int = 20) -
         starts[0] = rw.Regression(backend=rw.Threads(THREADS)).fit(queries).coef_
     rules = ClimbRules(choice=MaximumLikelihoodStep(10) if queries.n_docs <= _FEW else MidpointStep())
     for i in range(n_starts):
-        for steps in climb_cyclic(landscape, landscape.at(starts[i]), rules, rngs[i]):
+        for steps in climb_cyclic(landscape, landscape.evaluate(starts[i]), rules, rngs[i]):
             best = max(best, steps[-1].value)
             if best >= goal:
                 return Climbed(perf_counter() - begun, best, i + 1)

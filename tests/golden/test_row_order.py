@@ -50,7 +50,7 @@ def test_convex_rankers_reach_the_minimum_that_scipy_finds(train, name):
     problem = Problem.of(ranker._objective(parse("ndcg@10")), train, None, parse("ndcg@10"), "standard", rw.Serial())
 
     def value(w):
-        place = problem.risk.at(w)
+        place = problem.risk.evaluate(w)
         return problem.risk.loss(place) + w @ w, problem.risk.gradient(place) + 2 * w
 
     found = ranker.fit(train)

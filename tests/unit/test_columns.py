@@ -56,7 +56,7 @@ def problems(draw, kind="any"):
 def both(queries, leaves, dense, measure):
     """The landscape over trees, and that over the matrix."""
     bound = rw.parse(measure).with_max_grade(4.0).for_training().prepare(queries)
-    return [Landscape.of_bound(each, bound, queries.query_weight, rw.Serial()) for each in (leaves, dense)]
+    return [Landscape.of_prepared(each, bound, queries.query_weight, rw.Serial()) for each in (leaves, dense)]
 
 
 class TestLeaves:
@@ -103,7 +103,7 @@ class TestLandscapes:
     @given(problems(), st.sampled_from(MEASURES))
     def test_the_same_points(self, problem, measure):
         queries, *columns, weights = problem
-        found = [landscape.at(weights) for landscape in both(queries, *columns, measure)]
+        found = [landscape.evaluate(weights) for landscape in both(queries, *columns, measure)]
         assert found[0].value == pytest.approx(found[1].value, abs=1e-12)
         assert found[0].spread == pytest.approx(found[1].spread, rel=1e-9)
 
@@ -115,11 +115,11 @@ class TestLandscapes:
         for direction in (0, n - 1, np.arange(n) / 2 - 1):
             found = []
             for landscape in both(queries, *columns, measure):
-                landscape.exact = exact
-                found.append(landscape.step(landscape.at(weights), direction, t / 4))
+                landscape.exact_steps = exact
+                found.append(landscape.step(landscape.evaluate(weights), direction, t / 4))
             assert found[0].value == found[1].value
             assert found[0].coef.tolist() == found[1].coef.tolist()
-            scores = [np.concatenate([placed.scores for placed in point.placed.handles]) for point in found]
+            scores = [np.concatenate([placed.scores for placed in point.shards.handles]) for point in found]
             assert scores[0].tolist() == scores[1].tolist()
 
     @given(problems("exact"), st.sampled_from(MEASURES))
@@ -128,10 +128,12 @@ class TestLandscapes:
         for direction in (0, len(weights) - 1, np.ones(len(weights))):
             profiles, jumps, steps = [], [], []
             for landscape in both(queries, *columns, measure):
-                landscape.exact = False  # or else scores are summed up anew at a t with rounding, in either's own order
-                point = landscape.at(weights)
+                landscape.exact_steps = (
+                    False  # or else scores are summed up anew at a t with rounding, in either's own order
+                )
+                point = landscape.evaluate(weights)
                 profiles.append(landscape.profile(point, direction))
-                jumps.append(landscape.jumping(point, direction))
+                jumps.append(landscape.find_jumps(point, direction))
                 steps.append(
                     [
                         search_line(landscape, point, direction, choice=c)
@@ -156,8 +158,8 @@ class TestLandscapes:
         scores, slopes = leaves.scores(weights), dense.X[:, 0]
         points = inner_points(crossings(queries, scores, slopes))
         best = values_along(queries, wanted, scores, slopes, points).max()
-        found = search_line(landscape, landscape.at(weights), 0)
-        reached = landscape.at(weights).value if found is None else found.value
+        found = search_line(landscape, landscape.evaluate(weights), 0)
+        reached = landscape.evaluate(weights).value if found is None else found.value
         assert reached >= best - 1e-9
 
     @pytest.mark.parametrize("least", [-np.inf, 0.0])
@@ -171,7 +173,7 @@ class TestLandscapes:
             paths = []
             for landscape in both(queries, *columns, measure):
                 climb = climb_cyclic(
-                    landscape, landscape.at(np.ones(6)), ClimbRules(least=least), np.random.default_rng(seed)
+                    landscape, landscape.evaluate(np.ones(6)), ClimbRules(least=least), np.random.default_rng(seed)
                 )
                 paths.append([step for steps in climb for step in steps])
             assert [step.direction for step in paths[0]] == [step.direction for step in paths[1]]
@@ -191,10 +193,10 @@ class TestLandscapes:
         bound = rw.parse("ndcg@5").for_training().prepare(queries)
         found = []
         for columns, backend in ((leaves, rw.Serial()), (leaves, rw.Threads(3)), (dense, rw.Serial())):
-            landscape = Landscape.of_bound(columns, bound, queries.query_weight, backend)
-            landscape.exact = exact
-            assert len(landscape.parts) == 5
-            climb = climb_cyclic(landscape, landscape.at(np.ones(6)), ClimbRules(), np.random.default_rng(0))
+            landscape = Landscape.of_prepared(columns, bound, queries.query_weight, backend)
+            landscape.exact_steps = exact
+            assert len(landscape.shards) == 5
+            climb = climb_cyclic(landscape, landscape.evaluate(np.ones(6)), ClimbRules(), np.random.default_rng(0))
             found.append([step for steps in climb for step in steps][-1])
         assert found[0].coef.tobytes() == found[1].coef.tobytes()
         assert found[0].value == found[1].value == pytest.approx(found[2].value, abs=1e-12)
@@ -203,9 +205,9 @@ class TestLandscapes:
         queries = random_queries(np.random.default_rng(0))
         leaves = TreeColumns(np.zeros((2, queries.n_docs), np.uint8), np.array([0, 1, 3]), np.array([0.7, -1.0, 2.0]))
         landscape = both(queries, leaves, MatrixColumns(np.ones((queries.n_docs, 2))), "map")[0]
-        point = landscape.at(np.ones(2))
+        point = landscape.evaluate(np.ones(2))
         for tree in (0, 1):  # one leaf; two, of which one is empty
-            assert landscape.jumping(point, tree) is None
+            assert landscape.find_jumps(point, tree) is None
             assert search_line(landscape, point, tree, beat=point.value) is None
             assert search_line(landscape, point, tree).t == 0.0
             assert landscape.profile(point, tree).values.tolist() == [point.value]
@@ -220,63 +222,63 @@ def in_parts(monkeypatch):
 @pytest.mark.usefixtures("in_parts")
 class TestOtherColumns:
     @pytest.mark.parametrize("measure", MEASURES)
-    def test_turned(self, measure):
+    def test_with_columns(self, measure):
         rng = np.random.default_rng(5)
         queries = random_queries(rng, m=20)
         wanted = rw.parse(measure).with_max_grade(4.0).for_training()
         leaves, dense = made(rng, queries.n_docs, 4)
         landscape, _ = both(queries, leaves, dense, measure)
         weights = rng.normal(size=4)
-        start = landscape.at(weights)
-        landscape.jumping(start, 0)  # knows the spreads of its columns from now on
+        start = landscape.evaluate(weights)
+        landscape.find_jumps(start, 0)  # knows the spreads of its columns from now on
         other = rng.normal(size=(queries.n_docs, 2)) * [1.0, 100.0]
-        reverse, point = landscape.reverse(start, MatrixColumns(other))
+        changed, point = landscape.with_columns(start, MatrixColumns(other))
         assert point.coef.tolist() == [0.0, 0.0]
-        assert (point.value, point.spread, reverse.n_columns) == (start.value, start.spread, 2)
+        assert (point.value, point.spread, changed.n_columns) == (start.value, start.spread, 2)
         scores = leaves.scores(weights)
         for column, t in ((0, 0.5), (1, -0.25), (1, 0.0)):
-            stepped = reverse.step(point, column, t)
+            stepped = changed.step(point, column, t)
             expected = wanted.mean(queries, scores + t * other[:, column])
             assert stepped.value == pytest.approx(expected, abs=1e-12)
             assert stepped.coef[column] == t
-            fresh = Landscape.of_bound(
+            fresh = Landscape.of_prepared(
                 MatrixColumns(np.c_[scores, other]), wanted.prepare(queries), queries.query_weight, rw.Serial()
             )
-            along = fresh.profile(fresh.at(np.array([1.0, 0.0, 0.0])), column + 1)
-            found = reverse.profile(point, column)
+            along = fresh.profile(fresh.evaluate(np.array([1.0, 0.0, 0.0])), column + 1)
+            found = changed.profile(point, column)
             np.testing.assert_allclose(found.times, along.times, rtol=1e-12)
             np.testing.assert_allclose(found.values, along.values, atol=1e-12)
-        assert (landscape.n_columns, landscape.at(weights).value) == (4, start.value)
+        assert (landscape.n_columns, landscape.evaluate(weights).value) == (4, start.value)
         assert landscape.profile(start, 3).times.size > 0
 
-    def test_turned_from_a_column_that_moves_nothing(self):
+    def test_with_columns_from_a_column_that_moves_nothing(self):
         """What is known of the old columns is not taken for the new ones."""
         rng = np.random.default_rng(9)
         queries = random_queries(rng, m=12)
         landscape = landscape_of(MatrixColumns(np.zeros((queries.n_docs, 1))), queries)
-        point = landscape.at(np.ones(1))
-        assert landscape.jumping(point, 0) is None
-        reverse, point = landscape.reverse(point, MatrixColumns(queries.y[:, None]))
-        assert search_line(reverse, point, 0).value == rw.parse("ndcg@5").mean(queries, queries.y)
-        assert landscape.jumping(landscape.at(np.ones(1)), 0) is None
+        point = landscape.evaluate(np.ones(1))
+        assert landscape.find_jumps(point, 0) is None
+        changed, point = landscape.with_columns(point, MatrixColumns(queries.y[:, None]))
+        assert search_line(changed, point, 0).value == rw.parse("ndcg@5").mean(queries, queries.y)
+        assert landscape.find_jumps(landscape.evaluate(np.ones(1)), 0) is None
 
     @pytest.mark.parametrize("measure", MEASURES)
-    def test_rescored(self, measure):
+    def test_with_scores(self, measure):
         rng = np.random.default_rng(6)
         queries = random_queries(rng, m=20)
         wanted = rw.parse(measure).with_max_grade(4.0).for_training()
         landscape = both(queries, *made(rng, queries.n_docs, 4), measure)[0]
-        point = landscape.at(rng.normal(size=4))
+        point = landscape.evaluate(rng.normal(size=4))
         for scores in (
             rng.normal(size=queries.n_docs),
             rng.integers(0, 3, queries.n_docs).astype(float),  # ties: of equal scores the lower grade comes first
             np.zeros(queries.n_docs),
             1e-300 * rng.normal(size=queries.n_docs),
         ):
-            point = landscape.rescored(point, scores)
+            point = landscape.with_scores(point, scores)
             assert point.value == pytest.approx(wanted.mean(queries, scores), abs=1e-12)
-            assert np.concatenate([placed.scores for placed in point.placed.handles]).tolist() == scores.tolist()
-            for placed in point.placed.handles:
+            assert np.concatenate([placed.scores for placed in point.shards.handles]).tolist() == scores.tolist()
+            for placed in point.shards.handles:
                 for rows in pairwise(placed.part.bound.indptr.tolist()):
                     ranked = placed.scores[placed.order[slice(*rows)]]
                     assert (np.diff(ranked) <= 0).all()
@@ -352,7 +354,7 @@ def own_measure():
 
 
 def landscape_of(columns, queries, measure="ndcg@5"):
-    return Landscape.of_bound(
+    return Landscape.of_prepared(
         columns, rw.parse(measure).for_training().prepare(queries), queries.query_weight, rw.Serial()
     )
 
@@ -374,7 +376,7 @@ class Judge:
     def __init__(self, after, anew, n=0):
         self.after, self.anew, self.n, self.value = after, anew, n, after(n)
 
-    def at(self, coef):
+    def evaluate(self, coef):
         found = Judge(self.after, self.anew)
         found.value = self.after(0) if (coef == 1.0).all() else self.anew
         return found
@@ -394,15 +396,15 @@ class TestPolishWeights:
         found = self.polished(train, None, seed)
         values = [row["train"] for row in found.history]
         assert values == sorted(values)
-        assert found.before == values[0] == train.at(np.ones(10)).value
-        assert found.after == values[-1] == train.at(found.weights).value > found.before
+        assert found.before == values[0] == train.evaluate(np.ones(10)).value
+        assert found.after == values[-1] == train.evaluate(found.weights).value > found.before
         assert (found.valid_before, found.valid_after) == (None, None)
         assert ["kept" in row for row in found.history] == [False] * (len(values) - 1) + [True]
         assert "valid" not in found.history[0]
         weights = np.ones(10)
         for row in found.history[1:]:
             weights[row["column"]] = row["weight"]
-            assert train.at(weights).value == pytest.approx(row["train"], abs=1e-12)
+            assert train.evaluate(weights).value == pytest.approx(row["train"], abs=1e-12)
         assert weights.tolist() == found.weights.tolist()
 
     @pytest.mark.parametrize("seed", range(5))
@@ -413,9 +415,9 @@ class TestPolishWeights:
         values = [row["valid"] for row in found.history]
         [kept] = [i for i, row in enumerate(found.history) if row.get("kept")]
         assert kept == int(np.argmax(values))
-        assert found.valid_after == max(values) == held_out.at(found.weights).value
-        assert found.valid_before == values[0] == held_out.at(np.ones(10)).value
-        assert found.after == found.history[kept]["train"] == train.at(found.weights).value
+        assert found.valid_after == max(values) == held_out.evaluate(found.weights).value
+        assert found.valid_before == values[0] == held_out.evaluate(np.ones(10)).value
+        assert found.after == found.history[kept]["train"] == train.evaluate(found.weights).value
         trained = [row["train"] for row in found.history]
         assert trained == sorted(trained)  # before the guard
         weights = np.ones(10)
@@ -452,12 +454,12 @@ class TestPolishWeights:
         assert len(self.polished(train, None, stop=lambda: True).history) == 1
 
     def test_large_data_are_updated_step_by_step(self, grown):
-        train, held_out = (landscape.careful() for landscape in grown)
+        train, held_out = (landscape.with_exact_steps() for landscape in grown)
         expected = self.polished(train, held_out)
-        train.exact = held_out.exact = False
+        train.exact_steps = held_out.exact_steps = False
         found = self.polished(train, held_out)
         assert found.valid_after == pytest.approx(expected.valid_after, abs=1e-12)
-        assert found.valid_after == held_out.at(found.weights).value
+        assert found.valid_after == held_out.evaluate(found.weights).value
         np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-9)
 
     def test_a_level_that_changes_no_ranking(self, grown):
@@ -466,6 +468,6 @@ class TestPolishWeights:
         factor = found.level / found.weights
         assert len(set(factor.tolist())) == 1
         assert np.log2(factor[0]) == round(np.log2(factor[0]))
-        start, end = train.at(np.ones(10)), train.at(found.level)
+        start, end = train.evaluate(np.ones(10)), train.evaluate(found.level)
         assert 0.5 < end.spread / start.spread < 2.0
         assert end.value == found.after

@@ -23,14 +23,14 @@ STRENGTHS = [1e-3, 0.1, 1.0, 30.0, 1e4]
 class Simple:
     """A risk of which a place is its weights."""
 
-    def at(self, w):
+    def evaluate(self, w):
         return np.array(w)
 
-    def mixed(self, place, other, t):
+    def interpolate(self, place, other, t):
         return place + t * (other - place)
 
-    def slope(self, place, start, end):
-        return float(self.plane(place).slope @ (end - start))
+    def derivative_between(self, place, start, end):
+        return float(self.linearise(place).slope @ (end - start))
 
 
 class Highest(Simple):
@@ -43,7 +43,7 @@ class Highest(Simple):
     def loss(self, w):
         return float(sum(v * max((b + A @ w).max(), 0) for b, A, v in self._groups))
 
-    def plane(self, w):
+    def linearise(self, w):
         offset, slope = 0.0, np.zeros(self.n_features)
         for b, A, v in self._groups:
             at = int(np.argmax(b + A @ w))
@@ -84,13 +84,13 @@ class Logistic(Simple):
     def loss(self, w):
         return float(np.logaddexp(0, -self.X @ w).mean())
 
-    def plane(self, w):
+    def linearise(self, w):
         slope = -(self.X / (1 + np.exp(self.X @ w))[:, None]).mean(axis=0)
         return CuttingPlane(self.loss(w) - slope @ w, slope)
 
     def minimum(self, C):
         found = minimize(
-            lambda w: value(self, C, w), np.zeros(self.n_features), jac=lambda w: w + C * self.plane(w).slope,
+            lambda w: value(self, C, w), np.zeros(self.n_features), jac=lambda w: w + C * self.linearise(w).slope,
             method="BFGS", options={"gtol": 1e-11},
         )  # fmt: skip
         return found.x, value(self, C, found.x)
@@ -191,7 +191,7 @@ class TestMinimum:
             rng = np.random.default_rng(seed)
             for size in (1e-3, 0.03, 1.0):
                 other = last.w + size * rng.normal(size=10) * max(np.abs(last.w).max(), 1e-3)
-                assert 0.5 * other @ other + C * risk.loss(risk.at(other)) >= last.primal - last.gap
+                assert 0.5 * other @ other + C * risk.loss(risk.evaluate(other)) >= last.primal - last.gap
 
 
 def linear(queries, name, factor, perfect="measure", backend=None):
@@ -316,7 +316,7 @@ class TestModel:
         if m > 3:
             slopes[1], offsets[1] = slopes[0], offsets[0]
             slopes[2], slopes[3] = 2 * slopes[0], 0.0
-        model = module.Planes(d)
+        model = module.CuttingPlaneModel(d)
         for offset, slope in zip(offsets, slopes, strict=True):
             model.add(CuttingPlane(offset, slope))
         w, lowest = model.minimum(C)
@@ -339,7 +339,7 @@ class TestModel:
     def test_products_stay_those_of_the_planes(self):
         """Adding and dropping."""
         rng = np.random.default_rng(0)
-        model = module.Planes(3)
+        model = module.CuttingPlaneModel(3)
         for _ in range(60):
             model.add(CuttingPlane(float(rng.normal()), rng.normal(size=3)))
             model.minimum(1.0)
@@ -387,11 +387,13 @@ class TestLinearRisk:
         one, other = rng.normal(size=(2, 4))
         for t in (0.0, 0.3, 1.0, 1.7):
             w = one + t * (other - one)
-            place = risk.mixed(risk.at(one), risk.at(other), t)
+            place = risk.interpolate(risk.evaluate(one), risk.evaluate(other), t)
             assert risk.loss(place) == pytest.approx(twin.loss(w))
-            plane = risk.plane(place)
+            plane = risk.linearise(place)
             assert plane.offset + plane.slope @ w == pytest.approx(twin.loss(w))
-            assert risk.slope(place, risk.at(one), risk.at(other)) == pytest.approx(plane.slope @ (other - one))
+            assert risk.derivative_between(place, risk.evaluate(one), risk.evaluate(other)) == pytest.approx(
+                plane.slope @ (other - one)
+            )
             for _ in range(20):  # nowhere above
                 v = 3 * rng.normal(size=4)
                 assert plane.offset + plane.slope @ v <= twin.loss(v) + 1e-9

@@ -32,20 +32,20 @@ class Function:
     def __init__(self, function, n_features):
         self.function, self.n_features, self.calls = function, n_features, 0
 
-    def at(self, w):
+    def evaluate(self, w):
         return Place(w)
 
-    def moved(self, place, way):
+    def move(self, place, way):
         return Place(place.w + way, way)
 
-    def mixed(self, place, other, t):
+    def interpolate(self, place, other, t):
         return Place(place.w + t * other.way, other.way)
 
     def loss(self, place):
         self.calls += 1
         return float(self.function(place.w)[0])
 
-    def way_slope(self, place):
+    def directional_derivative(self, place):
         return float(self.function(place.w)[1] @ place.way)
 
     def gradient(self, place):
@@ -236,13 +236,13 @@ class TestDescent:
         class Counted(Function):
             made = 0
 
-            def at(self, w):
+            def evaluate(self, w):
                 Counted.made += 1
-                return super().at(w)
+                return super().evaluate(w)
 
-            def moved(self, place, way):
+            def move(self, place, way):
                 Counted.made += 1
-                return super().moved(place, way)
+                return super().move(place, way)
 
         function, penalty, start = cases()["rosenbrock"]
         loss = Counted(function, len(start))
@@ -312,9 +312,9 @@ class TestAnnealing:
         self.made, starts = [], []
 
         class Noted(Function):
-            def at(self, w):
+            def evaluate(self, w):
                 starts.append(w.tolist())
-                return super().at(w)
+                return super().evaluate(w)
 
         def smoothed(sigma):
             return Noted(self.smoothed(sigma).function, 2)

@@ -147,7 +147,7 @@ def test_one_weight_alone(queries, scale):
     alone = rw.diagnose(ranker, queries).alone
     scaled = queries if scale == "standard" else rw.scale(queries, "query")
     landscape = Landscape.of(scaled, rw.NDCG(5), rw.Serial())
-    point = landscape.at(ranker.coef_)
+    point = landscape.evaluate(ranker.coef_)
     for j in range(queries.n_features):
         highest = landscape.profile(point, j).values.max()
         assert alone.gain[j] == pytest.approx(max(highest - point.value, 0.0), abs=1e-9)

@@ -48,7 +48,7 @@ def test_the_training_measure_never_decreases_and_no_single_weight_improves_it(q
     assert len(values) > 2
     assert (np.diff(values) > 0).all()
     landscape = Landscape.of(queries, rw.parse(measure), rw.Serial())
-    here = landscape.at(ranker.coef_)
+    here = landscape.evaluate(ranker.coef_)
     assert here.value == pytest.approx(ranker.score(queries), abs=1e-12)
     for column in range(queries.n_features):
         best = search_line(landscape, here, column)
@@ -88,7 +88,7 @@ def test_weights_that_must_not_be_negative_are_not(queries):
     free, bounded = rw.DirectRank().fit(queries), rw.DirectRank(nonnegative=True, n_kicks=2).fit(queries)
     assert free.coef_.min() < 0 <= bounded.coef_.min()
     landscape = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
-    here = landscape.at(bounded.coef_)
+    here = landscape.evaluate(bounded.coef_)
     for column in range(queries.n_features):
         best = search_line(landscape, here, column, low=-bounded.coef_[column])
         assert best.value <= here.value + 1e-12
@@ -110,7 +110,7 @@ def test_a_pull_brings_weights_to_the_prior(queries, penalty):
 def test_truncation_trains_on_the_first_ranks(queries):
     ranker = rw.DirectRank(measure="map", truncate=3, n_restarts=1).fit(queries)
     landscape = Landscape.of(queries, rw.parse("ap@3"), rw.Serial())
-    here = landscape.at(ranker.coef_)
+    here = landscape.evaluate(ranker.coef_)
     last = [record for record in ranker.history_ if record["train"] == pytest.approx(ranker.score(queries), abs=1e-12)]
     assert any(1 - record["loss"] == pytest.approx(here.value, abs=1e-12) for record in last)
     losses = [record["loss"] for record in ranker.history_]
@@ -131,7 +131,7 @@ def test_kicks_never_lose(queries):
 
 def test_greedy_takes_the_best_weight_first(queries):
     landscape = Landscape.of(queries, rw.parse("map"), rw.Serial())
-    start = landscape.at(np.ones(8))
+    start = landscape.evaluate(np.ones(8))
     first = next(climb_greedy(landscape, start, ClimbRules(), np.random.default_rng(0)))[0]
     found = [search_line(landscape, start, column) for column in range(8)]
     assert first.value == pytest.approx(max(each.value for each in found), abs=1e-12)
@@ -142,7 +142,7 @@ def test_powell_goes_beyond_a_round(queries):
     ways = [
         step
         for seed in range(5)
-        for steps in climb_powell(landscape, landscape.at(np.random.default_rng(seed).normal(size=8)), ClimbRules(),
+        for steps in climb_powell(landscape, landscape.evaluate(np.random.default_rng(seed).normal(size=8)), ClimbRules(),
                             np.random.default_rng(seed))
         for step in steps
         if not isinstance(step.direction, int)
@@ -157,7 +157,7 @@ def test_updated_and_new_scores_lead_the_same_way(queries, climb, monkeypatch):
     monkeypatch.setattr(landscapes, "_EXACT", 0)
     updated = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
     ways = [
-        [step for steps in climb(each, each.at(start), ClimbRules(), np.random.default_rng(0)) for step in steps]
+        [step for steps in climb(each, each.evaluate(start), ClimbRules(), np.random.default_rng(0)) for step in steps]
         for each in (exact, updated)
     ]
     assert len(ways[0]) == len(ways[1])
@@ -178,7 +178,7 @@ def test_a_round_that_rounding_spoils_is_repeated_carefully(queries, monkeypatch
 
     monkeypatch.setattr(landscapes, "_moved", drifting)
     landscape = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
-    start = landscape.at(np.ones(8) / (queries.X.std(axis=0) + 1e-9))
+    start = landscape.evaluate(np.ones(8) / (queries.X.std(axis=0) + 1e-9))
     last = start.value
     for steps in climb_cyclic(landscape, start, ClimbRules(), np.random.default_rng(0)):
         for step in steps:
@@ -200,7 +200,7 @@ def test_kicks_stay_within_the_rules(queries):
     rules = ClimbRules(least=0.0, choice=MaximumLikelihoodStep(5))
     perturbation = Perturbation(4, 0.5, queries.X.std(axis=0))
     for steps in climb_with_perturbations(
-        landscape, landscape.at(np.ones(8)), rules, np.random.default_rng(0), climb_cyclic, perturbation
+        landscape, landscape.evaluate(np.ones(8)), rules, np.random.default_rng(0), climb_cyclic, perturbation
     ):
         assert all(step.coef.min() >= 0 for step in steps)
 

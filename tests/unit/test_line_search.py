@@ -74,7 +74,7 @@ def test_the_sweep_equals_trying_every_interval(problem, measure, shallow):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table, "SHALLOW", shallow)
         landscape = Landscape.of(queries, wanted, rw.Serial())
-        here = landscape.at(start)
+        here = landscape.evaluate(start)
         profile = landscape.profile(here, direction)
         found = search_line(landscape, here, direction)
     expected = values_along(queries, wanted, scores, slopes, points)
@@ -95,7 +95,7 @@ def test_within_a_range(problem, low, high, measure):
     scores, slopes = lines(*problem)
     points = inner_points(crossings(queries, scores, slopes), low, high)
     landscape = Landscape.of(queries, wanted, rw.Serial())
-    here = landscape.at(start)
+    here = landscape.evaluate(start)
     found = search_line(landscape, here, direction, low=low, high=high)
     expected = values_along(queries, wanted, scores, slopes, points)
     assert found.value == pytest.approx(expected.max(), abs=1e-12)
@@ -126,7 +126,7 @@ def test_with_a_pull(problem, power, strength, seed):
             least = minimize_scalar(paid, bounds=(left, right), method="bounded", options={"xatol": 1e-10}).fun
             best = max(best, wanted.mean(queries, scores + slopes * (left + right) / 2) - least)
     landscape = Landscape.of(queries, wanted, rw.Serial())
-    here = landscape.at(start)
+    here = landscape.evaluate(start)
     found = search_line(landscape, here, direction, penalty=penalty)
     width = min(found.high, 1e3) - max(found.low, -1e3)
     inside = np.clip(penalty.along(start, direction).argmin, found.low, found.high)
@@ -138,7 +138,7 @@ def test_lines_through_one_point_leave_no_interval():
     """All cross at t = 1: there is no best ranking between, however good one would be."""
     queries = rw.Queries.from_arrays([[3.0, 0.0], [2.0, 1.0], [1.0, 2.0], [0.0, 3.0]], [0, 2, 1, 0], qid=[1] * 4)
     landscape = Landscape.of(queries, rw.parse("ndcg@2"), rw.Serial())
-    here = landscape.at(np.array([1.0, 0.0]))
+    here = landscape.evaluate(np.array([1.0, 0.0]))
     assert landscape.profile(here, 1).times == pytest.approx(np.ones(landscape.profile(here, 1).times.shape))
     found = search_line(landscape, here, 1)
     assert found.low == -np.inf or found.high == np.inf
@@ -149,7 +149,7 @@ def test_an_interval_of_rounding_is_never_chosen():
     b, a = np.array([0.1, 0.2, 0.3]), np.array([0.9, 0.6, 0.3]) / 3 * 1.0
     queries = rw.Queries.from_arrays(np.column_stack([b, a]).astype(np.float32), [0, 1, 0], qid=[1] * 3)
     landscape = Landscape.of(queries, rw.parse("p@1"), rw.Serial())
-    here = landscape.at(np.array([1.0, 0.0]))
+    here = landscape.evaluate(np.array([1.0, 0.0]))
     found = search_line(landscape, here, 1)
     assert found.high - found.low > 1e-6
     assert found.value == rw.parse("p@1").mean(queries, queries.X.astype(float) @ np.array([1.0, found.t]))
@@ -161,7 +161,7 @@ def test_a_middle_that_is_a_tie_is_not_taken():
     queries = rw.Queries.from_arrays(X, [1, 1, 1, 0, 2, 1], qid=[1] * 6)
     wanted = rw.parse("three_first")
     landscape = Landscape.of(queries, wanted, rw.Serial())
-    found = search_line(landscape, landscape.at(np.array([2.0, -1.0])), 1)
+    found = search_line(landscape, landscape.evaluate(np.array([2.0, -1.0])), 1)
     assert (found.low, found.high) == (1.0, 5.0)
     assert found.t != 3.0
     assert wanted.mean(queries, queries.X.astype(float) @ found.point.coef) == found.value
@@ -178,10 +178,10 @@ def test_parts_and_threads_change_nothing(many, measure):
     found = []
     for backend in (rw.Serial(), rw.Threads(2), rw.Threads(3)):
         landscape = Landscape.of(many, wanted, backend)
-        assert len(landscape.parts) > 3
-        found.append(search_line(landscape, landscape.at(start), 2))
-    whole = Landscape.of_bound(MatrixColumns(many.X), wanted.prepare(many), many.query_weight, rw.Serial())
-    found.append(search_line(whole, whole.at(start), 2))
+        assert len(landscape.shards) > 3
+        found.append(search_line(landscape, landscape.evaluate(start), 2))
+    whole = Landscape.of_prepared(MatrixColumns(many.X), wanted.prepare(many), many.query_weight, rw.Serial())
+    found.append(search_line(whole, whole.evaluate(start), 2))
     for other in found[1:]:
         assert (other.low, other.high, other.t) == (found[0].low, found[0].high, found[0].t)
         assert other.point.coef.tobytes() == found[0].point.coef.tobytes()
@@ -193,16 +193,16 @@ def test_parts_and_threads_change_nothing(many, measure):
 def test_only_near_the_best_is_sorted_and_nothing_is_lost(many, measure, column):
     """The search looks at few buckets; the whole profile has no better interval."""
     landscape = Landscape.of(many, rw.parse(measure), rw.Serial())
-    here = landscape.at(np.random.default_rng(column).normal(size=8) / (1e-9 + many.X.std(axis=0)))
+    here = landscape.evaluate(np.random.default_rng(column).normal(size=8) / (1e-9 + many.X.std(axis=0)))
     direction = column if column < 8 else np.random.default_rng(0).normal(size=8)
     profile = landscape.profile(here, direction)
     if len(profile.times) == 0:  # a constant feature
         assert search_line(landscape, here, direction, beat=here.value) is None
         return
-    wide = np.diff(profile.times) > 1e-6 * (np.abs(profile.times[:-1]) + landscape.jumping(here, direction).unit)
+    wide = np.diff(profile.times) > 1e-6 * (np.abs(profile.times[:-1]) + landscape.find_jumps(here, direction).unit)
     best = max(profile.values[1:-1][wide].max(), profile.values[0], profile.values[-1])
     assert search_line(landscape, here, direction).value == pytest.approx(best, abs=1e-12)
-    t = np.random.default_rng(1).normal(size=20) * landscape.jumping(here, direction).unit
+    t = np.random.default_rng(1).normal(size=20) * landscape.find_jumps(here, direction).unit
     exact = [landscape.step(here, direction, each).value for each in t.tolist()]
     assert profile(t) == pytest.approx(exact, abs=1e-12)
 
@@ -211,17 +211,17 @@ def test_steps_on_large_data_are_updates(many, monkeypatch):
     exact = Landscape.of(many, rw.parse("ndcg@10"), rw.Serial())
     monkeypatch.setattr(landscapes, "_EXACT", 0)
     updated = Landscape.of(many, rw.parse("ndcg@10"), rw.Serial())
-    assert exact.exact
-    assert not updated.exact
-    one, other = exact.at(np.ones(8)), updated.at(np.ones(8))
+    assert exact.exact_steps
+    assert not updated.exact_steps
+    one, other = exact.evaluate(np.ones(8)), updated.evaluate(np.ones(8))
     for column, t in ((2, 0.5), (5, -1.25), (0, 3.0)):
         one, other = exact.step(one, column, t), updated.step(other, column, t)
         assert other.value == pytest.approx(one.value, abs=1e-12)
         assert other.coef.tobytes() == one.coef.tobytes()
     way = np.arange(8.0)
     assert updated.step(other, way, 0.1).value == pytest.approx(exact.step(one, way, 0.1).value, abs=1e-12)
-    assert updated.anew(other).value == one.value
-    assert updated.careful().exact
+    assert updated.rescore(other).value == one.value
+    assert updated.with_exact_steps().exact_steps
 
 
 @pytest.mark.parametrize("k", [1, 3, 10])
@@ -230,13 +230,13 @@ def test_the_likeliest_point(k):
     queries = queries.with_X(((queries.X - queries.X.mean(0)) / (queries.X.std(0) + 1e-9)).astype(np.float32))
     landscape = Landscape.of(queries, rw.parse("ndcg@5"), rw.Serial())
     start = np.array([0.5, 0.2, -0.1, 0.3])
-    here = landscape.at(start)
+    here = landscape.evaluate(start)
     for column in range(3):
         scores, slopes = lines(queries, start, column)
         exact = minimize_scalar(
             lambda t, b=scores, a=slopes: -log_likelihood(queries, b + a * t, k), bounds=(-2, 2), method="bounded"
         ).x
-        assert landscape.likeliest(here, column, -2.0, 2.0, k) == pytest.approx(exact, abs=2e-3)
+        assert landscape.find_likeliest(here, column, -2.0, 2.0, k) == pytest.approx(exact, abs=2e-3)
         found = search_line(landscape, here, column, choice=MaximumLikelihoodStep(k))
         middle = search_line(landscape, here, column, choice=MidpointStep())
         assert (found.low, found.high, found.value) == (middle.low, middle.high, middle.value)
@@ -250,14 +250,14 @@ def test_the_likelihood_does_not_depend_on_the_order_of_rows():
     found = []
     for each in (queries, shuffled):
         landscape = Landscape.of(each, rw.parse("ndcg@3"), rw.Serial())
-        found.append(landscape.likeliest(landscape.at(np.array([0.01, 0.2, 0.0])), 2, -1.0, 1.0, 3))
+        found.append(landscape.find_likeliest(landscape.evaluate(np.array([0.01, 0.2, 0.0])), 2, -1.0, 1.0, 3))
     assert found[0] == pytest.approx(found[1], abs=1e-9)
 
 
 def test_huge_scores_do_not_overflow_the_likelihood():
     queries = rw.Queries.from_arrays([[1e4, 0.0], [-1e4, 1.0], [0.0, 2.0]], [0, 1, 2], qid=[1] * 3)
     landscape = Landscape.of(queries, rw.parse("ndcg"), rw.Serial())
-    assert np.isfinite(landscape.likeliest(landscape.at(np.array([1.0, 0.0])), 1, -1e4, 1e4, 3))
+    assert np.isfinite(landscape.find_likeliest(landscape.evaluate(np.array([1.0, 0.0])), 1, -1e4, 1e4, 3))
 
 
 def test_documents_that_were_not_found_count_in_the_ideal():
@@ -271,7 +271,7 @@ def test_documents_that_were_not_found_count_in_the_ideal():
     ):
         bound = rw.parse(name).prepare(queries.keep_retrieved(keep))
         assert bound.values(np.array([3.0, 2.0]))[0] == pytest.approx(expected, abs=1e-12)
-        landscape = Landscape.of_bound(MatrixColumns(queries.X[keep]), bound, queries.query_weight, rw.Serial())
-        assert landscape.at(np.ones(1)).value == pytest.approx(expected, abs=1e-12)
+        landscape = Landscape.of_prepared(MatrixColumns(queries.X[keep]), bound, queries.query_weight, rw.Serial())
+        assert landscape.evaluate(np.ones(1)).value == pytest.approx(expected, abs=1e-12)
     with pytest.raises(rw.InputError, match="without a document"):
         queries.keep_retrieved(np.zeros(3, dtype=bool))

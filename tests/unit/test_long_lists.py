@@ -43,8 +43,8 @@ def search(queries, measure, start, direction, most_pairs, room=64, low=-np.inf,
         patch.setattr(long_lists, "_PER_DOCUMENT", 1)
         patch.setattr(table, "SHALLOW", 0)
         landscape = Landscape.of(queries, rw.parse(measure).for_training(), rw.Serial())
-        here = landscape.at(np.asarray(start, dtype=float))
-        jumping = landscape.jumping(here, direction, low, high)
+        here = landscape.evaluate(np.asarray(start, dtype=float))
+        jumping = landscape.find_jumps(here, direction, low, high)
         found = search_line(landscape, here, direction, low=low, high=high)
         profile = landscape.profile(here, direction, low, high)
     return jumping, (found.low, found.high, found.value, found.t), profile
@@ -64,8 +64,8 @@ def test_the_interval_is_that_of_all_jumps_to_the_bit(kind, start, measure, low,
         dropped, again, joined = search(queries, measure, start, direction, 0, low=low, high=high)
         assert again == found
         assert (dropped.tally.at_zero, dropped.tally.at_low) == (kept.tally.at_zero, kept.tally.at_low)
-        assert dropped.parts.handles[0].long_lists
-        assert len(dropped.parts.handles[0].times) == 0
+        assert dropped.shards.handles[0].long_lists
+        assert len(dropped.shards.handles[0].times) == 0
         if kind == "random":
             np.testing.assert_array_equal(joined.times, profile.times)
             np.testing.assert_array_equal(joined.values, profile.values)
@@ -101,7 +101,7 @@ def test_documents_that_all_have_a_gain_are_followed_without_meetings():
 def test_lists_are_followed_again_only_from_notes_before_what_is_wanted():
     queries = make_list("random", 300)
     jumping, _, profile = search(queries, "map", (1.0, 0.5), 1, 0)
-    right, left = jumping.parts.handles[0].long_lists
+    right, left = jumping.shards.handles[0].long_lists
     assert right.n_notes > 10
     wanted = np.zeros(4096, dtype=np.int64)
     wanted[3000] = 1
@@ -136,7 +136,7 @@ def peak():
 
 def search(n):
     landscape = Landscape.of(make_list("random", n), rw.parse("map").for_training(), rw.Serial())
-    here = landscape.at(np.array([1.0, 0.5]))
+    here = landscape.evaluate(np.array([1.0, 0.5]))
     return lambda: search_line(landscape, here, 1)
 
 search(1200)()

@@ -16,7 +16,7 @@ from rankwright.kernels.objectives.pair_products import query_product
 from rankwright.kernels.optimisers.linear_systems import cholesky_solve, shifted_cholesky
 from rankwright.objectives.pairwise import Hinge, SquaredHinge, query_pairs
 from rankwright.optimisers.newton import minimise_by_newton
-from rankwright.optimisers.pair_problem import PairProblem
+from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.scorers.scaling import Standard
 
 
@@ -155,9 +155,7 @@ def test_an_unknown_kind_of_mean():
 def problem_of(queries, dtype=np.float32, backend=None):
     standard = Standard.of(queries)
     X = queries.X.astype(dtype)
-    return PairProblem(
-        X, queries.y, queries.indptr, None, queries.query_weight, standard.factor, standard.mean, backend
-    )
+    return PairLoss(X, queries.y, queries.indptr, None, queries.query_weight, standard.factor, standard.mean, backend)
 
 
 def explicit(queries):
@@ -172,15 +170,15 @@ def test_the_derivatives_of_the_problem(smoothing, dtype):
     problem = problem_of(rw.make_queries(10, n_docs=12, n_features=7, random_state=3), dtype)
     rng = np.random.default_rng(0)
     w, direction = 0.3 * rng.normal(size=(2, 7))
-    point, step = problem.at(w, smoothing), 1e-6
-    ahead, behind = (problem.at(w + t * direction, smoothing) for t in (step, -step))
+    point, step = problem.evaluate(w, smoothing), 1e-6
+    ahead, behind = (problem.evaluate(w + t * direction, smoothing) for t in (step, -step))
     assert (ahead.loss - behind.loss) / (2 * step) == pytest.approx(point.gradient @ direction, rel=1e-6)
     change = (ahead.gradient - behind.gradient) / (2 * step)
-    assert problem.product(point, direction) == pytest.approx(change, rel=1e-3, abs=1e-4)
-    loss, slope = problem.along(problem.line(point, direction), 0.7)
-    there = problem.at(w + 0.7 * direction, smoothing, point)
+    assert problem.hessian_product(point, direction) == pytest.approx(change, rel=1e-3, abs=1e-4)
+    loss, slope = problem.evaluate_on_line(problem.prepare_line(point, direction), 0.7)
+    there = problem.evaluate(w + 0.7 * direction, smoothing, point)
     assert (loss, slope) == pytest.approx((there.loss, there.gradient @ direction), rel=1e-9)
-    outline = problem.outline(point)
+    outline = problem.approximate_hessian(point)
     assert outline == pytest.approx(outline.T)
     assert np.linalg.eigvalsh(outline).min() > -1e-12
     u = 1.0 - explicit(rw.make_queries(10, n_docs=12, n_features=7, random_state=3)) @ w
@@ -227,9 +225,9 @@ def test_costs_and_weights_are_repeated_pairs():
     rng = np.random.default_rng(4)
     X, y, indptr = rng.normal(size=(20, 4)), np.tile([1.0, 0, 0, 0, 0], 4), np.arange(5) * 5
     cost = np.where(np.arange(20) % 5 == 2, 2.0, 1.0)
-    weighted = minimise_by_newton(PairProblem(X, y, indptr, cost, np.array([1.0, 1, 1, 3])), 50.0, tol=1e-9)
+    weighted = minimise_by_newton(PairLoss(X, y, indptr, cost, np.array([1.0, 1, 1, 3])), 50.0, tol=1e-9)
     rows = [i for q in (0, 1, 2, 3, 3, 3) for k in (0, 1, 2, 2, 3, 4) for i in (5 * q + k,)]
-    repeated = minimise_by_newton(PairProblem(X[rows], y[rows], np.arange(7) * 6), 50.0, tol=1e-9)
+    repeated = minimise_by_newton(PairLoss(X[rows], y[rows], np.arange(7) * 6), 50.0, tol=1e-9)
     assert weighted.primal == pytest.approx(repeated.primal, rel=1e-8)
     assert weighted.w == pytest.approx(repeated.w, abs=1e-3)
 
@@ -252,7 +250,7 @@ def test_few_steps_end_with_an_honest_gap():
 
 
 def test_no_pairs():
-    problem = PairProblem(np.ones((3, 2)), np.array([1.0, 1.0, 0.0]), np.array([0, 2, 3]))
+    problem = PairLoss(np.ones((3, 2)), np.array([1.0, 1.0, 0.0]), np.array([0, 2, 3]))
     assert problem.total == 0.0
     for squared in (False, True):
         for start in (None, np.ones(2)):
@@ -265,7 +263,7 @@ def test_a_large_mean_costs_no_precision():
     queries = rw.make_queries(20, n_docs=20, n_features=6, random_state=0)
     X, standard = queries.X.astype(np.float64), Standard.of(queries)
     X = (X - standard.mean) * standard.factor
-    found = [minimise_by_newton(PairProblem(X + shift, queries.y, queries.indptr), 10.0).primal for shift in (0.0, 1e7)]
+    found = [minimise_by_newton(PairLoss(X + shift, queries.y, queries.indptr), 10.0).primal for shift in (0.0, 1e7)]
     assert found[0] == pytest.approx(found[1], rel=2e-6)
 
 

@@ -35,7 +35,7 @@ def least(problem, alpha):
     """The minimum by SciPy, to the last digits."""
 
     def value(w):
-        place = problem.risk.at(w)
+        place = problem.risk.evaluate(w)
         return problem.risk.loss(place) + alpha * w @ w, problem.risk.gradient(place) + 2 * alpha * w
 
     start = np.zeros(problem.risk.n_features)
@@ -86,10 +86,10 @@ def test_both_forms_solve_their_systems(shift):
 
 def test_rows_of_all_documents_make_the_second_derivative():
     problem = problem_of("top_one", correlated(seed=2))
-    place = problem.risk.at(np.full(12, 0.1))
-    rows = problem.risk.curvature_rows(place, 10**6)
-    assert rows.T @ rows == pytest.approx(problem.risk.second_derivative(place), rel=1e-4, abs=1e-4)
-    assert len(problem.risk.curvature_rows(place, 50)) <= 50
+    place = problem.risk.evaluate(np.full(12, 0.1))
+    rows = problem.risk.hessian_factor(place, 10**6)
+    assert rows.T @ rows == pytest.approx(problem.risk.approximate_hessian(place), rel=1e-4, abs=1e-4)
+    assert len(problem.risk.hessian_factor(place, 50)) <= 50
 
 
 def test_with_many_features_a_sample_of_the_documents_is_enough(monkeypatch):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 import rankwright as rw
 from rankwright.objectives.pairwise import pair_query_weights
 from rankwright.optimisers import newton
-from rankwright.optimisers.pair_problem import PairProblem
+from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.bounds import permurank, ranksvm
 from rankwright.scorers.scaling import Standard
@@ -56,7 +56,7 @@ def test_ranksvm_finds_the_minimum_over_all_weights(loss, scale):
     standard = Standard.of(queries)
     factor = standard.factor_under(scale)
     weight = pair_query_weights(queries, "pair")
-    whole = PairProblem(queries.X, queries.y, queries.indptr, None, weight, factor, standard.mean)
+    whole = PairLoss(queries.X, queries.y, queries.indptr, None, weight, factor, standard.mean)
     found = newton.minimise(whole, 0.3, squared=loss == "squared_hinge", tol=1e-8)
     last = ranker.history_[-1]
     assert last["objective"] == pytest.approx(found.primal, rel=2e-8)

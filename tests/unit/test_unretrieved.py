@@ -47,7 +47,7 @@ def others(queries: rw.Queries) -> list[list[float]]:
 
 def ndcg(k=None, gains="exp", discounts="log2"):
     def value(found, missed):
-        everything = sorted(found + missed, reverse=True)
+        everything = sorted(found + missed, other=True)
         ideal = reference.dcg(everything, k, gains, discounts)
         return reference.dcg(found, k, gains, discounts) / ideal if everything[0] > 0 else 0.0
 
@@ -160,10 +160,10 @@ def test_training_on_swaps_and_line_searches_sees_the_same_norms():
     measure = rw.parse("ndcg@5")
     scores = queries.X @ np.array([1.0, 0.5, 0.0])
     landscape = Landscape.of(queries, measure, rw.Serial())
-    assert landscape.at(np.array([1.0, 0.5, 0.0])).value == pytest.approx(measure.mean(queries, scores), abs=1e-9)
+    assert landscape.evaluate(np.array([1.0, 0.5, 0.0])).value == pytest.approx(measure.mean(queries, scores), abs=1e-9)
     bound = measure.for_training().prepare(queries)
-    reverse = Landscape.of_bound(MatrixColumns(queries.X), bound, queries.query_weight, rw.Serial())
-    assert reverse.at(np.array([1.0, 0.5, 0.0])).value == pytest.approx(measure.mean(queries, scores), abs=1e-9)
+    other = Landscape.of_prepared(MatrixColumns(queries.X), bound, queries.query_weight, rw.Serial())
+    assert other.evaluate(np.array([1.0, 0.5, 0.0])).value == pytest.approx(measure.mean(queries, scores), abs=1e-9)
     plain = queries.replace(unretrieved=None)
     lost, kept = (Lambdas(measure).prepare(each)(scores).gradient for each in (queries, plain))
     factor = np.divide(

@@ -23,11 +23,11 @@ class Additive:
 
     def __init__(self, queries: Queries, measure: Measure, backend: Backend) -> None:
         nothing = np.zeros((queries.n_docs, 1))
-        self.landscape = Landscape.of_bound(
+        self.landscape = Landscape.of_prepared(
             MatrixColumns(nothing), measure.prepare(queries), queries.query_weight, backend
         )
-        self.point = self.landscape.at(np.zeros(1))
-        _ = self.landscape.highest  # found once, for all that is turned from it
+        self.point = self.landscape.evaluate(np.zeros(1))
+        _ = self.landscape.max_value  # found once, for all that is turned from it
 
     @property
     def value(self) -> float:
@@ -37,19 +37,19 @@ class Additive:
     @property
     def scores(self) -> Floats:
         """The score of every document."""
-        scores: Floats = self.landscape.backend.concat(attrgetter("scores"), self.point.placed)
+        scores: Floats = self.landscape.backend.concat(attrgetter("scores"), self.point.shards)
         return scores
 
     def search(self, column: Floats, choice: StepChoice, least: float = -np.inf) -> LineSearchResult | None:
         """The weight of a column, of at least ``least``, with which the measure would be highest."""
-        landscape, point = self.landscape.turned(self.point, MatrixColumns(column[:, None]))
+        landscape, point = self.landscape.with_columns(self.point, MatrixColumns(column[:, None]))
         return search_line(landscape, point, 0, low=least, choice=choice)
 
     def add(self, column: Floats) -> None:
         """Add a column to the scores."""
-        landscape, point = self.landscape.turned(self.point, MatrixColumns(column[:, None]))
+        landscape, point = self.landscape.with_columns(self.point, MatrixColumns(column[:, None]))
         self.point = landscape.step(point, 0, 1.0)
 
     def become(self, scores: Floats) -> None:
         """Have these scores."""
-        self.point = self.landscape.rescored(self.point, scores)
+        self.point = self.landscape.with_scores(self.point, scores)

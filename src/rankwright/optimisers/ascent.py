@@ -55,7 +55,7 @@ class ClimbRules:
     def search(self, landscape: Landscape, point: LandscapePoint, direction: Direction) -> LineSearchResult | None:
         """The best step along a direction, if it gains anything."""
         low, high = _room(point.coef, direction, self.least)
-        beat = self.objective(point) + self.tol * landscape.highest
+        beat = self.objective(point) + self.tol * landscape.max_value
         found = search_line(
             landscape, point, direction, low=low, high=high, choice=self.choice, penalty=self.penalty, beat=beat
         )
@@ -92,7 +92,7 @@ def record_climb(
 
     ``describe`` makes a row of the history of a step; the start is a step of length 0 in round 0.
     """
-    here = None if valid is None else valid.at(start.coef)
+    here = None if valid is None else valid.evaluate(start.coef)
     first = AscentStep(0, np.zeros(len(start.coef)), 0.0, start.coef, start.value)
     for step in chain([first], chain.from_iterable(climb)):
         if valid is not None and here is not None and step is not first:
@@ -144,10 +144,10 @@ def _climb(
         for direction, found in play(landscape, point, rules, rng.permutation(landscape.n_columns).tolist(), settled):
             reached = found.point
             steps.append(AscentStep(number, direction, found.t, reached.coef, reached.value))
-        anew = landscape.anew(reached)
-        if abs(anew.value - reached.value) > _SLACK * landscape.highest:
-            landscape = landscape.careful()
-            point = landscape.at(point.coef)
+        anew = landscape.rescore(reached)
+        if abs(anew.value - reached.value) > _SLACK * landscape.max_value:
+            landscape = landscape.with_exact_steps()
+            point = landscape.evaluate(point.coef)
             settled.clear()
             continue
         point = anew
@@ -246,13 +246,13 @@ def climb_with_perturbations(
     for steps in climb(landscape, start, rules, rng):
         coef, number = steps[-1].coef, steps[-1].round
         yield steps
-    point = landscape.at(coef)
+    point = landscape.evaluate(coef)
     for _ in range(perturbation.n):
         if rules.stop():
             return
-        reached = landscape.at(np.maximum(perturbation.apply(point.coef, rng), rules.least))
+        reached = landscape.evaluate(np.maximum(perturbation.apply(point.coef, rng), rules.least))
         for steps in climb(landscape, reached, rules, rng):
-            reached = landscape.at(steps[-1].coef)
+            reached = landscape.evaluate(steps[-1].coef)
         if rules.objective(reached) > rules.objective(point) + rules.tol:
             number += 1
             yield [AscentStep(number, reached.coef - point.coef, 1.0, reached.coef, reached.value)]
@@ -285,13 +285,13 @@ def find_best_weights(
 
     ``X`` has a row for each document of the bound measure; no weight goes below 0 if ``nonnegative``.
     """
-    landscape = Landscape.of_bound(MatrixColumns(X), bound, query_weight, backend)
+    landscape = Landscape.of_prepared(MatrixColumns(X), bound, query_weight, backend)
     rules = ClimbRules(least=0.0 if nonnegative else -np.inf)
     coef, value = starts[0], -np.inf
     for start in starts:
-        reached = landscape.at(start)
+        reached = landscape.evaluate(start)
         for steps in climb_cyclic(landscape, reached, rules, np.random.default_rng(0)):
-            reached = landscape.at(steps[-1].coef)
+            reached = landscape.evaluate(steps[-1].coef)
         if reached.value > value + _SLACK:
             coef, value = reached.coef, reached.value
     return coef, value

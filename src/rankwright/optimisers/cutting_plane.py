@@ -34,11 +34,11 @@ class ConvexLoss(Protocol):
 
     n_features: int
 
-    def at(self, w: Floats) -> Any:
+    def evaluate(self, w: Floats) -> Any:
         """The place of weights."""
         ...
 
-    def mixed(self, place: Any, other: Any, t: float) -> Any:
+    def interpolate(self, place: Any, other: Any, t: float) -> Any:
         """The place a part t of the way from one to another."""
         ...
 
@@ -46,11 +46,11 @@ class ConvexLoss(Protocol):
         """The loss there."""
         ...
 
-    def slope(self, place: Any, start: Any, end: Any) -> float:
+    def derivative_between(self, place: Any, start: Any, end: Any) -> float:
         """Its derivative there along the way from one place to another, by the part of the way."""
         ...
 
-    def plane(self, place: Any) -> CuttingPlane:
+    def linearise(self, place: Any) -> CuttingPlane:
         """The plane that touches the loss there."""
         ...
 
@@ -105,8 +105,8 @@ def cutting_planes(
     """
     w = np.zeros(risk.n_features) if start is None or C == 0.0 else np.array(start, dtype=np.float64)
     model = CuttingPlaneModel(risk.n_features) if planes is None else planes
-    place, dual = risk.at(w), 0.0
-    model.add(risk.plane(place))
+    place, dual = risk.evaluate(w), 0.0
+    model.add(risk.linearise(place))
     primal = _value(w, C, risk.loss(place))
     yield CuttingPlaneRound(w, risk.loss(place), primal, primal - dual, len(model), True)
     waited, mark = 0, np.inf
@@ -116,10 +116,10 @@ def cutting_planes(
         waited, mark = (0, primal - dual) if primal - dual < _LESS * mark else (waited + 1, mark)
         aim, bound = model.minimum(C)
         dual = max(dual, bound)
-        there = risk.at(aim)
+        there = risk.evaluate(aim)
         t, reached = _search(risk, C, place, there, w, aim)
         moved = w + t * (aim - w)
-        model.add(risk.plane(risk.mixed(place, there, t + _AHEAD * (1.0 - t))))
+        model.add(risk.linearise(risk.interpolate(place, there, t + _AHEAD * (1.0 - t))))
         improved = _value(moved, C, risk.loss(reached)) < primal
         if improved:
             w, place, primal = moved, reached, _value(moved, C, risk.loss(reached))
@@ -135,7 +135,7 @@ def _search(risk: ConvexLoss, C: float, place: Any, there: Any, w: Floats, aim: 
     along, across = float(w @ (aim - w)), float((aim - w) @ (aim - w))
 
     def slope(t: float, at: Any) -> float:
-        return along + t * across + C * risk.slope(at, place, there)
+        return along + t * across + C * risk.derivative_between(at, place, there)
 
     start, at_high = slope(0.0, place), slope(1.0, there)
     if start >= 0.0:  # at a kink the loss may rise to both sides
@@ -147,7 +147,7 @@ def _search(risk: ConvexLoss, C: float, place: Any, there: Any, w: Floats, aim: 
         if n >= _TRIALS and low > 0.0:
             break
         t = low + (high - low) * min(max(at_low / (at_low - at_high), 0.1), 0.9)
-        trial = risk.mixed(place, there, t)
+        trial = risk.interpolate(place, there, t)
         here = slope(t, trial)
         if abs(here) <= -_FLAT * start:
             return t, trial
@@ -210,10 +210,10 @@ class CuttingPlaneModel:
 
 def find_best_scale(risk: ConvexLoss, C: float, w: Floats) -> float:
     """The factor, 0 or more, of weights with the least value: a good start knows a direction, seldom a length."""
-    zero, there, across = risk.at(np.zeros_like(w)), risk.at(w), float(w @ w)
+    zero, there, across = risk.evaluate(np.zeros_like(w)), risk.evaluate(w), float(w @ w)
 
     def slope(t: float) -> float:
-        return t * across + C * risk.slope(risk.mixed(zero, there, t), zero, there)
+        return t * across + C * risk.derivative_between(risk.interpolate(zero, there, t), zero, there)
 
     if across == 0.0 or slope(0.0) >= 0.0:
         return 0.0

@@ -30,15 +30,15 @@ class DifferentiableLoss(Protocol):
 
     n_features: int
 
-    def at(self, w: Floats) -> Any:
+    def evaluate(self, w: Floats) -> Any:
         """The place of weights."""
         ...
 
-    def moved(self, place: Any, way: Floats) -> Any:
+    def move(self, place: Any, way: Floats) -> Any:
         """The place to which a way, a change of the weights, leads from another."""
         ...
 
-    def mixed(self, place: Any, other: Any, t: float) -> Any:
+    def interpolate(self, place: Any, other: Any, t: float) -> Any:
         """The place a part t of the way from one to another."""
         ...
 
@@ -46,7 +46,7 @@ class DifferentiableLoss(Protocol):
         """The loss there."""
         ...
 
-    def way_slope(self, place: Any) -> float:
+    def directional_derivative(self, place: Any) -> float:
         """Its derivative along the way, by the part of the way, at a place that was moved to or mixed."""
         ...
 
@@ -286,7 +286,7 @@ class AnnealingStage(NamedTuple):
     point: DescentPoint
     steps: int
 
-    def without_place(self) -> AnnealingStage:
+    def without_state(self) -> AnnealingStage:
         """The same, of which only the weights and the values are kept in memory."""
         return self._replace(point=self.point._replace(place=None))
 
@@ -346,7 +346,7 @@ def _last(points: Iterable[DescentPoint]) -> tuple[int, DescentPoint]:
 
 
 def _point(loss: DifferentiableLoss, w: Floats, place: Any, penalty: L2Penalty) -> DescentPoint:
-    place = loss.at(w) if place is None else place
+    place = loss.evaluate(w) if place is None else place
     here = loss.loss(place)
     return DescentPoint(w, place, here, here + penalty(w), loss.gradient(place) + penalty.gradient(w))
 
@@ -360,12 +360,12 @@ def _step(
     if not slope < 0.0:
         return None
     way = method.first_step(slope) * direction
-    end = loss.moved(point.place, way)
+    end = loss.move(point.place, way)
 
     def at(t: float) -> WolfeTrial:
         w = point.w + t * way
-        place = end if t == 1.0 else loss.mixed(point.place, end, t)
-        steep = loss.way_slope(place) + float(way @ penalty.gradient(w))
+        place = end if t == 1.0 else loss.interpolate(point.place, end, t)
+        steep = loss.directional_derivative(place) + float(way @ penalty.gradient(w))
         return WolfeTrial(t, loss.loss(place) + penalty(w), steep, place)
 
     found = search_wolfe(at, WolfeTrial(0.0, point.value, float(way @ point.gradient), point.place), method.flat)

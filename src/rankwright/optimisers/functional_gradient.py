@@ -18,7 +18,7 @@ from rankwright.runtime.backends import Backend
 _FLAT = 0.1  # what a document without a gradient holds its leaf back by, as a part of the others
 
 
-class _Part(NamedTuple):
+class _GradientShard(NamedTuple):
     """An objective bound to some queries."""
 
     objective: PreparedObjective
@@ -40,12 +40,12 @@ class FunctionalGradient:
         objective = settled(objective, queries.max_grade)
         self.backend, queries, self.is_builtin = backend, _evenly_weighted(queries), is_builtin(objective)
         self.weight = np.repeat(queries.query_weight, queries.sizes)
-        self.parts = backend.apply(_bind, backend.scatter(queries), objective)
+        self.shards = backend.apply(_bind, backend.scatter(queries), objective)
 
     def __call__(self, point: LandscapePoint, seed: tuple[int, ...]) -> Evaluation:
         """The objective at the scores of a point, whose documents are ranked with the lower grade first."""
-        numbers = self.backend.distribute(range(len(self.parts)))
-        found = self.backend.gather(_evaluate, self.parts, point.placed, numbers, seed)
+        numbers = self.backend.distribute(range(len(self.shards)))
+        found = self.backend.gather(_evaluate, self.shards, point.shards, numbers, seed)
         curvatures = [part.curvature for part in found if part.curvature is not None]
         return Evaluation(
             sum(part.loss for part in found),
@@ -98,15 +98,15 @@ def _evenly_weighted(queries: Queries) -> Queries:
     return queries.replace(weight=queries.weight / queries.weight.mean())
 
 
-def _bind(queries: Queries, objective: Objective) -> _Part:
+def _bind(queries: Queries, objective: Objective) -> _GradientShard:
     if not is_builtin(objective):
-        return _Part(objective.prepare(queries), queries.y, queries.indptr, None)
+        return _GradientShard(objective.prepare(queries), queries.y, queries.indptr, None)
     rows, _ = grade_order(queries.y, queries.indptr)
     graded = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)
-    return _Part(objective.prepare(graded), queries.y, queries.indptr, rows)
+    return _GradientShard(objective.prepare(graded), queries.y, queries.indptr, rows)
 
 
-def _evaluate(part: _Part, placed: Any, number: int, seed: tuple[int, ...]) -> Evaluation:
+def _evaluate(part: _GradientShard, placed: Any, number: int, seed: tuple[int, ...]) -> Evaluation:
     scores, order, rng = placed.scores, placed.order, np.random.default_rng((*seed, number))
     if part.rows is None:
         return part.objective(scores, rng)
@@ -118,7 +118,7 @@ def _evaluate(part: _Part, placed: Any, number: int, seed: tuple[int, ...]) -> E
     )
 
 
-def _shared(values: Floats, part: _Part, scores: Floats, order: Ints) -> Floats:
+def _shared(values: Floats, part: _GradientShard, scores: Floats, order: Ints) -> Floats:
     """In the order of the rows, equal documents alike."""
     out = np.empty(len(values))
     out[part.rows] = values

@@ -28,7 +28,7 @@ _FIXED_POINT = 2.0**60
 _EXACT = 1 << 22  # features up to here are scored anew after every step
 
 
-class _Part(NamedTuple):
+class _MeasureShard(NamedTuple):
     """Some queries: their documents' columns, the measure bound to them, and what each query that counts weighs."""
 
     columns: ScoreColumns
@@ -36,10 +36,10 @@ class _Part(NamedTuple):
     weight: Floats
 
 
-class _Placed(NamedTuple):
+class _RankedShard(NamedTuple):
     """A part with its scores and the ranking by them; the weighted sum of its values, and the spread of its scores."""
 
-    part: _Part
+    part: _MeasureShard
     scores: Floats
     order: Ints
     totals: Floats
@@ -50,7 +50,7 @@ class LandscapePoint:
     """Weights, the documents ranked by them, and the mean measure."""
 
     coef: Floats
-    placed: Shards[_Placed]
+    shards: Shards[_RankedShard]
     value: float
     spread: float  # the range of a query's scores, in the mean
 
@@ -72,7 +72,7 @@ class MeasureProfile:
 class JumpsOnLine:
     """The jumps along a line, still in parts, and what is known of them all together."""
 
-    parts: Shards[Jumps]
+    shards: Shards[Jumps]
     unit: float  # where the moving column is worth as much as the rest
     low: float
     high: float
@@ -91,14 +91,14 @@ class JumpsOnLine:
 class Landscape:
     """The mean measure over queries of a weighted sum of columns, as a function of the weights.
 
-    Make one with :meth:`of` or :meth:`of_bound`.
+    Make one with :meth:`of` or :meth:`of_prepared`.
     """
 
-    def __init__(self, parts: Shards[_Part], n_columns: int, backend: Backend) -> None:
-        self.backend, self.n_columns, self.parts = backend, n_columns, parts
+    def __init__(self, parts: Shards[_MeasureShard], n_columns: int, backend: Backend) -> None:
+        self.backend, self.n_columns, self.shards = backend, n_columns, parts
         total_weight, n_documents = backend.sum(_counts, parts)
         self.total_weight = float(total_weight)
-        self.exact = bool(n_documents * n_columns <= _EXACT)
+        self.exact_steps = bool(n_documents * n_columns <= _EXACT)
 
     @classmethod
     def of(cls, queries: Queries, measure: Measure, backend: Backend) -> Landscape:
@@ -106,7 +106,7 @@ class Landscape:
         return cls(backend.apply(_bind, backend.scatter(queries), measure), queries.n_features, backend)
 
     @classmethod
-    def of_bound(cls, columns: ScoreColumns, bound: PreparedMeasure, weight: Floats, backend: Backend) -> Landscape:
+    def of_prepared(cls, columns: ScoreColumns, bound: PreparedMeasure, weight: Floats, backend: Backend) -> Landscape:
         """The landscape of a bound measure: there is a row for each of its documents, ``weight`` is per query."""
         indptr, parts = bound.indptr, []
         for start, stop in query_ranges(indptr, n_shards(columns.shape[0])):
@@ -115,18 +115,18 @@ class Landscape:
         return cls(backend.distribute(parts), columns.shape[1], backend)
 
     @cached_property
-    def highest(self) -> float:
+    def max_value(self) -> float:
         """No value is above this; at least 1."""
-        return float(max(self.backend.concat(_highest, self.parts)))
+        return float(max(self.backend.concat(_max_value, self.shards)))
 
     @property
-    def worth(self) -> float:
+    def fixed_point_scale(self) -> float:
         """What a mean of 1 is in fixed point."""
-        return _FIXED_POINT / self.highest
+        return _FIXED_POINT / self.max_value
 
-    def at(self, coef: Floats) -> LandscapePoint:
+    def evaluate(self, coef: Floats) -> LandscapePoint:
         """The point of these weights, scored as prediction scores."""
-        return self._point(coef, self.backend.apply(_placed, self.parts, coef))
+        return self._point(coef, self.backend.apply(_placed, self.shards, coef))
 
     def step(self, point: LandscapePoint, direction: Direction, t: float) -> LandscapePoint:
         """The point reached from another by a step; on large data its scores are updated, not computed anew."""
@@ -135,38 +135,38 @@ class Landscape:
             coef[direction] += t
         else:
             coef += t * direction
-        if self.exact:
-            return self.at(coef)
-        return self._point(coef, self.backend.apply(_moved, point.placed, direction, t))
+        if self.exact_steps:
+            return self.evaluate(coef)
+        return self._point(coef, self.backend.apply(_moved, point.shards, direction, t))
 
-    def anew(self, point: LandscapePoint) -> LandscapePoint:
+    def rescore(self, point: LandscapePoint) -> LandscapePoint:
         """The same point scored as prediction scores, whatever steps led to it."""
-        return point if self.exact else self.at(point.coef)
+        return point if self.exact_steps else self.evaluate(point.coef)
 
-    def careful(self) -> Landscape:
+    def with_exact_steps(self) -> Landscape:
         """The same landscape that scores every step anew."""
-        other = Landscape(self.parts, self.n_columns, self.backend)
-        other.exact = True
+        other = Landscape(self.shards, self.n_columns, self.backend)
+        other.exact_steps = True
         return other
 
-    def turned(self, point: LandscapePoint, columns: ScoreColumns) -> tuple[Landscape, LandscapePoint]:
+    def with_columns(self, point: LandscapePoint, columns: ScoreColumns) -> tuple[Landscape, LandscapePoint]:
         """The same documents with other columns, and the same scores as the point where all their weights are 0."""
         rows = pairwise(self._first_rows)
         placed = self.backend.apply(
-            _replace_columns, point.placed, self.backend.distribute(columns.rows(a, b) for a, b in rows)
+            _replace_columns, point.shards, self.backend.distribute(columns.rows(a, b) for a, b in rows)
         )
         other = copy(self)
         other.__dict__.pop("_spreads", None)  # of the columns
-        other.parts, other.n_columns = self.backend.apply(attrgetter("part"), placed), columns.shape[1]
-        other.exact = False  # the scores are not the weighted sum of these columns
-        return other, replace(point, coef=np.zeros(columns.shape[1]), placed=placed)
+        other.shards, other.n_columns = self.backend.apply(attrgetter("part"), placed), columns.shape[1]
+        other.exact_steps = False  # the scores are not the weighted sum of these columns
+        return other, replace(point, coef=np.zeros(columns.shape[1]), shards=placed)
 
-    def rescored(self, point: LandscapePoint, scores: Floats) -> LandscapePoint:
+    def with_scores(self, point: LandscapePoint, scores: Floats) -> LandscapePoint:
         """The same documents with other scores, whose ranking is looked for from that of the point."""
         parts = self.backend.distribute(scores[a:b] for a, b in pairwise(self._first_rows))
-        return self._point(point.coef, self.backend.apply(_rescored, point.placed, parts))
+        return self._point(point.coef, self.backend.apply(_rescored, point.shards, parts))
 
-    def jumping(
+    def find_jumps(
         self, point: LandscapePoint, direction: Direction, low: float = -np.inf, high: float = np.inf
     ) -> JumpsOnLine | None:
         """The jumps along a line through a point; None if no query's ranking can change."""
@@ -174,13 +174,13 @@ class Landscape:
         if moving == 0.0:
             return None
         unit = (point.spread or 1.0) / moving
-        shares = self.worth, self.total_weight
-        parts = self.backend.apply(_sweep, point.placed, direction, shares, low, high, unit)
+        shares = self.fixed_point_scale, self.total_weight
+        parts = self.backend.apply(_sweep, point.shards, direction, shares, low, high, unit)
         return JumpsOnLine(parts, unit, low, high, self.backend.sum(attrgetter("tally"), parts))
 
-    def pick(self, jumping: JumpsOnLine, wanted: Ints) -> tuple[Floats, Ints, Ints]:
+    def collect_jumps(self, jumping: JumpsOnLine, wanted: Ints) -> tuple[Floats, Ints, Ints]:
         """The jumps in some buckets, from the left: times, changes, buckets."""
-        packed = self.backend.concat(_picked, jumping.parts, 1.0 / jumping.unit, wanted)
+        packed = self.backend.concat(_picked, jumping.shards, 1.0 / jumping.unit, wanted)
         times = packed[:, 0].view(np.float64)
         order = np.argsort(times, kind="stable")
         return times[order], packed[order, 1], packed[order, 2]
@@ -189,23 +189,23 @@ class Landscape:
         self, point: LandscapePoint, direction: Direction, low: float = -np.inf, high: float = np.inf
     ) -> MeasureProfile:
         """The whole measure along a line."""
-        jumping = self.jumping(point, direction, low, high)
+        jumping = self.find_jumps(point, direction, low, high)
         if jumping is None:
             return MeasureProfile(np.empty(0), np.array([point.value]))
-        times, deltas, _ = self.pick(jumping, np.ones(len(jumping.tally.sums), dtype=np.int64))
+        times, deltas, _ = self.collect_jumps(jumping, np.ones(len(jumping.tally.sums), dtype=np.int64))
         changes = jumping.tally.at_low - jumping.tally.at_zero + np.concatenate([[0], np.cumsum(deltas)])
-        return MeasureProfile(times, point.value + self.as_value(changes))
+        return MeasureProfile(times, point.value + self.from_fixed_point(changes))
 
-    def as_value(self, fixed: Any) -> Any:
+    def from_fixed_point(self, fixed: Any) -> Any:
         """A change of the mean measure from one in fixed point."""
-        return fixed / self.worth
+        return fixed / self.fixed_point_scale
 
-    def likeliest(self, point: LandscapePoint, direction: Direction, low: float, high: float, k: int) -> float:
+    def find_likeliest(self, point: LandscapePoint, direction: Direction, low: float, high: float, k: int) -> float:
         """Between two ends, the t of the highest Plackett-Luce likelihood of the label order, by bisection.
 
         The log likelihood is concave, so its derivative changes its sign once.
         """
-        lines = self.backend.apply(_labelled, point.placed, direction)
+        lines = self.backend.apply(_labelled, point.shards, direction)
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
             if float(self.backend.sum(_likelihood, lines, k, middle)) > 0.0:
@@ -214,23 +214,23 @@ class Landscape:
                 high = middle
         return (low + high) / 2
 
-    def _point(self, coef: Floats, placed: Shards[_Placed]) -> LandscapePoint:
+    def _point(self, coef: Floats, placed: Shards[_RankedShard]) -> LandscapePoint:
         totals = self.backend.sum(attrgetter("totals"), placed)
         return LandscapePoint(coef, placed, float(totals[0]) / self.total_weight, float(_mean_range(totals[1:])))
 
     def _spread_along(self, direction: Direction) -> float:
         if isinstance(direction, int):
             return float(self._spreads[direction])
-        return float(_mean_range(self.backend.sum(_spreads_along, self.parts, direction))[0])
+        return float(_mean_range(self.backend.sum(_spreads_along, self.shards, direction))[0])
 
     @cached_property
     def _first_rows(self) -> list[int]:
         """The first row of every part, and the number of all rows."""
-        return [0, *accumulate(self.backend.gather(_n_rows, self.parts))]
+        return [0, *accumulate(self.backend.gather(_n_rows, self.shards))]
 
     @cached_property
     def _spreads(self) -> Floats:
-        return _mean_range(self.backend.sum(_spreads, self.parts))
+        return _mean_range(self.backend.sum(_spreads, self.shards))
 
 
 _BISECTIONS = 12
@@ -242,61 +242,61 @@ def _mean_range(sums: Floats) -> Floats:
     return means
 
 
-def _part(columns: ScoreColumns, bound: PreparedMeasure, weight: Floats) -> _Part:
-    return _Part(columns, bound, np.where(bound.counted, weight, 0.0))
+def _part(columns: ScoreColumns, bound: PreparedMeasure, weight: Floats) -> _MeasureShard:
+    return _MeasureShard(columns, bound, np.where(bound.counted, weight, 0.0))
 
 
-def _bind(queries: Queries, measure: Measure) -> _Part:
+def _bind(queries: Queries, measure: Measure) -> _MeasureShard:
     return _part(MatrixColumns(queries.X), measure.prepare(queries), queries.query_weight)
 
 
-def _counts(part: _Part) -> Floats:
+def _counts(part: _MeasureShard) -> Floats:
     """The weight of the queries, and the number of documents."""
     return np.array([part.weight.sum(), part.columns.shape[0]])
 
 
-def _highest(part: _Part) -> Floats:
+def _max_value(part: _MeasureShard) -> Floats:
     return np.array([part.bound.highest])
 
 
-def _place(part: _Part, scores: Floats, spread: Floats, order: Ints) -> _Placed:
+def _place(part: _MeasureShard, scores: Floats, spread: Floats, order: Ints) -> _RankedShard:
     total = part.bound.total(scores, order, part.weight)
-    return _Placed(part, scores, order, np.array([total, *spread]))
+    return _RankedShard(part, scores, order, np.array([total, *spread]))
 
 
-def _placed(part: _Part, coef: Floats) -> _Placed:
+def _placed(part: _MeasureShard, coef: Floats) -> _RankedShard:
     scores = part.columns.scores(coef)
     return _place(part, scores, query_spread(scores, part.bound.indptr), np.arange(len(scores)))
 
 
-def _moved(placed: _Placed, direction: Direction, t: float) -> _Placed:
+def _moved(placed: _RankedShard, direction: Direction, t: float) -> _RankedShard:
     part = placed.part
     scores, spread = moved_scores(placed.scores, *part.columns.line(direction), t, part.bound.indptr)
     return _place(part, scores, spread, placed.order.copy())
 
 
-def _replace_columns(placed: _Placed, columns: ScoreColumns) -> _Placed:
+def _replace_columns(placed: _RankedShard, columns: ScoreColumns) -> _RankedShard:
     return placed._replace(part=placed.part._replace(columns=columns))
 
 
-def _rescored(placed: _Placed, scores: Floats) -> _Placed:
+def _rescored(placed: _RankedShard, scores: Floats) -> _RankedShard:
     return _place(placed.part, scores, query_spread(scores, placed.part.bound.indptr), placed.order.copy())
 
 
-def _n_rows(part: _Part) -> int:
+def _n_rows(part: _MeasureShard) -> int:
     return part.columns.shape[0]
 
 
-def _spreads(part: _Part) -> Floats:
+def _spreads(part: _MeasureShard) -> Floats:
     return part.columns.spreads(part.bound.indptr)
 
 
-def _spreads_along(part: _Part, direction: Floats) -> Floats:
+def _spreads_along(part: _MeasureShard, direction: Floats) -> Floats:
     return query_spreads(part.columns.line(direction)[0], part.bound.indptr)
 
 
 def _sweep(
-    placed: _Placed, direction: Direction, shares: tuple[float, float], low: float, high: float, unit: float
+    placed: _RankedShard, direction: Direction, shares: tuple[float, float], low: float, high: float, unit: float
 ) -> Jumps:
     part, (worth, total_weight) = placed.part, shares
     per_query = part.weight / total_weight * worth
@@ -312,13 +312,13 @@ def _picked(jumps: Jumps, inverse_unit: float, wanted: Ints) -> Ints:
 class _Labelled(NamedTuple):
     """Lines whose documents are also sorted by grade."""
 
-    part: _Part
+    part: _MeasureShard
     by_grade: Ints
     scores: Floats
     slopes: Floats
 
 
-def _labelled(placed: _Placed, direction: Direction) -> _Labelled:
+def _labelled(placed: _RankedShard, direction: Direction) -> _Labelled:
     part = placed.part
     query = np.repeat(np.arange(len(part.weight)), np.diff(part.bound.indptr))
     X, column = part.columns.line(direction)

@@ -88,7 +88,7 @@ class MaximumLikelihoodStep(StepChoice):
     ) -> float:
         """The likeliest step, a little inside of the ends."""
         margin = _MARGIN * (high - low)
-        return landscape.likeliest(point, direction, low + margin, high - margin, self.k)
+        return landscape.find_likeliest(point, direction, low + margin, high - margin, self.k)
 
 
 def search_line(
@@ -132,16 +132,16 @@ def search_line(
     >>> from rankwright import Queries, Serial, parse
     >>> queries = Queries.from_arrays([[1.0, 0.0], [0.0, 1.0], [0.0, 3.0]], [0, 1, 2], qid=[1, 1, 1])
     >>> landscape = Landscape.of(queries, parse("ndcg"), Serial())
-    >>> search_line(landscape, landscape.at(np.array([1.0, 0.0])), 1, low=0.0, high=5.0)
+    >>> search_line(landscape, landscape.evaluate(np.array([1.0, 0.0])), 1, low=0.0, high=5.0)
     LineSearchResult(low=1.0, high=5.0, value=1.0, t=3.0)
     """
     along = None if penalty is None else penalty.along(point.coef, direction)
-    jumping = landscape.jumping(point, direction, low, high)
+    jumping = landscape.find_jumps(point, direction, low, high)
     if jumping is None:
         intervals, unit = _Intervals(np.array([low]), np.array([high]), np.array([point.value])), 1.0
     else:
         intervals, unit = _near_best(landscape, point, jumping, along, beat), jumping.unit
-    for i in _best_first(intervals, along, unit, beat, landscape.highest):
+    for i in _best_first(intervals, along, unit, beat, landscape.max_value):
         ends = float(intervals.low[i]), float(intervals.high[i])
         left, right = _finite(*ends, unit)
         if along is None:
@@ -151,7 +151,7 @@ def search_line(
             t = min(max(along.argmin, ends[0] + margin), ends[1] - margin)
         for step in (t, *(left + part * (right - left) for part in _OTHER_PARTS)):
             reached = landscape.step(point, direction, step)
-            if abs(reached.value - intervals.value[i]) <= _SLACK * landscape.highest:
+            if abs(reached.value - intervals.value[i]) <= _SLACK * landscape.max_value:
                 return LineSearchResult(*ends, reached.value, step, reached)
     return None
 
@@ -174,14 +174,14 @@ def _near_best(
     at_zero, at_low, sums, gains = jumping.tally
     before = np.concatenate([[0], np.cumsum(sums)]) + (at_low - at_zero)
     occupied = (gains > 0) | (sums != 0)
-    at_edges = point.value + landscape.as_value(before)
-    reach = at_edges[:-1] + landscape.as_value(gains) * (1.0 + 1e-9)
+    at_edges = point.value + landscape.from_fixed_point(before)
+    reach = at_edges[:-1] + landscape.from_fixed_point(gains) * (1.0 + 1e-9)
     edges = np.clip(jumping.edges, jumping.low, jumping.high)
     held = at_edges
     if along is not None:
         reach = reach - along(np.clip(along.argmin, edges[:-1], _ends_of_intervals(occupied, edges)))
         held = at_edges - along(edges)
-    floor, slack = max(beat, float(held.max())), _SLACK * landscape.highest
+    floor, slack = max(beat, float(held.max())), _SLACK * landscape.max_value
     while True:
         wanted = occupied & (reach >= floor - slack)
         at_start = at_edges[0] - (0.0 if along is None else along.minimum(jumping.low, float(edges[-1])))
@@ -215,7 +215,7 @@ def _intervals(
     """The intervals that begin with a jump in a wanted bucket, and the first of all if ``start``."""
     full = np.flatnonzero(occupied)
     if len(full) == 0:
-        value = point.value + landscape.as_value(before[:1])
+        value = point.value + landscape.from_fixed_point(before[:1])
         return _Intervals(np.array([jumping.low]), np.array([jumping.high]), value)
     chosen = np.flatnonzero(wanted[full])
     # an interval that begins with the last jump of a bucket ends with the first of the next one
@@ -224,7 +224,7 @@ def _intervals(
     fetched[0] |= start
     fetch = np.zeros(len(occupied), dtype=np.int64)
     fetch[full[fetched[:-1]]] = 1
-    times, deltas, places = landscape.pick(jumping, fetch)
+    times, deltas, places = landscape.collect_jumps(jumping, fetch)
     running = np.cumsum(deltas)
     first = np.searchsorted(places, places)  # of each jump's bucket
     values = before[places] + running - (running[first] - deltas[first])
@@ -235,7 +235,7 @@ def _intervals(
         low = np.concatenate([[jumping.low], low])
         high = np.concatenate([[times[0]], high])
         values = np.concatenate([[before[0]], values])
-    return _Intervals(low, high, point.value + landscape.as_value(values))
+    return _Intervals(low, high, point.value + landscape.from_fixed_point(values))
 
 
 def _wide(intervals: _Intervals, unit: float) -> NDArray[np.bool_]:

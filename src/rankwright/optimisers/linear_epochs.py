@@ -68,8 +68,8 @@ class LinearTrainer:
     def place(self, w: Floats, seed: tuple[int, ...]) -> Place:
         """Loss, penalty and gradient over all queries."""
         self.w[:] = w
-        risk = self.risk.seeded(seed) if self.is_sampled else self.risk
-        here = risk.at(w)
+        risk = self.risk.with_seed(seed) if self.is_sampled else self.risk
+        here = risk.evaluate(w)
         loss, gradient = risk.loss(here), risk.gradient(here) + 2.0 * self.alpha * (w - self.center)
         return Place(w, loss, loss + self.penalty(), gradient / self.n_queries)
 

@@ -21,7 +21,7 @@ _COLUMNS = 16  # of so many the second derivative takes all queries, of twice as
 _DOCS_PER_COLUMN = 32  # but no fewer documents than this for each feature
 
 
-class _Part(NamedTuple):
+class _ObjectiveShard(NamedTuple):
     """Some queries with the objective bound to them."""
 
     X: Floats
@@ -29,15 +29,18 @@ class _Part(NamedTuple):
     objective: PreparedObjective
 
 
-class _Placed(NamedTuple):
+class _EvaluatedShard(NamedTuple):
     """And with scores, and the objective at these."""
 
-    part: _Part
+    part: _ObjectiveShard
     scores: Floats
     loss: float
     gradient: Floats
     slope: float = 0.0  # along the way it was found on
     way: Floats | None = None  # how the scores changed on it
+
+
+_Evaluated = Shards[_EvaluatedShard]
 
 
 class LinearRisk:
@@ -72,40 +75,40 @@ class LinearRisk:
         self.n_features = len(factor)
         self.mean = np.zeros(len(factor)) if mean is None else mean
         self.n_docs = int(backend.sum(attrgetter("n_docs"), shards))
-        self.parts: Shards[_Part] = backend.apply(_bind, shards, objective)
+        self.shards: Shards[_ObjectiveShard] = backend.apply(_bind, shards, objective)
 
-    def at(self, w: Floats) -> Shards[_Placed]:
+    def evaluate(self, w: Floats) -> _Evaluated:
         """The objective at these weights."""
         coef = w * self.factor
-        return self.backend.apply(_place, self.parts, coef, -float(coef @ self.mean))
+        return self.backend.apply(_place, self.shards, coef, -float(coef @ self.mean))
 
-    def moved(self, place: Shards[_Placed], way: Floats) -> Shards[_Placed]:
+    def move(self, place: _Evaluated, way: Floats) -> _Evaluated:
         """The objective where a way, a change of the weights, leads from a place."""
         coef = way * self.factor
         return self.backend.apply(_move, place, coef, -float(coef @ self.mean))
 
-    def mixed(self, place: Shards[_Placed], other: Shards[_Placed], t: float) -> Shards[_Placed]:
+    def interpolate(self, place: _Evaluated, other: _Evaluated, t: float) -> _Evaluated:
         """The objective between: scores mix as weights do."""
         return self.backend.apply(_mix, place, other, t)
 
-    def loss(self, place: Shards[_Placed]) -> float:
+    def loss(self, place: _Evaluated) -> float:
         """The loss there."""
         return float(self.backend.sum(attrgetter("loss"), place)) / self.total
 
-    def slope(self, place: Shards[_Placed], start: Shards[_Placed], end: Shards[_Placed]) -> float:
+    def derivative_between(self, place: _Evaluated, start: _Evaluated, end: _Evaluated) -> float:
         """Its derivative along a way, by the part of the way; no products with X."""
         return float(self.backend.sum(_slope, place, start, end)) / self.total
 
-    def way_slope(self, place: Shards[_Placed]) -> float:
+    def directional_derivative(self, place: _Evaluated) -> float:
         """The same at a place that was moved to, or mixed of the ends of a way."""
         return float(self.backend.sum(attrgetter("slope"), place)) / self.total
 
-    def gradient(self, place: Shards[_Placed]) -> Floats:
+    def gradient(self, place: _Evaluated) -> Floats:
         """The derivative by the weights."""
         gradient: Floats = self.backend.sum(_columns, place, self.mean) * (self.factor / self.total)
         return gradient
 
-    def second_derivative(self, place: Shards[_Placed]) -> Floats:
+    def approximate_hessian(self, place: _Evaluated) -> Floats:
         """Return about the second derivative by the weights: what the diagonal of that by the scores tells of it.
 
         Scores of a query that all move alike change nothing. An objective without a diagonal counts as one whose
@@ -119,13 +122,13 @@ class LinearRisk:
         matrix: Floats = both / self.total
         return matrix
 
-    def curvature_rows(self, place: Shards[_Placed], n: int) -> Floats:
+    def hessian_factor(self, place: _Evaluated, n: int) -> Floats:
         """Return some rows V, every so many documents, with V'V about what ``second_derivative`` returns."""
         every = max(1, -(-self.n_docs // n))
         rows: Floats = self.backend.concat(_curvature_rows, place, every) * (self.factor / np.sqrt(self.total))
         return rows
 
-    def plane(self, place: Shards[_Placed]) -> CuttingPlane:
+    def linearise(self, place: _Evaluated) -> CuttingPlane:
         """The loss, linear as it is there."""
         sums = self.backend.sum(_plane, place, self.mean) / self.total
         return CuttingPlane(float(sums[0]), sums[1:] * self.factor)
@@ -133,41 +136,41 @@ class LinearRisk:
     @property
     def is_ranked(self) -> bool:
         """Whether the objective depends on the ranking beside the scores."""
-        return bool(self.backend.sum(_is_ranked, self.parts))
+        return bool(self.backend.sum(_is_ranked, self.shards))
 
     @property
     def is_sampled(self) -> bool:
         """Whether losses and gradients are estimates."""
-        return bool(self.backend.sum(_is_sampled, self.parts))
+        return bool(self.backend.sum(_is_sampled, self.shards))
 
-    def seeded(self, seed: tuple[int, ...]) -> Self:
+    def with_seed(self, seed: tuple[int, ...]) -> Self:
         """The same with random numbers of this seed wherever it is evaluated."""
-        numbers = self.backend.distribute(range(len(self.parts)))
-        return self._with(self.backend.apply(_seed, self.parts, numbers, seed))
+        numbers = self.backend.distribute(range(len(self.shards)))
+        return self._with(self.backend.apply(_seed, self.shards, numbers, seed))
 
-    def smoothed(self, sigma: float) -> Self:
+    def with_smoothing(self, sigma: float) -> Self:
         """The same with an objective that is smoothed so much."""
-        return self._with(self.backend.apply(_smooth, self.parts, sigma))
+        return self._with(self.backend.apply(_smooth, self.shards, sigma))
 
-    def frozen(self, place: Shards[_Placed]) -> Self:
+    def with_ranking_of(self, place: _Evaluated) -> Self:
         """The same with an objective that sees the ranking of this place, whatever the scores."""
         return self._with(self.backend.apply(_freeze, place))
 
-    def _with(self, parts: Shards[_Part]) -> Self:
+    def _with(self, parts: Shards[_ObjectiveShard]) -> Self:
         other = copy(self)
-        other.parts = parts
+        other.shards = parts
         return other
 
 
-def _bind(queries: Queries, objective: Objective) -> _Part:
-    return _Part(queries.X, queries.indptr, objective.prepare(queries))
+def _bind(queries: Queries, objective: Objective) -> _ObjectiveShard:
+    return _ObjectiveShard(queries.X, queries.indptr, objective.prepare(queries))
 
 
-def _is_ranked(part: _Part) -> int:
+def _is_ranked(part: _ObjectiveShard) -> int:
     return int(hasattr(part.objective, "frozen"))
 
 
-def _is_sampled(part: _Part) -> int:
+def _is_sampled(part: _ObjectiveShard) -> int:
     return int(getattr(part.objective, "is_sampled", False))
 
 
@@ -181,70 +184,70 @@ class _Seeded(NamedTuple):
         return self.objective(scores, np.random.default_rng(self.seed))
 
 
-def _seed(part: _Part, number: int, seed: tuple[int, ...]) -> _Part:
+def _seed(part: _ObjectiveShard, number: int, seed: tuple[int, ...]) -> _ObjectiveShard:
     return part._replace(objective=_Seeded(part.objective, (*seed, number)))
 
 
-def _smooth(part: Any, sigma: float) -> _Part:
-    smoothed: _Part = part._replace(objective=part.objective.smoothed(sigma))
+def _smooth(part: Any, sigma: float) -> _ObjectiveShard:
+    smoothed: _ObjectiveShard = part._replace(objective=part.objective.smoothed(sigma))
     return smoothed
 
 
-def _freeze(placed: Any) -> _Part:
-    frozen: _Part = placed.part._replace(objective=placed.part.objective.frozen(placed.scores))
+def _freeze(placed: Any) -> _ObjectiveShard:
+    frozen: _ObjectiveShard = placed.part._replace(objective=placed.part.objective.frozen(placed.scores))
     return frozen
 
 
-def _place(part: _Part, coef: Floats, intercept: float) -> _Placed:
+def _place(part: _ObjectiveShard, coef: Floats, intercept: float) -> _EvaluatedShard:
     scores = linear_scores(part.X, coef, intercept)
-    return _Placed(part, scores, *part.objective(scores)[:2])
+    return _EvaluatedShard(part, scores, *part.objective(scores)[:2])
 
 
-def _move(here: _Placed, coef: Floats, intercept: float) -> _Placed:
+def _move(here: _EvaluatedShard, coef: Floats, intercept: float) -> _EvaluatedShard:
     return _on_way(here, linear_scores(here.part.X, coef, intercept), 1.0)
 
 
-def _mix(here: _Placed, there: _Placed, t: float) -> _Placed:
+def _mix(here: _EvaluatedShard, there: _EvaluatedShard, t: float) -> _EvaluatedShard:
     # scores that are sums of ways: rounding adds up from step to step, and is not multiplied by steps beyond an end
     return _on_way(here, there.scores - here.scores if there.way is None else there.way, t)
 
 
-def _on_way(here: _Placed, way: Floats, t: float) -> _Placed:
+def _on_way(here: _EvaluatedShard, way: Floats, t: float) -> _EvaluatedShard:
     scores = here.scores + t * way
     loss, gradient, _ = here.part.objective(scores)
     with np.errstate(over="ignore", invalid="ignore"):  # a way that leads too far is not gone
         slope = float((gradient * way).sum())
-    return _Placed(here.part, scores, loss, gradient, slope, way)
+    return _EvaluatedShard(here.part, scores, loss, gradient, slope, way)
 
 
-def _slope(here: _Placed, start: _Placed, end: _Placed) -> float:
+def _slope(here: _EvaluatedShard, start: _EvaluatedShard, end: _EvaluatedShard) -> float:
     return float((here.gradient * (end.scores - start.scores)).sum())
 
 
-def _columns(placed: _Placed, mean: Floats) -> Floats:
+def _columns(placed: _EvaluatedShard, mean: Floats) -> Floats:
     sums: Floats = weighted_columns(placed.gradient, placed.part.X) - float(placed.gradient.sum()) * mean
     return sums
 
 
-def _plane(placed: _Placed, mean: Floats) -> Floats:
+def _plane(placed: _EvaluatedShard, mean: Floats) -> Floats:
     offset = placed.loss - float((placed.gradient * placed.scores).sum())
     return np.append(offset, _columns(placed, mean))
 
 
-def _curvature(placed: _Placed) -> Floats:
+def _curvature(placed: _EvaluatedShard) -> Floats:
     """Return the diagonal of the second derivative by the scores, where it is positive; 1 where there is none."""
     found = placed.part.objective(placed.scores).curvature
     return np.ones(len(placed.scores)) if found is None else np.maximum(found, 0.0)
 
 
-def _second_derivative(placed: _Placed, mean: Floats, every: int) -> Floats:
+def _second_derivative(placed: _EvaluatedShard, mean: Floats, every: int) -> Floats:
     part, none = placed.part, np.empty(0)
     labels = Labels(np.empty(0, np.int64), none, np.ones(len(part.indptr) - 1), part.indptr)
     ranked = Ranked(placed.scores, np.empty(0, np.int64), _curvature(placed), none)
     return curvature_moments(part.X, mean, labels, ranked, every)
 
 
-def _curvature_rows(placed: _Placed, every: int) -> Floats:
+def _curvature_rows(placed: _EvaluatedShard, every: int) -> Floats:
     part, curvature = placed.part, _curvature(placed)
     starts, sizes = part.indptr[:-1], np.diff(part.indptr)
     total = np.add.reduceat(curvature, starts)

@@ -63,27 +63,27 @@ class SmoothableLoss(Protocol):
 
     n_features: int
 
-    def at(self, w: Floats, smoothing: float, near: Any = None) -> Any:
+    def evaluate(self, w: Floats, smoothing: float, near: Any = None) -> Any:
         """A point; one that is near helps to find it."""
         ...
 
-    def product(self, point: Any, direction: Floats) -> Floats:
+    def hessian_product(self, point: Any, direction: Floats) -> Floats:
         """The second derivative of the smoothed loss, times a direction."""
         ...
 
-    def drift(self, point: Any) -> Floats:
+    def gradient_by_smoothing(self, point: Any) -> Floats:
         """The gradient of the smoothed loss, differentiated by the smoothing."""
         ...
 
-    def outline(self, point: Any) -> Floats:
+    def approximate_hessian(self, point: Any) -> Floats:
         """About the second derivative of the smoothed loss: the preconditioner."""
         ...
 
-    def line(self, point: Any, direction: Floats) -> Any:
+    def prepare_line(self, point: Any, direction: Floats) -> Any:
         """The line through a point."""
         ...
 
-    def along(self, line: Any, t: float) -> tuple[float, float]:
+    def evaluate_on_line(self, line: Any, t: float) -> tuple[float, float]:
         """The smoothed loss and its derivative along a line."""
         ...
 
@@ -148,7 +148,7 @@ def minimise_by_newton(
     """
     search = _Newton(problem, C, tol)
     w = np.zeros(problem.n_features) if start is None else np.array(start, dtype=np.float64)
-    point = search.at(w, np.inf) if squared else search.begin(w, start is not None)
+    point = search.evaluate(w, np.inf) if squared else search.begin(w, start is not None)
     search.note(point)
     for n in range(max_iter):
         if search.done or point.smoothing < _LAST or (n > 0 and stop()):
@@ -186,9 +186,9 @@ class _Newton:
         """Whether the best value is close enough to the minimum."""
         return self.gap <= self.tol * self.primal
 
-    def at(self, w: Floats, smoothing: float, near: Any = None) -> Any:
+    def evaluate(self, w: Floats, smoothing: float, near: Any = None) -> Any:
         """Evaluate, and keep the best value and bound."""
-        point = self.problem.at(w, smoothing, near)
+        point = self.problem.evaluate(w, smoothing, near)
         self.n_evaluations += 1
         primal, dual = self.values(point)
         self.dual = max(self.dual, dual)
@@ -220,9 +220,9 @@ class _Newton:
 
     def begin(self, w: Floats, warm: bool) -> Any:
         """The first point; of a good start, with the smoothing that gives the best bound."""
-        point = self.at(w, _FIRST)
+        point = self.evaluate(w, _FIRST)
         while warm and not self.done and point.smoothing > _LEAST:
-            sharper = self.at(w, point.smoothing * _PACE, point)
+            sharper = self.evaluate(w, point.smoothing * _PACE, point)
             if self.values(sharper)[1] <= self.values(point)[1]:
                 break
             point = sharper
@@ -247,8 +247,8 @@ class _Newton:
         self.pace = min(max(self.pace * (2.0 if steps > _SLOW else 0.5 if steps < _QUICK else 1.0), 0.1), 0.5)
         needed = float(np.sqrt(0.5 * self.tol * self.primal / self.parts(point)[1]))
         less = point.smoothing * min(max(needed, self.pace), 0.5)
-        drift = (less - point.smoothing) * self.C * self.problem.drift(point)
-        return self.at(point.w + self.direction(point, self.gradient(point) + drift, _AHEAD), less, point)
+        drift = (less - point.smoothing) * self.C * self.problem.gradient_by_smoothing(point)
+        return self.evaluate(point.w + self.direction(point, self.gradient(point) + drift, _AHEAD), less, point)
 
     def step(self, point: Any) -> Any | None:
         """The point after a Newton step and a line search; None where no descent is possible any more."""
@@ -257,15 +257,15 @@ class _Newton:
         slope = float(g @ direction)
         if not slope < 0.0:
             return None
-        full = self.at(point.w + direction, point.smoothing, point)
+        full = self.evaluate(point.w + direction, point.smoothing, point)
         if abs(float(self.gradient(full) @ direction)) <= -_FLAT * slope:
             return full
         t = self.search(point, direction, slope, float(self.gradient(full) @ direction))
-        return full if t == 1.0 else self.at(point.w + t * direction, point.smoothing, point)
+        return full if t == 1.0 else self.evaluate(point.w + t * direction, point.smoothing, point)
 
     def search(self, point: Any, direction: Floats, slope: float, at_one: float) -> float:
         """A step along a line to where the derivative, which grows, is near 0."""
-        line = self.problem.line(point, direction)
+        line = self.problem.prepare_line(point, direction)
         along, across = float(point.w @ direction), float(direction @ direction)
         low, low_slope, high, high_slope, kept = 0.0, slope, 1.0, at_one, 0
         for _ in range(_TRIALS):
@@ -273,7 +273,7 @@ class _Newton:
                 low, low_slope, t = high, high_slope, 4.0 * high
             else:
                 t = low + (high - low) * min(max(low_slope / (low_slope - high_slope), 0.05), 0.95)
-            here = along + t * across + self.C * self.problem.along(line, t)[1]
+            here = along + t * across + self.C * self.problem.evaluate_on_line(line, t)[1]
             if abs(here) <= -_FLAT * slope:
                 return t
             if here < 0.0 <= high_slope:
@@ -287,14 +287,14 @@ class _Newton:
     def direction(self, point: Any, g: Floats, residual: float) -> Floats:
         """About -(1 + C loss'')^-1 g, by conjugate gradients, down to this part of the residual."""
         if self.outline is None:
-            self.outline = self.problem.outline(point) / (point.bend or 1.0)
+            self.outline = self.problem.approximate_hessian(point) / (point.bend or 1.0)
         U = shifted_cholesky(self.outline, self.C * point.bend)
         p, r = np.zeros_like(g), -g
         z = cholesky_solve(U, r)
         d, size = z, float(r @ z)
         enough, products = residual**2 * size, 0
         while size > enough and products < len(g) + 10:
-            Hd = d + self.C * self.problem.product(point, d)
+            Hd = d + self.C * self.problem.hessian_product(point, d)
             products += 1
             bend = float(d @ Hd)
             if not bend > 0.0:  # numbers too large to go on

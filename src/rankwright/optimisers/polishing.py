@@ -51,7 +51,7 @@ def polish_weights(
     The training measure never decreases along the climb. On the validation queries the result is never worse than the
     start. In the history, ``kept`` marks the step whose weights are returned.
     """
-    here, recorder = train.at(start), RoundRecorder[Floats]()
+    here, recorder = train.evaluate(start), RoundRecorder[Floats]()
     perturbation = perturbation or Perturbation(0, 0.0, np.zeros(len(start)))
     climb = climb_with_perturbations(train, here, rules, rng, climb_cyclic, perturbation)
     record_climb(here, _report_rounds(climb, rules.max_rounds), valid, recorder, _describe)
@@ -61,7 +61,7 @@ def polish_weights(
         # the gain was a rounding error of scores that are updated step by step
         recorder.kept, recorder.n_kept, after = start, 1, before
     best = recorder.model
-    spread = train.at(best).spread
+    spread = train.evaluate(best).spread
     growth = spread / here.spread if spread > 0.0 and here.spread > 0.0 else 1.0
     valids = before.get("valid"), after.get("valid")
     return PolishedWeights(best, before["train"], after["train"], *valids, recorder.finish(), growth)

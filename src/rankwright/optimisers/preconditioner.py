@@ -20,11 +20,11 @@ _PROBE = 1e-4  # length of the step that measures the curvature, relative to the
 class CurvedLoss(Protocol):
     """A loss of weights that tells about its second derivative."""
 
-    def moved(self, place: Any, way: Floats) -> Any:
+    def move(self, place: Any, way: Floats) -> Any:
         """Return the place to which a change of the weights leads."""
         ...
 
-    def way_slope(self, place: Any) -> float:
+    def directional_derivative(self, place: Any) -> float:
         """Return the derivative along that change."""
         ...
 
@@ -32,11 +32,11 @@ class CurvedLoss(Protocol):
         """Return the derivative by the weights."""
         ...
 
-    def second_derivative(self, place: Any) -> Floats:
+    def approximate_hessian(self, place: Any) -> Floats:
         """Return about the second derivative by the weights, up to a factor."""
         ...
 
-    def curvature_rows(self, place: Any, n: int) -> Floats:
+    def hessian_factor(self, place: Any, n: int) -> Floats:
         """Return at most about n rows V with V'V about the second derivative, up to a factor."""
         ...
 
@@ -58,7 +58,7 @@ class Preconditioner:
         if self._form is None or anew:
             few = len(w) <= _MOST_COLUMNS
             self._form = (
-                _Dense(loss.second_derivative(place)) if few else _LowRank(loss.curvature_rows(place, _MOST_ROWS))
+                _Dense(loss.approximate_hessian(place)) if few else _LowRank(loss.hessian_factor(place, _MOST_ROWS))
             )
             self._scale = 1.0
             self._factorise(alpha)
@@ -84,7 +84,7 @@ class Preconditioner:
         if not (math.isfinite(length) and length > 0.0):
             return 1.0
         way = direction * (_PROBE * max(float(np.linalg.norm(w)), _PROBE) / length)
-        curvature = loss.way_slope(loss.moved(place, way)) - float(way @ gradient)
+        curvature = loss.directional_derivative(loss.move(place, way)) - float(way @ gradient)
         modelled = self._form.quadratic(way)
         scale = curvature / modelled if modelled > 0.0 else math.nan
         return scale if math.isfinite(scale) and scale > 0.0 else 1.0

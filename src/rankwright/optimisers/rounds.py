@@ -61,8 +61,8 @@ class Evaluator(NamedTuple):
 
     def __call__(self, coef: Floats) -> dict[str, float]:
         """Return the mean measure of these weights on the training and validation queries."""
-        found = {"train": self.train.at(coef).value}
-        return found if self.valid is None else found | {"valid": self.valid.at(coef).value}
+        found = {"train": self.train.evaluate(coef).value}
+        return found if self.valid is None else found | {"valid": self.valid.evaluate(coef).value}
 
 
 class RoundRecorder(Generic[M]):

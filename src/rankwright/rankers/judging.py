@@ -19,7 +19,7 @@ class Judge:
 
     def __call__(self, coef: Floats) -> dict[str, float]:
         """By set."""
-        return {name: landscape.at(coef).value for name, landscape in self.sets.items()}
+        return {name: landscape.evaluate(coef).value for name, landscape in self.sets.items()}
 
 
 class Best:

@@ -222,7 +222,9 @@ def _rules(max_iter: int, max_seconds: float | None, nonnegative: bool) -> Climb
 
 def _landscape(columns: ScoreColumns, queries: Queries, measure: Measure, what: str, backend: Backend) -> Landscape:
     check_counted(measure, queries, what)
-    return Landscape.of_bound(columns, measure.for_training().prepare(queries.grouped()), queries.query_weight, backend)
+    return Landscape.of_prepared(
+        columns, measure.for_training().prepare(queries.grouped()), queries.query_weight, backend
+    )
 
 
 def _as_scores(scores: ArrayLike) -> Floats:

@@ -64,14 +64,14 @@ def weights_alone(
     landscape = Landscape.of(queries, measure.for_training(), backend)
     if not landscape.total_weight > 0:
         return None
-    point = landscape.at(coef)
+    point = landscape.evaluate(coef)
     to, gain = coef.copy(), np.zeros(len(coef))
     for column in range(len(coef)):
         found = search_line(landscape, point, column, beat=point.value)
         if found is not None:
-            value = landscape.anew(found.point).value  # large data are updated step by step
+            value = landscape.rescore(found.point).value  # large data are updated step by step
             to[column], gain[column] = found.point.coef[column], max(value - point.value, 0.0)
-    return Alone(names, coef, to, gain, landscape.highest)
+    return Alone(names, coef, to, gain, landscape.max_value)
 
 
 def _crossings(queries: Queries, measure: Measure) -> int:

@@ -67,7 +67,7 @@ class _WeightProfiles:
 
     def __init__(self, landscape: Landscape, coef: Floats, deviations: Floats) -> None:
         self.landscape, self.deviations = landscape, deviations
-        self.point = landscape.at(coef)
+        self.point = landscape.evaluate(coef)
 
     def choose_points(self, column: int, typical: float) -> Floats:
         """Return the effects at which to evaluate a profile: evenly spaced, between jumps, at 0 and at its own.
@@ -91,7 +91,7 @@ class _WeightProfiles:
         without = self.point.coef.copy()
         without[column] = 0.0
         # documents may tie here, and a profile has the measure between its jumps only
-        values[at == 0.0] = self.landscape.at(without).value
+        values[at == 0.0] = self.landscape.evaluate(without).value
         values[at == self._effect(column)] = self.point.value
         return values
 

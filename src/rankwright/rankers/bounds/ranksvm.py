@@ -14,7 +14,7 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.pairwise import pair_query_weights
 from rankwright.optimisers.newton import NewtonResult, minimise_by_newton
-from rankwright.optimisers.pair_problem import PairProblem
+from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
@@ -100,7 +100,7 @@ class RankSVM(PathRanker, LinearScoring, ConvergentRanker):
         factor = standard.factor_under(self.scale)
         weight = pair_query_weights(train, self.per)
         space = WeightSpace.of(train.X, standard.mean, factor)
-        problem = PairProblem(space.X, train.y, train.indptr, None, weight, space.factor, space.mean, backend)
+        problem = PairLoss(space.X, train.y, train.indptr, None, weight, space.factor, space.mean, backend)
         judge = Judge(train, valid, measure, backend)
         outcomes: dict[int, FitResult] = {}
         w: Floats | None = None

@@ -12,7 +12,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import linear_scores, query_columns
 from rankwright.measures import Measure
 from rankwright.objectives.rankings import Rankings, rankings
-from rankwright.optimisers.pair_problem import PairProblem
+from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.runtime.backends import Backend, Shards
 
@@ -112,18 +112,18 @@ class WorkingSets:
                     new |= own.add(joined, int(q))
         return new
 
-    def problem(self) -> PairProblem:
+    def problem(self) -> PairLoss:
         """Prefer every perfect ranking to every imperfect one, at a cost of what that loses, over |B|."""
         pairs = [(b, c) for b, c in zip(self.perfect, self.imperfect, strict=True) if c.lost]
         used = [q for q, c in zip(self.live, self.imperfect, strict=True) if c.lost]
         if not pairs:
-            return PairProblem(np.zeros((1, len(self.space.factor))), np.zeros(1), np.array([0, 1]))
+            return PairLoss(np.zeros((1, len(self.space.factor))), np.zeros(1), np.array([0, 1]))
         features = np.concatenate([np.array(each.features) for pair in pairs for each in pair])
         grades = np.concatenate([np.repeat([1.0, 0.0], [len(b.lost), len(c.lost)]) for b, c in pairs])
         cost = np.concatenate([[*np.ones(len(b.lost)), *c.lost] for b, c in pairs])
         indptr = np.concatenate([[0], np.cumsum([len(b.lost) + len(c.lost) for b, c in pairs])])
         weight = self.weight[used] / np.array([len(b.lost) for b, _ in pairs])
-        return PairProblem(features, grades, indptr, cost, weight, backend=self.backend)
+        return PairLoss(features, grades, indptr, cost, weight, backend=self.backend)
 
     def sizes(self) -> dict[str, float]:
         """How many rankings B and C hold in the mean."""

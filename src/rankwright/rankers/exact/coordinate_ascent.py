@@ -139,7 +139,7 @@ def _try_weight(
             total = float(np.abs(coef * units).sum())
             if total == 0.0:
                 continue
-            reached = landscape.at(coef / total)
+            reached = landscape.evaluate(coef / total)
             if reached.value > point.value:  # a trial may be a tie, which the profile passes over
                 return reached
     return None

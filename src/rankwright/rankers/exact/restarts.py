@@ -120,19 +120,21 @@ def climb_from_starts(
     rngs = rng.spawn(len(starts))
 
     def run(restart: int) -> tuple[float, RoundRecorder[Floats]]:
-        start, recorder = data.objective.at(starts[restart]), RoundRecorder[Floats]()
+        start, recorder = data.objective.evaluate(starts[restart]), RoundRecorder[Floats]()
 
         def describe(step: AscentStep) -> dict[str, Any]:
             row: dict[str, Any] = {"restart": restart + 1, "round": step.round}
             if step.column is not None:
                 row |= {"feature": step.column, "weight": float(step.coef[step.column]), "step": step.t}
-            own = step.value if data.objective is data.evaluator.train else data.evaluator.train.at(step.coef).value
+            own = (
+                step.value if data.objective is data.evaluator.train else data.evaluator.train.evaluate(step.coef).value
+            )
             return row | {"loss": 1.0 - step.value, "train": own}
 
         record_climb(start, climb(start, rngs[restart]), data.evaluator.valid, recorder, describe)
         found = data.evaluator(recorder.model)  # as prediction will score, not step by step
         recorder.history[recorder.n_kept - 1] |= found
-        return found["valid"] if "valid" in found else objective(data.objective.at(recorder.model)), recorder
+        return found["valid"] if "valid" in found else objective(data.objective.evaluate(recorder.model)), recorder
 
     runs = side_by_side(data.backend, run, range(len(starts)), data.n_docs)
     finished = list(progress.track(runs, "restarts", len(starts)))

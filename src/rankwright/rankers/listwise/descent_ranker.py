@@ -205,7 +205,7 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
         risk = problem.risk
 
         def frozen(w: Floats) -> LinearRisk:
-            return risk.frozen(risk.at(w))
+            return risk.with_ranking_of(risk.evaluate(w))
 
         def method() -> LBFGS:
             return LBFGS(preconditioner)

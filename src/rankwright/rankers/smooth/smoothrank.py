@@ -171,12 +171,12 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
 
         def annealed(sigmas: Sequence[float], start: Floats, alpha: float) -> Iterator[AnnealingStage]:
             penalty = L2Penalty(alpha, center)
-            return anneal(problem.risk.smoothed, sigmas, start, penalty, method, tol=tol, max_iter=max_iter)
+            return anneal(problem.risk.with_smoothing, sigmas, start, penalty, method, tol=tol, max_iter=max_iter)
 
         firsts: dict[int, AnnealingStage] = {}
         for at in sorted(range(len(strengths)), key=lambda at: -strengths[at]):  # a large alpha's is near to the start
             [stage] = annealed(sigmas[:1], start, strengths[at])
-            firsts[at], start = stage.without_place(), stage.point.w
+            firsts[at], start = stage.without_state(), stage.point.w
 
         def run(at: int) -> FitResult:
             rest = annealed(sigmas[1:], firsts[at].point.w, strengths[at])

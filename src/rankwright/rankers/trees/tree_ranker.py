@@ -283,7 +283,7 @@ def tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Ba
     """The mean measure as a function of the weights of trees."""
     nodes = trees.forest.nodes
     columns = TreeColumns(trees.leaves(queries.X, backend), nodes.first_leaf, nodes.value)
-    return Landscape.of_bound(columns, measure.prepare(queries), queries.query_weight, backend)
+    return Landscape.of_prepared(columns, measure.prepare(queries), queries.query_weight, backend)
 
 
 def _check_leaves(value: Any) -> int:

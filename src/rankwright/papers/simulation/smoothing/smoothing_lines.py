@@ -78,13 +78,13 @@ def draw_line(
     target = parse(objective.measure)
     landscape = Landscape.of(queries, target, backend)
     t = np.arange(-STEPS // 2, STEPS // 2 + 1) * (2.0 * end / STEPS)
-    profile = landscape.profile(landscape.at(coef), way, -end, end)
+    profile = landscape.profile(landscape.evaluate(coef), way, -end, end)
     shards, ones = backend.scatter(queries), np.ones(len(coef))
     risk = LinearRisk(objective, shards, ones, landscape.total_weight, backend)
-    values = {sigma: _smooth(risk.smoothed(sigma), coef, way, t) for sigma in SIGMAS}
+    values = {sigma: _smooth(risk.with_smoothing(sigma), coef, way, t) for sigma in SIGMAS}
     return Line(t, values | {TRUE: profile(t)}, profile)
 
 
 def _smooth(risk: LinearRisk, coef: Floats, way: Floats, t: Floats) -> Floats:
-    here, there = risk.at(coef), risk.at(coef + way)
-    return np.array([1.0 - risk.loss(risk.mixed(here, there, float(each))) for each in t])
+    here, there = risk.evaluate(coef), risk.evaluate(coef + way)
+    return np.array([1.0 - risk.loss(risk.interpolate(here, there, float(each))) for each in t])
