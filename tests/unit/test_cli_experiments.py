@@ -60,7 +60,7 @@ class TestExperiment:
         assert (out / "report.html").read_bytes() == before
 
     def test_from_a_spec_in_processes(self, file, capsys, tmp_path):
-        (tmp_path / "spec.toml").write_text(f'[data]\nfile = "{file}"\nk = 3\n[[methods]]\nranker = "adarank"\n')
+        (tmp_path / "spec.toml").write_text(f'[data]\nfile = "{file}"\nn_folds = 3\n[[methods]]\nranker = "adarank"\n')
         status, _, err = run(capsys, "experiment", tmp_path / "spec.toml", "--out", tmp_path / "a", "--workers", 2)
         assert (status, err) == (0, "")
         run(capsys, "experiment", tmp_path / "spec.toml", "--out", tmp_path / "b", "--workers", "threads:1")
@@ -69,7 +69,7 @@ class TestExperiment:
     def test_trees(self, file, capsys, tmp_path):
         """Tables in a spec, as LightGBM's parameters; the page; and what is finished is not run again."""
         (tmp_path / "spec.toml").write_text(
-            f'[data]\nfile = "{file}"\nk = 3\n'
+            f'[data]\nfile = "{file}"\nn_folds = 3\n'
             '[[methods]]\nranker = "lambdamart"\ngrid = { n_leaves = [2, 6] }\n'
             "[methods.set]\nn_rounds = 4\nmin_docs = 3\n[methods.set.params]\nlambda_l2 = 1.0\nmax_depth = 3\n"
             '[[methods]]\nranker = "directrank-trees"\n'
@@ -91,7 +91,7 @@ class TestExperiment:
 
     def test_a_failed_trial_is_said(self, file, capsys, tmp_path):
         (tmp_path / "spec.toml").write_text(
-            f'[data]\nfile = "{file}"\nk = 3\n[[methods]]\nranker = "regression"\n[[methods]]\nranker = "singlefeature"\n'
+            f'[data]\nfile = "{file}"\nn_folds = 3\n[[methods]]\nranker = "regression"\n[[methods]]\nranker = "singlefeature"\n'
             "set = { feature = 999 }\n"  # which is known when the data are
         )
         arguments = (tmp_path / "spec.toml", "--out", tmp_path / "out", "--workers", "threads:1")

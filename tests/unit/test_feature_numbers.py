@@ -128,7 +128,7 @@ SPEC = """
 measure = "ndcg@5"
 [data]
 file = "data.txt"
-k = 3
+n_folds = 3
 [[methods]]
 ranker = "singlefeature"
 name = "fixed"

@@ -176,7 +176,7 @@ def test_a_scheduler_that_dies_is_one_line_and_what_is_finished_is_kept(file, tm
     spec, out = tmp_path / "spec.toml", tmp_path / "out"
     alphas = np.geomspace(1e-3, 1e3, 300).tolist()
     spec.write_text(
-        f"[data]\nfile = '{file}'\nk = 3\n[[methods]]\nranker = 'regression'\ngrid = {{ alpha = {alphas} }}\n"
+        f"[data]\nfile = '{file}'\nn_folds = 3\n[[methods]]\nranker = 'regression'\ngrid = {{ alpha = {alphas} }}\n"
     )
     with Cluster(tmp_path) as cluster:
         command = [sys.executable, "-m", "rankwright", "experiment", str(spec), "--out", str(out)]
