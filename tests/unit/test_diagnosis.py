@@ -10,8 +10,8 @@ from sklearn.base import clone
 from tests.warned import may_not_converge
 
 import rankwright as rw
-from rankwright.analysis.diagnosis import Alone, BoundAt, Certificate, Least
-from rankwright.analysis.diagnosis.verdicts import LEAST_GAIN, LOOSE, MOST_GAP, Facts, judge
+from rankwright.analysis.diagnosis import BestScale, Certificate, SingleWeightGains, UpperBoundValues
+from rankwright.analysis.diagnosis.verdicts import LOOSE, MAX_GAP, MIN_GAIN, DiagnosisFacts, decide_verdict
 from rankwright.experiments.tables import trial_tables
 from rankwright.objectives.upper_bounds import Basic, TypeOne, TypeTwo, every_bound
 from rankwright.optimisers.landscape import Landscape
@@ -47,7 +47,7 @@ def test_what_rankers_minimise(ranker, expected):
     assert ranker.minimises(rw.parse("ndcg@5(ties=average)").for_training()) == expected
 
 
-# Bounds
+# UpperBoundEvaluator
 
 
 @pytest.mark.parametrize("backend", [rw.Serial(), rw.Threads(2)])
@@ -144,7 +144,7 @@ def test_scores_that_are_all_alike_have_no_scale(queries):
 @pytest.mark.parametrize("scale", ["standard", "query"])
 def test_one_weight_alone(queries, scale):
     ranker = rw.Regression(measure="ndcg@5", scale=scale).fit(queries)
-    alone = rw.diagnose(ranker, queries).alone
+    alone = rw.diagnose(ranker, queries).weight_gains
     scaled = queries if scale == "standard" else rw.scale(queries, "query")
     landscape = Landscape.of(scaled, rw.NDCG(5), rw.Serial())
     point = landscape.evaluate(ranker.coef_)
@@ -161,7 +161,7 @@ def test_one_weight_alone(queries, scale):
 def test_a_climb_leaves_nothing_along_any_weight(queries):
     ranker = rw.DirectRank(measure="ndcg@5", n_restarts=1, random_state=0).fit(queries)
     found = rw.diagnose(ranker, queries)
-    assert found.alone.gain.max() < 1e-9
+    assert found.weight_gains.gain.max() < 1e-9
     assert found.verdict.problem == "neither"
     assert found.own.name == "basic loss"
 
@@ -218,7 +218,7 @@ def test_trees_know_their_training_queries(queries, ranker, validated, many, mon
         found, elsewhere = rw.diagnose(model, train), rw.diagnose(model, valid)
         assert (found.seen, elsewhere.seen) == (True, False)
         assert found.mean == pytest.approx(fitted.score(train))
-        assert (found.own, found.certificate, found.alone) == (None, None, None)
+        assert (found.own, found.certificate, found.weight_gains) == (None, None, None)
         # without weights to try, a bound of its own or a certificate there is nothing to blame
         assert (found.verdict.problem, elsewhere.verdict.problem) == ("unknown", "unknown")
         assert "One weight alone: not searched." in str(found)
@@ -233,7 +233,7 @@ def test_the_certificate_is_of_the_kept_round(queries):
     last = svm.history_[-1]
     found = rw.diagnose(svm, queries)
     assert found.certificate == Certificate(last["objective"], last["gap"])
-    assert found.certificate.relative > MOST_GAP
+    assert found.certificate.relative > MAX_GAP
     assert found.verdict.problem == "optimiser"
 
 
@@ -252,12 +252,12 @@ def test_a_measure_of_ones_own(queries):
 
 
 def test_a_measure_of_ones_own_is_not_searched_for_hours(queries, monkeypatch):
-    monkeypatch.setattr("rankwright.analysis.diagnosis.single_weights.MOST_CROSSINGS", 10)
+    monkeypatch.setattr("rankwright.analysis.diagnosis.single_weights.MAX_CROSSINGS", 10)
     mine = rw.measure(lambda grades: float(grades[0] > 0), name="mine")
     found = rw.diagnose(rw.AdaRank(measure=mine).fit(queries), queries)
-    assert found.alone is None
+    assert found.weight_gains is None
     assert "One weight alone: not searched." in str(found)
-    assert rw.diagnose(rw.RankSVM().fit(queries), queries).alone is not None
+    assert rw.diagnose(rw.RankSVM().fit(queries), queries).weight_gains is not None
 
 
 def test_what_cannot_be_evaluated_is_left_out(monkeypatch):
@@ -276,12 +276,12 @@ def test_queries_without_any_better_ranking(queries):
     assert not found.live.any()
     skipped = rw.diagnose(rw.Model("Other", {}, "map(empty=skip)", Linear(np.ones(6)), 6), flat)
     assert np.isnan(skipped.mean)
-    assert skipped.alone is None
+    assert skipped.weight_gains is None
 
 
 def test_single_features_have_no_weights(queries):
     found = rw.diagnose(rw.SingleFeature().fit(queries), queries)
-    assert found.alone is None
+    assert found.weight_gains is None
     assert found.verdict.problem == "unknown"
 
 
@@ -304,8 +304,8 @@ def test_a_data_frame(queries, ranker):
 # Verdicts
 
 
-def facts(*, gain: float | None = 0.0, gap: float | None = None, **changes: object) -> Facts:
-    alone = None if gain is None else Alone(("a", "b"), np.zeros(2), np.ones(2), np.array([gain, 0.0]), 1.0)
+def facts(*, gain: float | None = 0.0, gap: float | None = None, **changes: object) -> DiagnosisFacts:
+    alone = None if gain is None else SingleWeightGains(("a", "b"), np.zeros(2), np.ones(2), np.array([gain, 0.0]), 1.0)
     certificate = None if gap is None else Certificate(2.0, 2.0 * gap)
     given = dict(
         measure="map",
@@ -313,24 +313,24 @@ def facts(*, gain: float | None = 0.0, gap: float | None = None, **changes: obje
         own=None,
         own_after=None,
         certificate=certificate,
-        alone=alone,
+        weight_gains=alone,
         validated=False,
         seen=True,
     )
-    return Facts(**{**given, **changes})
+    return DiagnosisFacts(**{**given, **changes})
 
 
-def own(mean: float, least: float | None = None, factor: float = 2.0) -> BoundAt:
+def own(mean: float, least: float | None = None, factor: float = 2.0) -> UpperBoundValues:
     one = np.ones(1)
-    found = None if least is None else Least(factor, one * least, one > 0)
-    return BoundAt("type two, margin", "map", True, one, one * 0.4, one * mean, one > 0, found)
+    found = None if least is None else BestScale(factor, one * least, one > 0)
+    return UpperBoundValues("type two, margin", "map", True, one, one * 0.4, one * mean, one > 0, found)
 
 
 RULES = {
     "nothing to gain": (facts(loss=0.004, gap=1.0), "neither", "next to nothing"),
-    "a gap": (facts(gap=MOST_GAP * 1.01, gain=0.1), "optimiser", "1.01% above"),
-    "no gap, a gain": (facts(gap=MOST_GAP * 0.99, gain=0.1), "surrogate", "feature a alone would raise map by 0.1000"),
-    "no gap, a small gain": (facts(gap=0.0, gain=LEAST_GAIN * 0.99), "neither", "by more than 0.005"),
+    "a gap": (facts(gap=MAX_GAP * 1.01, gain=0.1), "optimiser", "1.01% above"),
+    "no gap, a gain": (facts(gap=MAX_GAP * 0.99, gain=0.1), "surrogate", "feature a alone would raise map by 0.1000"),
+    "no gap, a small gain": (facts(gap=0.0, gain=MIN_GAIN * 0.99), "neither", "by more than 0.005"),
     "the scale, up": (facts(gap=0.0, gain=0.1, own=own(0.9, 0.8)), "scale", "too short: try a larger C"),
     "the scale, down": (facts(gap=0.0, gain=0.1, own=own(0.9, 0.8, 0.5)), "scale", "too long: try a smaller C"),
     "nearly the scale": (facts(gap=0.0, gain=0.1, own=own(0.9, 0.82)), "surrogate", "a alone"),
@@ -349,15 +349,15 @@ RULES = {
 
 @pytest.mark.parametrize(("given", "problem", "words"), RULES.values(), ids=RULES)
 def test_verdicts(given, problem, words):
-    verdict = judge(given)
+    verdict = decide_verdict(given)
     assert verdict.problem == problem
     assert words in verdict.text
 
 
 def test_a_round_chosen_by_validation_may_be_short_on_purpose():
     on_purpose = "may be on purpose"
-    assert on_purpose in judge(facts(gain=0.1, own=own(0.6), own_after=0.5, validated=True)).text
-    assert on_purpose not in judge(facts(gain=0.1, own=own(0.6), own_after=0.5)).text
+    assert on_purpose in decide_verdict(facts(gain=0.1, own=own(0.6), own_after=0.5, validated=True)).text
+    assert on_purpose not in decide_verdict(facts(gain=0.1, own=own(0.6), own_after=0.5)).text
 
 
 # What trials leave for the report

@@ -14,8 +14,8 @@ from tests.warned import may_learn_nothing
 
 import rankwright as rw
 from rankwright.analysis.diagnosis import StepFunction
-from rankwright.analysis.diagnosis.explanation import MOST_TOLD
-from rankwright.analysis.diagnosis.explanation_parts import trend
+from rankwright.analysis.explanation import MAX_SHOWN
+from rankwright.analysis.feature_effects import describe_trend
 from rankwright.experiments.storage.encoding import decode, encode
 from rankwright.experiments.tables import trial_tables
 from rankwright.experiments.tables.step_tables import MOST_FEATURES, MOST_STEPS, make_steps_table
@@ -119,13 +119,13 @@ def test_a_model_of_nothing_is_explained():
 
 
 def test_the_text_tells_the_most_important():
-    stumps = [(i, 0.5, (i + 1) / 4) for i in range(MOST_TOLD + 2)]
+    stumps = [(i, 0.5, (i + 1) / 4) for i in range(MAX_SHOWN + 2)]
     lines = str(rw.explain(model(*stumps, n=40))).splitlines()
-    assert lines[0] == f"RankBoost: {MOST_TOLD + 2} stumps on {MOST_TOLD + 2} of 40 features."
+    assert lines[0] == f"RankBoost: {MAX_SHOWN + 2} stumps on {MAX_SHOWN + 2} of 40 features."
     top = lines.index("") + 2
     assert lines[top].split() == ["14", "3.5000", "1", "0.5", "0.5", "rises", "#" * 20]
     assert lines[top + 6].split()[-1] == "#" * 11  # 2 / 3.5 of 20
-    assert len(lines) == top + MOST_TOLD + 1
+    assert len(lines) == top + MAX_SHOWN + 1
     assert lines[-1] == "and 2 more, of at most 0.5"
     assert "scaled" not in "".join(lines)
     assert max(map(len, lines)) <= 100
@@ -150,7 +150,7 @@ def test_features_scaled_within_queries_are_said_to_be():
     ],
 )
 def test_trends(values, expected):
-    assert trend(np.array(values, dtype=float)) == expected
+    assert describe_trend(np.array(values, dtype=float)) == expected
 
 
 def test_linear_scorers_have_slopes():
@@ -218,7 +218,7 @@ def test_the_table_and_the_text_of_trees():
     ]
     text = str(found)
     assert text.splitlines()[0] == "MART: 2 trees of 6 leaves in all, on 3 of 3 features."
-    assert "not of the measure" in " ".join(text.split())
+    assert "not about the measure" in " ".join(text.split())
     assert [line.split() for line in text.splitlines()[-3:]] == [
         ["a", "0.7000", "2", "1", "-2", "0.5", "free", "#" * 20],
         ["b", "0.2000", "1", "1", "7", "7", "to", "rise", "#" * 6],

@@ -1,4 +1,4 @@
-"""Diagnosis: what was found, as numbers, a data frame and text."""
+"""The result of a diagnosis, as numbers, a data frame and text."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from rankwright.analysis.diagnosis.loss_bounds import BoundAt, mean
-from rankwright.analysis.diagnosis.single_weights import Alone
+from rankwright.analysis.diagnosis.loss_bounds import UpperBoundValues, mean
+from rankwright.analysis.diagnosis.single_weights import SingleWeightGains
 from rankwright.analysis.diagnosis.training_facts import Certificate
 from rankwright.analysis.diagnosis.verdicts import Verdict
 from rankwright.basics.array_types import Floats
@@ -19,14 +19,14 @@ from rankwright.measures import weighted_mean
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diagnosis:
-    """A ranking's measure, the bounds on its loss, and what its training left to gain.
+    """A diagnosis: the measure of a ranking, the bounds on its loss, and what its training left to gain.
 
     Parameters
     ----------
     ranker : str
-        What was diagnosed.
+        The ranker that was diagnosed.
     measure, trained_measure : str
-        What it was asked about, and the same with ties broken pessimistically, as bounds take it.
+        The measure of interest, and the same with ties broken pessimistically, as bounds take it.
     qid, weight : arrays of shape (n_queries,)
         The queries and their weights.
     values : array of shape (n_queries,)
@@ -36,18 +36,18 @@ class Diagnosis:
         ranking is as good as any other have E = 1.
     live : array of shape (n_queries,)
         Which queries have rankings that are better than others.
-    bounds : tuple of BoundAt
+    bounds : tuple of UpperBoundValues
         Every bound on 1 - E, and the one that the ranker minimises, which may be of another measure.
     left_out : mapping
         Bounds that could not be evaluated, and why.
     certificate : Certificate, optional
         How far from the least objective training ended at most, where the method can tell.
-    alone : Alone, optional
-        What one weight alone would gain; None if the scorer is not linear, or the search would take too long.
+    weight_gains : SingleWeightGains, optional
+        The gain from changing one weight alone; None if the scorer is not linear, or the search would take too long.
     seen : bool, optional
         Whether these seem to be the training queries: whether the ranker's measure is what training recorded.
     verdict : Verdict
-        What to change first.
+        What should be changed first.
     """
 
     ranker: str
@@ -58,10 +58,10 @@ class Diagnosis:
     values: Floats
     E: Floats
     live: NDArray[Any]
-    bounds: tuple[BoundAt, ...]
+    bounds: tuple[UpperBoundValues, ...]
     left_out: Mapping[str, str]
     certificate: Certificate | None
-    alone: Alone | None
+    weight_gains: SingleWeightGains | None
     seen: bool | None
     verdict: Verdict
 
@@ -82,15 +82,15 @@ class Diagnosis:
 
     @property
     def total_loss(self) -> float:
-        """Its weighted sum."""
+        """The weighted sum of the basic loss."""
         return float(self.loss @ self.weight)
 
     @property
-    def own(self) -> BoundAt | None:
+    def own(self) -> UpperBoundValues | None:
         """The bound that the ranker minimises, if it minimises one."""
         return next((bound for bound in self.bounds if bound.own), None)
 
-    def __getitem__(self, name: str) -> BoundAt:
+    def __getitem__(self, name: str) -> UpperBoundValues:
         for bound in self.bounds:
             if bound.name == name:
                 return bound
@@ -101,12 +101,12 @@ class Diagnosis:
         return f"Diagnosis({what}; {len(self.qid)} queries; {self.verdict.problem})"
 
     def __str__(self) -> str:
-        from rankwright.analysis.diagnosis.diagnosis_text import told
+        from rankwright.analysis.diagnosis.diagnosis_text import format_text
 
-        return told(self)
+        return format_text(self)
 
     def to_pandas(self) -> Any:
-        """A data frame with a row per query: the measure, E, the loss, and of every bound its value, gap, exactness."""
+        """Return a data frame with a row per query: measure, E, loss, and value, gap and exactness of every bound."""
         columns: dict[str, Any] = {"weight": self.weight, self.measure: self.values, "E": self.E, "loss": self.loss}
         for bound in self.bounds:
             name = bound.name if bound.measure == self.trained_measure else f"{bound.name} on {bound.measure}"

@@ -1,4 +1,4 @@
-"""A diagnosis as text for people."""
+"""A diagnosis as text."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.analysis.diagnosis.diagnosis_result import Diagnosis
-from rankwright.analysis.diagnosis.loss_bounds import BoundAt, mean
-from rankwright.analysis.diagnosis.verdicts import percent
+from rankwright.analysis.diagnosis.loss_bounds import UpperBoundValues, mean
+from rankwright.analysis.diagnosis.verdicts import format_percent
 from rankwright.basics.errors import printable
 
 _HEADER = ("bound", "mean", "gap", "exact", "factor", "mean", "gap", "exact")
 _WIDTH = 100
 
 
-def told(found: Diagnosis) -> str:
-    """Where it was measured, the bounds as a table, what the optimiser left, and the verdict."""
-    parts = ["\n".join(_basis(found)), _table(found), "\n".join(_optimiser(found)), _verdict(found)]
+def format_text(found: Diagnosis) -> str:
+    """Format a diagnosis: the queries, the bounds as a table, what the optimiser left, and the verdict."""
+    parts = [
+        "\n".join(_describe_queries(found)),
+        _format_table(found),
+        "\n".join(_describe_optimiser(found)),
+        _format_verdict(found),
+    ]
     return printable("\n\n".join(part for part in parts if part), keep="\n")
 
 
-def _basis(found: Diagnosis) -> list[str]:
+def _describe_queries(found: Diagnosis) -> list[str]:
     n, dead = len(found.qid), int((~found.live).sum())
     lines = [
         f"{found.ranker} on {n:,} queries: {found.measure} {found.mean:.4f}",
@@ -37,15 +42,15 @@ def _basis(found: Diagnosis) -> list[str]:
 
 _SEEN = {
     True: "These seem to be the training queries: the measure is what training recorded.",
-    False: "These are not the training queries, which alone tell about training: part of any gain is chance.",
-    None: "Whether these are the training queries was not recorded; only those tell about training.",
+    False: "These are not the training queries, which alone say something about training: part of any gain is chance.",
+    None: "Whether these are the training queries was not recorded; only those say something about training.",
 }
 
 
-def _table(found: Diagnosis) -> str:
+def _format_table(found: Diagnosis) -> str:
     if not found.bounds:
         return ""
-    rows = [_HEADER, *(_row(found, bound) for bound in found.bounds)]
+    rows = [_HEADER, *(_make_row(found, bound) for bound in found.bounds)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_HEADER))]
     first = sum(widths[:4]) + 6
     lines = [" " * (first + 2) + "at the best scale of the scores"] if any(row[4] for row in rows[1:]) else []
@@ -58,37 +63,44 @@ def _table(found: Diagnosis) -> str:
     return "\n".join(lines)
 
 
-def _row(found: Diagnosis, bound: BoundAt) -> tuple[str, ...]:
+def _make_row(found: Diagnosis, bound: UpperBoundValues) -> tuple[str, ...]:
     other = "" if bound.measure == found.trained_measure else f" on {bound.measure}"
     name = f"{bound.name}{other}{' *' if bound.own else ''}"
-    own = number(bound.mean), number(bound.mean_gap), _share(bound.exact)
+    own = format_number(bound.mean), format_number(bound.mean_gap), _format_share(bound.exact)
     if bound.least is None:
         return (name, *own, "", "", "", "")
     gap = bound.least_mean - mean(bound.loss, bound.weight)
-    return name, *own, f"{bound.least.factor:.3g}", number(bound.least_mean), number(gap), _share(bound.least.exact)
+    return (
+        name,
+        *own,
+        f"{bound.least.factor:.3g}",
+        format_number(bound.least_mean),
+        format_number(gap),
+        _format_share(bound.least.exact),
+    )
 
 
-def number(value: float) -> str:
-    """Four digits behind the point, or the size of what is huge.
+def format_number(value: float) -> str:
+    """Format a number with four decimals, or with its exponent if it is huge.
 
-    >>> number(0.12345), number(1.5e300)
+    >>> format_number(0.12345), format_number(1.5e300)
     ('0.1235', '1.5e+300')
     """
     return f"{value:.4f}" if abs(value) < 1e5 else f"{value:.1e}"
 
 
-def _share(exact: NDArray[np.bool_]) -> str:
-    """Of how many queries a bound is exact."""
+def _format_share(exact: NDArray[np.bool_]) -> str:
+    """Format the number of queries for which a bound is exact."""
     n = int(exact.sum())
     return "all" if n == len(exact) else f"{n:,} of {len(exact):,}"
 
 
-def _optimiser(found: Diagnosis) -> list[str]:
-    lines, certificate, alone = [], found.certificate, found.alone
+def _describe_optimiser(found: Diagnosis) -> list[str]:
+    lines, certificate, alone = [], found.certificate, found.weight_gains
     if certificate is not None:
         lines.append(
             f"Optimiser: objective {certificate.objective:.6g}, certified to be at most "
-            f"{percent(certificate.relative)} above the least."
+            f"{format_percent(certificate.relative)} above the least."
         )
     else:
         lines.append("Optimiser: without a certificate.")
@@ -110,9 +122,9 @@ _TITLES = {
     "scale": "The scale of the scores is the problem.",
     "surrogate": "The surrogate is the problem.",
     "neither": "Neither surrogate nor optimiser is the problem.",
-    "unknown": "Nothing here tells what the problem is.",
+    "unknown": "Nothing here shows what the problem is.",
 }
 
 
-def _verdict(found: Diagnosis) -> str:
+def _format_verdict(found: Diagnosis) -> str:
     return fill(f"{_TITLES[found.verdict.problem]} {found.verdict.text}", _WIDTH)

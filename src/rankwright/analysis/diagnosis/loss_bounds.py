@@ -10,7 +10,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.analysis.diagnosis.score_scales import Placed, Pool, Tangent, least_factor, least_of, pool, spread
+from rankwright.analysis.diagnosis.score_scales import (
+    ScoredQueries,
+    Tangent,
+    ViolatedRankings,
+    center_scores,
+    collect_violated_rankings,
+    find_best_factor,
+    search_factor,
+)
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
@@ -23,7 +31,7 @@ _ROUNDS = 4  # of a search for the best scale
 _NEAR = 1e-3  # it ends when the least cannot be lower by more than this part
 
 
-class Least(NamedTuple):
+class BestScale(NamedTuple):
     """A bound at the multiple of the scores where its mean is least; multiples change no ranking."""
 
     factor: float  # 0 where it is least when all scores are alike
@@ -32,8 +40,8 @@ class Least(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundAt:
-    """A bound on the loss of a ranking.
+class UpperBoundValues:
+    """The values of an upper bound on the loss of a ranking.
 
     Parameters
     ----------
@@ -51,7 +59,7 @@ class BoundAt:
         The bound at the scores as they are.
     exact : array of shape (n_queries,)
         Where not, the true bound may be larger; the value is above the loss all the same.
-    least : Least, optional
+    least : BestScale, optional
         The bound at its best scale, for type two bounds: not for the step, which has none, nor for a sum that is not
         exact, whose rankings change with the scale.
     """
@@ -63,19 +71,19 @@ class BoundAt:
     loss: Floats
     values: Floats
     exact: NDArray[np.bool_]
-    least: Least | None = None
+    least: BestScale | None = None
 
     def __repr__(self) -> str:
-        return f"BoundAt({self.name} on {self.measure}: mean={self.mean:.4g}, gap={self.mean_gap:.4g})"
+        return f"UpperBoundValues({self.name} on {self.measure}: mean={self.mean:.4g}, gap={self.mean_gap:.4g})"
 
     @property
     def gap(self) -> Floats:
-        """By query, how far the bound is above the loss."""
+        """The difference of the bound and the loss, by query."""
         return self.values - self.loss
 
     @property
     def mean(self) -> float:
-        """Over the queries, as weighted."""
+        """The weighted mean over the queries."""
         return mean(self.values, self.weight)
 
     @property
@@ -95,13 +103,13 @@ class BoundAt:
 
 
 def mean(values: Floats, weight: Floats) -> float:
-    """The weighted mean; queries of no loss count as such."""
+    """Return the weighted mean; queries without loss count."""
     total = float(weight.sum())
     return float(values @ weight) / total if total > 0 else float("nan")
 
 
-class Bounds:
-    """Evaluates bounds at the scores of some queries.
+class UpperBoundEvaluator:
+    """An evaluator of bounds at the scores of some queries.
 
     Parameters
     ----------
@@ -114,59 +122,63 @@ class Bounds:
     """
 
     def __init__(self, queries: Queries, scores: Floats, backend: Backend) -> None:
-        self.backend, self.weight, self.parts = backend, queries.query_weight, placed(queries, scores, backend)
-        self._pools: dict[tuple[Measure, str, str], Pool] = {}
+        self.backend, self.weight, self.parts = backend, queries.query_weight, scatter_scores(queries, scores, backend)
+        self._pools: dict[tuple[Measure, str, str], ViolatedRankings] = {}
         self._losses: dict[Measure, Floats] = {}
         self.left_out: dict[str, str] = {}
 
     def loss(self, measure: Measure) -> Floats:
-        """The basic loss 1 - E of each query."""
+        """Return the basic loss 1 - E of each query."""
         if measure not in self._losses:
-            self._losses[measure] = self._at(self._bound(Basic(measure)), 1.0).values
+            self._losses[measure] = self._evaluate_at(self._prepare(Basic(measure)), 1.0).values
         return self._losses[measure]
 
     def live(self, measure: Measure) -> NDArray[np.bool_]:
-        """Which queries have rankings that are better than others."""
-        found: NDArray[np.bool_] = self.backend.concat(_live, self._bound(Basic(measure)))
+        """Return a flag per query: whether some of its rankings are better than others."""
+        found: NDArray[np.bool_] = self.backend.concat(_find_live, self._prepare(Basic(measure)))
         return found
 
-    def evaluate(self, bounds: Sequence[Bound], own: Bound | None) -> tuple[BoundAt, ...]:
-        """These bounds and the ranker's own; one that cannot be evaluated is left out, with the reason."""
+    def evaluate(self, bounds: Sequence[Bound], own: Bound | None) -> tuple[UpperBoundValues, ...]:
+        """Evaluate these bounds and the ranker's own; one that cannot be evaluated is left out, with the reason."""
         wanted = [*bounds, *([] if own is None or own in bounds else [own])]
         found = []
         for bound in wanted:
             try:
-                found.append(self.scaled(bound, bound == own))
+                found.append(self.evaluate_scaled(bound, bound == own))
             except InputError as error:
-                self.left_out[bound_name(bound)] = str(error)
+                self.left_out[name_bound(bound)] = str(error)
         return tuple(found)
 
-    def plain(self, bound: Bound, own: bool) -> BoundAt:
-        """A bound at the scores as they are; ``own`` is whether the ranker minimises it."""
-        values, exact, _ = self._at(self._bound(bound), 1.0)
-        about = bound_name(bound), str(bound.measure), own
-        return BoundAt(*about, self.weight, self.loss(bound.measure), values, exact)
+    def evaluate_one(self, bound: Bound, own: bool) -> UpperBoundValues:
+        """Evaluate a bound at the scores as they are; ``own`` is whether the ranker minimises it."""
+        values, exact, _ = self._evaluate_at(self._prepare(bound), 1.0)
+        about = name_bound(bound), str(bound.measure), own
+        return UpperBoundValues(*about, self.weight, self.loss(bound.measure), values, exact)
 
-    def scaled(self, bound: Bound, own: bool) -> BoundAt:
-        """The same, and at its best scale."""
-        losses, found = self._bound(bound), self.plain(bound, own)
-        return replace(found, least=self._least(bound, losses, found.values, found.exact))
+    def evaluate_scaled(self, bound: Bound, own: bool) -> UpperBoundValues:
+        """Evaluate a bound at the scores as they are and at their best scale."""
+        losses, found = self._prepare(bound), self.evaluate_one(bound, own)
+        return replace(found, least=self._find_best_scale(bound, losses, found.values, found.exact))
 
-    def _least(self, bound: Bound, losses: Shards[_Bound], values: Floats, exact: NDArray[np.bool_]) -> Least | None:
+    def _find_best_scale(
+        self, bound: Bound, losses: Shards[_PreparedBoundPart], values: Floats, exact: NDArray[np.bool_]
+    ) -> BestScale | None:
         if not isinstance(bound, TypeTwo) or bound.surrogate == "step":
             return None
         if bound.over == "sum" and not exact.all():  # what stands in for it at one scale is no bound of another
             return None
-        rankings = self._pool(bound)
+        rankings = self._find_rankings(bound)
         if not rankings.unit > 0.0:  # all scores are alike
-            return Least(1.0, values, exact)
-        kind, tangents, found = KINDS[bound.surrogate], list[Tangent](), Least(1.0, values, exact)
+            return BestScale(1.0, values, exact)
+        kind, tangents, found = KINDS[bound.surrogate], list[Tangent](), BestScale(1.0, values, exact)
         for _ in range(_ROUNDS):
-            factor, lowest = least_factor(kind, rankings, self.weight, tangents)
+            factor, lowest = find_best_factor(kind, rankings, self.weight, tangents)
             if bound.over == "sum":
-                factor = least_of(lambda s: mean(self._at(losses, s).values, self.weight), factor or rankings.unit)
-            at = self._at(losses, factor)
-            there = Least(factor, at.values, at.exact)
+                factor = search_factor(
+                    lambda s: mean(self._evaluate_at(losses, s).values, self.weight), factor or rankings.unit
+                )
+            at = self._evaluate_at(losses, factor)
+            there = BestScale(factor, at.values, at.exact)
             reached = mean(there.values, self.weight)
             found = min(found, there, key=lambda least: mean(least.values, self.weight))
             if bound.over == "sum" or not there.exact.all() or reached <= lowest * (1.0 + _NEAR):
@@ -174,63 +186,63 @@ class Bounds:
             tangents.append(Tangent(factor, at.values, at.rises))
         return found
 
-    def _pool(self, bound: TypeTwo) -> Pool:
-        """What all surrogates of one measure have in common."""
+    def _find_rankings(self, bound: TypeTwo) -> ViolatedRankings:
+        """Return the most violated rankings, which all surrogates of one measure share."""
         key = bound.measure, bound.phi, bound.perfect
         if key not in self._pools:
-            self._pools[key] = pool(bound, self.parts, self.weight, self.backend)
+            self._pools[key] = collect_violated_rankings(bound, self.parts, self.weight, self.backend)
         return self._pools[key]
 
-    def _bound(self, bound: Bound) -> Shards[_Bound]:
-        return self.backend.apply(_bind, self.parts, bound)
+    def _prepare(self, bound: Bound) -> Shards[_PreparedBoundPart]:
+        return self.backend.apply(_prepare_part, self.parts, bound)
 
-    def _at(self, losses: Shards[_Bound], factor: float) -> _Found:
-        columns = self.backend.concat(_values, losses, factor)
-        return _Found(columns[:, 0], columns[:, 1] > 0.0, columns[:, 2])
+    def _evaluate_at(self, losses: Shards[_PreparedBoundPart], factor: float) -> _UpperBoundColumns:
+        columns = self.backend.concat(_compute_values, losses, factor)
+        return _UpperBoundColumns(columns[:, 0], columns[:, 1] > 0.0, columns[:, 2])
 
 
-class _Found(NamedTuple):
+class _UpperBoundColumns(NamedTuple):
     values: Floats
     exact: NDArray[np.bool_]
     rises: Floats
 
 
-class _Bound(NamedTuple):
+class _PreparedBoundPart(NamedTuple):
     losses: PreparedBound
     scores: Floats
 
 
-def placed(queries: Queries, scores: Floats, backend: Backend) -> Shards[Placed]:
-    """Queries with their scores, cut into shards."""
+def scatter_scores(queries: Queries, scores: Floats, backend: Backend) -> Shards[ScoredQueries]:
+    """Cut queries with their scores into shards."""
     shards = backend.scatter(queries)
     ends = np.cumsum(backend.gather(attrgetter("n_docs"), shards))
     return backend.apply(_place, shards, backend.distribute(np.split(scores, ends[:-1])))
 
 
-def _place(queries: Queries, scores: Floats) -> Placed:
-    return Placed(queries, spread(scores, queries))
+def _place(queries: Queries, scores: Floats) -> ScoredQueries:
+    return ScoredQueries(queries, center_scores(scores, queries))
 
 
-def bound_name(bound: Bound) -> str:
-    """What tells it from others on the same measure."""
+def name_bound(bound: Bound) -> str:
+    """Return the name of a bound among those on the same measure."""
     if not isinstance(bound, TypeTwo):
         return bound.label
     by_grade = ", perfect by grade" if bound.perfect == "grades" else ""
     return f"{bound.label}{by_grade}{', Phi of ranks' if bound.phi == 'ranks' else ''}"
 
 
-def _bind(part: Placed, bound: Bound) -> _Bound:
-    return _Bound(bound.prepare(part.queries), part.scores)
+def _prepare_part(part: ScoredQueries, bound: Bound) -> _PreparedBoundPart:
+    return _PreparedBoundPart(bound.prepare(part.queries), part.scores)
 
 
-def _live(bound: _Bound) -> NDArray[np.bool_]:
+def _find_live(bound: _PreparedBoundPart) -> NDArray[np.bool_]:
     live = np.zeros(len(bound.losses.sizes), dtype=bool)
     live[bound.losses.rankings.live] = True
     return live
 
 
-def _values(bound: _Bound, factor: float) -> Floats:
-    """By query: the bound, whether it is exact, and how it rises with the factor."""
+def _compute_values(bound: _PreparedBoundPart, factor: float) -> Floats:
+    """Return by query the bound, whether it is exact, and its derivative by the factor."""
     losses = bound.losses
     found = losses.at(bound.scores * factor)
     rises = np.add.reduceat(found.gradient * bound.scores, losses.rankings.indptr[:-1])

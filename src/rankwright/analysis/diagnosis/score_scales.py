@@ -1,4 +1,4 @@
-"""Scales: the multiple of the scores at which a type two bound is least.
+"""The multiple of the scores at which a type two bound is least.
 
 Along multiples s of the scores a type two bound is the mean over queries of the largest of lost(c) phi(s x(c)), where x
 is how far a ranking's F is ahead of the hardest perfect one's at s = 1. It is convex in s. The rankings that are the
@@ -20,22 +20,22 @@ from rankwright.objectives.rankings import rankings
 from rankwright.objectives.upper_bounds import TypeTwo
 from rankwright.runtime.backends import Backend, Shards
 
-_FINEST, _LARGEST = -3.0, 6.0  # powers of ten, in units of 1 / range of the scores
-_ASKED = np.arange(-2.0, 5.1, 0.5)  # at these the most violated rankings are collected
+_LOWEST, _HIGHEST = -3.0, 6.0  # powers of ten, in units of 1 / range of the scores
+_POWERS = np.arange(-2.0, 5.1, 0.5)  # at these the most violated rankings are collected
 _DENSE = 8  # places a decade that are compared before the least is refined
 _EVALUATIONS = 12  # of a bound that is searched directly
 _NEAR = 2.0  # powers of ten
 
 
-class Placed(NamedTuple):
-    """Some queries and their scores, of which 0 is the highest of each query."""
+class ScoredQueries(NamedTuple):
+    """A data set with its scores, shifted so that the highest of each query is 0."""
 
     queries: Queries
     scores: Floats
 
 
-class Pool(NamedTuple):
-    """Rankings of every query, a row for each asked multiple."""
+class ViolatedRankings(NamedTuple):
+    """The most violated rankings of every query, a row for each multiple of the scores."""
 
     lost: Floats  # 1 - E
     ahead: Floats  # F less that of the hardest perfect ranking
@@ -50,31 +50,35 @@ class Tangent(NamedTuple):
     slopes: Floats
 
 
-def spread(scores: Floats, queries: Queries) -> Floats:
-    """The same scores less the highest of each query."""
+def center_scores(scores: Floats, queries: Queries) -> Floats:
+    """Return scores less the highest of each query."""
     scores = np.asarray(scores, dtype=np.float64)
     below: Floats = scores - np.repeat(np.maximum.reduceat(scores, queries.indptr[:-1]), queries.sizes)
     return below
 
 
-def pool(bound: TypeTwo, parts: Shards[Placed], weight: Floats, backend: Backend) -> Pool:
-    """The most violated rankings at many multiples of the scores."""
-    ranges = backend.concat(_ranges, parts)
+def collect_violated_rankings(
+    bound: TypeTwo, parts: Shards[ScoredQueries], weight: Floats, backend: Backend
+) -> ViolatedRankings:
+    """Return the most violated rankings at many multiples of the scores."""
+    ranges = backend.concat(_compute_ranges, parts)
     counted = ranges[(ranges > 0.0) & (weight > 0.0)]
     if len(counted) == 0:
-        return Pool(np.zeros((1, len(weight))), np.zeros((1, len(weight))), 0.0)
+        return ViolatedRankings(np.zeros((1, len(weight))), np.zeros((1, len(weight))), 0.0)
     unit = 1.0 / float(np.median(counted))
-    found = backend.concat(_asked, parts, bound, unit * 10.0**_ASKED)
-    return Pool(found[:, 0].T, found[:, 1].T, unit)
+    found = backend.concat(_evaluate_rankings, parts, bound, unit * 10.0**_POWERS)
+    return ViolatedRankings(found[:, 0].T, found[:, 1].T, unit)
 
 
-def least_factor(kind: int, pool: Pool, weight: Floats, tangents: Sequence[Tangent]) -> tuple[float, float]:
-    """The multiple with the least mean of a surrogate over the pool and tangents, and that mean, a lower bound.
+def find_best_factor(
+    kind: int, rankings: ViolatedRankings, weight: Floats, tangents: Sequence[Tangent]
+) -> tuple[float, float]:
+    """Return the multiple with the least mean of a surrogate over these rankings and tangents, and that mean.
 
-    It is 0 if no scores would be as good.
+    The mean is a lower bound. The multiple is 0 if constant scores would be as good.
     """
-    shape = pool.lost.shape
-    lost, ahead, share = pool.lost.ravel(), pool.ahead.ravel(), weight / weight.sum()
+    shape = rankings.lost.shape
+    lost, ahead, share = rankings.lost.ravel(), rankings.ahead.ravel(), weight / weight.sum()
 
     def value(factor: float) -> float:
         highest = violations(kind, lost, factor * ahead)[0].reshape(shape).max(axis=0)
@@ -82,34 +86,34 @@ def least_factor(kind: int, pool: Pool, weight: Floats, tangents: Sequence[Tange
             highest = np.maximum(highest, at.values + (factor - at.factor) * at.slopes)
         return float(highest @ share)
 
-    powers = np.linspace(_FINEST, _LARGEST, int(_DENSE * (_LARGEST - _FINEST)) + 1)
-    at = [value(pool.unit * 10.0**power) for power in powers]
+    powers = np.linspace(_LOWEST, _HIGHEST, int(_DENSE * (_HIGHEST - _LOWEST)) + 1)
+    at = [value(rankings.unit * 10.0**power) for power in powers]
     best = int(np.argmin(at))
     around = powers[max(best - 1, 0)], powers[min(best + 1, len(powers) - 1)]
-    factor = pool.unit * 10.0 ** _minimum(lambda power: value(pool.unit * 10.0**power), *around, 40)
+    factor = rankings.unit * 10.0 ** _minimise(lambda power: value(rankings.unit * 10.0**power), *around, 40)
     none = value(0.0)
     return (0.0, none) if value(factor) >= none * (1.0 - 1e-9) else (factor, value(factor))
 
 
-def least_of(value: Callable[[float], float], near: float) -> float:
-    """The multiple with the least value, not far from another one, by a few evaluations."""
+def search_factor(value: Callable[[float], float], near: float) -> float:
+    """Return the multiple with the least value in the neighbourhood of another one, by a few evaluations."""
     middle = np.log10(near)
-    factor = 10.0 ** _minimum(lambda power: value(10.0**power), middle - _NEAR, middle + _NEAR, _EVALUATIONS)
+    factor = 10.0 ** _minimise(lambda power: value(10.0**power), middle - _NEAR, middle + _NEAR, _EVALUATIONS)
     return float(min((0.0, 1.0, near, factor), key=value))
 
 
-def _minimum(value: Callable[[float], float], low: float, high: float, most: int) -> float:
+def _minimise(value: Callable[[float], float], low: float, high: float, most: int) -> float:
     found = minimize_scalar(value, bounds=(low, high), method="bounded", options={"maxiter": most, "xatol": 1e-4})
     return float(found.x)
 
 
-def _ranges(part: Placed) -> Floats:
+def _compute_ranges(part: ScoredQueries) -> Floats:
     lowest: Floats = -np.minimum.reduceat(part.scores, part.queries.indptr[:-1])
     return lowest
 
 
-def _asked(part: Placed, bound: TypeTwo, factors: Floats) -> Floats:
-    """By query: what the rankings lose, and how far they are ahead."""
+def _evaluate_rankings(part: ScoredQueries, bound: TypeTwo, factors: Floats) -> Floats:
+    """Return by query the losses of the rankings, and how far their F is above that of the hardest perfect one."""
     r, scores = rankings(bound.measure, part.queries, bound.phi), part.scores
     perfect = r.hardest_by_grade(scores) if bound.perfect == "grades" else r.hardest_perfect(scores)
     F_perfect, live = r.F(perfect, scores), np.zeros(len(part.queries))

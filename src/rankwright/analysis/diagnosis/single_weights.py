@@ -1,4 +1,4 @@
-"""Weights alone: what the measure would gain if one weight of a linear scorer were another, by exact line searches."""
+"""The gain of the measure from changing one weight of a linear scorer alone, by exact line searches."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import search_line
 from rankwright.runtime.backends import Backend
 
-MOST_CROSSINGS = 1_000_000  # of a measure that only Python can compute
+MAX_CROSSINGS = 1_000_000  # of a measure that only Python can compute
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Alone:
-    """For each weight, what the best other value of it would bring, all others staying as they are.
+class SingleWeightGains:
+    """The gain from the best other value of each weight, all others staying as they are.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Alone:
     to : array of shape (n_features,)
         The best value of each alone; its own where no other is better.
     gain : array of shape (n_features,)
-        What the mean measure would gain, ties broken pessimistically.
+        The gain of the mean measure, ties broken pessimistically.
     highest : float
         No value of the measure is above this: 1, or more for a measure that is not bounded.
     """
@@ -45,21 +45,21 @@ class Alone:
         """The weight that would gain most."""
         return int(np.argmax(self.gain))
 
-    def moved(self) -> Floats:
-        """The weights with that one changed."""
+    def with_best_change(self) -> Floats:
+        """Return the weights with the best one changed."""
         coef = self.coef.copy()
         coef[self.best] = self.to[self.best]
         return coef
 
 
-def weights_alone(
+def search_single_weights(
     queries: Queries, coef: Floats, measure: Measure, names: tuple[str, ...], backend: Backend
-) -> Alone | None:
+) -> SingleWeightGains | None:
     """Search along every weight; None where that would take too long, or no query counts.
 
     ``queries`` are scaled as the weights expect them.
     """
-    if _crossings(queries, measure) > MOST_CROSSINGS:
+    if _count_crossings(queries, measure) > MAX_CROSSINGS:
         return None
     landscape = Landscape.of(queries, measure.for_training(), backend)
     if not landscape.total_weight > 0:
@@ -71,11 +71,11 @@ def weights_alone(
         if found is not None:
             value = landscape.rescore(found.point).value  # large data are updated step by step
             to[column], gain[column] = found.point.coef[column], max(value - point.value, 0.0)
-    return Alone(names, coef, to, gain, landscape.max_value)
+    return SingleWeightGains(names, coef, to, gain, landscape.max_value)
 
 
-def _crossings(queries: Queries, measure: Measure) -> int:
-    """About how often a user's function would be called."""
+def _count_crossings(queries: Queries, measure: Measure) -> int:
+    """Estimate how often a user's function would be called."""
     if measure.for_training().prepare(queries.slice(0, 1)).arrays is not None:
         return 0
     return int((queries.sizes * (queries.sizes - 1) // 2).sum()) * queries.n_features

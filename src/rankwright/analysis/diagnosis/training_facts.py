@@ -1,4 +1,4 @@
-"""Training: what a fitted ranker or a model still tells of how it was trained."""
+"""Facts about a training that a fitted ranker or a model records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAME = 1e-9
 
 
 class Certificate(NamedTuple):
-    """No weights have an objective below ``objective - gap``."""
+    """A certificate that no weights have an objective below ``objective - gap``."""
 
     objective: float
     gap: float
@@ -29,15 +29,15 @@ class Certificate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
-    """What is known of a training.
+class TrainingFacts:
+    """The recorded facts about a training.
 
     Parameters
     ----------
     measure : Measure, optional
         The ranker's own; None if it was a user's, which a saved model does not hold.
     own : Bound, optional
-        What it minimised.
+        The upper bound that it minimised.
     certificate : Certificate, optional
         How far from the least objective the model is at most.
     train : float, optional
@@ -52,29 +52,29 @@ class Training:
     train: float | None
     validated: bool
 
-    def saw(self, value: float) -> bool | None:
-        """Whether queries on which the ranker's measure has this value seem to be the training queries."""
+    def matches_training(self, value: float) -> bool | None:
+        """Return whether queries with this value of the ranker's measure seem to be the training queries."""
         return None if self.train is None else abs(value - self.train) <= _SAME
 
 
-def training_of(fitted: Fitted, measure: Measure | None) -> Training:
-    """Read it from a fitted ranker or a model; ``measure`` is what a diagnosis was asked about."""
+def read_training_facts(fitted: Fitted, measure: Measure | None) -> TrainingFacts:
+    """Read the facts from a fitted ranker or a model; ``measure`` is the one of the diagnosis."""
     model = as_model(fitted)
-    own = _measure(fitted, model, measure)
-    kind = _class(fitted, model)
-    record = _kept(model.history, kind is not None and kind.keeps_last)
-    objective, gap, train = (_number(record.get(name)) for name in ("objective", "gap", "train"))
-    return Training(
+    own = _find_measure(fitted, model, measure)
+    kind = _find_class(fitted, model)
+    record = _find_kept_record(model.history, kind is not None and kind.keeps_last)
+    objective, gap, train = (_as_number(record.get(name)) for name in ("objective", "gap", "train"))
+    return TrainingFacts(
         own,
-        None if kind is None or own is None else _minimised(kind, model, own),
+        None if kind is None or own is None else _find_bound(kind, model, own),
         None if objective is None or gap is None else Certificate(objective, gap),
         train,
-        _number(record.get("valid")) is not None
+        _as_number(record.get("valid")) is not None
         and (record.get("kept") is True or not (kind is not None and kind.keeps_last)),
     )
 
 
-def _measure(fitted: Fitted, model: Model, asked: Measure | None) -> Measure | None:
+def _find_measure(fitted: Fitted, model: Model, asked: Measure | None) -> Measure | None:
     known: Measure | None = getattr(fitted, "measure_", None)
     if known is not None:
         return known
@@ -85,7 +85,7 @@ def _measure(fitted: Fitted, model: Model, asked: Measure | None) -> Measure | N
     return None
 
 
-def _class(fitted: Fitted, model: Model) -> type[Ranker] | None:
+def _find_class(fitted: Fitted, model: Model) -> type[Ranker] | None:
     if isinstance(fitted, Ranker):
         return type(fitted)
     with suppress(InputError):
@@ -93,28 +93,28 @@ def _class(fitted: Fitted, model: Model) -> type[Ranker] | None:
     return None
 
 
-def _minimised(kind: type[Ranker], model: Model, measure: Measure) -> Bound | None:
-    """By the parameters as of the fit, which are in the model."""
+def _find_bound(kind: type[Ranker], model: Model, measure: Measure) -> Bound | None:
+    """Return the bound that a ranker with the model's parameters minimises."""
     params = {name: value for name, value in model.params.items() if name not in ("measure", "backend")}
     with suppress(TypeError, InputError):  # a model of another release, or a user's own class
         return kind(**params).minimises(measure)
     return None
 
 
-def _kept(history: list[dict[str, Any]], last: bool) -> dict[str, Any]:
-    """The record of the model: the one that says so, the last, or the first of the best."""
+def _find_kept_record(history: list[dict[str, Any]], last: bool) -> dict[str, Any]:
+    """Return the record of the kept round: the one that says so, the last, or the first of the best."""
     for record in history:
         if record.get("kept") is True:
             return record
     if not history or last:
         return history[-1] if history else {}
     for name in ("valid", "train"):
-        known = [(value, record) for record in history if (value := _number(record.get(name))) is not None]
+        known = [(value, record) for record in history if (value := _as_number(record.get(name))) is not None]
         if known:
             return max(known, key=lambda pair: pair[0])[1]
     return history[-1]
 
 
-def _number(value: Any) -> float | None:
+def _as_number(value: Any) -> float | None:
     is_number = isinstance(value, (int, float)) and isfinite(value)
     return float(value) if is_number else None

@@ -1,22 +1,22 @@
-"""Verdicts: what held a training back, by rules."""
+"""Verdicts: rules that say what held a training back."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rankwright.analysis.diagnosis.loss_bounds import BoundAt, mean
-from rankwright.analysis.diagnosis.single_weights import Alone
+from rankwright.analysis.diagnosis.loss_bounds import UpperBoundValues, mean
+from rankwright.analysis.diagnosis.single_weights import SingleWeightGains
 from rankwright.analysis.diagnosis.training_facts import Certificate
 
-MOST_GAP = 0.01  # relative: above it the optimiser has not finished
-LEAST_GAIN = 0.005  # of a measure with values up to 1: below it one weight alone brings nothing that counts
-LEAST_FALL = 0.1  # relative: a bound that falls less at its best scale has a scale that suits it
+MAX_GAP = 0.01  # relative: above it the optimiser has not finished
+MIN_GAIN = 0.005  # of a measure with values up to 1: below it one weight alone brings nothing that counts
+MIN_FALL = 0.1  # relative: a bound that falls less at its best scale has a scale that suits it
 LOOSE = 2.0  # a bound that is this many times the loss says little about it
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the problem is, and why.
+    """The problem of a training, and the reason.
 
     Parameters
     ----------
@@ -31,86 +31,86 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What a verdict rests on."""
+class DiagnosisFacts:
+    """The facts that a verdict is based on."""
 
     measure: str
     loss: float  # the mean basic loss
-    own: BoundAt | None
+    own: UpperBoundValues | None
     own_after: float | None  # its mean after the best change of one weight
     certificate: Certificate | None
-    alone: Alone | None
+    weight_gains: SingleWeightGains | None
     validated: bool
     seen: bool | None  # whether the queries are the training queries
 
     @property
     def gain(self) -> float:
-        """Of the best change of one weight; 0 where it is too small to count, or not known."""
-        if self.alone is None:
+        """The gain of the best change of one weight; 0 where it is negligible or not known."""
+        if self.weight_gains is None:
             return 0.0
-        gain = float(self.alone.gain[self.alone.best])
-        return gain if gain > LEAST_GAIN * self.alone.highest else 0.0
+        gain = float(self.weight_gains.gain[self.weight_gains.best])
+        return gain if gain > MIN_GAIN * self.weight_gains.highest else 0.0
 
     @property
     def change(self) -> str:
-        """That change in words."""
-        if self.alone is None:
+        """The best change of one weight as a clause."""
+        if self.weight_gains is None:
             return ""
         return (
-            f"another weight of feature {self.alone.features[self.alone.best]} alone would raise {self.measure} "
-            f"by {self.gain:.4f}"
+            f"another weight of feature {self.weight_gains.features[self.weight_gains.best]} alone would raise "
+            f"{self.measure} by {self.gain:.4f}"
         )
 
 
-def percent(part: float) -> str:
-    """At most this part of a whole.
+def format_percent(part: float) -> str:
+    """Format an upper bound on a fraction as a percentage.
 
-    >>> percent(0.0123), percent(1e-6)
+    >>> format_percent(0.0123), format_percent(1e-6)
     ('1.23%', '0.01%')
     """
     return f"{part:.2%}" if part >= 1e-4 else "0.01%"
 
 
-def judge(facts: Facts) -> Verdict:
-    """The first rule that applies: nothing to gain, the optimiser, other queries, the scale, the surrogate, neither."""
+def decide_verdict(facts: DiagnosisFacts) -> Verdict:
+    """Apply the rules in order: nothing to gain, optimiser, unseen queries, scale, surrogate, neither."""
     certificate = facts.certificate
-    if not facts.loss > LEAST_GAIN:
+    if not facts.loss > MIN_GAIN:
         return Verdict("neither", f"There is next to nothing to gain: the loss is {facts.loss:.4f}.")
-    if certificate is not None and certificate.relative > MOST_GAP:
+    if certificate is not None and certificate.relative > MAX_GAP:
         return Verdict(
             "optimiser",
-            f"It stopped where its objective may be {percent(certificate.relative)} above the least there is. Let it "
-            "run longer, or to a smaller tol, before anything else is judged.",
+            f"It stopped where its objective may be {format_percent(certificate.relative)} above the least. "
+            "Let it run longer, or to a smaller tol, before anything else is judged.",
         )
     if facts.seen is False:
-        return _elsewhere(facts)
-    scale = _scale(facts)
+        return _decide_unseen(facts)
+    scale = _decide_scale(facts)
     if scale is not None:
         return scale
-    loose = _loose(facts)
+    loose = _describe_loose_bound(facts)
     if facts.gain > 0.0:
-        found = _gain(facts)
+        found = _decide_gain(facts)
         return found if found.problem == "optimiser" else Verdict(found.problem, f"{found.text} {loose}".strip())
-    if facts.alone is None:
+    if facts.weight_gains is None:
         return Verdict("surrogate", loose) if loose else Verdict("unknown", "No weights were tried one by one.")
     text = (
-        f"No weight alone raises {facts.measure} by more than {LEAST_GAIN * facts.alone.highest:g}: along each of them "
-        "the measure itself has next to nothing left. Several weights at once, other features or another scorer may "
-        "bring more."
+        f"No weight alone raises {facts.measure} by more than {MIN_GAIN * facts.weight_gains.highest:g}: along each of "
+        "them the measure itself has next to nothing left. Several weights at once, other features or another scorer "
+        "may bring more."
     )
     return Verdict("neither", f"{text} {loose}".strip())
 
 
-def _elsewhere(facts: Facts) -> Verdict:
-    """Of queries that training did not see: their best weights are others, if only by chance."""
+def _decide_unseen(facts: DiagnosisFacts) -> Verdict:
+    """Return the verdict on queries that training did not see: their best weights differ, if only by chance."""
     found = f"On these {facts.change}" if facts.gain > 0.0 else "On these no weight alone brings anything that counts"
-    found = found if facts.alone is not None else "Here no weights were tried one by one"
-    return Verdict("unknown", f"{found}, but only the training queries tell what held training back.")
+    found = found if facts.weight_gains is not None else "Here no weights were tried one by one"
+    return Verdict("unknown", f"{found}, but only the training queries show what held training back.")
 
 
-def _scale(facts: Facts) -> Verdict | None:
+def _decide_scale(facts: DiagnosisFacts) -> Verdict | None:
     own = facts.own
-    if own is None or own.least is None or not own.least_mean < (1.0 - LEAST_FALL) * own.mean:
+    if own is None or own.least is None or not own.least_mean < (1.0 - MIN_FALL) * own.mean:
         return None
     if own.least.factor == 0.0:  # all scores alike are no scores
         return None
@@ -122,13 +122,13 @@ def _scale(facts: Facts) -> Verdict | None:
     )
 
 
-def _gain(facts: Facts) -> Verdict:
+def _decide_gain(facts: DiagnosisFacts) -> Verdict:
     certificate, own, after = facts.certificate, facts.own, facts.own_after
     if certificate is not None:
         return Verdict(
             "surrogate",
-            f"The optimiser has done its work (its objective is at most {percent(certificate.relative)} above the "
-            f"least), yet {facts.change}.",
+            f"The optimiser has done its work (its objective is at most {format_percent(certificate.relative)} above "
+            f"the least), yet {facts.change}.",
         )
     if own is None or after is None:
         return Verdict("surrogate", f"What it minimises is no bound on a measure, and {facts.change}.")
@@ -143,8 +143,8 @@ def _gain(facts: Facts) -> Verdict:
     )
 
 
-def _loose(facts: Facts) -> str:
-    """Whether the ranker's bound says little about the loss, even at its best scale."""
+def _describe_loose_bound(facts: DiagnosisFacts) -> str:
+    """Return a sentence if the ranker's bound says little about the loss, even at its best scale; else nothing."""
     own = facts.own
     if own is None or own.least is None:
         return ""

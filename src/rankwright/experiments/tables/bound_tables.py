@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.analysis.diagnosis.loss_bounds import BoundAt, Bounds, mean
+from rankwright.analysis.diagnosis.loss_bounds import UpperBoundEvaluator, UpperBoundValues, mean
 from rankwright.analysis.results import Table
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
@@ -22,8 +22,8 @@ def make_bounds_table(ranker: Ranker, train: Queries) -> Table:
     measure, ``exact`` the share of queries on which the bound equals the loss.
     """
     measure, own = ranker.measure_.for_training(), ranker.minimises(ranker.measure_)
-    bounds = Bounds(train, ranker.predict(train), Serial())
-    found = [bounds.plain(TypeOne(measure), TypeOne(measure) == own)]
+    bounds = UpperBoundEvaluator(train, ranker.predict(train), Serial())
+    found = [bounds.evaluate_one(TypeOne(measure), TypeOne(measure) == own)]
     margin = TypeTwo(measure, "margin")
     if _is_quick(measure, train):
         found += _evaluate(bounds, margin, own, scaled=True)
@@ -41,10 +41,10 @@ def make_bounds_table(ranker: Ranker, train: Queries) -> Table:
     }
 
 
-def _evaluate(bounds: Bounds, bound: Bound, own: Bound | None, *, scaled: bool) -> list[BoundAt]:
+def _evaluate(bounds: UpperBoundEvaluator, bound: Bound, own: Bound | None, *, scaled: bool) -> list[UpperBoundValues]:
     """Return a list with the bound, or an empty one if some query has too many rankings for it."""
     try:
-        return [(bounds.scaled if scaled else bounds.plain)(bound, bound == own)]
+        return [(bounds.evaluate_scaled if scaled else bounds.evaluate_one)(bound, bound == own)]
     except InputError:
         return []
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.analysis.diagnosis.explanation import explain
-from rankwright.analysis.diagnosis.explanation_parts import Splits
+from rankwright.analysis.explanation import explain
+from rankwright.analysis.feature_effects import Splits
 from rankwright.analysis.results import Table
 from rankwright.data.feature_numbers import feature_names
 from rankwright.models.model import Model

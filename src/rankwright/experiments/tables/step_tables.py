@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.analysis.diagnosis.explanation import explain
-from rankwright.analysis.diagnosis.explanation_parts import StepFunction
+from rankwright.analysis.explanation import explain
+from rankwright.analysis.feature_effects import StepFunction
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.models.model import Model

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwright.analysis.diagnosis.explanation_parts import trend
+from rankwright.analysis.feature_effects import describe_trend
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Cell, Chart, Column, Grid, Row
@@ -203,7 +203,7 @@ def _figures(feature: Learned, largest: float, lacks: bool) -> list[Any]:
 
 def _ways(functions: Sequence[Function]) -> str:
     """Which way functions go: the most frequent first, with numbers where they differ."""
-    ways = Counter(trend(function.values) for function in functions).most_common()
+    ways = Counter(describe_trend(function.values) for function in functions).most_common()
     return ways[0][0] if len(ways) == 1 else ", ".join(f"{way} {n}" for way, n in ways)
 
 

@@ -1,4 +1,4 @@
-"""``explain``: what a model makes of each feature, as a table and as text."""
+"""Explanation of a model: the effect of each feature on the score, as a table and as text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwright.analysis.diagnosis.explanation_parts import Slope, Splits, StepFunction
+from rankwright.analysis.feature_effects import Slope, Splits, StepFunction
 from rankwright.basics.errors import InputError, printable
 from rankwright.basics.optional_imports import require
 from rankwright.data.feature_numbers import feature_names
 from rankwright.models.model import Fitted, as_model
 from rankwright.scorers import Feature, Linear, Scorer, Stumps, Trees
 
-MOST_TOLD = 12  # features in the text; the table has all
+MAX_SHOWN = 12  # features in the text; the table has all
 _BAR, _WIDTH = 20, 100  # characters
 
 Part = StepFunction | Slope | Splits
@@ -25,21 +25,21 @@ Part = StepFunction | Slope | Splits
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """What a model makes of each feature.
+    """The effects of the features on the scores of a model.
 
     Parameters
     ----------
     ranker : str
         What trained the model.
     what : str
-        What the model is, in a few words.
+        A short description of the model.
     parts : tuple of StepFunction, of Slope or of Splits
         The features that the model uses, the one of the largest range, weight or gain first. A score is ``intercept``
-        plus the sum of what they add; of splits it is not.
+        plus the sum of their effects, except for splits.
     kind : type
-        Which of the three.
+        The class of the parts.
     intercept : float
-        What every score has.
+        The constant of every score.
     scaled : bool
         Whether features are scaled within each query first: then thresholds and weights are those of scaled features.
     """
@@ -65,7 +65,7 @@ class Explanation:
         raise KeyError(f"the model does not use {name!r}; it uses {used}")
 
     def to_pandas(self) -> Any:
-        """A data frame: feature, index, and from, to, value, missing by step; or weight; or figures of splits.
+        """Return a data frame: feature, index, and the columns of its kind of effect: steps, weight or splits.
 
         A document with a feature above ``from`` and at most ``to`` has the value. Where ``missing`` is true, a row has
         the value of documents that lack the feature. Figures of splits are gain, splits, trees, from, to, monotone.
@@ -82,24 +82,24 @@ class Explanation:
         meaning = f"{self.kind.meaning} {units}" if self.scaled else self.kind.meaning
         lines = [f"{printable(self.ranker)}: {self.what}.", fill(meaning, _WIDTH)]
         if self.parts:
-            lines += ["", *_table(self.kind.header, self.parts[:MOST_TOLD])]
-        if len(self.parts) > MOST_TOLD:
-            lines.append(f"and {len(self.parts) - MOST_TOLD:,} more, of at most {self.parts[MOST_TOLD].size:.4g}")
+            lines += ["", *_format_lines(self.kind.header, self.parts[:MAX_SHOWN])]
+        if len(self.parts) > MAX_SHOWN:
+            lines.append(f"and {len(self.parts) - MAX_SHOWN:,} more, of at most {self.parts[MAX_SHOWN].size:.4g}")
         return "\n".join(lines)
 
 
 def explain(fitted: Fitted) -> Explanation:
-    """What a trained ranker makes of each feature: step functions of stumps, weights, importance for trees.
+    """Explain the effect of each feature: step functions for stumps, weights, importance for trees.
 
     Parameters
     ----------
     fitted : fitted ranker or Model
-        What was trained.
+        The trained model.
 
     Returns
     -------
     Explanation
-        ``print`` tells the most important features, ``to_pandas`` makes a table of all.
+        ``print`` shows the most important features, ``to_pandas`` makes a table of all.
 
     Examples
     --------
@@ -115,12 +115,12 @@ def explain(fitted: Fitted) -> Explanation:
     2.0 inf 0.75
     """
     model = as_model(fitted)
-    parts = _explained(model.scorer, feature_names(model.features, model.n_features))
+    parts = _explain_scorer(model.scorer, feature_names(model.features, model.n_features))
     ordered = sorted(parts.parts, key=lambda part: -part.size)
     return Explanation(model.ranker, parts.what, tuple(ordered), parts.kind, parts.intercept, model.scaling is not None)
 
 
-class _Parts(NamedTuple):
+class _ScorerParts(NamedTuple):
     parts: Sequence[Any]
     kind: type[Part]
     what: str
@@ -128,15 +128,15 @@ class _Parts(NamedTuple):
 
 
 @singledispatch
-def _explained(scorer: Scorer, names: Sequence[str]) -> _Parts:
-    """The parts of a scorer: a function for each kind that can be explained."""
+def _explain_scorer(scorer: Scorer, names: Sequence[str]) -> _ScorerParts:
+    """Return the parts of a scorer; each kind that can be explained registers a function."""
     raise InputError(
         f"a scorer of kind {scorer.kind!r} has no function for each feature; expected stumps, weights or trees"
     )
 
 
-@_explained.register
-def _(scorer: Stumps, names: Sequence[str]) -> _Parts:
+@_explain_scorer.register
+def _(scorer: Stumps, names: Sequence[str]) -> _ScorerParts:
     parts = []
     _, counts = np.unique(scorer.feature, return_counts=True)
     for k, (index, n_stumps) in enumerate(zip(scorer.steps.features.tolist(), counts.tolist(), strict=True)):
@@ -144,24 +144,24 @@ def _(scorer: Stumps, names: Sequence[str]) -> _Parts:
         known = missing if scorer.allow_nan else None
         parts.append(StepFunction(names[index], index, thresholds, values, known, n_stumps))
     what = f"{len(scorer):,} stump{'s' * (len(scorer) != 1)} on {len(parts):,} of {len(names):,} features"
-    return _Parts(parts, StepFunction, what)
+    return _ScorerParts(parts, StepFunction, what)
 
 
-@_explained.register
-def _(scorer: Linear, names: Sequence[str]) -> _Parts:
+@_explain_scorer.register
+def _(scorer: Linear, names: Sequence[str]) -> _ScorerParts:
     parts = [Slope(names[i], i, float(scorer.coef[i])) for i in np.flatnonzero(scorer.coef).tolist()]
     what = f"weights of {len(parts):,} of {len(names):,} features, and {scorer.intercept:.4g} for all"
-    return _Parts(parts, Slope, what, scorer.intercept)
+    return _ScorerParts(parts, Slope, what, scorer.intercept)
 
 
-@_explained.register
-def _(scorer: Feature, names: Sequence[str]) -> _Parts:
+@_explain_scorer.register
+def _(scorer: Feature, names: Sequence[str]) -> _ScorerParts:
     what = f"one of {len(names):,} features"
-    return _Parts([Slope(names[scorer.index], scorer.index, float(scorer.sign))], Slope, what)
+    return _ScorerParts([Slope(names[scorer.index], scorer.index, float(scorer.sign))], Slope, what)
 
 
-@_explained.register
-def _(scorer: Trees, names: Sequence[str]) -> _Parts:
+@_explain_scorer.register
+def _(scorer: Trees, names: Sequence[str]) -> _ScorerParts:
     split = [tree.columns for tree in scorer.forest.trees if len(tree.columns["split_feature"])]
     features = np.concatenate([np.empty(0, np.int64), *(tree["split_feature"] for tree in split)])
     thresholds = np.concatenate([np.empty(0), *(tree["threshold"] for tree in split)])
@@ -177,11 +177,11 @@ def _(scorer: Trees, names: Sequence[str]) -> _Parts:
         parts.append(Splits(names[i], i, *figures, int(monotone[i]) if monotone else 0))
     leaves = f"{len(features) + len(split):,} leaves"
     trees = f"{len(split):,} tree{'s' * (len(split) != 1)} of {leaves} in all"
-    return _Parts(parts, Splits, f"{trees}, on {len(parts):,} of {len(names):,} features")
+    return _ScorerParts(parts, Splits, f"{trees}, on {len(parts):,} of {len(names):,} features")
 
 
-def _table(header: tuple[str, ...], parts: Sequence[Part]) -> list[str]:
-    """Aligned text: names to the left, numbers to the right, and at the end a bar of the size."""
+def _format_lines(header: tuple[str, ...], parts: Sequence[Part]) -> list[str]:
+    """Format aligned lines: names to the left, numbers to the right, and at the end a bar of the size."""
     largest = parts[0].size or 1.0
     shares = [1.0 if part.size >= largest else part.size / largest for part in parts]  # a size may be infinite
     bars = ["#" * max(round(_BAR * share), 1) for share in shares]

@@ -1,14 +1,14 @@
-"""``diagnose``: any trained ranker on any judged queries."""
+"""Diagnosis of a trained ranker on judged queries: surrogate or optimiser may be the problem."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from rankwright.analysis.diagnosis.diagnosis_result import Diagnosis
-from rankwright.analysis.diagnosis.loss_bounds import Bounds, mean
-from rankwright.analysis.diagnosis.single_weights import Alone, weights_alone
-from rankwright.analysis.diagnosis.training_facts import training_of
-from rankwright.analysis.diagnosis.verdicts import Facts, judge
+from rankwright.analysis.diagnosis.loss_bounds import UpperBoundEvaluator, mean
+from rankwright.analysis.diagnosis.single_weights import SingleWeightGains, search_single_weights
+from rankwright.analysis.diagnosis.training_facts import read_training_facts
+from rankwright.analysis.diagnosis.verdicts import DiagnosisFacts, decide_verdict
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.data.feature_numbers import feature_names
@@ -29,25 +29,25 @@ def diagnose(
     phi: str = "pairs",
     backend: Backend | None = None,
 ) -> Diagnosis:
-    """The measure of a trained ranker, every bound on its loss, the gaps, and whether surrogate or optimiser failed.
+    """Diagnose a trained ranker: its measure, every bound on its loss, and whether surrogate or optimiser failed.
 
     Parameters
     ----------
     ranking : fitted ranker or Model
-        What was trained.
+        The trained model.
     queries : Queries
-        Where to look. Only the training queries tell about training.
+        The queries to diagnose on. Only the training queries say something about training.
     measure : str or Measure, optional
-        What is wanted; by default what the ranker was trained on.
+        The measure of interest; by default the one that the ranker was trained on.
     phi : "pairs" or "ranks"
-        What query-level scores are made of, in type two bounds.
+        The query-level score F of type two bounds.
     backend : Serial, Threads or None
         Where the work runs; None means all cores.
 
     Returns
     -------
     Diagnosis
-        By query and in the mean; ``print`` tells it, ``to_pandas`` makes a data frame.
+        Values by query and means; ``print`` shows them as text, ``to_pandas`` makes a data frame.
 
     Notes
     -----
@@ -66,7 +66,7 @@ def diagnose(
     if phi not in PHIS:
         raise InputError(f"phi={phi!r}; expected one of {', '.join(PHIS)}")
     asked = None if measure is None else parse(measure)
-    training, model, backend = training_of(ranking, asked), ranking.to_model(), resolve(backend)
+    training, model, backend = read_training_facts(ranking, asked), ranking.to_model(), resolve(backend)
     wanted = asked if asked is not None else training.measure
     if wanted is None:
         raise InputError(f"measure {model.measure!r} is a user's own, which the model does not hold; pass measure=")
@@ -74,16 +74,20 @@ def diagnose(
     wanted = wanted.with_max_grade(queries.max_grade)
     scores = model.predict(queries)
     values = wanted.values(queries, scores, backend)
-    bounds = Bounds(queries, scores, backend)
+    bounds = UpperBoundEvaluator(queries, scores, backend)
     loss = bounds.loss(wanted.for_training())
     # the basic loss itself is not among the bounds, unless it is what the ranker minimises
     found = bounds.evaluate(every_bound(wanted.for_training(), phi)[1:], training.own)
-    alone = _alone(model, queries, wanted, backend)
+    gains = _search_weights(model, queries, wanted, backend)
     own = next((bound for bound in found if bound.own), None)
-    after = None if own is None or training.own is None else _after(model, queries, alone, training.own, backend)
-    seen = training.saw(_recorded(training.measure, queries, scores, backend))
+    after = (
+        None
+        if own is None or training.own is None
+        else _bound_after_change(model, queries, gains, training.own, backend)
+    )
+    seen = training.matches_training(_compute_recorded(training.measure, queries, scores, backend))
     mean_loss = mean(loss, queries.query_weight)
-    facts = Facts(str(wanted), mean_loss, own, after, training.certificate, alone, training.validated, seen)
+    facts = DiagnosisFacts(str(wanted), mean_loss, own, after, training.certificate, gains, training.validated, seen)
     return Diagnosis(
         model.ranker,
         str(wanted),
@@ -96,30 +100,34 @@ def diagnose(
         found,
         bounds.left_out,
         training.certificate,
-        alone,
+        gains,
         seen,
-        judge(facts),
+        decide_verdict(facts),
     )
 
 
-def _recorded(measure: Measure | None, queries: Queries, scores: Floats, backend: Backend) -> float:
-    """The ranker's measure as training records it."""
+def _compute_recorded(measure: Measure | None, queries: Queries, scores: Floats, backend: Backend) -> float:
+    """Return the ranker's measure as training records it."""
     if measure is None:
         return float("nan")
     return weighted_mean(measure.for_training().values(queries, scores, backend), queries.query_weight)
 
 
-def _alone(model: Model, queries: Queries, measure: Measure, backend: Backend) -> Alone | None:
+def _search_weights(model: Model, queries: Queries, measure: Measure, backend: Backend) -> SingleWeightGains | None:
     if not isinstance(model.scorer, Linear):
         return None
     names = tuple(feature_names(queries.features or model.features, queries.n_features))
     scaled = queries if model.scaling is None else model.scaling(queries)
-    return weights_alone(scaled, np.asarray(model.scorer.coef), measure, names, backend)
+    return search_single_weights(scaled, np.asarray(model.scorer.coef), measure, names, backend)
 
 
-def _after(model: Model, queries: Queries, alone: Alone | None, own: Bound, backend: Backend) -> float | None:
-    """The mean of the ranker's own bound after the best change of one weight."""
-    if alone is None:
+def _bound_after_change(
+    model: Model, queries: Queries, gains: SingleWeightGains | None, own: Bound, backend: Backend
+) -> float | None:
+    """Return the mean of the ranker's own bound after the best change of one weight."""
+    if gains is None:
         return None
     scaled = queries if model.scaling is None else model.scaling(queries)
-    return Bounds(queries, Linear(alone.moved())(scaled.X), backend).plain(own, True).mean
+    return (
+        UpperBoundEvaluator(queries, Linear(gains.with_best_change())(scaled.X), backend).evaluate_one(own, True).mean
+    )

@@ -1,4 +1,4 @@
-"""Parts of an explanation: what a model makes of one feature."""
+"""Effects of one feature on the score: step functions, slopes, splits of trees."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _LITTLE = 0.1  # of all its ups and downs: what a function that mostly rises may
 _HELD = {-1: "to fall", 0: "free", 1: "to rise"}
 
 
-class Step(NamedTuple):
-    """A document whose feature is above ``low`` and at most ``high`` has the value."""
+class ScoreStep(NamedTuple):
+    """A step: a document whose feature is above ``low`` and at most ``high`` has the value."""
 
     low: float
     high: float
@@ -23,7 +23,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepFunction:
-    """What a feature adds to the score: a value between every two thresholds.
+    """The effect of a feature as a step function: a value between every two thresholds.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ class StepFunction:
     n_stumps: int
 
     @property
-    def steps(self) -> tuple[Step, ...]:
-        """Where the feature has which value, from minus to plus infinity."""
+    def steps(self) -> tuple[ScoreStep, ...]:
+        """The steps of the function, from minus to plus infinity."""
         ends = [-np.inf, *self.thresholds.tolist(), np.inf]
-        return tuple(map(Step, ends[:-1], ends[1:], self.values.tolist()))
+        return tuple(map(ScoreStep, ends[:-1], ends[1:], self.values.tolist()))
 
     @property
     def size(self) -> float:
@@ -68,17 +68,17 @@ class StepFunction:
 
     @property
     def trend(self) -> str:
-        """Whether the values rise, fall, mostly do so, or neither."""
-        return trend(self.values)
+        """The trend of the values: rises, falls, mostly so, mixed or flat."""
+        return describe_trend(self.values)
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """A row for each step, and one for missing values, which lie nowhere."""
+        """Return a row for each step, and one for missing values."""
         known = [(self.name, self.index, *step, False) for step in self.steps]
-        nowhere = [] if self.missing is None else [(self.name, self.index, np.nan, np.nan, self.missing, True)]
-        return known + nowhere
+        missing = [] if self.missing is None else [(self.name, self.index, np.nan, np.nan, self.missing, True)]
+        return known + missing
 
     def cells(self) -> tuple[str, ...]:
-        """A row of the text."""
+        """Return the cells of a row of the text."""
         ends = (f"{self.thresholds[0]:.4g}", f"{self.thresholds[-1]:.4g}")
         missing = f", missing {self.missing:+.4f}" if self.missing else ""
         return self.name, f"{self.size:.4f}", f"{self.n_stumps:,}", *ends, self.trend + missing
@@ -86,7 +86,7 @@ class StepFunction:
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """What a feature adds to the score: its value times a weight.
+    """The effect of a feature as a slope: its value times a weight.
 
     Parameters
     ----------
@@ -114,17 +114,17 @@ class Slope:
         return abs(self.weight)
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """One row."""
+        """Return one row."""
         return [(self.name, self.index, self.weight)]
 
     def cells(self) -> tuple[str, ...]:
-        """A row of the text."""
+        """Return the cells of a row of the text."""
         return self.name, f"{self.weight:.4g}", "rises" if self.weight > 0 else "falls"
 
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """How trees use a feature. What it adds to a score is no function of its own: that depends on other features.
+    """The use of a feature by trees, whose effect on a score depends on other features too.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class Splits:
     header: ClassVar[tuple[str, ...]] = ("feature", "gain", "splits", "trees", "from", "to", "held", "")
     meaning: ClassVar[str] = (
         "A score is the sum of a value of each tree. Gain: the feature's share in what all splits took off the loss "
-        "that trees were fitted to. It tells of the fit, not of the measure, and not which way scores go. Thresholds "
+        "that trees were fitted to. It is about the fit, not about the measure or the direction. Thresholds "
         "are between from and to. Held: whether scores may only rise, or fall, with the feature."
     )
     name: str
@@ -164,21 +164,21 @@ class Splits:
         return self.gain
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """One row."""
+        """Return one row."""
         counts = self.gain, self.n_splits, self.n_trees
         return [(self.name, self.index, *counts, self.low, self.high, self.monotone)]
 
     def cells(self) -> tuple[str, ...]:
-        """A row of the text."""
+        """Return the cells of a row of the text."""
         counts = f"{self.gain:.4f}", f"{self.n_splits:,}", f"{self.n_trees:,}"
         return self.name, *counts, f"{self.low:.4g}", f"{self.high:.4g}", _HELD[self.monotone]
 
 
-def trend(values: Floats) -> str:
-    """Whether values rise or fall; a little of the other makes it "mostly".
+def describe_trend(values: Floats) -> str:
+    """Return whether values rise or fall; a little of the other makes it "mostly".
 
-    >>> trend(np.array([0, 1, 3])), trend(np.array([0, -9, -8, -9])), trend(np.array([0, 1, 0])), trend(np.zeros(2))
-    ('rises', 'mostly falls', 'mixed', 'flat')
+    >>> [describe_trend(np.array(values)) for values in ([0, 1, 3], [0, -9, -8, -9], [0, 1, 0], [0, 0])]
+    ['rises', 'mostly falls', 'mixed', 'flat']
     """
     jumps = np.diff(values)
     up, down = float(jumps[jumps > 0].sum()), float(-jumps[jumps < 0].sum())
