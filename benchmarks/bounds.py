@@ -22,7 +22,7 @@ from benchmarks.starting import data_root
 from benchmarks.timing import THREADS, medians, take_turns, timed
 from rankwright.basics.array_types import Floats
 from rankwright.kernels.jit import Ints, kernel
-from rankwright.objectives.rankings import Rankings, rankings
+from rankwright.objectives.rankings import Rankings, prepare_rankings
 
 _FIT = "from benchmarks.bounds import print_fit; import sys; print_fit(sys.argv[1])"
 _BACKEND = rw.Threads(THREADS)
@@ -167,7 +167,7 @@ def naive_violated(scores: Floats, classes: Ints, rows: Ints) -> Ints:
 
 
 def _naive(found: Rankings, scores: Floats) -> Ints:
-    order = found.by_score(scores)
+    order = found.rank_by_score(scores)
     return np.concatenate([naive_violated(scores, found.classes, rows) for rows in np.split(order, found.indptr[1:-1])])
 
 
@@ -194,9 +194,9 @@ def measure_inference() -> Table:
         queries = rw.Queries(
             np.zeros((n, 1), dtype=np.float32), y, np.arange(n_queries + 1) * n_docs, np.arange(n_queries)
         )
-        found = rankings(rw.parse("map"), queries)
+        found = prepare_rankings(rw.parse("map"), queries)
         tasks: dict[str, Callable[[], Ints]] = {
-            "ours": partial(found.most_violated, scores),
+            "ours": partial(found.find_most_violated, scores),
             "every place of each, O(R N)": partial(_naive, found, scores),
         }
         if n_docs == 7:

@@ -11,7 +11,7 @@ from benchmarks.report import Row, Table, publish
 from benchmarks.timing import medians, take_turns
 from rankwright.basics.array_types import Floats
 from rankwright.objectives import ExpectedMeasure
-from rankwright.objectives.listwise import gumbel
+from rankwright.objectives.listwise import draw_gumbel_noise
 
 MEASURES = ("ndcg@10", "ndcg", "map", "err")
 LENGTHS, SEEDS, SAMPLES, COPIES = (20, 35, 50), 5, 8, 400
@@ -21,7 +21,7 @@ SHAPE = (6_000, 120)
 def reinforce(measure: str, y: Floats, s: Floats, rng: np.random.Generator, baseline: bool) -> Floats:
     """Gradients of E[measure] by whole rankings, a row for each mean of ``SAMPLES``."""
     n, many = len(y), COPIES * SAMPLES
-    keys = s + gumbel(rng, many, n)
+    keys = s + draw_gumbel_noise(rng, many, n)
     queries = rw.Queries.from_arrays(np.zeros((many * n, 1)), np.tile(y, many), group=[n] * many)
     values = rw.parse(measure).values(queries, keys.ravel()).reshape(COPIES, SAMPLES)
     if baseline:

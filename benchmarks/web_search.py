@@ -25,7 +25,7 @@ from benchmarks.report import Row, Table, below, publish
 from benchmarks.timing import THREADS, timed
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.objectives.pairwise import query_pairs
+from rankwright.objectives.pairwise import count_query_pairs
 from rankwright.optimisers.weak.threshold_stumps import FeatureBins
 
 QUERIES, FEATURES, ROUNDS = 12_000, 619, 271
@@ -92,7 +92,7 @@ def _shown(kind: str, view: Floats, scale: np.float32, rng: np.random.Generator)
 
 def count_pairs(queries: rw.Queries) -> int:
     """Documents of one query with different ratings."""
-    return int(query_pairs(queries.y, queries.indptr).sum())
+    return int(count_query_pairs(queries.y, queries.indptr).sum())
 
 
 def check_shape(queries: rw.Queries) -> None:

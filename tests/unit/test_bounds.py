@@ -13,7 +13,7 @@ from tests.scored import by_query, problems, scores_of
 
 import rankwright as rw
 from rankwright.objectives import rankings as searching
-from rankwright.objectives.upper_bounds import KINDS, Basic, TypeOne, TypeTwo, every_bound
+from rankwright.objectives.upper_bounds import SURROGATES, Basic, TypeOne, TypeTwo, list_bounds
 
 NAMES = ["map", "ndcg", "ndcg@3", "err", "p@2", "mrr", "wta", "ndcg@3(discount=letor)", "ap@2"]
 PHIS = ["pairs", "ranks"]
@@ -30,7 +30,7 @@ def test_equal_listing_all(name, phi, problem):
     expected = {Basic(measure): [reference.basic(name, g, s) for _, g, s in parts]}
     for kind in TypeOne.SURROGATES:
         expected[TypeOne(measure, kind)] = [reference.type_one(name, g, s, kind) for _, g, s in parts]
-    for kind, over, perfect in product(KINDS, TypeTwo.OVER, TypeTwo.PERFECT):
+    for kind, over, perfect in product(SURROGATES, TypeTwo.OVER, TypeTwo.PERFECT):
         twin = [reference.type_two(name, g, s, kind, over, phi, perfect) for _, g, s in parts]
         expected[TypeTwo(measure, kind, over, phi, perfect)] = twin
     for bound, values in expected.items():
@@ -46,7 +46,7 @@ def test_seven_documents(name, phi):
     rng = np.random.default_rng(0)
     grades, scores = rng.integers(0, 3, 7), rng.normal(size=7) * 2
     queries = rw.Queries.from_arrays(np.zeros((7, 1)), grades, qid=[1] * 7)
-    for kind in KINDS:
+    for kind in SURROGATES:
         for over in TypeTwo.OVER:
             found = TypeTwo(rw.parse(name), kind, over, phi).prepare(queries).at(scores)
             assert found.values[0] == pytest.approx(reference.type_two(name, grades, scores, kind, over, phi))
@@ -55,7 +55,7 @@ def test_seven_documents(name, phi):
 
 @pytest.mark.parametrize("phi", PHIS)
 @pytest.mark.parametrize("over", TypeTwo.OVER)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SURROGATES)
 @settings(max_examples=15)
 @given(problem=problems(most=5), seed=st.integers(0, 9))
 def test_gradient_equals_differences(kind, over, phi, problem, seed):
@@ -80,7 +80,7 @@ def test_gradients_are_there(kind):
 
 
 @pytest.mark.parametrize("most", [6, 12])
-@pytest.mark.parametrize("bound", [TypeTwo(rw.parse("map"), k, o) for k in KINDS for o in TypeTwo.OVER] + [
+@pytest.mark.parametrize("bound", [TypeTwo(rw.parse("map"), k, o) for k in SURROGATES for o in TypeTwo.OVER] + [
     Basic(rw.parse("map")), TypeOne(rw.parse("map"))
 ], ids=str)  # fmt: skip
 def test_queries_add_up_with_their_weights(bound, most):
@@ -119,13 +119,13 @@ SUMS = ["ndcg", "ndcg@10", "dcg@10", "rbp"]  # over ranks: assignments where a l
 @pytest.mark.parametrize(("name", "limit"), [(name, 1 << 20) for name in LONG] + [(name, 0) for name in SUMS])
 def test_nothing_is_below_the_basic_loss(name, phi, limit, monkeypatch):
     """The contract of every bound, exact or not, on long lists."""
-    monkeypatch.setattr(searching, "MOST_NODES", limit)
+    monkeypatch.setattr(searching, "MAX_NODES", limit)
     measure, certain = rw.parse(name), []
     queries, scores = long_queries(len(name))
     basic = Basic(measure).prepare(queries).at(scores).values
     assert basic.max() > 0.3
-    others = [TypeTwo(measure, *how, effort=3000) for how in product(KINDS, TypeTwo.OVER, [phi], TypeTwo.PERFECT)]
-    for bound in [*every_bound(measure, phi), *others]:
+    others = [TypeTwo(measure, *how, effort=3000) for how in product(SURROGATES, TypeTwo.OVER, [phi], TypeTwo.PERFECT)]
+    for bound in [*list_bounds(measure, phi), *others]:
         found = bound.prepare(queries).at(scores)
         assert (found.values >= basic - 1e-12).all(), bound
         certain.append(found.exact)
@@ -139,7 +139,7 @@ def test_a_users_measure(phi):
     queries, scores = long_queries(1)
     basic = Basic(own).prepare(queries).at(scores).values
     assert basic == pytest.approx(Basic(rw.parse("ndcg@3")).prepare(queries).at(scores).values)
-    for how in product(KINDS, TypeTwo.OVER, [phi]):
+    for how in product(SURROGATES, TypeTwo.OVER, [phi]):
         found = TypeTwo(own, *how).prepare(queries).at(scores)
         assert (found.values >= basic - 1e-12).all()
         assert not found.exact.any()
@@ -187,7 +187,7 @@ def test_two_relevant_documents_among_many(phi, seed):
         row[np.setdiff1d(np.arange(n), places)] = others
         lost.append(1 - reference.MEASURES["map"](y[row].tolist()))
         x.append(F(row) - hardest)
-    for kind in KINDS:
+    for kind in SURROGATES:
         found = TypeTwo(rw.parse("map"), kind, "max", phi).prepare(queries).at(scores)
         assert found.exact.all()
         expected = reference.SURROGATES[kind](np.array(lost), np.array(x)).max()
@@ -237,7 +237,7 @@ class TestExtremes:
             grades, plain = rng.integers(0, 3, n), rng.integers(-1, 2, n).astype(float)
             queries, scores = rw.Queries.from_arrays(np.zeros((n, 1)), grades, qid=[1] * n), plain * scale + offset
             steps = {over: TypeTwo(rw.parse(name), "step", over, phi) for over in TypeTwo.OVER}
-            bounds = [*every_bound(rw.parse(name), phi), steps["sum"]]
+            bounds = [*list_bounds(rw.parse(name), phi), steps["sum"]]
             values = {bound: bound.prepare(queries).at(scores).values[0] for bound in bounds}
             assert min(values.values()) >= values[Basic(rw.parse(name))] - 1e-9
             for over, step in steps.items() if offset == 0.0 else ():
@@ -245,7 +245,7 @@ class TestExtremes:
                 assert values[step] == pytest.approx(exact)
 
     @pytest.mark.parametrize("phi", PHIS)
-    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("kind", SURROGATES)
     @pytest.mark.parametrize("over", TypeTwo.OVER)
     @pytest.mark.parametrize("name", ["p", "map", "p@2", "ndcg@3"])
     def test_no_query_that_does_not_count_spoils_the_sum(self, name, over, kind, phi):
@@ -260,7 +260,7 @@ class TestExtremes:
         assert not np.isnan(found.gradient).any()
         assert found.values[2] == pytest.approx(last.values[0])
 
-    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("kind", SURROGATES)
     def test_perfect_is_one_thing(self, kind):
         """The last two of many good documents change ERR by 2e-11: both the largest and the sum see it."""
         grades, scores = (5, 5, 5, 5, 5, 1, 0), np.arange(7.0, 0.0, -1.0)
@@ -273,7 +273,7 @@ class TestExtremes:
 
 def test_labels_and_bad_names():
     measure = rw.parse("map")
-    assert [bound.label for bound in every_bound(measure)] == [
+    assert [bound.label for bound in list_bounds(measure)] == [
         "basic loss", "type one, exponential", "type one, logistic", "type two, step", "type two, logistic",
         "type two, exponential", "type two, hinge", "type two, margin",
     ]  # fmt: skip

@@ -13,7 +13,7 @@ import rankwright as rw
 from rankwright.analysis.diagnosis import BestScale, Certificate, SingleWeightGains, UpperBoundValues
 from rankwright.analysis.diagnosis.verdicts import LOOSE, MAX_GAP, MIN_GAIN, DiagnosisFacts, decide_verdict
 from rankwright.experiments.tables import trial_tables
-from rankwright.objectives.upper_bounds import Basic, TypeOne, TypeTwo, every_bound
+from rankwright.objectives.upper_bounds import Basic, TypeOne, TypeTwo, list_bounds
 from rankwright.optimisers.landscape import Landscape
 from rankwright.scorers import Linear
 
@@ -56,7 +56,7 @@ def test_every_bound_by_query(queries, ranker, name, backend):
     found = rw.diagnose(ranker, queries, name, backend=backend)
     scores, measure = ranker.predict(queries), rw.parse(name)
     np.testing.assert_array_equal(found.values, measure.values(queries, scores))
-    for bound, at in zip(every_bound(measure)[1:], found.bounds, strict=True):
+    for bound, at in zip(list_bounds(measure)[1:], found.bounds, strict=True):
         expected = bound.prepare(queries).at(scores)
         np.testing.assert_allclose(at.values, expected.values, rtol=1e-9)
         np.testing.assert_array_equal(at.exact, expected.exact)
@@ -110,7 +110,7 @@ def test_best_scales_are_least(queries, name, length):
     coef = rw.Regression().fit(queries).coef_ * length
     model = rw.Model("Other", {}, name, Linear(coef), queries.n_features)
     found, scores = rw.diagnose(model, queries), model.predict(queries)
-    for bound, at in zip(every_bound(rw.parse(name))[4:], found.bounds[3:], strict=True):
+    for bound, at in zip(list_bounds(rw.parse(name))[4:], found.bounds[3:], strict=True):
         losses = bound.prepare(queries)
         np.testing.assert_allclose(at.least.values, losses.at(scores * at.least.factor).values)
         typical = 1.0 / np.ptp(scores)
@@ -261,7 +261,7 @@ def test_a_measure_of_ones_own_is_not_searched_for_hours(queries, monkeypatch):
 
 
 def test_what_cannot_be_evaluated_is_left_out(monkeypatch):
-    monkeypatch.setattr("rankwright.objectives.rankings.MOST_NODES", 100)
+    monkeypatch.setattr("rankwright.objectives.rankings.MAX_NODES", 100)
     queries = rw.make_queries(5, n_docs=60, n_features=3, random_state=0)
     found = rw.diagnose(rw.Regression(measure="err").fit(queries), queries)
     assert [bound.name for bound in found.bounds] == ["type one, exponential", "type one, logistic"]

@@ -204,8 +204,8 @@ class TestLambdas:
         scores, elsewhere = SCORES[kind](rng, queries.n_docs), rng.normal(size=queries.n_docs)
         bound, of_query = Lambdas(rw.parse(name)).prepare(queries), of_measure(name, queries, scores)
         for at in (scores, elsewhere):  # the changes are kept, wherever it is evaluated
-            agree(bound.frozen(scores)(at), *listwise.loss(of_query, queries, at))
-        same, own = bound(scores), bound.frozen(scores)(scores)
+            agree(bound.fix_ranking(scores)(at), *listwise.loss(of_query, queries, at))
+        same, own = bound(scores), bound.fix_ranking(scores)(scores)
         assert same.loss == own.loss
         assert same.gradient.tolist() == own.gradient.tolist()
 
@@ -223,7 +223,7 @@ class TestLambdas:
         rng = np.random.default_rng(11)
         queries = mixed(rng)
         scores, ranked = rng.normal(size=(2, queries.n_docs))
-        frozen = Lambdas(rw.parse(name)).prepare(queries).frozen(ranked)
+        frozen = Lambdas(rw.parse(name)).prepare(queries).fix_ranking(ranked)
         found = frozen(scores)
         assert found.gradient == pytest.approx(approx_fprime(scores, lambda s: frozen(s).loss, 1e-7), abs=1e-5)
         assert found.curvature == pytest.approx(bends(frozen, scores), abs=1e-8)
@@ -236,7 +236,7 @@ class TestLambdas:
         rng = np.random.default_rng(12)
         y, ranked, step = np.array([2, 0, 1, 0, 2, 1]), rng.normal(size=6), 1e-3
         queries = rw.Queries.from_arrays(np.zeros((6, 1)), y, [1] * 6)
-        frozen = Lambdas(rw.parse(name)).prepare(queries).frozen(ranked)
+        frozen = Lambdas(rw.parse(name)).prepare(queries).fix_ranking(ranked)
         seconds = np.array([frozen(m).gradient - frozen(-m).gradient for m in step * np.eye(6)]) / (2 * step)
         weights = np.where(y[:, None] != y, np.abs(rw.parse(name).prepare(queries).swap_deltas(ranked, 0)), 0.0)
         off = ~np.eye(6, dtype=bool)
@@ -260,7 +260,7 @@ class TestLambdas:
         own = Lambdas(rw.measure(lambda grades: function(grades.tolist()), name="own")).prepare(queries)
         assert (type(table), type(own)) == (PreparedLambdas, PreparedSwapLambdas)
         for ranked, at in ((scores, scores), (scores, elsewhere)):
-            found, expected = own.frozen(ranked)(at), table.frozen(ranked)(at)
+            found, expected = own.fix_ranking(ranked)(at), table.fix_ranking(ranked)(at)
             agree(found, expected.loss, expected.gradient)
             assert found.curvature == pytest.approx(expected.curvature, rel=1e-9, abs=1e-12)
 
@@ -449,5 +449,5 @@ class TestNames:
         with pytest.raises(rw.InputError, match=r"objective='logistik'.*logistic"):
             as_objective("logistik", rw.NDCG())
         for value in (3, None, Cosine, [1.0]):
-            with pytest.raises(rw.InputError, match=r"objective=.*; expected a name, an objective, or a function"):
+            with pytest.raises(rw.InputError, match=r"objective=.*; expected a name, an instance of .*, or a function"):
                 as_objective(value, rw.NDCG())

@@ -14,7 +14,7 @@ import rankwright as rw
 from rankwright.kernels.objectives import pair_sums as kernels
 from rankwright.kernels.objectives.pair_products import query_product
 from rankwright.kernels.optimisers.linear_systems import cholesky_solve, shifted_cholesky
-from rankwright.objectives.pairwise import Hinge, SquaredHinge, query_pairs
+from rankwright.objectives.pairwise import Hinge, SquaredHinge, count_query_pairs
 from rankwright.optimisers.newton import minimise_by_newton
 from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.scorers.scaling import Standard
@@ -135,7 +135,7 @@ def test_objectives(objective, per):
     queries = rw.Queries.from_arrays(np.zeros((40, 1)), y, qid, weight=rng.random(5))
     scores, bound = rng.normal(size=40), objective(per).prepare(queries)
     found = bound(scores)
-    counts = query_pairs(queries.y, queries.indptr)
+    counts = count_query_pairs(queries.y, queries.indptr)
     weight = queries.query_weight / np.maximum(counts, 1) if per == "query" else queries.query_weight
     delta, times = (0.0, 1) if objective is Hinge else (np.inf, 2)
     totals, gradient, hessian = pair_sums(scores, queries.y, queries.indptr, np.ones(40), weight, delta)

@@ -134,7 +134,7 @@ def by_every_draw(objective, y, s, n_samples, weight=1.0):
     scores, noise = np.tile(s, copies), noise.reshape(n_samples, -1)
     bound = objective.prepare(queries)
     if hasattr(bound, "estimated"):
-        found = bound.estimated(scores, noise)
+        found = bound.estimate(scores, noise)
     else:  # a user's measure
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(listwise, "gumbel", lambda rng, *shape: noise)
@@ -174,7 +174,7 @@ class TestEstimates:
             left = [np.array(order[rank:]) for rank in range(4)]
             means = [np.exp(s[rows]) @ (2.0 ** y[rows] - 1) / np.exp(s[rows]).sum() for rows in left]
             values.append(sum(mean * measures.discount(r) for r, mean in enumerate(means, 1)))
-        found = ExpectedMeasure("dcg@4", 2).prepare(queries_of(y)).estimated(s, noise)
+        found = ExpectedMeasure("dcg@4", 2).prepare(queries_of(y)).estimate(s, noise)
         assert 1 - found.loss == pytest.approx(np.mean(values), rel=1e-12)
 
     @of_more
@@ -227,9 +227,7 @@ class TestEverywhere:
 
         def at(rows):
             bound = ExpectedMeasure(name, 2).prepare(queries_of(y[rows]))
-            return (
-                bound.estimated(s[rows], np.ascontiguousarray(noise[:, rows])) if bound.is_sampled else bound(s[rows])
-            )
+            return bound.estimate(s[rows], np.ascontiguousarray(noise[:, rows])) if bound.is_sampled else bound(s[rows])
 
         plain, shuffled = at(np.arange(9)), at(rows)
         agree(shuffled, plain.loss, plain.gradient[rows], 1e-13)

@@ -11,7 +11,7 @@ from tests.drawn import ALARM, BLOCKS, may_be
 from tests.reference import measures, plackett_luce
 
 import rankwright as rw
-from rankwright.objectives.listwise import ExpectedMeasure, gumbel
+from rankwright.objectives.listwise import ExpectedMeasure, draw_gumbel_noise
 
 
 def own(ranked):
@@ -39,7 +39,7 @@ class TestDraws:
     def test_rankings_have_the_probabilities_of_eq_5(self):
         """Every ranking of four documents, by chi-square."""
         s, many = np.array([0.3, -1.0, 1.2, 0.1]), 20_000
-        keys = s + gumbel(np.random.default_rng(0), many, 4)
+        keys = s + draw_gumbel_noise(np.random.default_rng(0), many, 4)
         drawn = (np.argsort(-keys, axis=1) @ [64, 16, 4, 1]).tolist()
         orders, chances = plackett_luce.probabilities(s)
         counts = [drawn.count(code) for code in (orders @ [64, 16, 4, 1]).tolist()]
@@ -124,7 +124,7 @@ class TestVariance:
             y, s = list_of(rng, n, ranks_well)
             queries = copies_of(y, many)
             ours = ExpectedMeasure(name, n_samples).prepare(queries)(np.tile(s, many), rng).gradient.reshape(many, n)
-            keys = s + gumbel(rng, many, n)
+            keys = s + draw_gumbel_noise(rng, many, n)
             values = rw.parse(name).values(queries, keys.ravel())
             plain = plackett_luce.reinforce(values, s, np.argsort(-keys, axis=1))
             ratios.append(spread(plain) / n_samples / spread(ours))

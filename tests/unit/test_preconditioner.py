@@ -28,7 +28,7 @@ def correlated(n_queries=40, n_features=12, seed=0):
 
 def problem_of(objective, queries):
     measure = parse("ndcg@5")
-    return Problem.of(OBJECTIVES[objective](measure), queries, None, measure, "standard", rw.Serial())
+    return Problem.of(OBJECTIVES[objective].for_measure(measure), queries, None, measure, "standard", rw.Serial())
 
 
 def least(problem, alpha):

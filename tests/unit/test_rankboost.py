@@ -17,7 +17,7 @@ from tests.warned import may_learn_nothing
 
 import rankwright as rw
 from rankwright.kernels.objectives.graded_pairs import Graded, exponential_sums, grade_order
-from rankwright.objectives.pairwise import query_pairs
+from rankwright.objectives.pairwise import count_query_pairs
 from rankwright.runtime import backends
 
 MOST = 1 - 1e-9  # of |r|: the step is finite
@@ -48,7 +48,7 @@ class TestGradedPairs:
                 below = [j for j in range(a, b) if y[rows[j]] < y[rows[i]]]
                 assert list(range(lower[i], b)) == below
         counts = [sum(1 for _ in pairs(y[a:b], [0, b - a])) for a, b in pairwise(indptr)]
-        assert query_pairs(y, indptr).tolist() == counts
+        assert count_query_pairs(y, indptr).tolist() == counts
 
     @settings(max_examples=150)
     @given(docs=some_documents(("zero", "tied", "random", "far")))

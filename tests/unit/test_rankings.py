@@ -14,7 +14,7 @@ from tests.scored import NAMES, by_query, grades_of, problems, scores_of
 
 import rankwright as rw
 from rankwright.objectives import rankings as module
-from rankwright.objectives.rankings import PlainRankings, TableRankings, rankings
+from rankwright.objectives.rankings import PlainRankings, TableRankings, prepare_rankings
 
 PHIS = ["pairs", "ranks"]
 TRADES = [0.25, 1.0, 4.0]
@@ -52,18 +52,18 @@ def test_equal_listing_all_of_seven(name, kind, phi):
     grades = [grades_of(which, 7, rng) for which in ("graded", "binary")]
     scores = np.concatenate([scores_of(kind, y, rng) for y in grades])
     queries = rw.Queries.from_arrays(np.zeros((14, 1)), np.concatenate(grades), qid=np.repeat([0, 1], 7))
-    assert len(rankings(rw.parse(name), queries, phi).live) == 2
+    assert len(prepare_rankings(rw.parse(name), queries, phi).live) == 2
     check_all(name, phi, queries, scores)
 
 
 def check_all(name, phi, queries, scores):
     """What is asked for of every query, against all its rankings."""
-    found = rankings(rw.parse(name), queries, phi)
+    found = prepare_rankings(rw.parse(name), queries, phi)
     assert isinstance(found, TableRankings)
     asked = {
-        "hardest": found.hardest_perfect(scores),
-        "best": found.best_imperfect(scores),
-        **{trade: found.most_violated(scores, trade) for trade in TRADES},
+        "hardest": found.find_hardest_perfect(scores),
+        "best": found.find_best_imperfect(scores),
+        **{trade: found.find_most_violated(scores, trade) for trade in TRADES},
     }
     E = {key: found.E(order) for key, order in asked.items()}
     by_F = {key: found.F(order, scores) for key, order in asked.items()}
@@ -103,9 +103,9 @@ def test_assignment_equals_listing_all(name, phi, problem):
     """
     queries, scores = problem
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MOST_NODES", 0)
-        found = rankings(rw.parse(name), queries, phi)
-        asked = {trade: found.most_violated(scores, trade) for trade in TRADES}
+        patch.setattr(module, "MAX_NODES", 0)
+        found = prepare_rankings(rw.parse(name), queries, phi)
+        asked = {trade: found.find_most_violated(scores, trade) for trade in TRADES}
         certain = found.searches_all
     for q in found.live:
         rows, grades, s = by_query(queries, scores)[q]
@@ -124,14 +124,14 @@ def test_assignment_equals_listing_all(name, phi, problem):
 @pytest.mark.parametrize("name", ["ndcg", "ndcg@10", "rbp"])
 def test_assignment_on_long_lists(name, phi, monkeypatch):
     """Against SciPy, for scores that follow each other: the last solution is where the next search begins."""
-    monkeypatch.setattr(module, "MOST_NODES", 0)
+    monkeypatch.setattr(module, "MAX_NODES", 0)
     rng = np.random.default_rng(0)
     queries = graded(rng, [30, 45, 60])
-    found, scores = rankings(rw.parse(name), queries, phi), rng.normal(size=queries.n_docs)
+    found, scores = prepare_rankings(rw.parse(name), queries, phi), rng.normal(size=queries.n_docs)
     gain, discount, *_ = found.arrays
     for step in (0.0, 0.01, 1.0, 30.0, 0.1):
         scores = np.round(scores + step * rng.normal(size=len(scores)), 1)
-        order = found.most_violated(scores)
+        order = found.find_most_violated(scores)
         value = 1 - found.E(order) + np.array([plain_F(order[r], gain, scores, phi) for r in queries])
         for q, rows in enumerate(queries):
             n, g, s = rows.stop - rows.start, gain[rows], scores[rows]
@@ -146,14 +146,14 @@ def test_assignment_on_long_lists(name, phi, monkeypatch):
 
 
 def test_what_was_asked_before_does_not_matter(monkeypatch):
-    monkeypatch.setattr(module, "MOST_NODES", 0)
+    monkeypatch.setattr(module, "MAX_NODES", 0)
     rng = np.random.default_rng(0)
     queries = graded(rng, [40])
-    used, fresh = (rankings(rw.parse("ndcg"), queries) for _ in range(2))
+    used, fresh = (prepare_rankings(rw.parse("ndcg"), queries) for _ in range(2))
     for scores in rng.normal(size=(9, queries.n_docs)) * 1e15:
-        used.most_violated(scores)
+        used.find_most_violated(scores)
     for scores in rng.normal(size=(9, queries.n_docs)):
-        found = [(r, r.most_violated(scores)) for r in (used, fresh)]
+        found = [(r, r.find_most_violated(scores)) for r in (used, fresh)]
         values = [1 - r.E(order) + r.F(order, scores) for r, order in found]
         assert values[0] == pytest.approx(values[1], abs=1e-9)
 
@@ -161,18 +161,18 @@ def test_what_was_asked_before_does_not_matter(monkeypatch):
 @pytest.mark.parametrize(("name", "phi"), [("err", "pairs"), ("mrr", "pairs"), ("map", "ranks"), ("ap@2", "pairs")])
 def test_a_lattice_too_large(name, phi, monkeypatch):
     """Only sums over ranks are assignments; the message says what to do."""
-    monkeypatch.setattr(module, "MOST_NODES", 3)
+    monkeypatch.setattr(module, "MAX_NODES", 3)
     queries = rw.Queries.from_arrays(np.zeros((4, 1)), [0, 1, 2, 0], qid=[1] * 4)
     with pytest.raises(rw.InputError, match="cut-off, like @10"):
-        rankings(rw.parse(name), queries, phi).most_violated(np.arange(4.0))
+        prepare_rankings(rw.parse(name), queries, phi).find_most_violated(np.arange(4.0))
 
 
 def test_average_precision_needs_no_lattice(monkeypatch):
     rng = np.random.default_rng(0)
     queries, scores = graded(rng, [12, 20]), rng.normal(size=32)
-    monkeypatch.setattr(module, "MOST_NODES", 0)
-    found = rankings(rw.parse("map"), queries)
-    assert (found.E(found.most_violated(scores)) < 1).all()
+    monkeypatch.setattr(module, "MAX_NODES", 0)
+    found = prepare_rankings(rw.parse("map"), queries)
+    assert (found.E(found.find_most_violated(scores)) < 1).all()
     assert found.searches_all.all()
 
 
@@ -180,7 +180,7 @@ def test_average_precision_needs_no_lattice(monkeypatch):
 @pytest.mark.parametrize("grades", [[0, 0, 0], [2, 2], [1]], ids=["none relevant", "all equal", "one document"])
 def test_flat_queries_are_perfect(name, grades):
     queries = rw.Queries.from_arrays(np.zeros((len(grades), 1)), grades, qid=[1] * len(grades))
-    found = rankings(rw.parse(name), queries)
+    found = prepare_rankings(rw.parse(name), queries)
     assert len(found.live) == 0
     assert found.E(np.arange(len(grades))) == pytest.approx([1.0])
 
@@ -195,7 +195,7 @@ def test_two_relevant_documents_among_many(phi, seed, tied):
     y[rng.choice(n, 2, replace=False)] = 1
     scores = np.round(rng.normal(size=n), 1 if tied else 9) + y * rng.choice([0.0, 1.0, 3.0])
     queries = rw.Queries.from_arrays(np.zeros((n, 1)), y, qid=[1] * n)
-    found = rankings(rw.parse("map"), queries, phi)
+    found = prepare_rankings(rw.parse("map"), queries, phi)
     order = np.argsort(-scores, kind="stable")
     ranked = []
     for places in combinations(range(n), 2):
@@ -206,12 +206,12 @@ def test_two_relevant_documents_among_many(phi, seed, tied):
     E = np.array([average_precision(y[row].tolist()) for row in ranked])
     F = np.array([plain_F(row, y, scores, phi) for row in ranked])
     for trade in TRADES:
-        most = found.most_violated(scores, trade)
+        most = found.find_most_violated(scores, trade)
         value = trade * (1 - average_precision(y[most].tolist())) + plain_F(most, y, scores, phi)
         imperfect = (trade * (1 - E) + F)[E < 1 - 1e-12].max()
-        nothing = plain_F(found.hardest_perfect(scores), y, scores, phi) if phi == "pairs" else -np.inf
+        nothing = plain_F(found.find_hardest_perfect(scores), y, scores, phi) if phi == "pairs" else -np.inf
         assert value == pytest.approx(max(imperfect, nothing), abs=1e-12)
-    best = found.best_imperfect(scores)
+    best = found.find_best_imperfect(scores)
     assert plain_F(best, y, scores, phi) == pytest.approx(F[E < 1 - 1e-12].max(), abs=1e-12)
 
 
@@ -220,20 +220,20 @@ def test_two_relevant_documents_among_many(phi, seed, tied):
 @pytest.mark.parametrize("limit", [0, 1 << 20], ids=["assignment", "lattice"])
 def test_two_ranks_that_count(phi, seed, limit, monkeypatch):
     """NDCG@2 at n = 30 with four grades: any two documents first, the rest by score."""
-    monkeypatch.setattr(module, "MOST_NODES", limit)
+    monkeypatch.setattr(module, "MAX_NODES", limit)
     rng, n = np.random.default_rng(seed), 30
     y, scores = rng.integers(0, 4, n).astype(float), rng.normal(size=n) * 3
     queries = rw.Queries.from_arrays(np.zeros((n, 1)), y, qid=[1] * n)
-    found = rankings(rw.parse("ndcg@2"), queries, phi)
+    found = prepare_rankings(rw.parse("ndcg@2"), queries, phi)
     order = np.argsort(-scores)
     ranked = [np.append(head, order[~np.isin(order, head)]) for head in permutations(range(n), 2)]
     E = np.array([ndcg(y[row].tolist(), 2) for row in ranked])
     F = np.array([plain_F(row, y, scores, phi) for row in ranked])
     for trade in TRADES:
-        most = found.most_violated(scores, trade)
+        most = found.find_most_violated(scores, trade)
         value = trade * (1 - ndcg(y[most].tolist(), 2)) + plain_F(most, y, scores, phi)
         assert value == pytest.approx((trade * (1 - E) + F)[E < 1 - 1e-12].max(), abs=1e-12)
-    best = found.best_imperfect(scores)
+    best = found.find_best_imperfect(scores)
     assert plain_F(best, y, scores, phi) == pytest.approx(F[E < 1 - 1e-12].max(), abs=1e-12)
 
 
@@ -263,27 +263,27 @@ class TestPlain:
     def test_a_users_measure(self, phi, problem):
         """The perfect ranking is the hardest, the imperfect one the best: neighbours suffice where all ranks count."""
         queries, scores = problem
-        found, table = rankings(self.same, queries, phi), rankings(rw.parse("ndcg"), queries, phi)
+        found, table = prepare_rankings(self.same, queries, phi), prepare_rankings(rw.parse("ndcg"), queries, phi)
         assert isinstance(found, PlainRankings)
         assert found.live.tolist() == table.live.tolist()
         assert not found.searches_all.any()
         pairs = [
-            (found.hardest_perfect(scores), table.hardest_perfect(scores)),
-            (found.best_imperfect(scores), table.best_imperfect(scores)),
+            (found.find_hardest_perfect(scores), table.find_hardest_perfect(scores)),
+            (found.find_best_imperfect(scores), table.find_best_imperfect(scores)),
         ]
         for own, other in pairs:
             live = found.live
             assert (found.E(own) >= 1 - 1e-12)[live].tolist() == (table.E(other) >= 1 - 1e-12)[live].tolist()
             assert found.F(own, scores)[live] == near(table.F(other, scores)[live], scores)
-        assert (found.most_violated(scores) == found.best_imperfect(scores)).all()
+        assert (found.find_most_violated(scores) == found.find_best_imperfect(scores)).all()
 
     def test_swaps_that_lower_nothing_are_passed_over(self):
         """Only the first document counts: the cheap swap of ranks 2 and 3 leaves the ranking perfect."""
         first = rw.measure(lambda grades: float(grades[0] == grades.max()), name="first_is_best")
         queries = rw.Queries.from_arrays(np.zeros((3, 1)), [2, 1, 0], qid=[1] * 3)
-        found = rankings(first, queries)
-        assert found.best_imperfect(np.array([9.0, 1.1, 1.0])).tolist() == [1, 0, 2]
-        assert found.best_imperfect(np.array([1.0, 1.1, 0.0])).tolist() == [1, 0, 2]
+        found = prepare_rankings(first, queries)
+        assert found.find_best_imperfect(np.array([9.0, 1.1, 1.0])).tolist() == [1, 0, 2]
+        assert found.find_best_imperfect(np.array([1.0, 1.1, 0.0])).tolist() == [1, 0, 2]
 
 
 @pytest.mark.parametrize(("name", "grades"), [("rbp(p=0.5)", [1] * 60 + [0] * 20), ("err", [4] * 20 + [0] * 3)])
@@ -291,8 +291,8 @@ def test_the_best_imperfect_ranking_loses_what_can_be_seen(name, grades):
     """Strict on paper, a measure may lose nothing by a swap of late ranks: such a ranking counts as perfect."""
     queries = rw.Queries.from_arrays(np.zeros((len(grades), 1)), grades, qid=[1] * len(grades))
     scores = -np.arange(len(grades), dtype=float)  # perfect
-    found = rankings(rw.parse(name), queries, "pairs")
-    order = found.best_imperfect(scores)
+    found = prepare_rankings(rw.parse(name), queries, "pairs")
+    order = found.find_best_imperfect(scores)
     assert found.E(order)[0] < 1 - 1e-12
     first = int(np.flatnonzero(order != np.arange(len(grades)))[0])
     assert first < grades.count(max(grades))
@@ -301,13 +301,13 @@ def test_the_best_imperfect_ranking_loses_what_can_be_seen(name, grades):
 @pytest.mark.parametrize("name", ["mrr", "rbp(p=0.5)", "ndcg", "ndcg@10", "map", "err@10", "p@5", "wta"])
 def test_long_lists_need_no_cut_off(name):
     queries = rw.make_queries(1, n_docs=3000, grades=2, random_state=0)
-    found, scores = rankings(rw.parse(name), queries, "pairs"), queries.X[:, 0].astype(float)
-    assert found.E(found.hardest_perfect(scores))[0] == pytest.approx(1.0)
-    assert found.E(found.best_imperfect(scores))[0] < 1.0
+    found, scores = prepare_rankings(rw.parse(name), queries, "pairs"), queries.X[:, 0].astype(float)
+    assert found.E(found.find_hardest_perfect(scores))[0] == pytest.approx(1.0)
+    assert found.E(found.find_best_imperfect(scores))[0] < 1.0
 
 
 def test_the_first_document_is_all_that_counts_for_reciprocal_rank():
     queries = rw.Queries.from_arrays(np.zeros((4, 1)), [1, 0, 1, 0], qid=[1] * 4)
-    found, scores = rankings(rw.parse("mrr"), queries, "pairs"), np.array([3.0, 2.0, 1.0, 0.0])
-    assert found.hardest_perfect(scores).tolist() == [2, 3, 1, 0]
-    assert found.best_imperfect(scores).tolist() == [1, 0, 2, 3]
+    found, scores = prepare_rankings(rw.parse("mrr"), queries, "pairs"), np.array([3.0, 2.0, 1.0, 0.0])
+    assert found.find_hardest_perfect(scores).tolist() == [2, 3, 1, 0]
+    assert found.find_best_imperfect(scores).tolist() == [1, 0, 2, 3]

@@ -11,7 +11,7 @@ from tests.warned import may_learn_nothing, may_not_converge
 
 import rankwright as rw
 from rankwright.analysis import selection
-from rankwright.objectives.pairwise import query_pairs
+from rankwright.objectives.pairwise import count_query_pairs
 from rankwright.rankers import PathRanker
 from rankwright.scorers.scaling import Standard
 
@@ -27,7 +27,7 @@ def objective(ranker, queries, deviation):
     """Recomputed from the raw weights, pair by pair."""
     D = differences(queries.X, queries.y, queries.indptr)
     u = np.maximum(1.0 - D @ ranker.coef_, 0.0) ** (2 if ranker.loss == "squared_hinge" else 1)
-    pairs = query_pairs(queries.y, queries.indptr)
+    pairs = count_query_pairs(queries.y, queries.indptr)
     weight = np.repeat(queries.query_weight / (np.maximum(pairs, 1) if ranker.per == "query" else 1), pairs.astype(int))
     w = ranker.coef_ * deviation
     return 0.5 * w @ w + ranker.C * (weight * u).sum() / weight.sum()

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import rankwright as rw
-from rankwright.objectives.pairwise import pair_query_weights
+from rankwright.objectives.pairwise import compute_pair_weights
 from rankwright.optimisers import newton
 from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.optimisers.weight_space import WeightSpace
@@ -55,7 +55,7 @@ def test_ranksvm_finds_the_minimum_over_all_weights(loss, scale):
     ranker = rw.RankSVM(C=0.3, loss=loss, scale=scale, tol=1e-8).fit(queries)
     standard = Standard.of(queries)
     factor = standard.factor_under(scale)
-    weight = pair_query_weights(queries, "pair")
+    weight = compute_pair_weights(queries, "pair")
     whole = PairLoss(queries.X, queries.y, queries.indptr, None, weight, factor, standard.mean)
     found = newton.minimise(whole, 0.3, squared=loss == "squared_hinge", tol=1e-8)
     last = ranker.history_[-1]

@@ -10,7 +10,7 @@ import pytest
 
 from rankwright import InputError, cli
 from rankwright.measures import parse
-from rankwright.objectives.bound_losses import Losses
+from rankwright.objectives.prepared_bounds import QueryLosses
 from rankwright.papers.simulation import SIMULATIONS, simulate
 from rankwright.papers.simulation.bounds import bounds_curves as curves
 from rankwright.papers.simulation.bounds import bounds_facts as facts
@@ -115,7 +115,7 @@ class TestFigures:
                 return self
 
             def at(self, scores):
-                return Losses(np.zeros(STEPS + 1), scores, np.arange(STEPS + 1) > 2)
+                return QueryLosses(np.zeros(STEPS + 1), scores, np.arange(STEPS + 1) > 2)
 
         monkeypatch.setattr(curves, "TypeTwo", lambda measure, *rest, **more: object.__new__(Doubtful))
         monkeypatch.setattr(Doubtful, "measure", "map", raising=False)

@@ -20,7 +20,7 @@ from rankwright.kernels.measures.discounts import GEOMETRIC, HARMONIC, LOGARITHM
 from rankwright.kernels.objectives import exponentials
 from rankwright.kernels.objectives.smooth_measures import _soften
 from rankwright.measures.definitions import discounts
-from rankwright.objectives.smooth import FORMS, SoftPositions, SoftRanks, usual_form
+from rankwright.objectives.smooth import FORMS, SoftPositions, SoftRanks, default_form
 
 NAMES = (
     "ndcg@3", "ndcg", "ndcg@10", "dcg", "dcg@2", "p@2", "p", "recall@2", "rbp", "rbp@3", "wta", "map", "ap@2", "ap@2(norm=min)", "err",
@@ -222,7 +222,7 @@ class TestSmoothing:
         rng = np.random.default_rng(10)
         for kind in ("random", "none relevant", "all relevant"):
             queries, scores = lists(rng, kind, sizes=(6, 1, 12, 8), weight=[1.0, 0.5, 2.0, 1.0])
-            bound = bound_to(name, form, queries).smoothed(1e-9)
+            bound = bound_to(name, form, queries).with_sigma(1e-9)
             weight, found = values(name, queries, scores)
             assert bound(scores).loss == pytest.approx((weight * (1 - found)).sum(), abs=1e-12)
 
@@ -240,7 +240,7 @@ class TestSmoothing:
         bound, exact_value = bound_to("ndcg", form, queries), rw.NDCG().mean(queries, f)
         ratios = []
         for sigma in mu / np.array([0.5, 1, 2, 5, 10, 15, 20]):
-            error = abs(1 - bound.smoothed(sigma)(f).loss - exact_value)
+            error = abs(1 - bound.with_sigma(sigma)(f).loss - exact_value)
             assert error <= C * np.exp(-mu / sigma) + 1e-15
             ratios.append(error / np.exp(-mu / sigma))
         assert ratios[-1] > 1e-2  # the rate is no better: the nearest documents differ in grade
@@ -267,7 +267,7 @@ class TestSmoothing:
         queries = queries_of([1, 0])
         for form in FORMS.values():
             bound = form(rw.NDCG(), 1.0).prepare(queries)
-            other = bound.smoothed(0.25)
+            other = bound.with_sigma(0.25)
             assert (bound.sigma, other.sigma) == (1.0, 0.25)
             assert other.data is bound.data
 
@@ -279,7 +279,7 @@ class TestRefusals:
             with pytest.raises(rw.InputError, match=r"sigma=.*expected"):
                 form(rw.NDCG(), sigma).prepare(queries_of([1, 0]))
             with pytest.raises(rw.InputError, match=r"sigma=.*expected"):
-                form(rw.NDCG()).prepare(queries_of([1, 0])).smoothed(sigma)
+                form(rw.NDCG()).prepare(queries_of([1, 0])).with_sigma(sigma)
 
     def test_measures_without_such_a_form(self):
         own = rw.measure(lambda grades: float(grades[0] > 0), name="first")
@@ -291,7 +291,7 @@ class TestRefusals:
                 SoftRanks(rw.parse(name)).prepare(queries_of([1, 0]))
 
     def test_the_usual_form_is_the_papers(self):
-        found = {name: usual_form(rw.parse(name)) for name in ("ndcg@10", "p@5", "map", "ap@10", "err")}
+        found = {name: default_form(rw.parse(name)) for name in ("ndcg@10", "p@5", "map", "ap@10", "err")}
         assert found == {
             "ndcg@10": "positions",
             "p@5": "positions",

@@ -379,7 +379,7 @@ class TestLambdaRank:
         w0 = rw.Regression(alpha=1.0).fit(queries).coef_ * deviation
         ranker = rw.LambdaRank(measure="ndcg@5", alpha=0.5, n_rounds=1, tol=1e-12, max_iter=500).fit(queries)
         assert len(ranker.history_) == 1
-        w, frozen = ranker.coef_ * deviation, Lambdas(rw.NDCG(5)).prepare(queries).frozen(X @ w0)
+        w, frozen = ranker.coef_ * deviation, Lambdas(rw.NDCG(5)).prepare(queries).fix_ranking(X @ w0)
         assert ranker.history_[0]["objective"] == pytest.approx(frozen(X @ w).loss + 0.5 * w @ w, rel=1e-6)
         best = minimize(lambda w: frozen(X @ w).loss + 0.5 * w @ w, np.zeros(5), method="BFGS")
         assert w == pytest.approx(best.x, abs=1e-4)

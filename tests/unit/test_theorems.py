@@ -13,7 +13,7 @@ from tests.reference.measures import averaged
 from tests.scored import by_query, problems
 
 import rankwright as rw
-from rankwright.objectives.rankings import rankings
+from rankwright.objectives.rankings import prepare_rankings
 from rankwright.objectives.upper_bounds import KINDS, Basic, TypeOne, TypeTwo
 from rankwright.scorers.scaling import Standard
 
@@ -31,8 +31,8 @@ class TestTheorem1:
     @given(problem=problems())
     def test_no_ranking_has_a_higher_F_than_the_order_of_the_scores(self, phi, problem):
         queries, scores = problem
-        found = rankings(rw.parse("ndcg"), queries, phi)
-        F = found.F(found.by_score(scores), scores)
+        found = prepare_rankings(rw.parse("ndcg"), queries, phi)
+        F = found.F(found.rank_by_score(scores), scores)
         for q, (_, grades, s) in enumerate(by_query(queries, scores)):
             listed = reference.listing("ndcg", grades)
             if listed.live or phi == "ranks":

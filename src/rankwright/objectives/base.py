@@ -2,17 +2,93 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
+from rankwright.measures import Measure, parse
+
+
+class Evaluation(NamedTuple):
+    """The value of an objective at some scores: a weighted sum over the queries, with its derivatives by the scores."""
+
+    loss: float
+    gradient: Floats
+    curvature: Floats | None = None  # the diagonal of the second derivative, where an objective has one
+
+
+class PreparedObjective(ABC):
+    """An objective with everything that the labels of one set of queries determine."""
+
+    __slots__ = ()
+    uses_ranking: ClassVar[bool] = False  # whether it has ``fix_ranking``: see ``RankingObjective``
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether loss and gradient are estimates from random samples."""
+        return False
+
+    @abstractmethod
+    def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
+        """Return the loss at these scores with its derivatives."""
+
+
+class Objective(ABC):
+    """A loss in score space. Subclass it to write an objective of your own."""
+
+    __slots__ = ()
+    uses_only_grades: ClassVar[bool] = False  # whether grades and scores are all that it looks at
+
+    @abstractmethod
+    def prepare(self, queries: Queries) -> PreparedObjective:
+        """Compute once what depends on the judged documents only: ideals, pair counts, tables."""
+
+    def with_max_grade(self, max_grade: float) -> Objective:
+        """Return the objective for one part of data in which ``max_grade`` is the highest grade of all parts."""
+        return self
+
+    @property
+    def identity(self) -> str:
+        """The objective as text that is the same in every process."""
+        own = type(self)
+        return f"{own.__module__}.{own.__qualname__}" if own.__repr__ is object.__repr__ else str(self)
+
+
+class BuiltinObjective(Objective):
+    """An objective of this package: a dataclass of its parameters."""
+
+    __slots__ = ()
+    uses_only_grades = True
+
+    @classmethod
+    def for_measure(cls, measure: Measure) -> Self:
+        """Return the objective with default parameters that a ranker with this measure minimises."""
+        return cls()
+
+
+class MeasureObjective(BuiltinObjective):
+    """An objective made from a measure, its first parameter."""
+
+    __slots__ = ()
+    measure: Measure | str
+
+    @classmethod
+    def for_measure(cls, measure: Measure) -> Self:
+        """Return the objective of this measure with defaults for its other parameters."""
+        return cls(measure)  # type: ignore[call-arg]
+
+    def with_max_grade(self, max_grade: float) -> Self:
+        """Return the objective with a measure that takes this grade for the highest."""
+        return replace(self, measure=parse(self.measure).with_max_grade(max_grade))  # type: ignore[type-var]
 
 
 def check_scores(scores: Any, n_docs: int) -> Floats:
-    """Scores as kernels take them: one number for each document."""
+    """Return scores as kernels take them, one number for each document, or raise."""
     found: Floats = np.ascontiguousarray(scores, dtype=np.float64)
     if found.shape != (n_docs,):
         raise InputError(f"scores have shape {found.shape}; there are {n_docs} documents")
@@ -20,29 +96,5 @@ def check_scores(scores: Any, n_docs: int) -> Floats:
 
 
 def infinite_evaluation(n_docs: int) -> Evaluation:
-    """An objective at scores that are not finite, where a line search has gone too far: infinitely bad."""
+    """Return an infinite loss, for scores that are not finite because a line search went too far."""
     return Evaluation(np.inf, np.zeros(n_docs))
-
-
-class Evaluation(NamedTuple):
-    """An objective at some scores: the weighted sum over the queries, and its derivatives by every score."""
-
-    loss: float
-    gradient: Floats
-    curvature: Floats | None = None  # the diagonal of the second derivative, where an objective has one
-
-
-class PreparedObjective(Protocol):
-    """An objective with everything that the labels of one set of queries determine."""
-
-    def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
-        """The loss at these scores, and its gradient."""
-        ...
-
-
-class Objective(Protocol):
-    """A loss in score space."""
-
-    def prepare(self, queries: Queries) -> PreparedObjective:
-        """Compute once what depends on the judged documents only: ideals, pair counts, tables."""
-        ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,15 +14,22 @@ from rankwright.kernels.objectives.list_losses import cosines, cross_entropies, 
 from rankwright.kernels.objectives.plackett_luce import expected_sampled, expected_top_two
 from rankwright.kernels.objectives.smooth_measures import Gained
 from rankwright.measures import NDCG, Measure, PreparedMeasure, parse
-from rankwright.objectives.base import Evaluation, PreparedObjective, check_scores, infinite_evaluation
-from rankwright.objectives.smooth import gained
+from rankwright.objectives.base import (
+    BuiltinObjective,
+    Evaluation,
+    MeasureObjective,
+    PreparedObjective,
+    check_scores,
+    infinite_evaluation,
+)
+from rankwright.objectives.smooth import prepare_gains
 
-_HIGHEST = 60.0  # grade of a gain
+_MAX_GRADE = 60.0  # larger grades are scaled down: their gain would be too large
 
 
 @dataclass(frozen=True, slots=True)
-class TopOne:
-    """ListNet's loss: the cross entropy -sum over i of P(i) log Q(i), P = softmax(grades), Q = softmax(scores).
+class TopOne(BuiltinObjective):
+    """The loss of ListNet: -sum over i of P(i) log Q(i), a cross entropy, P = softmax(grades), Q = softmax(scores).
 
     P and Q are the probabilities of being first under Plackett-Luce.
 
@@ -39,20 +45,20 @@ class TopOne:
     """
 
     def prepare(self, queries: Queries) -> PreparedTopOne:
-        """The wanted probabilities."""
+        """Compute the wanted probabilities."""
         return PreparedTopOne(query_softmax(queries.y, queries.indptr), queries.indptr, queries.query_weight)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedTopOne:
-    """The cross entropy, bound."""
+class PreparedTopOne(PreparedObjective):
+    """The cross entropy of some queries."""
 
     target: Floats
     indptr: Ints
     weight: Floats
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
-        """The loss at these scores, and its derivatives."""
+        """Return the loss at these scores with its derivatives."""
         scores = check_scores(scores, len(self.target))
         gradient, curvature = np.empty(len(scores)), np.empty(len(scores))
         loss = cross_entropies(scores, self.target, self.indptr, self.weight, gradient, curvature)
@@ -60,15 +66,15 @@ class PreparedTopOne:
 
 
 @dataclass(frozen=True, slots=True)
-class Likelihood:
-    """ListMLE's loss: -log of the Plackett-Luce probability of the order of the grades.
+class Likelihood(BuiltinObjective):
+    """The loss of ListMLE: -log of the Plackett-Luce probability of the order of the grades.
 
         sum over j of log(sum over l_i <= l_j of exp(s_i)) - s_j
 
     Notes
     -----
     Xia et al. (2008). Documents of one grade have no order among themselves: each is chosen among all of its grade or
-    lower ones. Convex, O(n) a query once it is sorted by grade.
+    lower ones. Convex, O(n) for each query once it is sorted by grade.
 
     Examples
     --------
@@ -78,14 +84,14 @@ class Likelihood:
     """
 
     def prepare(self, queries: Queries) -> PreparedLikelihood:
-        """Order the documents by grade."""
+        """Sort the documents by grade."""
         rows, lower = grade_order(queries.y, queries.indptr)
         return PreparedLikelihood(rows, lower, queries.indptr, queries.query_weight)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedLikelihood:
-    """The likelihood, bound."""
+class PreparedLikelihood(PreparedObjective):
+    """The likelihood loss of some queries."""
 
     rows: Ints  # by query and descending grade
     lower: Ints
@@ -93,7 +99,7 @@ class PreparedLikelihood:
     weight: Floats
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
-        """The loss at these scores, and its derivatives."""
+        """Return the loss at these scores with its derivatives."""
         scores, n = check_scores(scores, len(self.rows)), len(self.rows)
         slopes, curves, gradient, curvature = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
         loss = label_likelihoods(scores[self.rows], self.lower, self.indptr, self.weight, slopes, curves)
@@ -102,20 +108,20 @@ class PreparedLikelihood:
 
 
 @dataclass(frozen=True, slots=True)
-class Cosine:
-    """RankCosine's loss: (1 - t . s / |s|) / 2, s the scores of a query less their mean.
+class Cosine(BuiltinObjective):
+    """The loss of RankCosine: (1 - t . s / |s|) / 2, s the scores of a query less their mean.
 
     Parameters
     ----------
     target : "gains" or "ndcg"
         With "gains", t is the gains 2^l - 1 less their mean, divided by their length, so that the loss is
-        (1 - cosine) / 2, between 0 and 1. With "ndcg", the gains are divided by the query's ideal DCG in place of their
-        length: the form that is consistent with NDCG, in which queries count by what they are worth to it.
+        (1 - cosine) / 2, between 0 and 1. With "ndcg", the gains are divided by the query's ideal DCG instead of their
+        length. That form is consistent with NDCG: the weight of a query is its share in NDCG.
 
     Notes
     -----
     Qin et al. (2008); the consistent form is Ravikumar et al. (2011). Not convex. Where all scores of a query are equal
-    the loss is 1/2 and has no slope: begin elsewhere. Queries of one grade count nothing. O(n).
+    the loss is 1/2 and its gradient is 0: start from other scores. The loss of queries of one grade is 0. O(n).
 
     Examples
     --------
@@ -127,12 +133,12 @@ class Cosine:
     target: str = "gains"
 
     def prepare(self, queries: Queries) -> PreparedCosine:
-        """Centre the targets."""
+        """Center and normalise the targets."""
         if self.target not in ("gains", "ndcg"):
             raise InputError(f"target={self.target!r}; expected 'gains' or 'ndcg'")
         highest = float(queries.y.max())
-        if highest > _HIGHEST:  # 2^l would be too high
-            queries = queries.replace(y=queries.y * (_HIGHEST / highest))
+        if highest > _MAX_GRADE:
+            queries = queries.replace(y=queries.y * (_MAX_GRADE / highest))
         arrays = NDCG().prepare(queries).arrays  # ideals over the full list
         assert arrays is not None
         starts, sizes = queries.indptr[:-1], queries.sizes
@@ -146,23 +152,23 @@ class Cosine:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedCosine:
-    """The cosine, bound."""
+class PreparedCosine(PreparedObjective):
+    """The cosine loss of some queries."""
 
     target: Floats
     indptr: Ints
     weight: Floats
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
-        """The loss at these scores, and its gradient."""
+        """Return the loss at these scores with its gradient."""
         scores = check_scores(scores, len(self.target))
         gradient = np.empty(len(scores))
         return Evaluation(cosines(scores, self.target, self.indptr, self.weight, gradient), gradient)
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedMeasure:
-    """BayesRank's loss: 1 - the measure in the mean over rankings that are drawn by Plackett-Luce with the scores.
+class ExpectedMeasure(MeasureObjective):
+    """The loss of BayesRank: 1 - the expected measure of a ranking drawn from the Plackett-Luce model of the scores.
 
         p(ranking) = product over t of exp(s_t) / (sum over r >= t of exp(s_r))
 
@@ -171,17 +177,17 @@ class ExpectedMeasure:
     measure : Measure or str
         Any measure, also a user's own.
     n_samples : int
-        How many rankings are drawn of each query at each evaluation; from 2 on, samples serve each other as control
-        variates. Measures that look at one or two ranks are computed exactly, without samples.
+        The number of rankings drawn for each query at each evaluation. From 2 samples on, the others are the control
+        variate of each. Measures of one or two ranks are computed exactly, without samples.
 
     Notes
     -----
     Kuo et al. (2009), eq. (10) to (14), with the loss 1 - E of section 3.2 for which theorem 1 holds, in place of -E.
-    Exact for two ranks in O(n), where the paper's sum has n^2 terms. For more, value and gradient are unbiased
-    estimates from sampled rankings, O(n + k log n) each (``kernels/plackett_luce.py``): the derivative by what comes to
-    a rank at once is exact, and what follows is sampled as a difference from other samples. Without a generator of
-    random numbers the samples are the same at every call. A user's measure only tells the value of a whole ranking, and
-    has that less the mean of the other samples' for a weight of the ranking's log-probability.
+    Two ranks are computed exactly in O(n), where the paper's sum has n^2 terms. For more ranks, value and gradient are
+    unbiased estimates from sampled rankings, O(n + k log n) each (``kernels/objectives/plackett_luce.py``). The
+    derivative of the document at a rank is exact; the ranks after it are sampled as a difference from other samples.
+    Without a generator of random numbers the samples are the same at every call. A user's measure has only the value
+    of a whole ranking: its advantage over the mean of the other samples weights the ranking's log-probability.
 
     Examples
     --------
@@ -196,66 +202,70 @@ class ExpectedMeasure:
     n_samples: int = 8
 
     def prepare(self, queries: Queries) -> PreparedObjective:
-        """Find gains, ideals and discounts."""
+        """Compute gains, ideals and discounts."""
         measure = parse(self.measure).for_training()
         if type(self.n_samples) is not int or self.n_samples < 1:
             raise InputError(f"n_samples={self.n_samples!r}; expected a whole number of at least 1")
-        bound = measure.prepare(queries)
-        if bound.arrays is None:
-            return PreparedSampledMeasure(bound, queries.query_weight, self.n_samples)
-        data, lost = gained(measure, queries)
+        prepared = measure.prepare(queries)
+        if prepared.arrays is None:
+            return PreparedSampledMeasure(prepared, queries.query_weight, self.n_samples)
+        data, lost = prepare_gains(measure, queries)
         return PreparedExpectedMeasure(data, float(lost.sum()), self.n_samples)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedExpectedMeasure:
-    """The expected measure, bound."""
+class PreparedExpectedMeasure(PreparedObjective):
+    """The expected measure of some queries, for a measure with arrays."""
 
     data: Gained
-    offset: float  # the loss where nothing is gained
+    offset: float  # the loss where nothing is prepare_gains
     n_samples: int
 
     @property
     def is_sampled(self) -> bool:
-        """Whether values are estimates."""
+        """Whether loss and gradient are estimates from random samples."""
         return len(self.data.discount) > 2
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
-        """The loss at these scores, and its gradient; estimates of them where they are sampled."""
+        """Return the loss at these scores with its gradient, or estimates of both where they are sampled."""
         scores = check_scores(scores, len(self.data.gain))
         if not np.isfinite(scores).all():
             return infinite_evaluation(len(scores))
         if self.is_sampled:
-            return self.estimated(scores, gumbel(rng, self.n_samples, len(scores)))
+            return self.estimate(scores, draw_gumbel_noise(rng, self.n_samples, len(scores)))
         gradient = np.empty(len(scores))
         return Evaluation(self.offset - expected_top_two(self.data, scores, gradient), -gradient)
 
-    def estimated(self, scores: Floats, noise: Floats) -> Evaluation:
-        """From the rankings by scores + noise, a row for each sample."""
+    def estimate(self, scores: Floats, noise: Floats) -> Evaluation:
+        """Estimate loss and gradient from the rankings by scores + noise; the noise has a row for each sample."""
         gradient = np.empty(len(scores))
         return Evaluation(self.offset - expected_sampled(self.data, scores, noise, gradient), -gradient)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedSampledMeasure:
-    """The expectation of a user's measure."""
+class PreparedSampledMeasure(PreparedObjective):
+    """The expected measure of some queries, for a user's measure."""
 
-    bound: PreparedMeasure
+    measure: PreparedMeasure
     weight: Floats
     n_samples: int
-    is_sampled: ClassVar[bool] = True
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether loss and gradient are estimates from random samples."""
+        return True
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
-        """Estimates of the loss at these scores, and of its gradient."""
-        indptr, n = self.bound.indptr, self.n_samples
+        """Return estimates of the loss at these scores and of its gradient."""
+        indptr, n = self.measure.indptr, self.n_samples
         scores = check_scores(scores, int(indptr[-1]))
         if not np.isfinite(scores).all():
             return infinite_evaluation(len(scores))
         scores = scores - np.repeat(np.maximum.reduceat(scores, indptr[:-1]), np.diff(indptr))  # noise is small
-        keys = scores + gumbel(rng, n, len(scores))
-        values = np.nan_to_num(np.array([self.bound.values(row) for row in keys]))  # by sample and query
+        keys = scores + draw_gumbel_noise(rng, n, len(scores))
+        values = np.nan_to_num(np.array([self.measure.values(row) for row in keys]))  # by sample and query
         others = (values.sum(axis=0) - values) / (n - 1) if n > 1 else np.zeros_like(values)
-        advantage = np.where(self.bound.counted, self.weight, 0.0) * (values - others) / n
+        advantage = np.where(self.measure.counted, self.weight, 0.0) * (values - others) / n
         gradient, order = np.zeros(len(scores)), np.empty(len(scores), dtype=np.int64)
         for row, worth in zip(keys, advantage, strict=True):
             for q in range(len(self.weight)):  # the likelihood's grades are the places of the drawn ranking
@@ -264,12 +274,12 @@ class PreparedSampledMeasure:
             slopes, curves = np.empty(len(scores)), np.empty(len(scores))
             label_likelihoods(scores[order], np.arange(1, len(scores) + 1), indptr, worth, slopes, curves)
             gradient[order] += slopes
-        counted = np.where(self.bound.counted, self.weight, 0.0)
+        counted = np.where(self.measure.counted, self.weight, 0.0)
         return Evaluation(float((counted * (1.0 - values.mean(axis=0))).sum()), gradient)
 
 
-def gumbel(rng: np.random.Generator | None, n_samples: int, n_docs: int) -> Floats:
-    """Gumbel noise: the ranking by scores + noise is a draw by Plackett-Luce."""
+def draw_gumbel_noise(rng: np.random.Generator | None, n_samples: int, n_docs: int) -> Floats:
+    """Draw Gumbel noise: a ranking by scores + noise is a draw from the Plackett-Luce model."""
     noise = (np.random.default_rng(0) if rng is None else rng).standard_exponential((n_samples, n_docs))
     np.log(noise, out=noise)
     return np.negative(noise, out=noise)

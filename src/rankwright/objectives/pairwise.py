@@ -18,11 +18,11 @@ from rankwright.kernels.objectives.graded_pairs import (
     pair_loss_sums,
 )
 from rankwright.kernels.objectives.pair_sums import SMOOTH, Labels, Ranked, grade_places, pair_sums, pair_weights
-from rankwright.objectives.base import Evaluation, check_scores
+from rankwright.objectives.base import BuiltinObjective, Evaluation, PreparedObjective, check_scores
 
 
 @dataclass(frozen=True, slots=True)
-class Hinge:
+class Hinge(BuiltinObjective):
     """The sum over pairs l_i > l_j of one query of max(1 - (s_i - s_j), 0).
 
     Parameters
@@ -40,12 +40,12 @@ class Hinge:
     per: str = "pair"
 
     def prepare(self, queries: Queries) -> PreparedHinge:
-        """Find the grades, and count the pairs."""
-        return PreparedHinge(_labels(queries, self.per), 0.0)
+        """Rank the grades and weight the pairs of each query."""
+        return PreparedHinge(_grade_labels(queries, self.per), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class SquaredHinge:
+class SquaredHinge(BuiltinObjective):
     """The sum over pairs l_i > l_j of one query of max(1 - (s_i - s_j), 0)^2.
 
     Parameters
@@ -63,16 +63,16 @@ class SquaredHinge:
     per: str = "pair"
 
     def prepare(self, queries: Queries) -> PreparedHinge:
-        """Find the grades, and count the pairs."""
-        return PreparedHinge(_labels(queries, self.per), np.inf)
+        """Rank the grades and weight the pairs of each query."""
+        return PreparedHinge(_grade_labels(queries, self.per), np.inf)
 
 
 @dataclass(frozen=True, slots=True)
-class Fidelity:
-    """FRank's loss: the sum over pairs l_i > l_j of 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)), P = 1 / (1 + exp(-o)).
+class Fidelity(BuiltinObjective):
+    """The loss of FRank: the sum over pairs l_i > l_j of 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)).
 
-    o = s_i - s_j. It is between 0 and 1 for every pair, and 0 where P = P*. It is not convex: its second derivative is
-    negative for pairs that are far from right.
+    P = 1 / (1 + exp(-o)), o = s_i - s_j. The loss of a pair is between 0 and 1, and 0 where P = P*. It is not convex:
+    its second derivative is negative for pairs that are far from right.
 
     Parameters
     ----------
@@ -98,13 +98,13 @@ class Fidelity:
     target: float = 1.0
 
     def prepare(self, queries: Queries) -> PreparedPairLoss:
-        """Order the documents by grade, and count the pairs."""
-        return PreparedPairLoss(*by_grade(queries, self.per), FIDELITY, _probability(self.target))
+        """Sort the documents by grade and weight the pairs of each query."""
+        return PreparedPairLoss(*sort_by_grade(queries, self.per), FIDELITY, _check_probability(self.target))
 
 
 @dataclass(frozen=True, slots=True)
-class Logistic:
-    """RankNet's cross entropy: the sum over pairs l_i > l_j of -P* o + ln(1 + exp(o)), o = s_i - s_j.
+class Logistic(BuiltinObjective):
+    """The cross entropy of RankNet: the sum over pairs l_i > l_j of -P* o + ln(1 + exp(o)), o = s_i - s_j.
 
     Parameters
     ----------
@@ -128,13 +128,15 @@ class Logistic:
     target: float = 1.0
 
     def prepare(self, queries: Queries) -> PreparedPairLoss:
-        """Order the documents by grade, and count the pairs."""
-        return PreparedPairLoss(*by_grade(queries, self.per), LOGISTIC, _probability(self.target))
+        """Sort the documents by grade and weight the pairs of each query."""
+        return PreparedPairLoss(*sort_by_grade(queries, self.per), LOGISTIC, _check_probability(self.target))
 
 
 @dataclass(frozen=True, slots=True)
-class Exponential:
-    """RankBoost's loss: the sum over pairs l_i > l_j of exp(s_j - s_i), in O(n) a query once it is sorted by grade.
+class Exponential(BuiltinObjective):
+    """The loss of RankBoost: the sum over pairs l_i > l_j of exp(s_j - s_i).
+
+    It is computed in O(n) for each query, once the query is sorted by grade.
 
     Parameters
     ----------
@@ -151,13 +153,13 @@ class Exponential:
     per: str = "pair"
 
     def prepare(self, queries: Queries) -> PreparedExponential:
-        """Order the documents by grade, and count the pairs."""
-        return PreparedExponential(*by_grade(queries, self.per))
+        """Sort the documents by grade and weight the pairs of each query."""
+        return PreparedExponential(*sort_by_grade(queries, self.per))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedPairLoss:
-    """A loss of pairs, bound, that is summed pair by pair."""
+class PreparedPairLoss(PreparedObjective):
+    """A loss of pairs that is summed pair by pair: the fidelity or the logistic loss of some queries."""
 
     rows: Ints  # by query and descending grade
     graded: Graded
@@ -165,7 +167,7 @@ class PreparedPairLoss:
     target: float
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
-        """The loss at these scores, and its derivatives."""
+        """Return the loss at these scores with its derivatives."""
         scores, n = check_scores(scores, len(self.rows)), len(self.rows)
         slopes, curves = np.empty(n), np.empty(n)
         loss = pair_loss_sums(self.graded, scores[self.rows], self.kind, self.target, slopes, curves)
@@ -175,14 +177,14 @@ class PreparedPairLoss:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedExponential:
-    """The exponential loss of pairs, bound."""
+class PreparedExponential(PreparedObjective):
+    """The exponential loss of the pairs of some queries."""
 
     rows: Ints  # by query and descending grade
     graded: Graded
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
-        """The loss at these scores, and its gradient."""
+        """Return the loss at these scores with its gradient."""
         scores = check_scores(scores, len(self.rows))
         slopes, gradient = np.empty(len(self.rows)), np.empty(len(self.rows))
         loss = exponential_sums(self.graded, scores[self.rows], slopes)
@@ -191,14 +193,14 @@ class PreparedExponential:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedHinge:
-    """A loss of pairs, bound: the hinge with no smoothing, or squared with smoothing without end."""
+class PreparedHinge(PreparedObjective):
+    """The hinge loss of the pairs of some queries: without smoothing, or squared where the smoothing is infinite."""
 
     labels: Labels
     smoothing: float
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
-        """The loss at these scores, and its gradient, in O(n log n) a query."""
+        """Return the loss at these scores with its gradient, in O(n log n) for each query."""
         scores, n = check_scores(scores, len(self.labels.place)), len(self.labels.place)
         gradient, ranked = np.empty(n), Ranked(scores, np.arange(n), np.empty(n), np.empty(n))
         loss = float(pair_sums(self.labels, ranked, self.smoothing, gradient)[SMOOTH])
@@ -208,38 +210,38 @@ class PreparedHinge:
         return Evaluation(2.0 * loss, 2.0 * gradient, 2.0 * weight * ranked.curvature)
 
 
-def query_pairs(y: Floats, indptr: Ints) -> Floats:
-    """The number of pairs of each query.
+def count_query_pairs(y: Floats, indptr: Ints) -> Floats:
+    """Return the number of pairs of each query.
 
-    >>> query_pairs(np.array([0.0, 1.0, 1.0, 2.0]), np.array([0, 3, 4])).tolist()
+    >>> count_query_pairs(np.array([0.0, 1.0, 1.0, 2.0]), np.array([0, 3, 4])).tolist()
     [2.0, 0.0]
     """
     return pair_weights(Labels(grade_places(y, indptr), np.ones(len(y)), np.ones(len(indptr) - 1), indptr))[0]
 
 
-def pair_query_weights(queries: Queries, per: str) -> Floats:
-    """What each pair of a query weighs, so that pairs, or queries, count alike."""
+def compute_pair_weights(queries: Queries, per: str) -> Floats:
+    """Return the weight of each pair of a query with which pairs, or queries, count alike."""
     if per == "pair":
         return queries.query_weight
     if per != "query":
         raise InputError(f"per={per!r}; expected 'pair' or 'query'")
-    pairs = query_pairs(queries.y, queries.indptr)
+    pairs = count_query_pairs(queries.y, queries.indptr)
     weights: Floats = np.divide(queries.query_weight, pairs, out=np.zeros(len(pairs)), where=pairs > 0)
     return weights
 
 
-def _labels(queries: Queries, per: str) -> Labels:
+def _grade_labels(queries: Queries, per: str) -> Labels:
     places = grade_places(queries.y, queries.indptr)
-    return Labels(places, np.ones(queries.n_docs), pair_query_weights(queries, per), queries.indptr)
+    return Labels(places, np.ones(queries.n_docs), compute_pair_weights(queries, per), queries.indptr)
 
 
-def by_grade(queries: Queries, per: str) -> tuple[Ints, Graded]:
-    """The rows by query and descending grade, and what each pair of a query weighs."""
+def sort_by_grade(queries: Queries, per: str) -> tuple[Ints, Graded]:
+    """Return the rows by query and descending grade, and the graded pairs with their weights."""
     rows, lower = grade_order(queries.y, queries.indptr)
-    return rows, Graded(queries.indptr, lower, pair_query_weights(queries, per))
+    return rows, Graded(queries.indptr, lower, compute_pair_weights(queries, per))
 
 
-def _probability(target: float) -> float:
+def _check_probability(target: float) -> float:
     if not 0.0 <= target <= 1.0:
-        raise InputError(f"target={target!r}; expected a probability")
+        raise InputError(f"target={target!r}; expected a probability, from 0 to 1")
     return float(target)

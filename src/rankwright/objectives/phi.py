@@ -1,9 +1,10 @@
-"""Query-level scores: F of a ranking, from pairs of its documents, is linear in the documents' scores."""
+"""Query-level scores: F of a ranking is a sum over pairs of documents, linear in their scores."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,11 +13,13 @@ from rankwright.kernels.objectives.ranking_search import pair_coefficients, rank
 
 
 class Phi(ABC):
-    """Which pairs of documents a query-level score F is made of."""
+    """The pairs of documents that a query-level score F sums over."""
+
+    same_for_perfect: ClassVar[bool] = False  # whether all rankings by descending grade have the same F
 
     @abstractmethod
     def norms(self, sizes: Ints, pairs: Floats) -> Floats:
-        """What F is divided by: of queries of these sizes, and with so many pairs of different classes."""
+        """Return the divisor of F for queries of these sizes with so many pairs of different classes."""
 
     @abstractmethod
     def fill(self, order: Ints, classes: Ints, n_classes: Ints, norm: Floats, indptr: Ints, out: Floats) -> None:
@@ -24,26 +27,28 @@ class Phi(ABC):
 
 
 class PairPhi(Phi):
-    """Pairs of documents of different classes, after eq. (4) of the paper: F is the same for all perfect rankings."""
+    """The pairs of documents of different classes, after eq. (4) of the paper."""
+
+    same_for_perfect = True
 
     def norms(self, sizes: Ints, pairs: Floats) -> Floats:
-        """The number of pairs."""
+        """Return the number of pairs."""
         return pairs
 
     def fill(self, order: Ints, classes: Ints, n_classes: Ints, norm: Floats, indptr: Ints, out: Floats) -> None:
-        """By counting classes."""
+        """Write the derivatives, by counting classes."""
         pair_coefficients(order, classes, n_classes, norm, indptr, out)
 
 
 class RankPhi(Phi):
-    """All pairs, eq. (2) of the paper: a document counts n + 1 - 2 rank."""
+    """The set of all pairs, eq. (2) of the paper: a document has the coefficient n + 1 - 2 rank."""
 
     def norms(self, sizes: Ints, pairs: Floats) -> Floats:
-        """Twice the number of pairs."""
+        """Return twice the number of pairs."""
         return (sizes * (sizes - 1)).astype(np.float64)
 
     def fill(self, order: Ints, classes: Ints, n_classes: Ints, norm: Floats, indptr: Ints, out: Floats) -> None:
-        """By rank."""
+        """Write the derivatives, by rank."""
         rank_coefficients(order, norm, indptr, out)
 
 

@@ -8,17 +8,23 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.queries import Queries
-from rankwright.objectives.base import Evaluation, check_scores, infinite_evaluation
+from rankwright.objectives.base import (
+    BuiltinObjective,
+    Evaluation,
+    PreparedObjective,
+    check_scores,
+    infinite_evaluation,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Squares:
-    """Regression: the sum over queries of the mean over documents of (s_i - factor l_i)^2, l the grades.
+class Squares(BuiltinObjective):
+    """The loss of regression: the sum over queries of the mean over documents of (s_i - factor l_i)^2, l the grades.
 
     Parameters
     ----------
     factor : float
-        What grades are multiplied by.
+        Grades are multiplied by it.
 
     Examples
     --------
@@ -30,21 +36,21 @@ class Squares:
     factor: float = 1.0
 
     def prepare(self, queries: Queries) -> PreparedSquares:
-        """Find what each document counts."""
+        """Compute the target and the weight of each document."""
         target = self.factor * queries.y
         return PreparedSquares(target, np.repeat(queries.query_weight / queries.sizes, queries.sizes), queries.indptr)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedSquares:
-    """The squares, bound."""
+class PreparedSquares(PreparedObjective):
+    """The squared loss of some queries."""
 
     target: Floats
     weight: Floats  # by document
     indptr: Ints
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
-        """The loss at these scores, and its derivatives."""
+        """Return the loss at these scores with its derivatives."""
         rest = check_scores(scores, len(self.target)) - self.target
         with np.errstate(over="ignore"):
             loss = float((self.weight * rest * rest).sum())

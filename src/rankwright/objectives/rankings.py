@@ -1,10 +1,11 @@
-"""The rankings of a query as a measure and a query-level score F see them, and those that bounds ask for."""
+"""Rankings of queries under a measure E and a query-level score F, and searches for those that bounds need."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,63 +23,65 @@ from rankwright.kernels.objectives.ranking_search import (
     violate_precision,
 )
 from rankwright.measures import Measure, MeasureArrays, PreparedMeasure
-from rankwright.objectives.phi import PHIS, PairPhi, Phi
+from rankwright.objectives.phi import PHIS, Phi
 
-MOST_NODES = 1 << 20  # of a query's lattice
-_FEW_NODES = 1 << 8  # above this an assignment is faster, where it will do
+MAX_NODES = 1 << 20  # of a query's lattice
+_FEW_NODES = 1 << 8  # above this an assignment is faster, where one is possible
 
 
 class Rankings(ABC):
-    """The rankings of some queries. A ranking of all is an array of their rows, each query's in ranked order.
+    """The rankings of some queries. A ranking of all queries is an array of their rows, each query's in ranked order.
 
     E is the measure divided by the query's highest value, so that perfect rankings have E = 1, whatever the measure. A
-    query counts only if some ranking is imperfect: ``live`` holds those that do.
+    query counts only if some ranking of it is imperfect: ``live`` holds the queries that count.
 
     Parameters
     ----------
     queries : Queries
         The judged documents.
-    bound : PreparedMeasure
-        The measure of these queries.
+    measure : PreparedMeasure
+        The measure, prepared for these queries.
     phi : Phi
-        What F is made of.
+        The pairs of documents that F sums over.
     gain : array of shape (n_docs,)
         Documents with equal gains are of one class.
     """
 
-    def __init__(self, queries: Queries, bound: PreparedMeasure, phi: Phi, gain: Floats) -> None:
-        self.indptr, self.bound, self.phi = queries.indptr, bound, phi
+    can_search: ClassVar[bool]  # whether ``find_most_violated`` depends on the scale of the scores
+
+    def __init__(self, queries: Queries, measure: PreparedMeasure, phi: Phi, gain: Floats) -> None:
+        self.indptr, self.measure, self.phi = queries.indptr, measure, phi
         self.classes, self.n_classes, pairs = rank_classes(gain, queries.indptr)
         self.norm = np.maximum(phi.norms(queries.sizes, pairs), 1.0)
         best_last = self.classes.astype(np.float64)
-        self.ideal, worst = self._value(self.by_score(-best_last)), self._value(self.by_score(best_last))
+        self.ideal, worst = self._value(self.rank_by_score(-best_last)), self._value(self.rank_by_score(best_last))
         self.live: Ints = np.flatnonzero(self.ideal - worst > SLACK * self.ideal)
 
-    def by_score(self, scores: Floats) -> Ints:
-        """The ranking by descending score; of equal scores the lower grade comes first."""
+    def rank_by_score(self, scores: Floats) -> Ints:
+        """Return the ranking by descending score; of equal scores the lower grade comes first."""
         order = np.arange(len(scores))
-        sort_rows(scores, self.bound.tie_keys, self.indptr, 0, len(self.norm), order)
+        sort_rows(scores, self.measure.tie_keys, self.indptr, 0, len(self.norm), order)
         return order
 
     def E(self, order: Ints) -> Floats:
-        """The measure of a ranking of every query, where perfect is 1; 1 for queries that do not count."""
+        """Return E of a ranking of every query; it is 1 for perfect rankings and for queries that do not count."""
         out = np.ones(len(self.ideal))
         out[self.live] = self._value(order)[self.live] / self.ideal[self.live]
         return out
 
-    def coefficients(self, order: Ints) -> Floats:
-        """The derivative of F of this ranking by every score; F is linear in the scores."""
+    def compute_coefficients(self, order: Ints) -> Floats:
+        """Return the derivative of F of this ranking by every score; F is linear in the scores."""
         out = np.empty(len(order))
         self.phi.fill(order, self.classes, self.n_classes, self.norm, self.indptr, out)
         return out
 
     def F(self, order: Ints, scores: Floats) -> Floats:
-        """The query-level score of a ranking of every query."""
-        total: Floats = np.add.reduceat(self.coefficients(order) * scores, self.indptr[:-1])
+        """Return the query-level score of a ranking of every query."""
+        total: Floats = np.add.reduceat(self.compute_coefficients(order) * scores, self.indptr[:-1])
         return total
 
-    def hardest_by_grade(self, scores: Floats) -> Ints:
-        """Of every query, of the rankings that are perfect for the whole list, the one with the lowest F."""
+    def find_hardest_by_grade(self, scores: Floats) -> Ints:
+        """Return for every query the ranking with the lowest F among those by descending gain of all documents."""
         order = np.arange(len(scores))
         hardest_perfect(scores, self.classes, len(scores), self.indptr, order)
         return order
@@ -89,62 +92,65 @@ class Rankings(ABC):
         """Whether all perfect rankings of a query have the same F."""
 
     @abstractmethod
-    def hardest_perfect(self, scores: Floats) -> Ints:
-        """Of every query the perfect ranking with the lowest F."""
+    def find_hardest_perfect(self, scores: Floats) -> Ints:
+        """Return for every query the perfect ranking with the lowest F."""
 
     @abstractmethod
-    def best_imperfect(self, scores: Floats) -> Ints:
-        """Of every query that counts the imperfect ranking with the highest F."""
+    def find_best_imperfect(self, scores: Floats) -> Ints:
+        """Return for every query that counts the imperfect ranking with the highest F."""
 
     @abstractmethod
-    def most_violated(self, scores: Floats, trade: float = 1.0) -> Ints:
-        """Of every query that counts the imperfect ranking with the highest trade (1 - E) + F.
+    def find_most_violated(self, scores: Floats, trade: float = 1.0) -> Ints:
+        """Return for every query that counts the imperfect ranking with the highest trade (1 - E) + F.
 
-        It may be perfect where no imperfect one would have a positive loss.
+        The ranking may be perfect where no imperfect one would have a positive loss.
         """
 
-    def violated(self, scores: Floats, trades: Sequence[float]) -> Iterator[Ints]:
-        """The most violated rankings at different trades."""
-        return (self.most_violated(scores, trade) for trade in trades)
+    def find_violated(self, scores: Floats, trades: Sequence[float]) -> Iterator[Ints]:
+        """Yield the most violated rankings at different trades."""
+        return (self.find_most_violated(scores, trade) for trade in trades)
 
     @property
     @abstractmethod
     def searches_all(self) -> NDArray[np.bool_]:
-        """By query, whether ``most_violated`` is certain to be the most violated of all."""
+        """Whether, for each query, ``find_most_violated`` is certain to find the most violated ranking of all."""
 
     @abstractmethod
-    def worst(
+    def search_worst(
         self, scores: Floats, kind: int, F_perfect: Floats, values: Floats, order: Ints, most: int
     ) -> NDArray[np.bool_]:
-        """Replace imperfect rankings of these violations by the worst there are, in place; whether that is certain.
+        """Replace imperfect rankings that have these violations by the worst ones, in place.
 
-        ``F_perfect`` is what a query's F is compared with, and ``kind`` how (``kernels/surrogates.py``).
+        Return for each query whether no ranking is worse. ``F_perfect`` is the F of a perfect ranking that a query's F
+        is compared with, and ``kind`` the comparison (``kernels/objectives/surrogates.py``).
         """
 
     def _value(self, order: Ints) -> Floats:
         out = np.empty(len(self.norm))
-        self.bound.fill(np.zeros(len(order)), order, 0, len(out), out)
+        self.measure.fill(np.zeros(len(order)), order, 0, len(out), out)
         return np.nan_to_num(out)
 
 
 class TableRankings(Rankings):
-    """Rankings under a measure made of tables: everything exact, by kernels."""
+    """Rankings under a measure with arrays: all searches are exact, by kernels."""
 
-    def __init__(self, queries: Queries, bound: PreparedMeasure, phi: Phi, arrays: MeasureArrays) -> None:
-        super().__init__(queries, bound, phi, arrays.gain)
+    can_search = True
+
+    def __init__(self, queries: Queries, measure: PreparedMeasure, phi: Phi, arrays: MeasureArrays) -> None:
+        super().__init__(queries, measure, phi, arrays.gain)
         arrays = arrays._replace(discount=arrays.discount[: np.count_nonzero(arrays.discount > 0)])
         self.arrays = arrays
         discount = arrays.discount[: self.depth]
-        certain, none = arrays.gain >= 1.0, arrays.gain == 0.0  # of a cascade: after such a document nothing counts
+        certain, none = arrays.gain >= 1.0, arrays.gain == 0.0  # in a cascade nothing counts after a certain one
         first_alone = arrays.v < 0 and certain.any() and bool((certain | none).all())
-        #: how deep rules hold: every rank down to here counts more than the next one
+        # every rank down to this depth counts more than the next one: closed rules hold
         self.rule_depth = 1 if first_alone else self.depth
         self.strict = bool((np.diff(discount) < 0).all()) and (first_alone or arrays.v >= 0 or not certain.any())
         self.worth = self.ideal / np.where(arrays.scale > 0, arrays.scale, 1.0)  # a sum of gains that makes E = 1
 
     @cached_property
     def depth(self) -> int:
-        """As many as there are discounts."""
+        """The number of ranks with a discount, at most the length of the longest query."""
         return min(len(self.arrays.discount), int(np.diff(self.indptr).max()))
 
     @cached_property
@@ -153,58 +159,58 @@ class TableRankings(Rankings):
 
     @cached_property
     def small(self) -> NDArray[np.bool_]:
-        """Which queries have a lattice that is small enough."""
-        return self._sizes <= MOST_NODES
+        """Whether the lattice of each query is small enough to be searched."""
+        return self._sizes <= MAX_NODES
 
     @cached_property
     def same_F(self) -> bool:
         """Whether all perfect rankings of a query have the same F."""
         whole = self.rule_depth == np.diff(self.indptr).max()
-        return bool(self.strict and whole and isinstance(self.phi, PairPhi))
+        return bool(self.strict and whole and self.phi.same_for_perfect)
 
     @cached_property
-    def _precision(self) -> bool:
+    def _is_precision(self) -> bool:
         return self.arrays.u == 1.0 and self.same_F
 
-    def hardest_perfect(self, scores: Floats) -> Ints:
-        """By a rule for strict measures, otherwise by the lattice with the scores turned round."""
+    def find_hardest_perfect(self, scores: Floats) -> Ints:
+        """Find it by a rule for strict measures, otherwise by the lattice with the scores negated."""
         if self.strict:
             order = np.arange(len(scores))
             hardest_perfect(scores, self.classes, self.rule_depth, self.indptr, order)
             return order
-        return self._paths(-scores, 0.0, True)
+        return self._search_paths(-scores, 0.0, True)
 
-    def best_imperfect(self, scores: Floats) -> Ints:
-        """By a rule for strict measures, otherwise by the lattice."""
+    def find_best_imperfect(self, scores: Floats) -> Ints:
+        """Find it by a rule for strict measures, otherwise by the lattice."""
         if not self.strict:
-            return self._paths(scores, 0.0, False)
-        order = self.by_score(scores)
+            return self._search_paths(scores, 0.0, False)
+        order = self.rank_by_score(scores)
         best_imperfect(scores, self.classes, self.rule_depth, self.indptr, order)
-        # what cannot be seen in the measure is no loss, however strict it is on paper
+        # a loss below the precision of the measure does not count, even if the measure is strict
         unseen = (self.E(order) >= 1.0 - SLACK) & self.small & np.isin(np.arange(len(self.norm)), self.live)
         if not unseen.any():
             return order
-        found = self._paths(scores, 0.0, False, np.flatnonzero(unseen))
+        found = self._search_paths(scores, 0.0, False, np.flatnonzero(unseen))
         return np.where(np.repeat(unseen, np.diff(self.indptr)), found, order)
 
-    def most_violated(self, scores: Floats, trade: float = 1.0) -> Ints:
-        """For average precision by a rule, otherwise by the lattice, or by assignment where that is too large."""
-        if not self._precision:
-            return self._paths(scores, trade, False)
-        order = self.by_score(scores)
+    def find_most_violated(self, scores: Floats, trade: float = 1.0) -> Ints:
+        """Find it by a rule for average precision, by the lattice, or by assignment where that is too large."""
+        if not self._is_precision:
+            return self._search_paths(scores, trade, False)
+        order = self.rank_by_score(scores)
         violate_precision(scores, self.classes, self.norm, trade, self.live, self.indptr, order)
         return order
 
     @property
     def searches_all(self) -> NDArray[np.bool_]:
-        """All, but for assignments that may end at a perfect ranking with a higher F than other perfect ones."""
+        """Whether the search is exact: an assignment may end at a perfect ranking with a higher F than others."""
         return self.small | self.same_F
 
-    def worst(
+    def search_worst(
         self, scores: Floats, kind: int, F_perfect: Floats, values: Floats, order: Ints, most: int
     ) -> NDArray[np.bool_]:
-        """By branch and bound, of up to so many nodes of a query."""
-        best = self.by_score(scores)
+        """Search by branch and bound, visiting at most ``most`` nodes for each query."""
+        best = self.rank_by_score(scores)
         x = self.F(best, scores) - F_perfect
         gain, discount, _, _, u, v = self.arrays
         about = (self.classes, gain, discount, self.worth, u, v, self.norm)
@@ -212,12 +218,12 @@ class TableRankings(Rankings):
         certain: NDArray[np.bool_] = visited <= most
         return certain
 
-    def _paths(self, scores: Floats, trade: float, perfect: bool, only: Ints | None = None) -> Ints:
-        """By the lattice, or by assignment; of the queries that count, or of some, the others by score."""
+    def _search_paths(self, scores: Floats, trade: float, perfect: bool, only: Ints | None = None) -> Ints:
+        """Search the lattice, or assign ranks, for the queries that count or ``only`` some; rank others by score."""
         gain, discount, _, _, u, v = self.arrays
-        order, wanted = self.by_score(scores), self.live if only is None else only
+        order, wanted = self.rank_by_score(scores), self.live if only is None else only
         assignable = trade > 0.0 and u == 0.0 and v == 0.0 and not perfect and self.same_F
-        small = self._sizes <= min(_FEW_NODES, MOST_NODES) if assignable else self.small
+        small = self._sizes <= min(_FEW_NODES, MAX_NODES) if assignable else self.small
         live = wanted[small[wanted]]
         best_paths(
             order, scores, self.classes, gain, discount, self.worth, u, v, self.norm, trade, perfect, live, self.indptr
@@ -231,59 +237,61 @@ class TableRankings(Rankings):
 
 
 class PlainRankings(Rankings):
-    """Rankings under a measure of which only values are known, such as a user's own function of the grades.
+    """Rankings under a measure that has values only, such as a user's own function of the grades.
 
-    Ranking by descending grade is taken to be perfect. The best imperfect ranking is the order of the scores or, where
-    that is perfect, the cheapest swap of neighbours of different grades that lowers the measure.
+    Ranking by descending grade is assumed to be perfect. The best imperfect ranking is the order of the scores or,
+    where that is perfect, the cheapest swap of neighbours of different grades that lowers the measure.
     """
+
+    can_search = False
 
     @property
     def same_F(self) -> bool:
-        """Of those by descending grade, under the pair Phi."""
-        return isinstance(self.phi, PairPhi)
+        """Whether all rankings by descending grade have the same F."""
+        return self.phi.same_for_perfect
 
-    def hardest_perfect(self, scores: Floats) -> Ints:
-        """By descending grade, the lowest scores first."""
-        return self.hardest_by_grade(scores)
+    def find_hardest_perfect(self, scores: Floats) -> Ints:
+        """Rank by descending grade, the lowest scores first."""
+        return self.find_hardest_by_grade(scores)
 
-    def best_imperfect(self, scores: Floats) -> Ints:
-        """By trying swaps, the cheapest first."""
-        order = self.by_score(scores)
+    def find_best_imperfect(self, scores: Floats) -> Ints:
+        """Try swaps of neighbours, the cheapest first."""
+        order = self.rank_by_score(scores)
         E, value = self.E(order), np.empty(len(self.norm))
         for q in self.live[E[self.live] >= 1.0 - SLACK]:
             rows = order[self.indptr[q] : self.indptr[q + 1]]
             different = np.flatnonzero(np.diff(self.classes[rows]))
             for j in different[np.argsort(scores[rows[different]] - scores[rows[different + 1]], kind="stable")]:
                 rows[[j, j + 1]] = rows[[j + 1, j]]
-                self.bound.fill(scores, order, int(q), int(q) + 1, value)
+                self.measure.fill(scores, order, int(q), int(q) + 1, value)
                 if value[q] < (1.0 - SLACK) * self.ideal[q]:
                     break
                 rows[[j, j + 1]] = rows[[j + 1, j]]
         return order
 
-    def most_violated(self, scores: Floats, trade: float = 1.0) -> Ints:
-        """The best imperfect one: there is no way to search for a worse one."""
-        return self.best_imperfect(scores)
+    def find_most_violated(self, scores: Floats, trade: float = 1.0) -> Ints:
+        """Return the best imperfect ranking: values alone do not lead to a worse one."""
+        return self.find_best_imperfect(scores)
 
-    def violated(self, scores: Floats, trades: Sequence[float]) -> Iterator[Ints]:
-        """None but the best imperfect one."""
+    def find_violated(self, scores: Floats, trades: Sequence[float]) -> Iterator[Ints]:
+        """Yield nothing: the best imperfect ranking is the only candidate."""
         return iter(())
 
     @property
     def searches_all(self) -> NDArray[np.bool_]:
-        """None."""
+        """Whether the search is exact: it never is."""
         return np.zeros(len(self.norm), dtype=bool)
 
-    def worst(
+    def search_worst(
         self, scores: Floats, kind: int, F_perfect: Floats, values: Floats, order: Ints, most: int
     ) -> NDArray[np.bool_]:
-        """What is known already."""
+        """Keep the rankings: there is nothing to search."""
         return np.zeros(len(values), dtype=bool)
 
 
-def rankings(measure: Measure, queries: Queries, phi: str = "pairs") -> Rankings:
-    """The rankings of these queries under a measure; ``phi`` is "pairs" or "ranks"."""
-    bound = measure.for_training().prepare(queries)
-    if bound.arrays is None:
-        return PlainRankings(queries, bound, PHIS[phi], queries.y)
-    return TableRankings(queries, bound, PHIS[phi], bound.arrays)
+def prepare_rankings(measure: Measure, queries: Queries, phi: str = "pairs") -> Rankings:
+    """Return the rankings of these queries under a measure; ``phi`` is "pairs" or "ranks"."""
+    prepared = measure.for_training().prepare(queries)
+    if prepared.arrays is None:
+        return PlainRankings(queries, prepared, PHIS[phi], queries.y)
+    return TableRankings(queries, prepared, PHIS[phi], prepared.arrays)

@@ -1,10 +1,11 @@
-"""Measures made smooth: by what is softly at each position, or by the soft rank of each document."""
+"""Smoothed measures: by the soft gain at each position, or by the soft rank of each document."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Self
 
 import numpy as np
 
@@ -14,64 +15,66 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.measures.discounts import Law
 from rankwright.kernels.objectives.smooth_measures import Gained, soft_positions, soft_ranks
 from rankwright.measures import Measure, TableMeasure, parse
-from rankwright.objectives.base import Evaluation, Objective, PreparedObjective, check_scores, infinite_evaluation
+from rankwright.objectives.base import (
+    Evaluation,
+    MeasureObjective,
+    PreparedObjective,
+    check_scores,
+    infinite_evaluation,
+)
 
 
-class Smooth(Objective, Protocol):
-    """An objective that becomes the measure as ``sigma`` goes to 0."""
+class SmoothObjective(MeasureObjective):
+    """An objective that becomes 1 - measure as ``sigma`` goes to 0."""
 
-    @property
-    def measure(self) -> Measure | str:
-        """What it becomes."""
-        ...
+    __slots__ = ()
+    sigma: float
 
-    @property
-    def sigma(self) -> float:
-        """How smooth it is."""
-        ...
-
+    @abstractmethod
     def prepare(self, queries: Queries) -> PreparedSmoothObjective:
-        """Find gains and norms."""
-        ...
+        """Compute gains, ideals and discounts."""
 
 
-class PreparedSmoothObjective(PreparedObjective, Protocol):
-    """A smooth measure with the gains and norms of some queries."""
+class PreparedSmoothObjective(PreparedObjective):
+    """A smooth measure with the gains and ideals of some queries."""
 
-    def smoothed(self, sigma: float) -> PreparedSmoothObjective:
-        """The same, smoothed so much; what was bound is shared."""
-        ...
+    __slots__ = ()
+    sigma: float
+
+    def with_sigma(self, sigma: float) -> Self:
+        """Return the objective with this smoothing; the prepared arrays are shared."""
+        return replace(self, sigma=check_sigma(sigma))  # type: ignore[type-var]
 
 
 @dataclass(frozen=True, slots=True)
-class SoftPositions:
-    """1 - measure, where the gain at a position is a mean over the documents with scores near the one that is there.
+class SoftPositions(SmoothObjective):
+    """The loss 1 - measure, where the gain at a position is a mean over documents with scores near that position.
 
         m_j = sum over i of h_ij g_i,    h_ij = exp(-(s_i - s_d(j))^2 / sigma) / sum over k of the same,
 
-    d(j) being the document at position j. The measure is computed of the m_j as of gains: NDCG and all that are sums of
-    discounted gains as in eq. (8), average precision as the mean of precisions of section 4.2, and measures of the
-    cascade (ERR, RR) by the same rule, which the paper does not have.
+    d(j) being the document at position j. The m_j take the place of the gains in the measure: in sums of discounted
+    gains such as NDCG as in eq. (8), in average precision as in section 4.2, and in cascade measures (ERR, RR) by the
+    same rule, which the paper does not have.
 
     Parameters
     ----------
     measure : Measure or str
-        Any but a user's own.
+        Any built-in measure.
     sigma : float
         The smoothing, in squares of scores.
 
     Notes
     -----
     Chapelle & Wu (2010), eq. (7), (8) and (10). Continuous everywhere (proposition 1), differentiable but at ties. The
-    error is O(exp(-mu / sigma)), mu the least squared difference of scores. O(k n) a query for a cut-off k: only
-    documents whose exp is above 4e-18 are looked at. Ties have no order here, whatever the measure's rule for them.
+    error is O(exp(-mu / sigma)), mu the least squared difference of scores. O(k n) for each query with a cut-off k:
+    documents whose exp is below 4e-18 are skipped. Tied documents have no order here, whatever the measure's rule.
 
     Examples
     --------
     >>> from rankwright.measures import NDCG
     >>> queries = Queries.from_arrays(np.zeros((3, 1)), [2, 1, 0], qid=[1, 1, 1])
-    >>> bound = SoftPositions(NDCG()).prepare(queries)
-    >>> [round(bound.smoothed(sigma)(np.array([1.0, 2.0, 0.0])).loss, 3) for sigma in (0.01, 1.0, 100.0)]
+    >>> prepared = SoftPositions(NDCG()).prepare(queries)
+    >>> [round(prepared.with_sigma(sigma)(np.array([1.0, 2.0, 0.0])).loss, 3) for sigma in (0.01, 1.0, 100.0)]
     [0.203, 0.133, 0.213]
     """
 
@@ -79,39 +82,35 @@ class SoftPositions:
     sigma: float = 1.0
 
     def prepare(self, queries: Queries) -> PreparedSoftPositions:
-        """Find gains, ideals and discounts."""
-        data, lost = gained(parse(self.measure), queries)
+        """Compute gains, ideals and discounts."""
+        data, lost = prepare_gains(parse(self.measure), queries)
         return PreparedSoftPositions(data, float(lost.sum()), check_sigma(self.sigma))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedSoftPositions:
-    """Soft positions, bound."""
+class PreparedSoftPositions(PreparedSmoothObjective):
+    """A measure by soft positions, with the gains and ideals of some queries."""
 
     data: Gained
-    offset: float  # the loss where nothing is gained
+    offset: float  # the loss where all gains are 0
     sigma: float
 
-    def smoothed(self, sigma: float) -> PreparedSoftPositions:
-        """The same, smoothed so much."""
-        return replace(self, sigma=check_sigma(sigma))
-
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
-        """The loss at these scores, and its gradient."""
+        """Return the loss at these scores with its gradient."""
         scores = check_scores(scores, len(self.data.gain))
-        if not np.isfinite(scores).all():  # which cannot be sorted
+        if not np.isfinite(scores).all():  # they cannot be sorted
             return infinite_evaluation(len(scores))
         gradient = np.empty(len(scores))
         return Evaluation(self.offset - soft_positions(self.data, scores, self.sigma, gradient), -gradient)
 
 
 @dataclass(frozen=True, slots=True)
-class SoftRanks:
-    """1 - measure, where the rank of a document is 1 + sum over j of 1 / (1 + exp((s_i - s_j) / sigma)).
+class SoftRanks(SmoothObjective):
+    """The loss 1 - measure, where the rank of a document is 1 + sum over j of 1 / (1 + exp((s_i - s_j) / sigma)).
 
-    Sums of discounted gains become the sum of g_i D(r_i), D at the soft rank r_i (eq. 5; the relative of ApproxNDCG);
-    average precision becomes eq. (9), the mean over relevant documents of c_i / r_i, c_i the relevant documents softly
-    at or above i.
+    Sums of discounted gains become the sum of g_i D(r_i), D at the soft rank r_i (eq. 5; ApproxNDCG is similar).
+    Average precision becomes eq. (9), the mean over relevant documents of c_i / r_i, where c_i is the soft number of
+    relevant documents at or above i.
 
     Parameters
     ----------
@@ -122,9 +121,9 @@ class SoftRanks:
 
     Notes
     -----
-    Chapelle & Wu (2010), eq. (5) and (9). In eq. (9) a document counts itself as 1, not as the 1/2 that is printed,
-    with which sigma -> 0 would not give average precision. Beyond a cut-off k, D falls smoothly
-    from D(k) to 0 at k + 1. O(R n) a query with R documents of any gain.
+    Chapelle & Wu (2010), eq. (5) and (9). In eq. (9) a document counts itself as 1, not as the printed 1/2, with which
+    sigma -> 0 would not give average precision. Beyond a cut-off k, D falls smoothly from D(k) to 0 at k + 1. O(R n)
+    for each query with R documents of positive gain.
 
     Examples
     --------
@@ -137,71 +136,72 @@ class SoftRanks:
     measure: Measure | str
     sigma: float = 1.0
 
+    @classmethod
+    def for_measure(cls, measure: Measure) -> Self:
+        """Return the objective of the measure without its cut-off, which would leave soft ranks no gradient."""
+        return cls(measure.cut_at(None))
+
     def prepare(self, queries: Queries) -> PreparedSoftRanks:
-        """Find gains, ideals and the discount."""
+        """Compute gains, ideals and the discount."""
         measure = parse(self.measure)
-        data, lost = gained(measure, queries)
+        data, lost = prepare_gains(measure, queries)
         if data.v != 0.0 or not isinstance(measure, TableMeasure):
             raise InputError(f"{measure} has no form by soft ranks; expected a sum of gains or AP, or SoftPositions")
         return PreparedSoftRanks(data, measure.law, float(lost.sum()), check_sigma(self.sigma))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PreparedSoftRanks:
-    """Soft ranks, bound."""
+class PreparedSoftRanks(PreparedSmoothObjective):
+    """A measure by soft ranks, with the gains and ideals of some queries."""
 
     data: Gained
     law: Law
     offset: float
     sigma: float
 
-    def smoothed(self, sigma: float) -> PreparedSoftRanks:
-        """The same, smoothed so much."""
-        return replace(self, sigma=check_sigma(sigma))
-
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
-        """The loss at these scores, and its gradient."""
+        """Return the loss at these scores with its gradient."""
         scores = check_scores(scores, len(self.data.gain))
-        if not np.isfinite(scores).all():  # which cannot be sorted
+        if not np.isfinite(scores).all():  # they cannot be sorted
             return infinite_evaluation(len(scores))
         gradient = np.empty(len(scores))
         return Evaluation(self.offset - soft_ranks(self.data, self.law, scores, self.sigma, gradient), -gradient)
 
 
-FORMS: Mapping[str, Callable[[Measure, float], Smooth]] = {"positions": SoftPositions, "ranks": SoftRanks}
+FORMS: Mapping[str, Callable[[Measure, float], SmoothObjective]] = {"positions": SoftPositions, "ranks": SoftRanks}
 
 
-def usual_form(measure: Measure) -> str:
-    """The form of the paper: positions, eq. (8), but for average precision ranks, eq. (9)."""
+def default_form(measure: Measure) -> str:
+    """Return the form that the paper uses: ranks, eq. (9), for average precision; otherwise positions, eq. (8)."""
     return "ranks" if measure.family == "ap" else "positions"
 
 
-def smooth(measure: Measure, sigma: float, k: int | None = None, form: str | None = None) -> Smooth:
-    """What SmoothRank smooths of a measure.
+def smooth_measure(measure: Measure, sigma: float, k: int | None = None, form: str | None = None) -> SmoothObjective:
+    """Return the smooth objective that SmoothRank minimises for a measure.
 
-    Discounts tell ranks apart, and short lists are padded, whatever the dialect. Positions count to ``k``, or to the
-    measure's cut-off; ranks count the whole list, since with a cut-off they have no slope while they are soft.
+    Discounts differ from rank to rank, and short lists are padded, whatever the dialect. Positions count to ``k``, or
+    to the cut-off of the measure. Ranks count the whole list: with a cut-off soft ranks would have no gradient.
     """
     target = measure.for_bounds()
-    form = form or usual_form(target)
+    form = form or default_form(target)
     return FORMS[form](target.cut_at(None if form == "ranks" else k or target.cut_off), sigma)
 
 
 def check_sigma(sigma: float) -> float:
-    """Refuse a smoothing that is none."""
+    """Return the smoothing as a float, or raise if it is not a positive number."""
     is_number = isinstance(sigma, (int, float, np.number)) and not isinstance(sigma, bool)
     if not is_number or not 1e-300 <= sigma <= 1e300:
         raise InputError(f"sigma={sigma!r}; expected a number above 0")
     return float(sigma)
 
 
-def gained(measure: Measure, queries: Queries) -> tuple[Gained, Floats]:
-    """What kernels need of a measure, and by query the weighted 1 - measure where nothing is gained."""
-    bound = measure.prepare(queries)
-    if bound.arrays is None:
+def prepare_gains(measure: Measure, queries: Queries) -> tuple[Gained, Floats]:
+    """Return the arrays of a measure for kernels, and for each query the weighted 1 - measure where all gains are 0."""
+    prepared = measure.prepare(queries)
+    if prepared.arrays is None:
         raise InputError(
-            f"{measure} is a function of ranked grades; expected a measure that Rankwright knows how to smooth"
+            f"{measure} is a function of ranked grades; expected a built-in measure, which can be smoothed"
         )
-    gain, discount, scale, base, u, v = bound.arrays
-    weight = np.where(bound.counted, queries.query_weight, 0.0)
+    gain, discount, scale, base, u, v = prepared.arrays
+    weight = np.where(prepared.counted, queries.query_weight, 0.0)
     return Gained(queries.indptr, gain, discount, weight * scale, u, v), weight * (1.0 - np.nan_to_num(base))

@@ -1,14 +1,13 @@
-"""The framework of Xu et al., section 4: the basic loss of a measure and upper bounds on it, as objectives.
+"""The framework of Xu et al. (2008), section 4: the basic loss of a measure and upper bounds on it, as objectives.
 
-Everything is per query and in terms of E, the measure divided by the query's highest value, so that perfect rankings
-have E = 1 as in the paper. (For measures such as NDCG and MAP it is the measure itself; ERR and P@k cannot reach 1 on
-every query.) Queries on which every ranking is perfect have loss 0 under every objective. Ties are broken
-pessimistically.
+All losses are functions of E, the measure divided by the query's highest value, so that perfect rankings have E = 1 as
+in the paper. (E is the measure itself for NDCG and MAP; ERR and P@k cannot reach 1 on every query.) Queries on which
+every ranking is perfect have loss 0 under every objective. Ties are broken pessimistically.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -17,17 +16,18 @@ from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.surrogates import EXPONENTIAL, HINGE, LOGISTIC, MARGIN, STEP
 from rankwright.measures import Measure
-from rankwright.objectives.bound_losses import (
+from rankwright.objectives.base import MeasureObjective
+from rankwright.objectives.phi import PHIS
+from rankwright.objectives.prepared_bounds import (
     PreparedBasicLoss,
     PreparedBound,
     PreparedMax,
     PreparedSum,
     PreparedTypeOne,
-    Rules,
+    TypeTwoOptions,
 )
-from rankwright.objectives.phi import PHIS
 
-KINDS: Mapping[str, int] = {
+SURROGATES: Mapping[str, int] = {
     "step": STEP,
     "logistic": LOGISTIC,
     "exponential": EXPONENTIAL,
@@ -36,49 +36,50 @@ KINDS: Mapping[str, int] = {
 }
 
 
-class Bound(ABC):
-    """An objective that is nowhere below the sum over the queries of 1 - E."""
+class UpperBound(MeasureObjective):
+    """An upper bound on the basic loss: at no scores is it below the sum over the queries of 1 - E."""
 
+    __slots__ = ()
     measure: Measure
 
     @property
     @abstractmethod
     def label(self) -> str:
-        """For people to read."""
+        """The name of the bound in tables and charts."""
 
     @abstractmethod
     def prepare(self, queries: Queries) -> PreparedBound:
-        """Find out what the grades of these queries determine."""
+        """Compute classes and ideals of these queries."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Basic(Bound):
+class Basic(UpperBound):
     """The basic loss, eq. (5): 1 - E of the ranking by the scores."""
 
     measure: Measure
 
     @property
     def label(self) -> str:
-        """For people to read."""
+        """The name of the bound in tables and charts."""
         return "basic loss"
 
     def prepare(self, queries: Queries) -> PreparedBound:
-        """Find the ideals."""
+        """Compute the ideals."""
         return PreparedBasicLoss(self.measure, queries)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class TypeOne(Bound):
-    """A type one bound, section 4.1: exp(-E) or log2(1 + exp(-E)) of the ranking by the scores.
+class TypeOne(UpperBound):
+    """A type one bound, section 4.1: exp(-E) or log2(1 + exp(-E)), E of the ranking by the scores.
 
     Parameters
     ----------
     measure : Measure
-        With values from 0 to 1.
+        A measure with values from 0 to 1.
     surrogate : "exponential" or "logistic"
-        The first is what AdaRank minimises, and the tighter.
+        AdaRank minimises the first, which is the tighter.
     """
 
     SURROGATES: ClassVar[tuple[str, ...]] = ("exponential", "logistic")
@@ -90,17 +91,17 @@ class TypeOne(Bound):
 
     @property
     def label(self) -> str:
-        """For people to read."""
+        """The name of the bound in tables and charts."""
         return f"type one, {self.surrogate}"
 
     def prepare(self, queries: Queries) -> PreparedBound:
-        """Find the ideals."""
-        return PreparedTypeOne(self.measure, queries, KINDS[self.surrogate])
+        """Compute the ideals."""
+        return PreparedTypeOne(self.measure, queries, SURROGATES[self.surrogate])
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class TypeTwo(Bound):
+class TypeTwo(UpperBound):
     """A type two bound, section 4.2: over pairs of a perfect ranking b and an imperfect one c, the largest or the sum.
 
     It is the largest, or the sum, of
@@ -112,30 +113,30 @@ class TypeTwo(Bound):
     Parameters
     ----------
     measure : Measure
-        With values from 0 to 1.
+        A measure with values from 0 to 1.
     surrogate : "step", "logistic", "exponential", "hinge" or "margin"
-        phi.
+        The function phi, or the margin form.
     over : "max" or "sum"
-        The sum is eq. (7).
+        The largest value over pairs of rankings, or the sum (eq. 7).
     phi : "pairs" or "ranks"
-        F: over pairs of documents that the measure tells apart, or over all (eq. 2).
+        F sums over pairs of documents of different gains, or over all pairs (eq. 2).
     perfect : "measure" or "grades"
-        The perfect rankings: all of the highest measure, as in the paper, or those by descending gain down to the last
-        document. They differ for a measure with a cut-off, of whose perfect rankings the hardest has everything after
-        the cut-off upside down, so that only scores of 0 please it.
+        The perfect rankings: all with the highest measure, as in the paper, or those by descending gain down to the
+        last document. They differ for a measure with a cut-off: its hardest perfect ranking reverses everything after
+        the cut-off, so that only scores of 0 have no loss.
     effort : int
-        How many nodes a search for the worst ranking of a query may visit. Where a few thousand do not suffice, a
+        The most nodes that a search for the worst ranking of a query visits. Where a few thousand do not suffice, a
         hundred times as many seldom do.
 
     Notes
     -----
     *max*: b is the hardest perfect ranking, found on its own. "margin" is exact, by loss-augmented inference. The other
-    ones look for c by branch and bound among the rankings that keep every class in the order of its scores, starting
-    from loss-augmented inference; a query that takes too long is left with the worst ranking found, and marked.
-    Under "ranks" the assignment that stands in for a lattice that is too large may return a perfect ranking.
+    surrogates search for c by branch and bound among the rankings that keep every class in the order of its scores,
+    starting from loss-augmented inference. A query that takes too long keeps the worst ranking found and is marked as
+    not exact. Under "ranks", the assignment that replaces a lattice that is too large may return a perfect ranking.
 
     *sum*: exact for queries of up to 7 documents, by listing all rankings. For longer ones the working sets are the
-    hardest perfect ranking, and the best imperfect and the most violated one: still a bound, but not exact.
+    hardest perfect ranking, the best imperfect and the most violated one: still an upper bound, but not exact.
 
     Examples
     --------
@@ -158,26 +159,26 @@ class TypeTwo(Bound):
 
     def __post_init__(self) -> None:
         _check("perfect", self.perfect, self.PERFECT)
-        _check("surrogate", self.surrogate, tuple(KINDS))
+        _check("surrogate", self.surrogate, tuple(SURROGATES))
         _check("over", self.over, self.OVER)
         _check("phi", self.phi, tuple(PHIS))
 
     @property
     def label(self) -> str:
-        """For people to read."""
+        """The name of the bound in tables and charts."""
         return f"type two, {self.surrogate}" + (", sum" if self.over == "sum" else "")
 
     def prepare(self, queries: Queries) -> PreparedBound:
-        """Find classes and ideals; list the rankings of short queries for a sum."""
-        rules = Rules(KINDS[self.surrogate], self.phi, self.perfect == "grades", self.effort)
+        """Compute classes and ideals, and for a sum list the rankings of short queries."""
+        options = TypeTwoOptions(SURROGATES[self.surrogate], self.phi, self.perfect == "grades", self.effort)
         make = PreparedMax if self.over == "max" else PreparedSum
-        return make(self.measure, queries, rules)
+        return make(self.measure, queries, options)
 
 
-def every_bound(measure: Measure, phi: str = "pairs") -> list[Bound]:
-    """All bounds on a measure that can be evaluated on lists of any length, the basic loss first."""
+def list_bounds(measure: Measure, phi: str = "pairs") -> list[UpperBound]:
+    """Return all bounds on a measure that can be evaluated on lists of any length, the basic loss first."""
     one = [TypeOne(measure, surrogate) for surrogate in TypeOne.SURROGATES]
-    two = [TypeTwo(measure, surrogate, "max", phi) for surrogate in KINDS]
+    two = [TypeTwo(measure, surrogate, "max", phi) for surrogate in SURROGATES]
     return [Basic(measure), *one, *two]
 
 

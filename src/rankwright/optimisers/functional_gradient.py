@@ -11,7 +11,6 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.measures.sorting import even_ties
 from rankwright.kernels.objectives.graded_pairs import grade_order
 from rankwright.objectives.base import Evaluation, Objective, PreparedObjective
-from rankwright.objectives.objective_names import is_builtin, settled
 from rankwright.optimisers.landscape import LandscapePoint
 from rankwright.runtime.backends import Backend
 
@@ -37,8 +36,9 @@ class FunctionalGradient:
     """
 
     def __init__(self, queries: Queries, objective: Objective, backend: Backend) -> None:
-        objective = settled(objective, queries.max_grade)
-        self.backend, queries, self.is_builtin = backend, _evenly_weighted(queries), is_builtin(objective)
+        objective = objective.with_max_grade(queries.max_grade)
+        self.backend, queries = backend, _evenly_weighted(queries)
+        self.uses_only_grades = objective.uses_only_grades
         self.weight = np.repeat(queries.query_weight, queries.sizes)
         self.shards = backend.apply(_bind, backend.scatter(queries), objective)
 
@@ -60,7 +60,7 @@ class FunctionalGradient:
         """
         gradient, curvature = steepest(found, self.weight)
         mean = float(curvature.mean())
-        if self.is_builtin or not 0.0 < mean < np.inf:
+        if self.uses_only_grades or not 0.0 < mean < np.inf:
             return gradient, curvature
         factor = 2.0 ** -round(float(np.log2(mean)))
         return gradient * factor, curvature * factor
@@ -99,7 +99,7 @@ def _evenly_weighted(queries: Queries) -> Queries:
 
 
 def _bind(queries: Queries, objective: Objective) -> _GradientShard:
-    if not is_builtin(objective):
+    if not objective.uses_only_grades:
         return _GradientShard(objective.prepare(queries), queries.y, queries.indptr, None)
     rows, _ = grade_order(queries.y, queries.indptr)
     graded = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
@@ -167,14 +168,15 @@ def _bind(queries: Queries, objective: Objective) -> _ObjectiveShard:
 
 
 def _is_ranked(part: _ObjectiveShard) -> int:
-    return int(hasattr(part.objective, "frozen"))
+    return int(part.objective.uses_ranking)
 
 
 def _is_sampled(part: _ObjectiveShard) -> int:
-    return int(getattr(part.objective, "is_sampled", False))
+    return int(part.objective.is_sampled)
 
 
-class _Seeded(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seeded(PreparedObjective):
     """An objective with its random numbers."""
 
     objective: PreparedObjective
@@ -189,12 +191,12 @@ def _seed(part: _ObjectiveShard, number: int, seed: tuple[int, ...]) -> _Objecti
 
 
 def _smooth(part: Any, sigma: float) -> _ObjectiveShard:
-    smoothed: _ObjectiveShard = part._replace(objective=part.objective.smoothed(sigma))
+    smoothed: _ObjectiveShard = part._replace(objective=part.objective.with_sigma(sigma))
     return smoothed
 
 
 def _freeze(placed: Any) -> _ObjectiveShard:
-    frozen: _ObjectiveShard = placed.part._replace(objective=placed.part.objective.frozen(placed.scores))
+    frozen: _ObjectiveShard = placed.part._replace(objective=placed.part.objective.fix_ranking(placed.scores))
     return frozen
 
 

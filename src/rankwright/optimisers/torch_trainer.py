@@ -81,7 +81,7 @@ class _Bridged:
     def __init__(self, objective: Objective, queries: Queries) -> None:
         self.objective, self.queries = objective, queries
         longest = objective.prepare(queries.take([int(np.argmax(queries.sizes))]))
-        self.is_sampled = bool(getattr(longest, "is_sampled", False))
+        self.is_sampled = longest.is_sampled
 
     def widest(self, queries: Ints) -> int:
         return 0

@@ -27,7 +27,7 @@ from rankwright.data.queries import Queries
 from rankwright.data.row_order import sort_by_content
 from rankwright.measures import Measure, check_counted, parse
 from rankwright.models.model import Model, check_complete, check_features, plain
-from rankwright.objectives.upper_bounds import Bound
+from rankwright.objectives.upper_bounds import UpperBound
 from rankwright.rankers.fit_result import FitResult as FitResult
 from rankwright.rankers.fit_result import check_finite, warn_if_degenerate_or_unconverged
 from rankwright.rankers.parameter_checks import check_number, is_changed
@@ -118,7 +118,7 @@ class Ranker(ComposedDocstring, BaseEstimator, ABC):
         """Return whether training rows are sorted by their content, so that their order changes nothing."""
         return True
 
-    def minimises(self, measure: Measure) -> Bound | None:
+    def minimises(self, measure: Measure) -> UpperBound | None:
         """The bound that training on this measure minimises; None where what it minimises is no bound on a measure."""
         return None
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from rankwright import objectives
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse
-from rankwright.objectives.smooth import gained
+from rankwright.objectives.smooth import prepare_gains
 from rankwright.torch.base import Batch, Labels, Loss
 from rankwright.torch.smooth import gain_labels
 
@@ -35,7 +35,7 @@ class ExpectedMeasure(Loss):
     def labels(self, queries: Queries) -> Labels:
         """Gains and worths."""
         self.objective.prepare(queries)  # which checks the parameters
-        return gain_labels(*gained(self.measure, queries))
+        return gain_labels(*prepare_gains(self.measure, queries))
 
     def table(self, length: int, batch: Batch) -> int:
         """Samples by documents, and by ranks twice."""

@@ -13,7 +13,7 @@ from torch.nn.functional import softplus
 from rankwright import objectives
 from rankwright.basics.array_types import Ints
 from rankwright.data.queries import Queries
-from rankwright.objectives.pairwise import by_grade
+from rankwright.objectives.pairwise import sort_by_grade
 from rankwright.torch.base import Batch, Labels, Loss
 
 
@@ -33,7 +33,7 @@ class Pairs(Loss):
     def labels(self, queries: Queries) -> Labels:
         """The documents by descending grade, and where lower grades begin."""
         self.objective.prepare(queries.slice(0, 1))  # which checks the parameters
-        rows, graded = by_grade(queries, self.objective.per)
+        rows, graded = sort_by_grade(queries, self.objective.per)
         lower = places(graded.lower, queries)
         above = np.add.reduceat(lower < np.repeat(queries.sizes, queries.sizes), queries.indptr[:-1])
         return Labels({"order": places(rows, queries), "lower": lower}, {"weight": graded.weight}, above)

@@ -15,7 +15,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.measures.discounts import GEOMETRIC, LOGARITHMIC, Law
 from rankwright.kernels.objectives.smooth_measures import Gained
 from rankwright.measures import Measure, parse
-from rankwright.objectives.smooth import check_sigma, gained
+from rankwright.objectives.smooth import check_sigma, prepare_gains
 from rankwright.torch.base import Batch, Labels, Loss
 from rankwright.torch.pairwise import places
 
@@ -47,7 +47,7 @@ class SoftPositions(Loss):
     def labels(self, queries: Queries) -> Labels:
         """Gains and worths."""
         check_sigma(self.sigma)
-        return gain_labels(*gained(self.measure, queries))
+        return gain_labels(*prepare_gains(self.measure, queries))
 
     def table(self, length: int, batch: Batch) -> int:
         """Positions by documents."""
@@ -123,7 +123,7 @@ class SoftRanks(Loss):
     def labels(self, queries: Queries) -> Labels:
         """Gains and worths, and the documents by descending gain."""
         bound: Any = self.objective.prepare(queries)  # which refuses measures without this form
-        data, lost = gained(self.measure, queries)
+        data, lost = prepare_gains(self.measure, queries)
         found = gain_labels(data, lost)
         starts = queries.indptr[:-1]
         order = np.lexsort((-data.gain, np.repeat(np.arange(len(queries)), queries.sizes)))

@@ -10,7 +10,7 @@ from torch.nn.functional import softplus
 from rankwright import objectives
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse
-from rankwright.objectives.smooth import gained
+from rankwright.objectives.smooth import prepare_gains
 from rankwright.torch.base import Batch, Labels, Loss
 from rankwright.torch.pairwise import places
 from rankwright.torch.smooth import gain_labels
@@ -34,7 +34,7 @@ class Lambdas(Loss):
 
     def labels(self, queries: Queries) -> Labels:
         """Gains and worths, and the documents by ascending grade, which is the order of equal scores."""
-        found = gain_labels(*gained(self.measure, queries))
+        found = gain_labels(*prepare_gains(self.measure, queries))
         ties = np.lexsort((queries.y, np.repeat(np.arange(len(queries)), queries.sizes)))
         return found._replace(documents={**found.documents, "ties": places(ties, queries)})
 

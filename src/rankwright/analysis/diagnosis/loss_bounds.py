@@ -23,8 +23,8 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.objectives.bound_losses import PreparedBound
-from rankwright.objectives.upper_bounds import KINDS, Basic, Bound, TypeTwo
+from rankwright.objectives.prepared_bounds import PreparedBound
+from rankwright.objectives.upper_bounds import SURROGATES, Basic, TypeTwo, UpperBound
 from rankwright.runtime.backends import Backend, Shards
 
 _ROUNDS = 4  # of a search for the best scale
@@ -138,7 +138,7 @@ class UpperBoundEvaluator:
         found: NDArray[np.bool_] = self.backend.concat(_find_live, self._prepare(Basic(measure)))
         return found
 
-    def evaluate(self, bounds: Sequence[Bound], own: Bound | None) -> tuple[UpperBoundValues, ...]:
+    def evaluate(self, bounds: Sequence[UpperBound], own: UpperBound | None) -> tuple[UpperBoundValues, ...]:
         """Evaluate these bounds and the ranker's own; one that cannot be evaluated is left out, with the reason."""
         wanted = [*bounds, *([] if own is None or own in bounds else [own])]
         found = []
@@ -149,19 +149,19 @@ class UpperBoundEvaluator:
                 self.left_out[name_bound(bound)] = str(error)
         return tuple(found)
 
-    def evaluate_one(self, bound: Bound, own: bool) -> UpperBoundValues:
+    def evaluate_one(self, bound: UpperBound, own: bool) -> UpperBoundValues:
         """Evaluate a bound at the scores as they are; ``own`` is whether the ranker minimises it."""
         values, exact, _ = self._evaluate_at(self._prepare(bound), 1.0)
         about = name_bound(bound), str(bound.measure), own
         return UpperBoundValues(*about, self.weight, self.loss(bound.measure), values, exact)
 
-    def evaluate_scaled(self, bound: Bound, own: bool) -> UpperBoundValues:
+    def evaluate_scaled(self, bound: UpperBound, own: bool) -> UpperBoundValues:
         """Evaluate a bound at the scores as they are and at their best scale."""
         losses, found = self._prepare(bound), self.evaluate_one(bound, own)
         return replace(found, least=self._find_best_scale(bound, losses, found.values, found.exact))
 
     def _find_best_scale(
-        self, bound: Bound, losses: Shards[_PreparedBoundPart], values: Floats, exact: NDArray[np.bool_]
+        self, bound: UpperBound, losses: Shards[_PreparedBoundPart], values: Floats, exact: NDArray[np.bool_]
     ) -> BestScale | None:
         if not isinstance(bound, TypeTwo) or bound.surrogate == "step":
             return None
@@ -170,7 +170,7 @@ class UpperBoundEvaluator:
         rankings = self._find_rankings(bound)
         if not rankings.unit > 0.0:  # all scores are alike
             return BestScale(1.0, values, exact)
-        kind, tangents, found = KINDS[bound.surrogate], list[Tangent](), BestScale(1.0, values, exact)
+        kind, tangents, found = SURROGATES[bound.surrogate], list[Tangent](), BestScale(1.0, values, exact)
         for _ in range(_ROUNDS):
             factor, lowest = find_best_factor(kind, rankings, self.weight, tangents)
             if bound.over == "sum":
@@ -193,7 +193,7 @@ class UpperBoundEvaluator:
             self._pools[key] = collect_violated_rankings(bound, self.parts, self.weight, self.backend)
         return self._pools[key]
 
-    def _prepare(self, bound: Bound) -> Shards[_PreparedBoundPart]:
+    def _prepare(self, bound: UpperBound) -> Shards[_PreparedBoundPart]:
         return self.backend.apply(_prepare_part, self.parts, bound)
 
     def _evaluate_at(self, losses: Shards[_PreparedBoundPart], factor: float) -> _UpperBoundColumns:
@@ -223,7 +223,7 @@ def _place(queries: Queries, scores: Floats) -> ScoredQueries:
     return ScoredQueries(queries, center_scores(scores, queries))
 
 
-def name_bound(bound: Bound) -> str:
+def name_bound(bound: UpperBound) -> str:
     """Return the name of a bound among those on the same measure."""
     if not isinstance(bound, TypeTwo):
         return bound.label
@@ -231,7 +231,7 @@ def name_bound(bound: Bound) -> str:
     return f"{bound.label}{by_grade}{', Phi of ranks' if bound.phi == 'ranks' else ''}"
 
 
-def _prepare_part(part: ScoredQueries, bound: Bound) -> _PreparedBoundPart:
+def _prepare_part(part: ScoredQueries, bound: UpperBound) -> _PreparedBoundPart:
     return _PreparedBoundPart(bound.prepare(part.queries), part.scores)
 
 

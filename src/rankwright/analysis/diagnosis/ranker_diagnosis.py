@@ -16,7 +16,7 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse, weighted_mean
 from rankwright.models.model import Fitted, Model
 from rankwright.objectives.phi import PHIS
-from rankwright.objectives.upper_bounds import Bound, every_bound
+from rankwright.objectives.upper_bounds import UpperBound, list_bounds
 from rankwright.runtime.backends import Backend, resolve
 from rankwright.scorers import Linear
 
@@ -77,7 +77,7 @@ def diagnose(
     bounds = UpperBoundEvaluator(queries, scores, backend)
     loss = bounds.loss(wanted.for_training())
     # the basic loss itself is not among the bounds, unless it is what the ranker minimises
-    found = bounds.evaluate(every_bound(wanted.for_training(), phi)[1:], training.own)
+    found = bounds.evaluate(list_bounds(wanted.for_training(), phi)[1:], training.own)
     gains = _search_weights(model, queries, wanted, backend)
     own = next((bound for bound in found if bound.own), None)
     after = (
@@ -122,7 +122,7 @@ def _search_weights(model: Model, queries: Queries, measure: Measure, backend: B
 
 
 def _bound_after_change(
-    model: Model, queries: Queries, gains: SingleWeightGains | None, own: Bound, backend: Backend
+    model: Model, queries: Queries, gains: SingleWeightGains | None, own: UpperBound, backend: Backend
 ) -> float | None:
     """Return the mean of the ranker's own bound after the best change of one weight."""
     if gains is None:

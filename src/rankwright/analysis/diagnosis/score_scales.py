@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.surrogates import violations
-from rankwright.objectives.rankings import rankings
+from rankwright.objectives.rankings import prepare_rankings
 from rankwright.objectives.upper_bounds import TypeTwo
 from rankwright.runtime.backends import Backend, Shards
 
@@ -114,13 +114,13 @@ def _compute_ranges(part: ScoredQueries) -> Floats:
 
 def _evaluate_rankings(part: ScoredQueries, bound: TypeTwo, factors: Floats) -> Floats:
     """Return by query the losses of the rankings, and how far their F is above that of the hardest perfect one."""
-    r, scores = rankings(bound.measure, part.queries, bound.phi), part.scores
-    perfect = r.hardest_by_grade(scores) if bound.perfect == "grades" else r.hardest_perfect(scores)
+    r, scores = prepare_rankings(bound.measure, part.queries, bound.phi), part.scores
+    perfect = r.find_hardest_by_grade(scores) if bound.perfect == "grades" else r.find_hardest_perfect(scores)
     F_perfect, live = r.F(perfect, scores), np.zeros(len(part.queries))
     live[r.live] = 1.0
     rows = []
-    known = r.bound.arrays is not None  # otherwise there is one ranking for all
-    asked = [r.most_violated(scores * factor) for factor in factors] if known else []
-    for order in [*asked, r.best_imperfect(scores)]:
+    known = r.can_search  # otherwise there is one ranking for all
+    asked = [r.find_most_violated(scores * factor) for factor in factors] if known else []
+    for order in [*asked, r.find_best_imperfect(scores)]:
         rows.append(np.stack([live * (1.0 - r.E(order)), live * (r.F(order, scores) - F_perfect)]))
     return np.stack(rows, axis=-1).transpose(1, 0, 2)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from rankwright.basics.errors import InputError
 from rankwright.measures import Measure, parse
 from rankwright.models.model import Fitted, Model, as_model
-from rankwright.objectives.upper_bounds import Bound
+from rankwright.objectives.upper_bounds import UpperBound
 from rankwright.rankers import Ranker, find_ranker
 
 _SAME = 1e-9
@@ -36,7 +36,7 @@ class TrainingFacts:
     ----------
     measure : Measure, optional
         The ranker's own; None if it was a user's, which a saved model does not hold.
-    own : Bound, optional
+    own : UpperBound, optional
         The upper bound that it minimised.
     certificate : Certificate, optional
         How far from the least objective the model is at most.
@@ -47,7 +47,7 @@ class TrainingFacts:
     """
 
     measure: Measure | None
-    own: Bound | None
+    own: UpperBound | None
     certificate: Certificate | None
     train: float | None
     validated: bool
@@ -93,7 +93,7 @@ def _find_class(fitted: Fitted, model: Model) -> type[Ranker] | None:
     return None
 
 
-def _find_bound(kind: type[Ranker], model: Model, measure: Measure) -> Bound | None:
+def _find_bound(kind: type[Ranker], model: Model, measure: Measure) -> UpperBound | None:
     """Return the bound that a ranker with the model's parameters minimises."""
     params = {name: value for name, value in model.params.items() if name not in ("measure", "backend")}
     with suppress(TypeError, InputError):  # a model of another release, or a user's own class

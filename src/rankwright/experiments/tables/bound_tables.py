@@ -9,7 +9,7 @@ from rankwright.analysis.results import Table
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.objectives.upper_bounds import Bound, TypeOne, TypeTwo
+from rankwright.objectives.upper_bounds import TypeOne, TypeTwo, UpperBound
 from rankwright.rankers import Ranker
 from rankwright.runtime.backends import Serial
 
@@ -41,7 +41,9 @@ def make_bounds_table(ranker: Ranker, train: Queries) -> Table:
     }
 
 
-def _evaluate(bounds: UpperBoundEvaluator, bound: Bound, own: Bound | None, *, scaled: bool) -> list[UpperBoundValues]:
+def _evaluate(
+    bounds: UpperBoundEvaluator, bound: UpperBound, own: UpperBound | None, *, scaled: bool
+) -> list[UpperBoundValues]:
     """Return a list with the bound, or an empty one if some query has too many rankings for it."""
     try:
         return [(bounds.evaluate_scaled if scaled else bounds.evaluate_one)(bound, bound == own)]

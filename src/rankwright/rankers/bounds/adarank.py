@@ -14,7 +14,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
-from rankwright.objectives.upper_bounds import Bound, TypeOne
+from rankwright.objectives.upper_bounds import TypeOne, UpperBound
 from rankwright.optimisers.weak import BestFeature
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.boosting import Boosting, recalled
@@ -77,7 +77,7 @@ class AdaRank(Boosting, LinearScoring):
 
     has_thresholds: ClassVar[bool] = False
 
-    def minimises(self, measure: Measure) -> Bound:
+    def minimises(self, measure: Measure) -> UpperBound:
         """The exponential type one bound."""
         return TypeOne(measure.for_training(), "exponential")
 

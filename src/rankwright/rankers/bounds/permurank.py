@@ -14,7 +14,7 @@ from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.phi import PHIS
-from rankwright.objectives.upper_bounds import Bound, TypeTwo
+from rankwright.objectives.upper_bounds import TypeTwo, UpperBound
 from rankwright.optimisers.newton import minimise_by_newton
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.base import FitResult
@@ -94,7 +94,7 @@ class PermuRank(LinearScoring, ConvergentRanker):
 
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.01, 0.1, 1.0, 10.0)}
 
-    def minimises(self, measure: Measure) -> Bound:
+    def minimises(self, measure: Measure) -> UpperBound:
         """The hinge type two bound, of which training sees the working sets."""
         return TypeTwo(measure.for_bounds(), "hinge", "sum", self.phi, self.perfect)
 

@@ -12,7 +12,7 @@ from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.objectives.pairwise import pair_query_weights
+from rankwright.objectives.pairwise import compute_pair_weights
 from rankwright.optimisers.newton import NewtonResult, minimise_by_newton
 from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.optimisers.weight_space import WeightSpace
@@ -98,7 +98,7 @@ class RankSVM(PathRanker, LinearScoring, ConvergentRanker):
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
         standard = Standard.of(train, backend)
         factor = standard.factor_under(self.scale)
-        weight = pair_query_weights(train, self.per)
+        weight = compute_pair_weights(train, self.per)
         space = WeightSpace.of(train.X, standard.mean, factor)
         problem = PairLoss(space.X, train.y, train.indptr, None, weight, space.factor, space.mean, backend)
         judge = Judge(train, valid, measure, backend)

@@ -13,7 +13,7 @@ from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.objectives.upper_bounds import Bound, TypeTwo
+from rankwright.objectives.upper_bounds import TypeTwo, UpperBound
 from rankwright.optimisers.cutting_plane import CuttingPlaneModel, CuttingPlaneRound, cutting_planes, find_best_scale
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.rankers.base import FitResult
@@ -60,7 +60,7 @@ class StructuredSVM(PathRanker, LinearScoring, ConvergentRanker):
     def _bound(self, measure: Measure) -> TypeTwo:
         """What is minimised."""
 
-    def minimises(self, measure: Measure) -> Bound:
+    def minimises(self, measure: Measure) -> UpperBound:
         """The margin bound."""
         return self._bound(measure)
 

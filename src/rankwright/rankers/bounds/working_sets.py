@@ -11,7 +11,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import linear_scores, query_columns
 from rankwright.measures import Measure
-from rankwright.objectives.rankings import Rankings, rankings
+from rankwright.objectives.rankings import Rankings, prepare_rankings
 from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.runtime.backends import Backend, Shards
@@ -132,7 +132,7 @@ class WorkingSets:
 
 
 def _bind(queries: Queries, in_space: Queries, measure: Measure, phi: str, by_grade: bool) -> _Part:
-    return _Part(queries.X, in_space.X, rankings(measure, queries, phi), by_grade)
+    return _Part(queries.X, in_space.X, prepare_rankings(measure, queries, phi), by_grade)
 
 
 def _live(part: _Part, first_query: int) -> Ints:
@@ -141,12 +141,12 @@ def _live(part: _Part, first_query: int) -> Ints:
 
 def _ask(part: _Part, coef: Floats) -> tuple[_Found, _Found]:
     r, scores = part.rankings, linear_scores(part.X, coef, 0.0)
-    perfect = r.hardest_by_grade(scores) if part.by_grade else r.hardest_perfect(scores)
-    return _found(part, perfect), _found(part, r.best_imperfect(scores))
+    perfect = r.find_hardest_by_grade(scores) if part.by_grade else r.find_hardest_perfect(scores)
+    return _found(part, perfect), _found(part, r.find_best_imperfect(scores))
 
 
 def _found(part: _Part, order: Ints) -> _Found:
     r = part.rankings
-    coefficients = r.coefficients(order)
+    coefficients = r.compute_coefficients(order)
     keys = [coefficients[a:b].tobytes() for a, b in zip(r.indptr[:-1], r.indptr[1:], strict=True)]
     return _Found(keys, query_columns(coefficients, part.coordinates, r.indptr), 1.0 - r.E(order))

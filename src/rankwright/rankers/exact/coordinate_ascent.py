@@ -13,7 +13,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.objectives.upper_bounds import Basic, Bound
+from rankwright.objectives.upper_bounds import Basic, UpperBound
 from rankwright.optimisers.ascent import AscentStep
 from rankwright.optimisers.landscape import Landscape, LandscapePoint
 from rankwright.optimisers.rounds import Deadline, Stop
@@ -86,7 +86,7 @@ class CoordinateAscent(RestartingRanker):
         kept = climb_from_starts(data, starts / np.where(sums > 0.0, sums, 1.0), rng, climb, attrgetter("value"))
         return FitResult(Linear(kept.coef), kept.history, deadline.explain())
 
-    def minimises(self, measure: Measure) -> Bound:
+    def minimises(self, measure: Measure) -> UpperBound:
         """Return the loss itself: the measure is climbed directly."""
         return Basic(measure.for_training())
 

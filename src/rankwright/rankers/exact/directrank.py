@@ -14,7 +14,7 @@ from rankwright.basics.errors import InputError
 from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.objectives.upper_bounds import Basic, Bound
+from rankwright.objectives.upper_bounds import Basic, UpperBound
 from rankwright.optimisers.ascent import (
     AscentStep,
     Climb,
@@ -161,7 +161,7 @@ class DirectRank(RestartingRanker):
             left = f"stopped at max_iter={self.max_iter} rounds while the measure still gained; raise max_iter"
         return FitResult(Linear(kept.coef), kept.history, left)
 
-    def minimises(self, measure: Measure) -> Bound:
+    def minimises(self, measure: Measure) -> UpperBound:
         """Return the loss itself: the measure is climbed directly."""
         return Basic(self._climbed(measure).for_training())
 

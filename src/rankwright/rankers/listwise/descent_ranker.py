@@ -16,7 +16,6 @@ from rankwright.basics.errors import IneffectiveParameterWarning, warn
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
-from rankwright.objectives.objective_names import settled
 from rankwright.optimisers.descent import LBFGS, DescentPoint, L2Penalty, descend, descend_reweighted
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.preconditioner import Preconditioner
@@ -65,7 +64,7 @@ class Problem(NamedTuple):
         """Bind everything."""
         standard = Standard.of(train, backend)
         factor = standard.factor_under(scale)
-        objective = settled(objective, train.max_grade)
+        objective = objective.with_max_grade(train.max_grade)
         risk = LinearRisk(objective, backend.scatter(train), factor, 1.0, backend, standard.mean)
         return cls(risk, standard, factor, Judge(train, valid, measure, backend))
 

@@ -17,7 +17,6 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.measures.base import weighted_mean
 from rankwright.objectives.base import Objective
-from rankwright.objectives.objective_names import settled
 from rankwright.optimisers.checkpoints import Checkpoint, digest
 from rankwright.optimisers.epochs import EpochLoop, EpochTrainer
 from rankwright.optimisers.linear_epochs import LinearTrainer
@@ -65,10 +64,6 @@ class TrainingData:
         self.sets = {"train": self.train} if valid is None else {"train": self.train, "valid": self.standard(valid)}
         rules = {"train": measure.for_training(), "valid": measure}
         self.bound = {name: rules[name].prepare(part) for name, part in self.sets.items()}
-
-    def settled(self, objective: Objective) -> Objective:
-        """For these training queries."""
-        return settled(objective, self.train.max_grade)
 
     def judged(self, scores: Mapping[str, Floats]) -> dict[str, float]:
         """The measure by set."""
@@ -171,7 +166,7 @@ def train_epochs(
     for at in range(record.phase, len(phases)):
         phase = phases[at]
         record.enter(at)
-        trainer.aim(data.settled(phase.objective))
+        trainer.aim(phase.objective.with_max_grade(data.train.max_grade))
         walk.forget()
         if phase.centers and record.done == 0:
             record.center = trainer.array(trainer.w)
@@ -203,7 +198,7 @@ def fit_linear(
 ) -> FitResult:
     """A linear scorer trained in epochs, where the loss is an estimate and line searches have nothing to go by."""
     seed = int(make_generator(random_state).integers(2**31))
-    trainer = LinearTrainer(data.train, data.settled(objective), alpha, data.backend)
+    trainer = LinearTrainer(data.train, objective.with_max_grade(data.train.max_grade), alpha, data.backend)
     run = {"hidden": [], "alpha": alpha, "objective": [str(objective)]}
     return train_epochs(trainer, data, [Phase(objective, training.n_epochs)], training, seed, run, observe=observe)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rankwright.basics.array_types import Floats
@@ -14,7 +13,6 @@ from rankwright.basics.optional_imports import require
 from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.objectives.objective_names import UserObjective
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import IterativeRanker, ScaledRanker, SeededRanker
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, train_epochs
@@ -79,7 +77,7 @@ class Design(NamedTuple):
             trainer = TorchTrainer(
                 module,
                 data.train,
-                data.settled(phases[0].objective),
+                phases[0].objective.with_max_grade(data.train.max_grade),
                 alpha,
                 batch_size=training.batch_size,
                 device=training.device,
@@ -129,16 +127,5 @@ class Design(NamedTuple):
             "scale": self.scale,
             "centers": [each.centers for each in phases],
             "epochs": [each.n_epochs for each in phases[:-1]],  # the last may go on for longer
-            "objective": [_told(each.objective) for each in phases],
+            "objective": [each.objective.identity for each in phases],
         }
-
-
-def _told(objective: Any) -> str:
-    """An objective as text that is the same in every process."""
-    if isinstance(objective, UserObjective):
-        function: Any = objective.function
-        code = getattr(getattr(function, "__code__", None), "co_code", b"")
-        named = function if hasattr(function, "__qualname__") else type(function)
-        return f"{named.__module__}.{named.__qualname__} {blake2b(code, digest_size=8).hexdigest()}"
-    kind: Any = type(objective)
-    return f"{kind.__module__}.{kind.__qualname__}" if kind.__repr__ is object.__repr__ else str(objective)

@@ -16,7 +16,7 @@ from rankwright.basics.errors import InputError, quote
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.pointwise import Squares
-from rankwright.objectives.smooth import FORMS, Smooth, check_sigma, smooth, usual_form
+from rankwright.objectives.smooth import FORMS, SmoothObjective, check_sigma, default_form, smooth_measure
 from rankwright.optimisers.descent import DESCENT_METHODS, AnnealingStage, L2Penalty, anneal
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
@@ -130,7 +130,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.stop == "valid" and valid is None:
             yield "stop", "there are no validation queries; pass valid="
-        if (self.form or usual_form(measure)) == "ranks" and self.k is not None:
+        if (self.form or default_form(measure)) == "ranks" and self.k is not None:
             yield "k", "soft ranks count the whole list"
         if self.alpha == 0:
             yield "prior", "alpha=0 holds weights to nothing"
@@ -217,14 +217,14 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
             last = max(range(len(history)), key=lambda t: history[t]["valid"])
         return FitResult(space.scorer(problem.scorer(minima[last])), history[: last + 1], ends[last])
 
-    def _objective(self, measure: Measure, sigma: float) -> Smooth:
+    def _objective(self, measure: Measure, sigma: float) -> SmoothObjective:
         """Of the measure with a discount that tells all ranks apart."""
         if self.form is not None:
             check_among("form", self.form, tuple(FORMS))
         if measure.family == "custom":
             raise InputError(f"{measure} is a function of ranked grades; expected a measure that can be made smooth")
         k = None if self.k is None else check_whole("k", self.k, least=1)
-        return smooth(measure, sigma, k, self.form)
+        return smooth_measure(measure, sigma, k, self.form)
 
     def _sigmas(self) -> list[float]:
         """From the first, halved as long as they are not below the last."""

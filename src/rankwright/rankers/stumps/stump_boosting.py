@@ -15,7 +15,7 @@ from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.graded_pairs import Graded, grade_order
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
-from rankwright.objectives.pairwise import pair_query_weights, query_pairs
+from rankwright.objectives.pairwise import compute_pair_weights, count_query_pairs
 from rankwright.optimisers.weak.threshold_stumps import BinCut, BinnedPart, FeatureBins, Stump
 from rankwright.rankers.boosting import Boosting, recalled
 from rankwright.runtime.backends import Backend, Shards
@@ -169,13 +169,13 @@ class StumpStages(ABC):
 
 def _pair_weight(queries: Queries, per: str) -> float:
     """The summed weight of all pairs."""
-    return float((pair_query_weights(queries, per) * query_pairs(queries.y, queries.indptr)).sum())
+    return float((compute_pair_weights(queries, per) * count_query_pairs(queries.y, queries.indptr)).sum())
 
 
 def _prepare(queries: Queries, measure: Measure, bins: FeatureBins, per: str, total: float) -> Scored:
     """A part before training: all scores are 0."""
     rows, lower = grade_order(queries.y, queries.indptr)
-    graded = Graded(queries.indptr, lower, pair_query_weights(queries, per) / total)
+    graded = Graded(queries.indptr, lower, compute_pair_weights(queries, per) / total)
     binned = BinnedPart(queries.X, rows, graded, bins.encode(queries.X, rows))
     by_grade = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)
     bound = measure.prepare(by_grade)

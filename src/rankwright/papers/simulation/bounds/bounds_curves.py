@@ -17,8 +17,8 @@ from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.surrogates import violations
 from rankwright.measures import Measure
-from rankwright.objectives.rankings import rankings
-from rankwright.objectives.upper_bounds import KINDS, Basic, Bound, TypeOne, TypeTwo
+from rankwright.objectives.rankings import prepare_rankings
+from rankwright.objectives.upper_bounds import SURROGATES, Basic, TypeOne, TypeTwo, UpperBound
 
 STEPS = 720  # of the circle
 QUARTER = STEPS // 8  # where theta is pi / 4
@@ -77,20 +77,20 @@ def curves(measure: Measure, documents: Documents) -> Curves:
         np.zeros((n * m, 1), dtype=np.float32), np.tile(documents.y, n), np.arange(n + 1) * m, np.arange(n)
     )
     _check(measure, copies)
-    bounds: dict[str, Bound] = {BASIC: Basic(measure), ONE: TypeOne(measure, "exponential")}
+    bounds: dict[str, UpperBound] = {BASIC: Basic(measure), ONE: TypeOne(measure, "exponential")}
     bounds |= {name: TypeTwo(measure, "exponential", "max", phi, effort=_EFFORT) for name, phi in PHIS.items()}
     values = {name: _exact(name, bound, copies, scores) for name, bound in bounds.items()}
     return Curves(theta, values, {name: _margins(measure, phi, copies, scores) for name, phi in PHIS.items()})
 
 
 def _check(measure: Measure, queries: Queries) -> None:
-    if not len(rankings(measure, queries).live):
+    if not len(prepare_rankings(measure, queries).live):
         raise InputError(
             f"{measure}: all rankings of documents with grades 0 and 1 are equal; expected another measure"
         )
 
 
-def _exact(name: str, bound: Bound, queries: Queries, scores: Floats) -> Floats:
+def _exact(name: str, bound: UpperBound, queries: Queries, scores: Floats) -> Floats:
     values, _, exact = bound.prepare(queries).at(scores)
     if not exact.all():
         raise InputError(
@@ -102,18 +102,18 @@ def _exact(name: str, bound: Bound, queries: Queries, scores: Floats) -> Floats:
 
 def _margins(measure: Measure, phi: str, queries: Queries, scores: Floats) -> Floats:
     """By how much F of the hardest perfect ranking is above F of the best imperfect one: the left side of (9)."""
-    found = rankings(measure, queries, phi)
-    return found.F(found.hardest_perfect(scores), scores) - found.F(found.best_imperfect(scores), scores)
+    found = prepare_rankings(measure, queries, phi)
+    return found.F(found.find_hardest_perfect(scores), scores) - found.F(found.find_best_imperfect(scores), scores)
 
 
 def type_one_curves() -> Table:
     """Figure 1: the basic loss and the type one bounds on it, against E."""
     E = np.linspace(0.0, 1.0, 101)
-    bounds = {name: violations(KINDS[name], np.ones_like(E), -E)[0] for name in TypeOne.SURROGATES}
+    bounds = {name: violations(SURROGATES[name], np.ones_like(E), -E)[0] for name in TypeOne.SURROGATES}
     return {"E": E, BASIC: 1.0 - E, **bounds}
 
 
 def type_two_curves() -> Table:
     """Figure 2: one term of eq. (6) and its bounds, against F(b) - F(c); E(b) - E(c) is 0.5."""
     x = np.arange(-200, 201) / 100.0  # 0 itself, where the step is, among them
-    return {"F(b) - F(c)": x, **{name: violations(k, np.full_like(x, LOST), -x)[0] for name, k in KINDS.items()}}
+    return {"F(b) - F(c)": x, **{name: violations(k, np.full_like(x, LOST), -x)[0] for name, k in SURROGATES.items()}}

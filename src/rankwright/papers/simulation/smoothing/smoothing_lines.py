@@ -12,7 +12,7 @@ from rankwright.basics.progress import track
 from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse
-from rankwright.objectives.smooth import smooth
+from rankwright.objectives.smooth import smooth_measure
 from rankwright.optimisers.landscape import Landscape, MeasureProfile
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.runtime.backends import Backend, resolve
@@ -74,7 +74,7 @@ def draw_line(
 ) -> Line:
     """The measures from -end to end."""
     backend = resolve(backend)
-    objective = smooth(measure, SIGMAS[0])
+    objective = smooth_measure(measure, SIGMAS[0])
     target = parse(objective.measure)
     landscape = Landscape.of(queries, target, backend)
     t = np.arange(-STEPS // 2, STEPS // 2 + 1) * (2.0 * end / STEPS)
