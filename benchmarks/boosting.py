@@ -40,7 +40,7 @@ def make_data(n_queries: int, random_state: int = 0) -> rw.Queries:
     return rw.make_queries(n_queries, n_docs=120, n_features=46, random_state=random_state)
 
 
-def fit(queries: rw.Queries, n_rounds: int) -> Fit:
+def fit(queries: rw.Queries, n_estimators: int) -> Fit:
     """Fit once, and note when the rounds begin."""
     began: list[float] = []
 
@@ -48,7 +48,7 @@ def fit(queries: rw.Queries, n_rounds: int) -> Fit:
         if what == "rounds" and done == 0:
             began.append(perf_counter())
 
-    ranker = rw.AdaRank(n_rounds=n_rounds, backend=rw.Threads(THREADS))
+    ranker = rw.AdaRank(n_estimators=n_estimators, backend=rw.Threads(THREADS))
     with progress.listening(note):
         start = perf_counter()
         ranker.fit(queries)
@@ -81,12 +81,12 @@ def measure_rounds(n_queries: int = 500, seeds: int = 3, repetitions: int = 5) -
     return Table("Boosting", rows, notes)
 
 
-def measure_growth(n_queries: int = 500, n_rounds: int = 100, repetitions: int = 3) -> Table:
+def measure_growth(n_queries: int = 500, n_estimators: int = 100, repetitions: int = 3) -> Table:
     """The cost per document of 1, 4 and 16 times the queries; copies, so that training takes the same course."""
     factors, queries = (1, 4, 16), make_data(n_queries)
     data = [queries.take(np.tile(np.arange(n_queries), factor)) for factor in factors]
     fit(queries, 2)
-    fits = [[fit(queries, n_rounds) for queries in data] for _ in range(repetitions)]
+    fits = [[fit(queries, n_estimators) for queries in data] for _ in range(repetitions)]
     rows, first = [], 0.0
     for i, (factor, queries) in enumerate(zip(factors, data, strict=True)):
         cost, millions = middle([turn[i] for turn in fits]), queries.n_docs / 1e6
@@ -97,7 +97,7 @@ def measure_growth(n_queries: int = 500, n_rounds: int = 100, repetitions: int =
             Row(f"{factor} x {n_queries} queries, {queries.n_docs:,} documents", figure, f"{a_round / first:.2f}")
         )
     notes = [
-        f"The same {n_queries} queries once and in copies, {n_rounds} rounds; medians of {repetitions} fits each.",
+        f"The same {n_queries} queries once and in copies, {n_estimators} rounds; medians of {repetitions} fits each.",
         "The ratio is of a round's cost per document to the smallest set's: 1 is linear growth.",
     ]
     return Table("Growth with the number of documents", rows, notes)

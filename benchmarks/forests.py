@@ -94,7 +94,7 @@ def run(task: Task, out: Path) -> None:
     if (out / task.name).exists():
         return
     train, valid, test = parts(task.data, task.fold)
-    ranker = METHODS[task.method](n_leaves=task.leaves, backend=rw.Serial()).fit(train, valid=valid)
+    ranker = METHODS[task.method](num_leaves=task.leaves, backend=rw.Serial()).fit(train, valid=valid)
     found: dict[str, Any] = {task.method: rw.evaluate(ranker, test, list(MEASURES)).values}
     found["trees"] = len(ranker.scorer_)
     if task.method in LEVERAGED:

@@ -70,11 +70,11 @@ def try_all(
 
 
 def search_naively(
-    queries: rw.Queries, pairs: PairList, bins: FeatureBins, n_rounds: int, smoothing: float
+    queries: rw.Queries, pairs: PairList, bins: FeatureBins, n_estimators: int, smoothing: float
 ) -> list[Tried]:
     """Figure 2: the stump of every round, the first of equals."""
     scores, winners, stumps = np.zeros(queries.n_docs), [], list_stumps(bins)
-    for _ in range(n_rounds):
+    for _ in range(n_estimators):
         tried = try_all(queries.X, pairs, scores, stumps, smoothing)
         least = min(each.loss for each in tried)
         winner = next(each for each in tried if each.loss <= least + _SAME)

@@ -108,7 +108,7 @@ def measure_evaluation(data: Path | None) -> Table:
         text, model = Path(folder, "test.txt"), Path(folder, "model.json")
         with gzip.open(data, "rb") as source, text.open("wb") as target:
             shutil.copyfileobj(source, target)
-        run(command_line("fit", "adarank", "--train", str(text), "--set", "n_rounds=5", "--model", str(model)))
+        run(command_line("fit", "adarank", "--train", str(text), "--set", "n_estimators=5", "--model", str(model)))
         arguments = ("evaluate", "--data", str(text), "--model", str(model))
         seconds = time_commands({"evaluate": command_line(*arguments)})["evaluate"]
         status, misses, hits = json.loads(run([*python(_COUNT), *arguments]).splitlines()[-1])

@@ -24,27 +24,29 @@ BINS = 255
 MEASURE = "ndcg@10"
 
 
-def fit_rankboost(_: Any, queries: rw.Queries, n_rounds: int, threads: int) -> Model:
+def fit_rankboost(_: Any, queries: rw.Queries, n_estimators: int, threads: int) -> Model:
     """Ours, all rounds kept; binning and the measure of every round are in it."""
-    ranker = rw.RankBoost(measure=MEASURE, n_rounds=n_rounds, bins=BINS, backend=rw.Threads(threads)).fit(queries)
+    ranker = rw.RankBoost(measure=MEASURE, n_estimators=n_estimators, bins=BINS, backend=rw.Threads(threads)).fit(
+        queries
+    )
     names = ("feature", "threshold", "alpha", "missing")
     stumps = [Stump(*(record[name] for name in names)) for record in ranker.history_]
     return replace(ranker.to_model(), scorer=sum_stumps(stumps, missing=True))
 
 
-def fit_lightgbm(lightgbm: Any, queries: rw.Queries, n_rounds: int, threads: int) -> Any:
+def fit_lightgbm(lightgbm: Any, queries: rw.Queries, n_estimators: int, threads: int) -> Any:
     """LightGBM's booster of stumps; binning is in it."""
     params = {"objective": "lambdarank", "num_leaves": 2, "max_bin": BINS, "num_threads": threads, "verbose": -1}
     data = lightgbm.Dataset(queries.X, queries.y, group=queries.sizes, params=params)
-    return lightgbm.train(params, data, num_boost_round=n_rounds)
+    return lightgbm.train(params, data, num_boost_round=n_estimators)
 
 
-def fit_xgboost(xgboost: Any, queries: rw.Queries, n_rounds: int, threads: int) -> Any:
+def fit_xgboost(xgboost: Any, queries: rw.Queries, n_estimators: int, threads: int) -> Any:
     """XGBoost's booster of stumps; binning is in it."""
     rows = np.repeat(np.arange(len(queries)), queries.sizes)
     data = xgboost.QuantileDMatrix(queries.X, queries.y, qid=rows, max_bin=BINS, nthread=threads)
     params = {"objective": "rank:pairwise", "max_depth": 1, "max_bin": BINS, "tree_method": "hist", "nthread": threads}
-    return xgboost.train(params, data, num_boost_round=n_rounds)
+    return xgboost.train(params, data, num_boost_round=n_estimators)
 
 
 def _predict_lightgbm(booster: Any, X: Floats) -> Any:
@@ -91,12 +93,12 @@ class Fits(NamedTuple):
         return f"{seconds} s; train NDCG@10 {reached}"
 
 
-def compare_fits(queries: rw.Queries, threads: int, n_rounds: int, repetitions: int, fits: dict[str, Fits]) -> None:
+def compare_fits(queries: rw.Queries, threads: int, n_estimators: int, repetitions: int, fits: dict[str, Fits]) -> None:
     """Add to the fits of every tool one data set, in turns."""
     models: dict[str, Any] = {}
 
     def fit(tool: Tool, module: Any) -> None:
-        models[tool.name] = tool.fit(module, queries, n_rounds, threads)
+        models[tool.name] = tool.fit(module, queries, n_estimators, threads)
 
     tools = find_tools()
     seconds = medians(take_turns({tool.name: partial(fit, tool, module) for tool, module in tools}, repetitions))
@@ -107,7 +109,7 @@ def compare_fits(queries: rw.Queries, threads: int, n_rounds: int, repetitions: 
         found.reached.append(rw.parse(MEASURE).mean(queries, scores))
 
 
-def measure_rankboost(n_queries: int = 500, n_rounds: int = ROUNDS, seeds: int = 3, repetitions: int = 3) -> Table:
+def measure_rankboost(n_queries: int = 500, n_estimators: int = ROUNDS, seeds: int = 3, repetitions: int = 3) -> Table:
     """RankBoost beside other sums of stumps, on as many threads."""
     data, rows = [make_data(n_queries, seed) for seed in range(seeds)], []
     for tool, module in find_tools():
@@ -115,7 +117,7 @@ def measure_rankboost(n_queries: int = 500, n_rounds: int = ROUNDS, seeds: int =
     for threads in dict.fromkeys((THREADS, 1)):
         fits: dict[str, Fits] = {}
         for queries in data:
-            compare_fits(queries, threads, n_rounds, repetitions, fits)
+            compare_fits(queries, threads, n_estimators, repetitions, fits)
         on, ours = f"{threads} thread{'s' if threads > 1 else ''}", fits.pop(OURS.name)
         aim = threads == THREADS
         what = f"{OURS.name}, {on}"
@@ -125,7 +127,7 @@ def measure_rankboost(n_queries: int = 500, n_rounds: int = ROUNDS, seeds: int =
             rows.append(faster(f"{name}, {on}", theirs.figure, ratio))
     rows.extend(skipped(peer.name) for peer in PEERS if find_peer(peer.module) is None)
     notes = [
-        f"{n_rounds} rounds on {n_queries} queries of about 120 documents, 46 features, at most {BINS} bins each; "
+        f"{n_estimators} rounds on {n_queries} queries of about 120 documents, 46 features, at most {BINS} bins each; "
         f"seeds 0 to {seeds - 1}, medians of {repetitions} turns each. Binning is counted.",
         "The same kind of model, another loss: RankBoost minimises the exponential loss of pairs, with steps of its "
         "own, and judges every round; the others minimise logistic losses of pairs (LightGBM's weighs them by what a "
@@ -151,13 +153,15 @@ Shape = tuple[int, int, int, int]  # queries, documents, features, rounds
 def measure_search(shapes: tuple[Shape, ...] = ((40, 20, 10, 10), (80, 40, 20, 5)), smoothing: float = 1e-4) -> Table:
     """FRank against its own naive search."""
     rows = []
-    for n_queries, n_docs, n_features, n_rounds in shapes:
+    for n_queries, n_docs, n_features, n_estimators in shapes:
         queries = rw.make_queries(n_queries, n_docs=n_docs, n_features=n_features, random_state=0)
         pairs, bins = list_pairs(queries), FeatureBins.of(queries, BINS, rw.Serial())
-        ranker = rw.FRank(measure=MEASURE, n_rounds=n_rounds, bins=BINS, smoothing=smoothing, backend=rw.Serial())
+        ranker = rw.FRank(
+            measure=MEASURE, n_estimators=n_estimators, bins=BINS, smoothing=smoothing, backend=rw.Serial()
+        )
         winners: list[Tried] = []
 
-        def search(found: list[Tried] = winners, task: Any = (queries, pairs, bins, n_rounds, smoothing)) -> None:
+        def search(found: list[Tried] = winners, task: Any = (queries, pairs, bins, n_estimators, smoothing)) -> None:
             found[:] = search_naively(*task)
 
         ranker.fit(queries)
@@ -165,7 +169,7 @@ def measure_search(shapes: tuple[Shape, ...] = ((40, 20, 10, 10), (80, 40, 20, 5
         ours = median(timed(partial(ranker.fit, queries)) for _ in range(7))
         check_winners(ranker.history_, winners)
         what = f"{n_queries} queries x {n_docs} documents x {n_features} features"
-        size = f"{n_rounds} rounds, {len(pairs.i):,} pairs, {len(list_stumps(bins)):,} stumps"
+        size = f"{n_estimators} rounds, {len(pairs.i):,} pairs, {len(list_stumps(bins)):,} stumps"
         rows.append(Row(f"FRank, {what}", f"{1000 * ours:.1f} ms; {size}"))
         rows.append(faster("every stump tried on every pair", f"{naive:.2f} s", naive / ours, 50.0))
     notes = [
@@ -177,7 +181,7 @@ def measure_search(shapes: tuple[Shape, ...] = ((40, 20, 10, 10), (80, 40, 20, 5
     return Table("FRank against its naive search", rows, notes)
 
 
-def time_predictions(n_docs: int, n_features: int, n_rounds: int) -> dict[str, float]:
+def time_predictions(n_docs: int, n_features: int, n_estimators: int) -> dict[str, float]:
     """The seconds every tool takes to score many documents; ours also without the checks of an array."""
     train = rw.make_queries(200, n_docs=120, n_features=n_features, random_state=0)
     drawn = np.random.default_rng(0).integers(0, train.n_docs, n_docs)
@@ -185,7 +189,7 @@ def time_predictions(n_docs: int, n_features: int, n_rounds: int) -> dict[str, f
     checked = rw.Queries(X, np.zeros(n_docs), np.array([0, n_docs]), np.zeros(1, dtype=np.int64))
     tasks: dict[str, Callable[[], Any]] = {}
     for tool, module in find_tools():
-        model = tool.fit(module, train, n_rounds, 1)
+        model = tool.fit(module, train, n_estimators, 1)
         if tool is OURS:
             tasks[f"{OURS.name}, a Queries"] = partial(model.predict, checked)
         tasks[f"{tool.name}, an array"] = partial(tool.predict, model, X)
@@ -199,11 +203,13 @@ def check_drawn(name: str, scores: Any, among_training: Any, drawn: Ints) -> Non
         raise AssertionError(f"{name} predicts nonsense")
 
 
-def measure_prediction(n_docs: int = 1_000_000, widths: tuple[int, ...] = (46, 136), n_rounds: int = ROUNDS) -> Table:
+def measure_prediction(
+    n_docs: int = 1_000_000, widths: tuple[int, ...] = (46, 136), n_estimators: int = ROUNDS
+) -> Table:
     """Documents scored in a second, on one thread."""
     rows = []
     for n_features in widths:
-        seconds, aim = time_predictions(n_docs, n_features, n_rounds), n_features == widths[0]
+        seconds, aim = time_predictions(n_docs, n_features, n_estimators), n_features == widths[0]
         ours = seconds[f"{OURS.name}, an array"]
         for name, each in seconds.items():
             what, rate = f"{n_features} features: {name}", n_docs / each / 1e6
@@ -216,9 +222,9 @@ def measure_prediction(n_docs: int = 1_000_000, widths: tuple[int, ...] = (46, 1
                 rows.append(Row(what, figure))
     rows.extend(skipped(peer.name) for peer in PEERS if find_peer(peer.module) is None)
     notes = [
-        f"{n_docs:,} documents drawn from the training ones (200 queries of about 120, by make_queries); {n_rounds} "
-        "stumps of every tool, models as in the table of RankBoost; 1 thread, medians of turns; ratios to ours from an "
-        "array.",
+        f"{n_docs:,} documents drawn from the training ones (200 queries of about 120, by make_queries); "
+        f"{n_estimators} stumps of every tool, models as in the table of RankBoost; 1 thread, medians of turns; "
+        "ratios to ours from an array.",
         "An array is looked through for infinite values first; a Queries was when it was made. That every tool scores "
         "a document as it does among the training ones, and documents differently, is checked.",
     ]

@@ -40,7 +40,7 @@ def fit(fold: Fold) -> dict[str, Reached]:
     rankers: dict[str, rw.Ranker] = {
         "AdaRank": rw.AdaRank(measure=MEASURE),
         "CoordinateAscent": rw.CoordinateAscent(measure=MEASURE, n_restarts=RESTARTS, start="regression"),
-        "DirectRank": rw.DirectRank(measure=MEASURE, n_restarts=RESTARTS, n_kicks=KICKS),
+        "DirectRank": rw.DirectRank(measure=MEASURE, n_restarts=RESTARTS, n_perturbations=KICKS),
     }
     for name, ranker in rankers.items():
         ranker.fit(fold.train, valid=fold.valid)

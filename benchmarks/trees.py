@@ -37,14 +37,14 @@ def compile_all() -> None:
     queries = rw.make_queries(40, random_state=0)
     rankers = (rw.MART, partial(rw.LambdaMART, lambdas="native"), rw.LambdaMART, rw.DirectRankTrees, rw.BoostedTrees)
     for ranker in rankers:
-        ranker(n_rounds=3, backend=BACKEND).fit(queries, valid=queries)
+        ranker(n_estimators=3, backend=BACKEND).fit(queries, valid=queries)
 
 
-def lightgbm_fit(queries: rw.Queries, told: dict[str, Any], n_rounds: int) -> Any:
+def lightgbm_fit(queries: rw.Queries, told: dict[str, Any], n_estimators: int) -> Any:
     """LightGBM alone, with what a ranker told it."""
     params = {**told, "num_threads": THREADS}
     data = lgb.Dataset(queries.X, queries.y, group=queries.sizes, params=params)
-    return lgb.train(params, data, n_rounds)
+    return lgb.train(params, data, n_estimators)
 
 
 def fit(ranker: rw.Ranker, queries: rw.Queries) -> Any:
@@ -57,12 +57,12 @@ def measure_native() -> Table:
     compile_all()
     queries, rows = wild(QUERIES), []
     rankers = {
-        "LambdaMART(lambdas='native')": rw.LambdaMART(lambdas="native", n_rounds=ROUNDS),
-        "MART": rw.MART(n_rounds=ROUNDS),
+        "LambdaMART(lambdas='native')": rw.LambdaMART(lambdas="native", n_estimators=ROUNDS),
+        "MART": rw.MART(n_estimators=ROUNDS),
     }
     for name, ranker in rankers.items():
-        told = fit(ranker.set_params(n_rounds=1), queries).lightgbm_params_
-        ranker.set_params(n_rounds=ROUNDS)
+        told = fit(ranker.set_params(n_estimators=1), queries).lightgbm_params_
+        ranker.set_params(n_estimators=ROUNDS)
         kept: dict[str, Any] = {}
         tasks: dict[str, Callable[[], object]] = {
             "lightgbm": partial(_keep, kept, "lightgbm", partial(lightgbm_fit, queries, told, ROUNDS)),
@@ -114,7 +114,7 @@ def measure_rounds() -> Table:
     compile_all()
     queries = wild(QUERIES)
     level = {"objective": "lambdarank", "lambdarank_truncation_level": 30}  # LightGBM's default
-    told = fit(rw.LambdaMART(lambdas="native", n_rounds=1), queries).lightgbm_params_
+    told = fit(rw.LambdaMART(lambdas="native", n_estimators=1), queries).lightgbm_params_
     rankers = {
         "exact lambdas of NDCG@10": rw.LambdaMART(),
         "exact lambdas of NDCG@30": rw.LambdaMART(measure="ndcg@30"),
@@ -122,7 +122,7 @@ def measure_rounds() -> Table:
         "exact lambdas of MAP, all ranks": rw.LambdaMART(measure="map"),
         "MART": rw.MART(),
         "DirectRankTrees": rw.DirectRankTrees(),
-        "BoostedTrees, smooth NDCG@10": rw.BoostedTrees(n_start=0),
+        "BoostedTrees, smooth NDCG@10": rw.BoostedTrees(n_warmup_trees=0),
     }
     found: dict[str, list[float]] = {name: [] for name in ("level 13", "level 30", *rankers)}
     for _ in range(TURNS):
@@ -162,13 +162,15 @@ def measure_searches() -> Table:
     for name, (queries, leaves) in sets.items():
         found: dict[str, list[float]] = {"MART": [], "DirectRankTrees": []}
         for _ in range(TURNS):
-            found["MART"].append(seconds_a_round(rw.MART(n_leaves=leaves), queries))
-            found["DirectRankTrees"].append(seconds_a_round(rw.DirectRankTrees(n_leaves=leaves), queries))
+            found["MART"].append(seconds_a_round(rw.MART(num_leaves=leaves), queries))
+            found["DirectRankTrees"].append(seconds_a_round(rw.DirectRankTrees(num_leaves=leaves), queries))
         seconds = medians(found)
         ratio = seconds["DirectRankTrees"] / seconds["MART"]
         figure = f"{1e3 * seconds['DirectRankTrees']:.0f} ms; MART {1e3 * seconds['MART']:.0f} ms"
         rows.append(below(f"{name} ({queries.n_docs:,})", figure, ratio, 2.0, "x", f"{ratio:.2f}x"))
-    history = fit(rw.DirectRankTrees(weights=None, n_rounds=20), sets["470,400 documents x 136, 31 leaves"][0]).history_
+    history = fit(
+        rw.DirectRankTrees(weights=None, n_estimators=20), sets["470,400 documents x 136, 31 leaves"][0]
+    ).history_
     gains = np.diff([row["train"] for row in history])
     rows.append(Row("unclipped: the least change of the training measure in a round", f"{gains.min():+.1e}"))
     return Table(
@@ -179,7 +181,7 @@ def measure_searches() -> Table:
 def measure_predictions() -> Table:
     """Scoring documents: our kernel against LightGBM's own."""
     queries = wild(QUERIES)
-    ranker = fit(rw.LambdaMART(lambdas="native", n_rounds=ROUNDS), queries)
+    ranker = fit(rw.LambdaMART(lambdas="native", n_estimators=ROUNDS), queries)
     trees, booster = ranker.scorer_, ranker.booster_
     assert isinstance(trees, Trees)
     tasks: dict[str, Callable[[], object]] = {

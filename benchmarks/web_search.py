@@ -117,7 +117,7 @@ class Fit(NamedTuple):
     train: float
 
 
-def fit(queries: rw.Queries, n_rounds: int) -> Fit:
+def fit(queries: rw.Queries, n_estimators: int) -> Fit:
     """Fit once, and note when every round ends."""
     times: list[float] = []
 
@@ -125,12 +125,12 @@ def fit(queries: rw.Queries, n_rounds: int) -> Fit:
         if what == "rounds":
             times.append(perf_counter())
 
-    ranker = rw.FRank(n_rounds=n_rounds, bins=BINS, backend=rw.Threads(THREADS))
+    ranker = rw.FRank(n_estimators=n_estimators, bins=BINS, backend=rw.Threads(THREADS))
     with progress.listening(note):
         start = perf_counter()
         ranker.fit(queries)
         total = perf_counter() - start
-    rounds, edge = [b - a for a, b in pairwise(times)], min(_EDGE, n_rounds)
+    rounds, edge = [b - a for a, b in pairwise(times)], min(_EDGE, n_estimators)
     history: list[dict[str, float]] = ranker.history_
     scanned, tried = (float(np.mean([record[name] for record in history])) for name in ("scanned", "tried"))
     early, late = float(np.mean(rounds[:edge])), float(np.mean(rounds[-edge:]))
@@ -161,22 +161,22 @@ class Whole(NamedTuple):
     pair_stump: float  # seconds of the naive search for a pair and a stump
 
 
-def fit_apart(n_queries: int, n_rounds: int) -> Whole:
+def fit_apart(n_queries: int, n_estimators: int) -> Whole:
     """Make data and fit in a fresh process."""
-    command = [sys.executable, "-c", _FIT, str(n_queries), str(n_rounds)]
+    command = [sys.executable, "-c", _FIT, str(n_queries), str(n_estimators)]
     root = Path(__file__).parents[1]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=root).stdout
     cost, *others = json.loads(output)
     return Whole(Fit(*cost), *others)
 
 
-def print_fit(n_queries: int, n_rounds: int) -> None:
+def print_fit(n_queries: int, n_estimators: int) -> None:
     """Fit, and print as JSON what ``Whole`` holds."""
     fit(web_search(50, n_features=20), 2)
     before = resident("VmRSS")
     queries = web_search(n_queries)
     check_shape(queries)
-    cost = fit(queries, n_rounds)
+    cost = fit(queries, n_estimators)
     peak = resident("VmHWM") - before
     stumps = list_stumps(FeatureBins.of(queries, BINS, rw.Threads(THREADS)))
     pairs = list_pairs(queries)
@@ -186,9 +186,9 @@ def print_fit(n_queries: int, n_rounds: int) -> None:
     print(json.dumps([cost, queries.n_docs, len(pairs.i), len(stumps), queries.X.nbytes, peak, a_pair]))
 
 
-def measure_whole(n_queries: int = QUERIES, n_rounds: int = ROUNDS) -> Table:
+def measure_whole(n_queries: int = QUERIES, n_estimators: int = ROUNDS) -> Table:
     """All rounds on all queries."""
-    whole = fit_apart(n_queries, n_rounds)
+    whole = fit_apart(n_queries, n_estimators)
     cost, share, minutes = whole.fit, whole.peak / whole.size, whole.fit.total / 60
     naive = whole.pair_stump * whole.pairs * whole.stumps
     a_round = f"{cost.a_round:.2f} s; the first {_EDGE} {cost.early:.2f} s each, the last {_EDGE} {cost.late:.2f} s"
@@ -221,13 +221,13 @@ def measure_whole(n_queries: int = QUERIES, n_rounds: int = ROUNDS) -> Table:
     return Table("FRank at the size of its paper", rows, notes)
 
 
-def measure_growth(sizes: tuple[int, ...] = SIZES, n_rounds: int = 40) -> Table:
+def measure_growth(sizes: tuple[int, ...] = SIZES, n_estimators: int = 40) -> Table:
     """The cost of a round by the number of queries."""
     queries, rows, first = web_search(max(sizes)), [], 0.0
     fit(queries.slice(0, 20), 2)
     for size in sizes:
         part = queries.slice(0, size)
-        cost, pairs = fit(part, n_rounds), count_pairs(part)
+        cost, pairs = fit(part, n_estimators), count_pairs(part)
         each = cost.a_round / pairs * 1e6
         first = first or each
         figure = (
@@ -237,8 +237,8 @@ def measure_growth(sizes: tuple[int, ...] = SIZES, n_rounds: int = 40) -> Table:
         what = f"{size:,} queries, {part.n_docs:,} documents, {pairs:,} pairs"
         rows.append(Row(what, figure, f"{each / first:.2f}"))
     notes = [
-        f"The first queries of one set, made as above; means of {n_rounds} rounds of one fit each; {THREADS} threads. "
-        "Every set takes a course of its own, and so scans other features.",
+        f"The first queries of one set, made as above; means of {n_estimators} rounds of one fit each; {THREADS} "
+        "threads. Every set takes a course of its own, and so scans other features.",
         "The ratio is of a round's cost per pair to the smallest set's: 1 is linear growth.",
     ]
     return Table("FRank with the number of queries", rows, notes)

@@ -10,7 +10,7 @@ def main() -> None:
     queries = rw.make_queries(300, n_docs=30, random_state=0)  # your data: rw.read_letor("train.txt")
     train, valid, test = (queries.take(part) for part in (range(180), range(180, 240), range(240, 300)))
 
-    ranker = rw.LambdaMART(measure="ndcg@10", n_leaves=4, patience=30).fit(train, valid=valid)
+    ranker = rw.LambdaMART(measure="ndcg@10", num_leaves=4, early_stopping_rounds=30).fit(train, valid=valid)
     print(f"{len(ranker.scorer_)} trees: {rw.evaluate(ranker, test, ['ndcg@10', 'map'])}")
     best = ranker.feature_importances_.argmax()
     print(f"feature {best + 1} has {ranker.feature_importances_[best]:.0%} of the gain")

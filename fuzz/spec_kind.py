@@ -15,8 +15,8 @@ from rankwright.experiments import Experiment, read_experiment
 _MEASURES = ("ndcg@10", "ndcg@1", "map", "mrr", "err@10", "p@5")
 _RANKERS: dict[str, tuple[str, dict[str, tuple[Any, ...]]]] = {
     "regression": ("Regression", {"alpha": (0.01, 0.1, 1.0, 10.0), "scale": ("standard", "query")}),
-    "adarank": ("AdaRank", {"n_rounds": (1, 5, 100)}),
-    "rankboost": ("RankBoost", {"n_rounds": (1, 5, 100)}),
+    "adarank": ("AdaRank", {"n_estimators": (1, 5, 100)}),
+    "rankboost": ("RankBoost", {"n_estimators": (1, 5, 100)}),
 }
 _KEYS = ("name", "measure", "measures", "seeds", "data", "methods", "published")
 _METHOD_KEYS = ("ranker", "name", "measure", "set", "grid", "search")

@@ -228,7 +228,7 @@ def _scores(queries: rw.Queries, folds: np.ndarray, runs: list[tuple[int, int, n
 def _trials(methods: Sequence[str], folds: np.ndarray, n_seeds: int, rng: np.random.Generator) -> Table:
     rows: list[tuple[Any, ...]] = []
     for m in range(len(methods)):
-        grid = [{}] if m == 0 else [{"alpha": 10.0**i, "n_rounds": 100 * m} for i in range(-2, 3)]
+        grid = [{}] if m == 0 else [{"alpha": 10.0**i, "n_estimators": 100 * m} for i in range(-2, 3)]
         for fold in np.unique(folds):
             for seed in range(n_seeds):
                 valid = [0.45 + 0.01 * m - 0.004 * abs(i - 2) + rng.normal(0, 0.004) for i in range(len(grid))]

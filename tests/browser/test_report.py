@@ -20,7 +20,7 @@ def report(tmp_path_factory):
     queries = rw.make_queries(40, n_docs=12, n_features=8, noise=1.5, random_state=4)
     methods = [
         rw.Method("regression", grid={"alpha": [0.1, 10.0]}),
-        rw.Method("adarank", "Boosted <b>", params={"n_rounds": 20}),
+        rw.Method("adarank", "Boosted <b>", params={"n_estimators": 20}),
         rw.Method("singlefeature"),
     ]
     published = [rw.PublishedFigure("Regression", "ndcg@10", 0.5, "somewhere")]
@@ -157,8 +157,8 @@ def stumped(tmp_path_factory):
     made = rw.make_queries(40, n_docs=12, n_features=5, noise=1.5, random_state=4)
     queries = made.replace(features=("bm25", "<b>bold</b>", "a_long_name_without_any_space", "x", "$y$"))
     methods = [
-        rw.Method("rankboost", params={"n_rounds": 20}),
-        rw.Method("frank", params={"n_rounds": 10}),
+        rw.Method("rankboost", params={"n_estimators": 20}),
+        rw.Method("frank", params={"n_estimators": 10}),
         rw.Method("regression"),
     ]
     results = rw.run_experiment(rw.Experiment(queries, methods, name="Stumps"), folder, rw.Serial())
@@ -187,7 +187,7 @@ def grown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("grown")
     made = rw.make_queries(40, n_docs=12, n_features=5, noise=1.5, random_state=4)
     queries = made.replace(features=("bm25", "<b>bold</b>", "a_long_name_without_any_space", "x", "$y$"))
-    shape = {"n_rounds": 12, "n_leaves": 4, "min_docs": 5}
+    shape = {"n_estimators": 12, "num_leaves": 4, "min_child_samples": 5}
     methods = [
         rw.Method("directranktrees", params={**shape, "polish": 3}),
         rw.Method("lambdamart", "LambdaMART, polished", params={**shape, "polish": 3}),

@@ -174,7 +174,7 @@ def run_command(arguments: list[str], capsys, where: str) -> None:
         return
     first = [argument for argument in arguments if re.fullmatch(r"\w+=model.json", argument)]
     if first:  # a model to go on from
-        assert run([*arguments[1:3], "--train", "train.txt", "--set", "n_rounds=3", "--model", "model.json"]) == 0
+        assert run([*arguments[1:3], "--train", "train.txt", "--set", "n_estimators=3", "--model", "model.json"]) == 0
     workers = []
     if arguments[1] == "experiment":
         workers = ["--workers", "threads:1"]

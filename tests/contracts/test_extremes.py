@@ -17,7 +17,7 @@ from rankwright.rankers.fit_result import FitResult, check_finite
 from rankwright.scorers import Linear
 
 every_ranker = pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: ranker.__name__)
-FEW = {"n_rounds": 2, "n_restarts": 1}
+FEW = {"n_estimators": 2, "n_restarts": 1}
 LIMIT = "expected a finite number of at least 0 and at most 1e+30"
 NUMBERS = (0.0, 1e-308, 1e-12, 1e12, 1e30, 1e308)
 

@@ -9,7 +9,7 @@ from rankwright.basics.errors import collect_warnings
 from rankwright.rankers import RANKERS
 
 WRONG = [-1, "nonsense", float("nan"), [[1]], {"x": 1}]
-SHORT = {"n_rounds": 2, "max_iter": 3, "n_restarts": 1}
+SHORT = {"n_estimators": 2, "max_iter": 3, "n_restarts": 1}
 SMALL = [rw.make_queries(8, n_docs=6, n_features=n, random_state=3) for n in (3, 4)]
 
 

@@ -68,8 +68,8 @@ def name_of(ranker) -> str:
 def quick(ranker, **params) -> rw.Ranker:
     """An unfitted ranker; of few trees, or with few epochs if it is a network, and one batch of the sets here."""
     made = ranker(**params)
-    if isinstance(made, TreeRanker) and "n_rounds" not in params:
-        made.set_params(n_rounds=15)
+    if isinstance(made, TreeRanker) and "n_estimators" not in params:
+        made.set_params(n_estimators=15)
     if made.get_params().get("hidden") and "training" not in params:
         made.set_params(training={"n_epochs": 5, **({} if isinstance(made, rw.BayesRank) else {"batch_size": 200})})
     return made
@@ -175,7 +175,7 @@ def test_scores_depend_on_the_row_alone_and_are_float64(ranker, queries):
 
 def rounds(ranker) -> dict[str, int]:
     made = quick(ranker)
-    return {"n_rounds": 15 if isinstance(made, TreeRanker) else 50} if "n_rounds" in made.get_params() else {}
+    return {"n_estimators": 15 if isinstance(made, TreeRanker) else 50} if "n_estimators" in made.get_params() else {}
 
 
 def assert_same_fits(ranker, data, *backends, **options) -> None:
@@ -431,7 +431,7 @@ def test_the_highest_grade_is_the_whole_datas(ranker):
 
 def short(ranker) -> dict[str, int]:
     """Parameters that make training on much data short, where there are any."""
-    return {name: 2 for name in ("n_restarts", "n_rounds", "max_iter") if name in quick(ranker).get_params()}
+    return {name: 2 for name in ("n_restarts", "n_estimators", "max_iter") if name in quick(ranker).get_params()}
 
 
 @may_be_ineffective

@@ -80,7 +80,7 @@ def test_rows_that_are_not_adjacent_cannot_be_taken_for_adjacent_ones(data):
 @pytest.mark.parametrize("ranker", RANKERS, ids=lambda r: r.__name__)
 @pytest.mark.parametrize("scale", ["of the ranker", "query"])
 def test_rankers(ranker, scale, data):
-    fast = {"n_rounds": 5} if "n_rounds" in ranker().get_params() else {}
+    fast = {"n_estimators": 5} if "n_estimators" in ranker().get_params() else {}
     fast |= {"scale": scale} if scale == "query" and "scale" in ranker().get_params() else {}
     fast |= {"training": {"n_epochs": 2}} if ranker is rw.NeuralRanker else {}
     fitted = ranker(**fast).fit(data.sorted, valid=data.sorted)
@@ -102,7 +102,7 @@ def test_rankers(ranker, scale, data):
 @pytest.mark.parametrize("ranker", RANKERS, ids=lambda r: r.__name__)
 def test_rankers_train_on_interleaved_rows_as_on_adjacent_ones(ranker, data):
     """Grouping is stable, so a ranker sees the same rows in the same order."""
-    fast = {"n_rounds": 5} if "n_rounds" in ranker().get_params() else {}
+    fast = {"n_estimators": 5} if "n_estimators" in ranker().get_params() else {}
     fast |= {"training": {"n_epochs": 2}} if ranker is rw.NeuralRanker else {}
     one = ranker(**fast).fit(data.mixed, valid=data.mixed).predict(data.X)
     other = ranker(**fast).fit(data.sorted, valid=data.sorted).predict(data.X)
@@ -144,7 +144,7 @@ def polish(data, model, tmp_path):
 
 
 def polish_model(data, model, tmp_path):
-    trees = rw.MART(n_rounds=5, n_leaves=4).fit(data.sorted)
+    trees = rw.MART(n_estimators=5, num_leaves=4).fit(data.sorted)
     found, same = (rw.polish_model(trees, queries, "map", valid=queries) for queries in (data.mixed, data.sorted))
     assert found.predict(data.X).tobytes() == same.predict(data.X).tobytes()
 

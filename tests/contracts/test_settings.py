@@ -15,10 +15,10 @@ TEXTS = (
     *("1_000", "\x1b[2J", "\u0663"),
 )
 FEW = {
-    "n_rounds": 2,
+    "n_estimators": 2,
     "max_iter": 3,
     "n_restarts": 1,
-    "n_kicks": 0,
+    "n_perturbations": 0,
     "n_samples": 4,
 }  # so that what is right is soon done
 

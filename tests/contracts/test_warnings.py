@@ -46,7 +46,7 @@ def test_a_command_on_unlearnable_data_writes_a_model_and_warns_in_one_line(rank
 def test_trees_on_few_documents_say_which_parameter_to_lower(ranker, tmp_path, capsys):
     rw.write_letor(rw.make_queries(3, n_docs=5, random_state=0), tmp_path / "train.txt")
     assert run(["fit", ranker, "--train", str(tmp_path / "train.txt"), "--model", str(tmp_path / "m.json")]) == 0
-    assert "lower min_docs" in capsys.readouterr().err
+    assert "lower min_child_samples" in capsys.readouterr().err
     assert rw.load(tmp_path / "m.json").history == []
 
 
@@ -102,19 +102,19 @@ OTHER_VALUES = {
     "loss": ("squared_hinge", "fidelity"),
     "max_iter": 1,
     "max_seconds": 0.0,
-    "min_docs": 2,
-    "n_kicks": 3,
-    "n_leaves": 3,
+    "min_child_samples": 2,
+    "n_perturbations": 3,
+    "num_leaves": 3,
     "n_restarts": 2,
-    "n_rounds": 2,
+    "n_estimators": 2,
     "n_samples": 2,
-    "n_start": 3,
+    "n_warmup_trees": 3,
     "nonnegative": True,
     "objective": "squares",
     "optimiser": "lbfgs",
     "order": "greedy",
     "params": {"lambda_l2": 10.0},
-    "patience": 1,
+    "early_stopping_rounds": 1,
     "penalty": "l1",
     "per": ("query", "pair"),
     "perfect": "measure",
@@ -134,7 +134,7 @@ OTHER_VALUES = {
     "training.activation": "sigmoid",
     "training.batch_size": 3,
     "training.optimiser": "adaptive",
-    "training.patience": 1,
+    "training.early_stopping_rounds": 1,
     "training.rate": 0.1,
     "truncate": 2,
     "weights": (0.1, 0.2),
@@ -165,8 +165,8 @@ def in_configuration(ranker, params, name, value):
     own, _, part = name.partition(".")
     given = {**params, name: value} if not part else {**params, own: {**(params.get(own) or {}), part: value}}
     made = ranker(**given)
-    if "n_rounds" in made.get_params() and not given.get("hidden"):
-        made.set_params(n_rounds=given.get("n_rounds", 8))
+    if "n_estimators" in made.get_params() and not given.get("hidden"):
+        made.set_params(n_estimators=given.get("n_estimators", 8))
     return made
 
 
@@ -181,7 +181,7 @@ def parameters_of(ranker, params):
             fits = [(3,)] if "hidden" not in params or params["hidden"] else []
         if name == "training.optimiser":
             fits = ["adam" if ranker is rw.BayesRank else "adaptive"]
-        if name == "training.patience" and ranker in (rw.BayesRank, rw.SmoothRank):
+        if name == "training.early_stopping_rounds" and ranker in (rw.BayesRank, rw.SmoothRank):
             fits = []  # whose few epochs here are each better than the one before
         now = made.get(name)
         yield from (

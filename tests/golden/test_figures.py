@@ -35,7 +35,7 @@ def test_published_figures_are_reached_in_full(name, tmp_path):
 def shortened(method: rw.Method) -> rw.Method:
     if method.ranker == "svmmap":
         return replace(method, grid={"C": method.grid["C"][::2]})
-    return replace(method, params={"n_rounds": 20}) if method.ranker == "frank" else method
+    return replace(method, params={"n_estimators": 20}) if method.ranker == "frank" else method
 
 
 def check_published(name, folder, wanted, change=lambda method: method) -> set[str]:
@@ -88,7 +88,7 @@ def test_the_order_of_the_file_gives_answers_away():
 def test_exact_searches_reach_the_highest_training_measure(name):
     """On every fold at least what coordinate ascent reaches from the same starts, and more than the others."""
     for fold in rw.read_folds(data_folder(name)):
-        exact = rw.DirectRank(n_restarts=20, n_kicks=3).fit(fold.train, valid=fold.valid)
+        exact = rw.DirectRank(n_restarts=20, n_perturbations=3).fit(fold.train, valid=fold.valid)
         tried = rw.CoordinateAscent(n_restarts=20, start="regression").fit(fold.train, valid=fold.valid)
         highest, trials = (max(record["train"] for record in each.history_) for each in (exact, tried))
         assert highest >= trials

@@ -85,5 +85,5 @@ def test_where_rows_are_not_sorted_a_minimum_is_the_same_to_1e4_of_the_range(tra
 
 @pytest.mark.parametrize("make", [rw.MART, rw.LambdaMART, rw.BoostedTrees])
 def test_trees_are_the_same_but_for_rounding(train, make):
-    plain, other = (make(n_rounds=5).fit(each).predict(train) for each in (train, shuffled(train, 0)))
+    plain, other = (make(n_estimators=5).fit(each).predict(train) for each in (train, shuffled(train, 0)))
     assert other == pytest.approx(plain, abs=1e-6 * np.ptp(plain))

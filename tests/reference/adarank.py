@@ -8,7 +8,7 @@ import numpy as np
 from tests.reference.measures import averaged, rank
 
 
-def adarank(queries, measure, n_rounds, factor):
+def adarank(queries, measure, n_estimators, factor):
     """Yield (feature, alpha, weights, P, E of the model) of every round."""
     m, d = len(queries), queries.n_features
     rows = list(queries)
@@ -24,7 +24,7 @@ def adarank(queries, measure, n_rounds, factor):
     w, banned, improved = np.zeros(d), set(), -1.0
     varies = {k for k in range(d) if np.ptp(queries.X[:, k]) > 0}
     E_features = {k: mean_over_ties(queries.X[:, k]) for k in varies}
-    for _ in range(n_rounds):
+    for _ in range(n_estimators):
         allowed = sorted(varies - banned)
         if not allowed:
             return

@@ -124,12 +124,12 @@ def every_cut(X):
     return [(f, *ends) for f in range(X.shape[1]) for ends in pairwise(np.unique(X[:, f]))]
 
 
-def frank(X, pairs, n_rounds, smoothing, cuts=None):
+def frank(X, pairs, n_estimators, smoothing, cuts=None):
     """Figure 2: yield rounds until none lowers the loss. The first of equals is taken."""
     cuts = every_cut(X) if cuts is None else cuts
     learners = [(X[:, f] > low).astype(float) for f, low, _ in cuts]
     H = np.zeros(len(X))
-    for _ in range(n_rounds):
+    for _ in range(n_estimators):
         steps = [alpha(*sums(pairs, H, h)[:2], smoothing) for h in learners]  # (a.1)
         losses = np.array([J(pairs, H + a * h) for a, h in zip(steps, learners, strict=True)])  # (a.2)
         if len(cuts) == 0 or losses.min() >= J(pairs, H) - SAME:

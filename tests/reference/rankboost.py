@@ -52,12 +52,12 @@ def every_cut(X):
     return cuts
 
 
-def rankboost(X, y, indptr, query_weight, per, n_rounds, cuts=None):
+def rankboost(X, y, indptr, query_weight, per, n_estimators, cuts=None):
     """Yield rounds. Of equal thresholds the first is taken, and 0 for a missing value where 1 is not better."""
     (listed, D), cuts = initial(y, indptr, query_weight, per), every_cut(X) if cuts is None else cuts
     i, j = listed[:, 0], listed[:, 1]
     H, loss = np.zeros(len(X)), 1.0
-    for _ in range(n_rounds):
+    for _ in range(n_estimators):
         r = np.array([[(D * (h[i] - h[j])).sum() for h in weak_rankings(X, f, low)] for f, low, _ in cuts])
         if len(cuts) == 0 or np.abs(r).max() < SAME or loss <= SAME:
             return

@@ -88,14 +88,14 @@ def agreement(g, w, flat=0.1):
     return g / unit, np.abs(g) / unit + flat * w
 
 
-def best_stump(X, g, h, min_docs=1):
+def best_stump(X, g, h, min_child_samples=1):
     """The feature, the neighbouring values around the threshold, and the gain G_l^2 / H_l + G_r^2 / H_r - G^2 / H."""
     found = []
     for f in range(X.shape[1]):
         values = np.unique(X[:, f])
         for low, high in pairwise(values):
             left = X[:, f] <= low
-            if min_docs <= left.sum() <= len(X) - min_docs:
+            if min_child_samples <= left.sum() <= len(X) - min_child_samples:
                 parts = sum(g[side].sum() ** 2 / h[side].sum() for side in (left, ~left))
                 found.append((parts - g.sum() ** 2 / h.sum(), f, low, high))
     gain, f, low, high = max(found)

@@ -134,7 +134,7 @@ class TestGoingOn:
         assert going_on.predict(train).tobytes() == whole.predict(train).tobytes()
 
     def test_patience_counts_over_the_interruption(self, train, valid, interrupt, tmp_path):
-        training = {"n_epochs": 60, "rate": 0.02, "patience": 5}
+        training = {"n_epochs": 60, "rate": 0.02, "early_stopping_rounds": 5}
         whole = listnet(training).fit(train, valid=valid).history_
         assert 4 < len(whole) < 60
         interrupt(len(whole) - 1)

@@ -61,10 +61,10 @@ class TestTheWholeJob:
 
     def test_a_saved_model_is_gone_on_from(self, folder, capsys, tmp_path):
         fit = ("fit", "rankboost", "--train", folder / "train.txt", "--set")
-        assert run(capsys, *fit, "n_rounds=5", "--model", tmp_path / "a.json")[0] == 0
-        resumed = ("n_rounds=9", "--set", f"warm_start={tmp_path / 'a.json'}", "--model", tmp_path / "b.json")
+        assert run(capsys, *fit, "n_estimators=5", "--model", tmp_path / "a.json")[0] == 0
+        resumed = ("n_estimators=9", "--set", f"warm_start={tmp_path / 'a.json'}", "--model", tmp_path / "b.json")
         assert run(capsys, *fit, *resumed)[0] == 0
-        assert run(capsys, *fit, "n_rounds=9", "--model", tmp_path / "c.json")[0] == 0
+        assert run(capsys, *fit, "n_estimators=9", "--model", tmp_path / "c.json")[0] == 0
         assert rw.load(tmp_path / "b.json").history == rw.load(tmp_path / "c.json").history
         status, _, err = run(capsys, *fit, "warm_start=true", "--model", tmp_path / "d.json")
         assert (status, "expected the path of a saved model" in err) == (2, True)
@@ -86,8 +86,8 @@ class TestTheWholeJob:
         [
             (
                 "lambdamart",
-                ["lambdas=native", "n_leaves=8", "params.lambda_l2=1", "params.max_depth=3", "patience=2"],
-                {"lambdas": "native", "n_leaves": 8, "params": {"lambda_l2": 1, "max_depth": 3}, "patience": 2},
+                ["lambdas=native", "num_leaves=8", "params.lambda_l2=1", "params.max_depth=3", "early_stopping_rounds=2"],
+                {"lambdas": "native", "num_leaves": 8, "params": {"lambda_l2": 1, "max_depth": 3}, "early_stopping_rounds": 2},
             ),
             ("lambda-mart", ['params={"lambda_l2": 2.5}'], {"params": {"lambda_l2": 2.5}}),
             ("mart", ["polish=3", "learning_rate=1", "params.extra_trees=true"],
@@ -100,7 +100,7 @@ class TestTheWholeJob:
     )  # fmt: skip
     def test_trees(self, folder, capsys, tmp_path, ranker, settings, params):
         model = tmp_path / "m.json"
-        options = [x for setting in ("n_rounds=4", "min_docs=3", *settings) for x in ("--set", setting)]
+        options = [x for setting in ("n_estimators=4", "min_child_samples=3", *settings) for x in ("--set", setting)]
         files = ("--train", folder / "train.txt", "--valid", folder / "valid.txt", "--model", model)
         status, out, err = run(capsys, "fit", ranker, *files, *options, "--json")
         assert (status, err) == (0, "")
@@ -119,11 +119,11 @@ class TestTheWholeJob:
 
     @pytest.mark.parametrize("ranker", ["mart", "lambdamart", "directranktrees", "boostedtrees"])
     def test_saved_trees_are_gone_on_from(self, folder, capsys, tmp_path, ranker):
-        fit = ("fit", ranker, "--train", folder / "train.txt", "--set", "min_docs=3", "--set")
-        assert run(capsys, *fit, "n_rounds=2", "--model", tmp_path / "a.json")[0] == 0
-        resumed = ("n_rounds=4", "--set", f"warm_start={tmp_path / 'a.json'}", "--model", tmp_path / "b.json")
+        fit = ("fit", ranker, "--train", folder / "train.txt", "--set", "min_child_samples=3", "--set")
+        assert run(capsys, *fit, "n_estimators=2", "--model", tmp_path / "a.json")[0] == 0
+        resumed = ("n_estimators=4", "--set", f"warm_start={tmp_path / 'a.json'}", "--model", tmp_path / "b.json")
         assert run(capsys, *fit, *resumed)[0] == 0
-        assert run(capsys, *fit, "n_rounds=4", "--model", tmp_path / "c.json")[0] == 0
+        assert run(capsys, *fit, "n_estimators=4", "--model", tmp_path / "c.json")[0] == 0
         train = rw.read_letor(folder / "train.txt")
         whole, parts = (rw.load(tmp_path / name).predict(train) for name in ("c.json", "b.json"))
         assert whole.tobytes() == parts.tobytes()
@@ -195,7 +195,7 @@ class TestTheWholeJob:
     def test_lists(self, capsys):
         _, out, _ = run(capsys, "rankers")
         assert "adarank\n  Boosting" in out
-        assert "n_rounds=500" in out
+        assert "n_estimators=500" in out
         for name in ("mart", "lambdamart", "directranktrees", "boostedtrees"):
             assert f"\n{name}\n  Boosted" in out
         assert "weights=(0.1, 0.5)" in out
@@ -219,20 +219,20 @@ class TestTheWholeJob:
 
 
 TREES = [
-    ("lambdamart", "n_leaves=1", "n_leaves=1; expected a whole number of at least 2"),
-    ("lambdamart", "n_leaves=a", "--set n_leaves=a: expected a value like 31"),
+    ("lambdamart", "num_leaves=1", "num_leaves=1; expected a whole number of at least 2"),
+    ("lambdamart", "num_leaves=a", "--set num_leaves=a: expected a value like 31"),
     ("lambdamart", "learning_rate=0", "learning_rate=0"),
     ("lambdamart", "learning_rate=nan", "learning_rate=nan"),
     ("lambdamart", "polish=-1", "polish=-1; expected a whole number of at least 0"),
-    ("lambdamart", "patience=0", "patience=0; expected a whole number of at least 1"),
+    ("lambdamart", "early_stopping_rounds=0", "early_stopping_rounds=0; expected a whole number of at least 1"),
     ("lambdamart", "lambdas=x", "lambdas='x'; expected 'exact' or 'native'"),
     ("lambdamart", "params=5", "params=5; expected a mapping"),
-    ("lambdamart", "params.num_leaves=3", "params has 'num_leaves'; here that is n_leaves"),
+    ("lambdamart", "params.num_leaves=3", "params has 'num_leaves'; here that is num_leaves"),
     ("lambdamart", "params.lamda_l2=3", "params has 'lamda_l2'; did you mean lambda_l2?"),
     ("lambdamart", "params.objective=binary", "params has 'objective'"),
     ("lambdamart", "params.lambda_l2=-1", "(lambda_l2) >= (0.0)"),
     ("lambdamart", "params.=4", "params"),
-    ("lambdamart", "n_leaves.x=4", "LambdaMART has no such parameter"),
+    ("lambdamart", "num_leaves.x=4", "LambdaMART has no such parameter"),
     ("lambdamart", "warm_start=nothere.json", "nothere.json: No such file or directory"),
     ("lambdamart", "warm_start=true", "expected the path of a saved model"),
     ("lambdamart", "warm_start={f}/model.json", "warm_start: a model of AdaRank; expected one of trees"),
@@ -259,10 +259,10 @@ class TestMistakes:
             (["fit", "adarank", "--train", "{f}/no.txt", "--model", "{t}/m"], "no.txt: No such file or directory"),
             (["fit", "adarank", "--train", "{f}", "--model", "{t}/m"], "Is a directory"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--measure", "ndgc", "--model", "{t}/m"], "did you mean ndcg?"),
-            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "rounds=5", "--model", "{t}/m"], "there are n_rounds"),
-            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_rounds", "--model", "{t}/m"], "expected name=value"),
-            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_rounds=x", "--model", "{t}/m"], "a value like 500"),
-            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_rounds=0", "--model", "{t}/m"], "at least 1"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "rounds=5", "--model", "{t}/m"], "there are n_estimators"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_estimators", "--model", "{t}/m"], "expected name=value"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_estimators=x", "--model", "{t}/m"], "a value like 500"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_estimators=0", "--model", "{t}/m"], "at least 1"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--model", "{t}/no/m"], "there is no folder"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--model", "{t}"], "is a folder"),
             (["predict", "--model", "{f}/model.json", "--data", "{f}/test.txt"], "nothing to write; give --out or --run"),
@@ -275,7 +275,7 @@ class TestMistakes:
             (["evaluate", "--data", "{f}/test.txt", "--model", "{f}/model.json", "--measures", "err(dialect=catboost)"], "is refused"),
             (["evaluate", "--data", "{f}/test.txt", "--model", "{f}/model.json", "--per-query", "/proc/nope/x"], "cannot be written"),
             (["evaluate", "--data", "{f}/test.txt", "--scores", "{t}/cut.gz"], "cut.gz: the compressed file is damaged"),
-            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_rounds=none", "--model", "{t}/m"], "n_rounds=None; expected"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_estimators=none", "--model", "{t}/m"], "n_estimators=None; expected"),
             (["fit", "regression", "--train", "{f}/train.txt", "--set", "alpha=none", "--model", "{t}/m"], "alpha=None; expected"),
             (["fit", "singlefeature", "--train", "{f}/train.txt", "--set", "feature=[1]", "--model", "{t}/m"], "feature=[1]; expected"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--measure", "err(max=nan)", "--model", "{t}/m"], "whole number"),
@@ -377,7 +377,7 @@ except ImportError as error:
         code = f"""
 import importlib, pkgutil, rankwright as rw, rankwright.kernels
 train = rw.read_letor({str(folder / "train.txt")!r})
-model = rw.AdaRank(measure="map", n_rounds=3).fit(train, valid=train)
+model = rw.AdaRank(measure="map", n_estimators=3).fit(train, valid=train)
 rw.evaluate(model, train, "ndcg@10,map,err")
 rw.SingleFeature().fit(train); rw.Regression().fit(train)
 misses = 0

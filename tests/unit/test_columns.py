@@ -91,7 +91,7 @@ class TestLeaves:
     def test_scores_are_predictions(self):
         """Of the model with these weights, to the bit: so what polishing promises is what is predicted."""
         queries = rw.make_queries(25, n_features=6, random_state=0)
-        trees = rw.MART(n_rounds=12, n_leaves=6, min_docs=3).fit(queries).scorer_
+        trees = rw.MART(n_estimators=12, num_leaves=6, min_child_samples=3).fit(queries).scorer_
         nodes = trees.forest.nodes
         columns = TreeColumns(trees.leaves(queries.X), nodes.first_leaf, nodes.value)
         weights = np.random.default_rng(0).normal(size=12)
@@ -364,7 +364,7 @@ def grown():
     """Trees that have learned something, by documents: of training and of validation queries."""
     queries = rw.make_queries(70, n_docs=14, n_features=8, noise=1.2, random_state=4)
     train, valid = queries.take(range(40)), queries.take(range(40, 70))
-    trees = rw.MART(n_rounds=10, n_leaves=6, min_docs=4).fit(train).scorer_
+    trees = rw.MART(n_estimators=10, num_leaves=6, min_child_samples=4).fit(train).scorer_
     nodes = trees.forest.nodes
     sides = [TreeColumns(trees.leaves(each.X), nodes.first_leaf, nodes.value) for each in (train, valid)]
     return [landscape_of(*side) for side in zip(sides, (train, valid), strict=True)]

@@ -33,7 +33,7 @@ def queries():
 def planned(queries):
     methods = [
         rw.Method("regression", grid={"alpha": [0.1, 10.0]}),
-        rw.Method("adarank", params={"n_rounds": 3}),
+        rw.Method("adarank", params={"n_estimators": 3}),
         rw.Method("singlefeature"),
     ]
     return rw.Experiment(list(rw.cut_folds(queries, 3, 0)), methods, "ndcg@5", ["map"])
@@ -272,13 +272,15 @@ class TestSalvaging:
     def test_another_experiment_does_not_take_the_trials_of_one_whose_description_is_lost(self, queries, copied, ran):
         change(copied, "DELETE FROM meta")
         change(copied, "DELETE FROM methods")
-        other = rw.Experiment(list(rw.cut_folds(queries, 3, 0)), [rw.Method("adarank", params={"n_rounds": 2})], "map")
+        other = rw.Experiment(
+            list(rw.cut_folds(queries, 3, 0)), [rw.Method("adarank", params={"n_estimators": 2})], "map"
+        )
         with pytest.warns(rw.StoreWarning):
             found = rw.run_experiment(other, copied, rw.Serial())
         assert len(ran) == 3
         assert found.methods == ("AdaRank",)
         fold = rw.cut_folds(queries, 3, 0)[0]
-        expected = rw.AdaRank(measure="map", n_rounds=2).fit(fold.train, valid=fold.valid).score(fold.test)
+        expected = rw.AdaRank(measure="map", n_estimators=2).fit(fold.train, valid=fold.valid).score(fold.test)
         assert found.fold_means("map")[0, 0] == pytest.approx(expected)
 
     def test_other_data_are_refused_when_the_description_is_lost(self, queries, copied):

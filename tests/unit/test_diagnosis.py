@@ -193,7 +193,7 @@ def test_other_queries_are_noticed(queries, ranker):
     assert rw.diagnose(rw.Model("Other", {}, "map", Linear(np.ones(6)), 6), queries).seen is None
 
 
-SHAPE = {"n_rounds": 13, "n_leaves": 4, "min_docs": 5}
+SHAPE = {"n_estimators": 13, "num_leaves": 4, "min_child_samples": 5}
 
 
 @pytest.mark.parametrize("validated", [False, True])

@@ -58,7 +58,7 @@ def test_the_training_measure_never_decreases_and_no_single_weight_improves_it(q
 
 def test_every_record_is_what_its_weights_give(queries):
     """Replaying the steps of the history gives the recorded measures to the bit of 1e-12."""
-    ranker = rw.DirectRank(measure="map", n_restarts=1, start="equal", scale=None, n_kicks=0).fit(queries)
+    ranker = rw.DirectRank(measure="map", n_restarts=1, start="equal", scale=None, n_perturbations=0).fit(queries)
     coef = (queries.X.std(axis=0) > 0).astype(float)
     for record in ranker.history_:
         if "feature" in record:
@@ -85,7 +85,7 @@ def test_seeds_decide(queries):
 
 
 def test_weights_that_must_not_be_negative_are_not(queries):
-    free, bounded = rw.DirectRank().fit(queries), rw.DirectRank(nonnegative=True, n_kicks=2).fit(queries)
+    free, bounded = rw.DirectRank().fit(queries), rw.DirectRank(nonnegative=True, n_perturbations=2).fit(queries)
     assert free.coef_.min() < 0 <= bounded.coef_.min()
     landscape = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
     here = landscape.evaluate(bounded.coef_)
@@ -122,7 +122,7 @@ def test_truncation_trains_on_the_first_ranks(queries):
 
 def test_kicks_never_lose(queries):
     plain = rw.DirectRank(n_restarts=1, point="middle").fit(queries)
-    kicked_ranker = rw.DirectRank(n_restarts=1, point="middle", n_kicks=8).fit(queries)
+    kicked_ranker = rw.DirectRank(n_restarts=1, point="middle", n_perturbations=8).fit(queries)
     values = trains(kicked_ranker)
     assert values[: len(trains(plain))] == trains(plain)
     assert values == sorted(values)
@@ -243,7 +243,7 @@ def test_coordinate_ascent_takes_the_same_way_as_its_twin(measure):
         ({"penalty": "l3"}, "penalty='l3'"),
         ({"start": "best"}, "start='best'"),
         ({"n_restarts": 0}, "n_restarts=0"),
-        ({"n_kicks": -1}, "n_kicks=-1"),
+        ({"n_perturbations": -1}, "n_perturbations=-1"),
         ({"max_iter": 0}, "max_iter=0"),
         ({"tol": -1.0}, "tol=-1.0"),
         ({"alpha": -1.0}, "alpha=-1.0"),

@@ -54,7 +54,7 @@ def spec(file, **changes):
         "measures": ["ndcg@5", "map", "mrr(empty=skip)"],
         "methods": [
             {"ranker": "regression", "grid": {"alpha": ALPHAS}},
-            {"ranker": "adarank", "name": "Boosted", "measure": "map", "set": {"n_rounds": 15}},
+            {"ranker": "adarank", "name": "Boosted", "measure": "map", "set": {"n_estimators": 15}},
             {"ranker": "singlefeature"},
         ],
     }
@@ -74,7 +74,7 @@ class TestProtocol:
         for column, (train, valid, test) in enumerate(folds):
             fitted = [
                 rw.select(rw.Regression(), {"alpha": ALPHAS}, train, valid, measure="ndcg@5"),
-                rw.AdaRank(measure="map", n_rounds=15).fit(train, valid=valid),
+                rw.AdaRank(measure="map", n_estimators=15).fit(train, valid=valid),
                 rw.SingleFeature(measure="ndcg@5").fit(train, valid=valid),
             ]
             for row, ranker in enumerate(fitted):
@@ -118,7 +118,7 @@ class TestProtocol:
         folder, _ = done
         train, valid, test = rw.cut_folds(rw.read_letor(file), 3, 1)[1]
         model = rw.read_model(folder, "Boosted", fold=2)
-        expected = rw.AdaRank(measure="map", n_rounds=15).fit(train, valid=valid)
+        expected = rw.AdaRank(measure="map", n_estimators=15).fit(train, valid=valid)
         np.testing.assert_array_equal(model.predict(test), expected.predict(test))
         with pytest.raises(rw.InputError, match=r"no model of 'Bosted'; did you mean Boosted\?"):
             rw.read_model(folder, "Bosted")
@@ -241,11 +241,11 @@ class TestWhereItRuns:
 
 def spec_of_trees(file):
     """Every ranker of trees: tables as parameters, and a grid of them."""
-    small = {"n_rounds": 4, "min_docs": 3}
+    small = {"n_estimators": 4, "min_child_samples": 3}
     methods = [
-        {"ranker": "lambdamart", "set": small, "grid": {"n_leaves": [2, 6], "params": [{}, {"lambda_l2": 5.0}]}},
+        {"ranker": "lambdamart", "set": small, "grid": {"num_leaves": [2, 6], "params": [{}, {"lambda_l2": 5.0}]}},
         {"ranker": "lambda-mart", "name": "Native", "set": {**small, "lambdas": "native", "params": {"max_depth": 2}}},
-        {"ranker": "mart", "set": {**small, "n_rounds": 9, "patience": 2, "polish": 1}},
+        {"ranker": "mart", "set": {**small, "n_estimators": 9, "early_stopping_rounds": 2, "polish": 1}},
         {"ranker": "directrank-trees", "set": {**small, "weights": [0.2, 0.4]}, "grid": {"polish": [0, 2]}},
         {"ranker": "boostedtrees", "set": {**small, "objective": "fidelity", "params": RANDOM_TREES}},
     ]
@@ -263,14 +263,14 @@ class TestTrees:
         return folder, rw.run_experiment(spec_of_trees(file), folder, rw.Serial())
 
     def test_equals_selecting_and_evaluating_by_hand(self, file, done):
-        small = {"n_rounds": 4, "min_docs": 3, "measure": "ndcg@5"}
-        leaves = {"n_leaves": [2, 6], "params": [{}, {"lambda_l2": 5.0}]}
+        small = {"n_estimators": 4, "min_child_samples": 3, "measure": "ndcg@5"}
+        leaves = {"num_leaves": [2, 6], "params": [{}, {"lambda_l2": 5.0}]}
         for column, (train, valid, test) in enumerate(rw.cut_folds(rw.read_letor(file), 3, 1)):
             for row, (ranker, grid) in enumerate(
                 [
                     (rw.LambdaMART(**small), leaves),
                     (rw.LambdaMART(**small, lambdas="native", params={"max_depth": 2}), {}),
-                    (rw.MART(**small | {"n_rounds": 9}, patience=2, polish=1), {}),
+                    (rw.MART(**small | {"n_estimators": 9}, early_stopping_rounds=2, polish=1), {}),
                     (rw.DirectRankTrees(**small, weights=(0.2, 0.4)), {"polish": [0, 2]}),
                     (rw.BoostedTrees(**small, objective="fidelity", params=RANDOM_TREES), {}),
                 ]
@@ -313,9 +313,9 @@ class TestTrees:
     @pytest.mark.parametrize(
         ("method", "message"),
         [
-            ({"ranker": "lambdamart", "set": {"params": {"num_leaves": 3}}}, "params has 'num_leaves'; .*n_leaves"),
+            ({"ranker": "lambdamart", "set": {"params": {"num_leaves": 3}}}, "params has 'num_leaves'; .*num_leaves"),
             ({"ranker": "lambdamart", "set": {"params": 5}}, "params=5; expected a mapping"),
-            ({"ranker": "lambdamart", "set": {"n_leaves": 1}}, "n_leaves=1; expected a whole number of at least 2"),
+            ({"ranker": "lambdamart", "set": {"num_leaves": 1}}, "num_leaves=1; expected a whole number of at least 2"),
             ({"ranker": "directranktrees", "set": {"weights": [0.5, 0.1]}}, "the lower one first"),
             ({"ranker": "lambdamart", "measure": "map", "set": {"lambdas": "native"}}, "LightGBM has NDCG alone"),
         ],
@@ -336,7 +336,7 @@ class TestTrees:
         assert not (tmp_path / "out").exists()
 
     def test_checking_ten_thousand_candidates_takes_no_time(self, file):
-        grid = {"learning_rate": [i / 100 for i in range(1, 101)], "n_leaves": [*range(2, 102)]}
+        grid = {"learning_rate": [i / 100 for i in range(1, 101)], "num_leaves": [*range(2, 102)]}
         method = rw.Method("lambdamart", grid=grid)
         start = time.process_time()
         method.check_candidates("ndcg@10")
@@ -347,7 +347,7 @@ class TestTrees:
         [
             ({"ranker": "mart", "set": {"weights": [0.1, 0.2]}}, "'weights' is no parameter to set"),
             ({"ranker": "mart", "grid": {"params": {"lambda_l2": [1.0, 2.0]}}}, "grid.params is .*; expected a list of values"),
-            ({"ranker": "mart", "grid": {"n_leaves": 4}}, "grid.n_leaves is 4; expected a list of values"),
+            ({"ranker": "mart", "grid": {"num_leaves": 4}}, "grid.num_leaves is 4; expected a list of values"),
         ],
     )  # fmt: skip
     def test_specs_that_are_none(self, file, method, message):
@@ -447,8 +447,8 @@ class TestSources:
         assert planned.measures == ("ndcg@5", "map")
         assert planned.seeds == (0, 1)
         assert planned.data.files == [file]
-        [method] = rw.Experiment(rw.cut_folds(queries, 3)[0], [rw.AdaRank(n_rounds=7)]).methods
-        assert (method.params, method.measure) == ({"n_rounds": 7}, None)  # it trains on the experiment's measure
+        [method] = rw.Experiment(rw.cut_folds(queries, 3)[0], [rw.AdaRank(n_estimators=7)]).methods
+        assert (method.params, method.measure) == ({"n_estimators": 7}, None)  # it trains on the experiment's measure
         grid = rw.Method("regression", grid={"alpha": np.array([0.5, 1.0], dtype=np.float32)}).grid
         assert grid == {"alpha": [0.5, 1.0]}
 
@@ -811,7 +811,7 @@ class TestTooMany:
 
     def test_trials_and_seeds(self, file, tmp_path):
         values = [i / 100 for i in range(1, 101)]
-        grid = {"learning_rate": values, "n_leaves": [*range(2, 102)]}
+        grid = {"learning_rate": values, "num_leaves": [*range(2, 102)]}
         planned = spec(file, methods=[{"ranker": "lambdamart", "grid": grid}], seeds=[*range(500)])
         with pytest.raises(rw.InputError, match="15,000,000 trials on 3 folds; expected at most 1,000,000"):
             rw.run_experiment(planned, tmp_path / "out")
@@ -924,7 +924,10 @@ class TestSpecs:
                 {"methods": [{"ranker": "regression", "search": {"alpha": {"uniform": [0, float("inf")]}}}]},
                 "alpha is inf; expected numbers",
             ),
-            ({"methods": [{"ranker": "adarank", "search": {"n_rounds": {"int": [1.5, 3.5]}}}]}, "two whole numbers"),
+            (
+                {"methods": [{"ranker": "adarank", "search": {"n_estimators": {"int": [1.5, 3.5]}}}]},
+                "two whole numbers",
+            ),
             (
                 {
                     "methods": [

@@ -74,7 +74,7 @@ def test_scores_of_trained_rankers_are_sums_of_values_of_the_table(make):
     if make.allow_nan:
         X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
     queries = queries.with_X(X)
-    ranker = make(measure="map", n_rounds=40).fit(queries)
+    ranker = make(measure="map", n_estimators=40).fit(queries)
     found = rw.explain(ranker)
     assert scores_by_table(found, queries.X) == ranker.predict(queries).tolist()
     assert sum(part.n_stumps for part in found.parts) == len(ranker.scorer_)
@@ -133,7 +133,7 @@ def test_the_text_tells_the_most_important():
 
 def test_features_scaled_within_queries_are_said_to_be():
     queries = rw.make_queries(20, random_state=0)
-    for ranker in (rw.RankBoost(n_rounds=3, scale="query"), rw.Regression(scale="query")):
+    for ranker in (rw.RankBoost(n_estimators=3, scale="query"), rw.Regression(scale="query")):
         assert "Features are scaled within each query first" in " ".join(str(rw.explain(ranker.fit(queries))).split())
 
 
@@ -167,7 +167,7 @@ def test_linear_scorers_have_slopes():
 
 def test_scores_of_linear_rankers_are_sums_of_slopes():
     queries = rw.make_queries(20, n_features=6, random_state=2)
-    for ranker in (rw.Regression(), rw.AdaRank(n_rounds=5), rw.SingleFeature()):
+    for ranker in (rw.Regression(), rw.AdaRank(n_estimators=5), rw.SingleFeature()):
         found = rw.explain(ranker.fit(queries))
         sums = found.intercept + sum(queries.X[:, part.index].astype(float) * part.weight for part in found.parts)
         np.testing.assert_allclose(ranker.predict(queries), sums, rtol=1e-12)
@@ -179,10 +179,12 @@ def test_a_single_feature_has_its_sign():
 
 
 TREES = {
-    "mart": rw.MART(n_rounds=8, n_leaves=6),
-    "lambdas": rw.LambdaMART(n_rounds=8, n_leaves=6, polish=2, params={"monotone_constraints": [1, 0, -1, 0, 0, 0]}),
-    "searched": rw.DirectRankTrees(n_rounds=8, n_leaves=6),
-    "boosted": rw.BoostedTrees(n_rounds=8, n_leaves=6),
+    "mart": rw.MART(n_estimators=8, num_leaves=6),
+    "lambdas": rw.LambdaMART(
+        n_estimators=8, num_leaves=6, polish=2, params={"monotone_constraints": [1, 0, -1, 0, 0, 0]}
+    ),
+    "searched": rw.DirectRankTrees(n_estimators=8, num_leaves=6),
+    "boosted": rw.BoostedTrees(n_estimators=8, num_leaves=6),
 }
 
 
@@ -254,7 +256,7 @@ def test_trees_without_a_split_are_explained():
 
 def test_saved_models_are_explained_alike(tmp_path):
     queries = rw.make_queries(20, n_features=6, random_state=2)
-    for ranker in (rw.RankBoost(n_rounds=9), rw.LambdaMART(n_rounds=5, n_leaves=4)):
+    for ranker in (rw.RankBoost(n_estimators=9), rw.LambdaMART(n_estimators=5, num_leaves=4)):
         rw.save(ranker.fit(queries), tmp_path / "model.json")
         assert str(rw.explain(rw.load(tmp_path / "model.json"))) == str(rw.explain(ranker))
 
@@ -273,7 +275,7 @@ def test_an_unknown_kind_of_scorer_is_refused():
 def test_a_trial_leaves_its_steps():
     queries = rw.make_queries(30, n_features=5, random_state=3)
     fold = rw.cut_folds(queries, 3)[0]
-    ranker = rw.RankBoost(n_rounds=20).fit(fold.train)
+    ranker = rw.RankBoost(n_estimators=20).fit(fold.train)
     made = trial_tables.tabulate_steps(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
     table = decode(encode(made))
     found = rw.explain(ranker)
@@ -305,7 +307,7 @@ def test_a_trial_of_trees_leaves_their_importance():
     made = rw.make_queries(30, n_features=5, random_state=3)
     for names in (None, ("a", "b", "c", "d", "e")):
         fold = rw.cut_folds(made.replace(features=names), 3, random_state=0)[0]
-        ranker = rw.LambdaMART(n_rounds=3, n_leaves=3).fit(fold.train)
+        ranker = rw.LambdaMART(n_estimators=3, num_leaves=3).fit(fold.train)
         table = decode(
             encode(trial_tables.tabulate_importance(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {})))
         )
@@ -313,7 +315,7 @@ def test_a_trial_of_trees_leaves_their_importance():
         np.testing.assert_allclose(table["gain"], ranker.feature_importances_, rtol=1e-12)
         assert table["splits"].tolist() == ranker.scorer_.importance("split").tolist()
         assert 0.0 in table["gain"]  # features without a split are there, too
-    none = rw.MART(n_rounds=2, min_docs=10**6).fit(fold.train)
+    none = rw.MART(n_estimators=2, min_child_samples=10**6).fit(fold.train)
     for other in (none, rw.Regression().fit(fold.train)):
         assert trial_tables.tabulate_importance(trial_tables.TrainedRanker(other, fold, np.zeros(1), {})) is None
 
@@ -338,5 +340,5 @@ def test_what_is_not_a_model():
 
 
 def test_parts_in_their_order():
-    found = rw.explain(rw.RankBoost(n_rounds=20).fit(rw.make_queries(20, random_state=0)))
+    found = rw.explain(rw.RankBoost(n_estimators=20).fit(rw.make_queries(20, random_state=0)))
     assert list(found) == list(found.parts)

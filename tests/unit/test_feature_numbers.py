@@ -115,12 +115,14 @@ def test_features_that_may_occur_together_count_from_1(data, setting, message, c
 
 
 def test_features_that_may_occur_together_are_those_that_were_named(data):
-    assert fit(data, "mart", "params.interaction_constraints=[[4,5]]", "n_rounds=3", "min_docs=1") == 0
+    assert fit(data, "mart", "params.interaction_constraints=[[4,5]]", "n_estimators=3", "min_child_samples=1") == 0
     model = rw.load(data.parent / "model.json")
     assert {part.name for part in rw.explain(model)} <= {"4", "5"}
     assert model.params["params"] == {"interaction_constraints": [[3, 4]]}
     queries = rw.read_letor(data)
-    in_python = rw.MART(params={"interaction_constraints": [["4", 4]]}, n_rounds=3, min_docs=1, random_state=0)
+    in_python = rw.MART(
+        params={"interaction_constraints": [["4", 4]]}, n_estimators=3, min_child_samples=1, random_state=0
+    )
     assert in_python.fit(queries).predict(queries).tolist() == model.predict(queries).tolist()
 
 

@@ -35,10 +35,10 @@ def cuts_of(queries, bins):
     return found
 
 
-def check_rounds(queries, n_rounds, *, smoothing, bins=255, cuts=None):
+def check_rounds(queries, n_estimators, *, smoothing, bins=255, cuts=None):
     """Every round of FRank is that of the full search, to the last one."""
-    ranker = rw.FRank(n_rounds=n_rounds, bins=bins, smoothing=smoothing).fit(queries)
-    expected = list(twin.frank(queries.X, twin_pairs(queries), n_rounds, smoothing, cuts))
+    ranker = rw.FRank(n_estimators=n_estimators, bins=bins, smoothing=smoothing).fit(queries)
+    expected = list(twin.frank(queries.X, twin_pairs(queries), n_estimators, smoothing, cuts))
     assert len(ranker.history_) == len(expected)
     for t, (record, best) in enumerate(zip(ranker.history_, expected, strict=True)):
         assert record["round"] == t + 1
@@ -125,16 +125,16 @@ class TestTheWinnerIsThatOfTheFullSearch:
 
     def test_pruning_prunes(self):
         queries = rw.make_queries(60, n_docs=20, n_features=30, random_state=0)
-        rows = rw.FRank(n_rounds=30).fit(queries).history_
+        rows = rw.FRank(n_estimators=30).fit(queries).history_
         stumps = FeatureBins.of(queries, 255, rw.Serial()).n_slots
         assert all(row["tried"] < stumps / 10 for row in rows)
         assert all(row["tried"] < 10 and row["scanned"] < 30 for row in rows[10:])
 
     def test_in_several_parts(self, monkeypatch):
         queries = rw.make_queries(40, n_docs=12, n_features=6, random_state=3)
-        whole = rw.FRank(n_rounds=20).fit(queries)
+        whole = rw.FRank(n_estimators=20).fit(queries)
         monkeypatch.setattr(backends, "_DOCS_PER_SHARD", 50)
-        found = [rw.FRank(n_rounds=20, backend=b).fit(queries) for b in (rw.Serial(), rw.Threads(2), rw.Threads(3))]
+        found = [rw.FRank(n_estimators=20, backend=b).fit(queries) for b in (rw.Serial(), rw.Threads(2), rw.Threads(3))]
         assert found[0].history_ == found[1].history_ == found[2].history_
         for record, expected in zip(found[0].history_, whole.history_, strict=True):
             assert (record["feature"], record["threshold"]) == (expected["feature"], expected["threshold"])
@@ -143,9 +143,9 @@ class TestTheWinnerIsThatOfTheFullSearch:
 
     def test_many_slots_are_gone_through_in_groups(self, monkeypatch):
         queries = rw.make_queries(10, n_docs=10, n_features=9, random_state=5)
-        expected = rw.FRank(n_rounds=10).fit(queries).history_
+        expected = rw.FRank(n_estimators=10).fit(queries).history_
         monkeypatch.setattr("rankwright.optimisers.weak.threshold_stumps._SLOTS_AT_A_TIME", 150)
-        assert rw.FRank(n_rounds=10).fit(queries).history_ == expected
+        assert rw.FRank(n_estimators=10).fit(queries).history_ == expected
 
 
 def stump_sums(stages, pairs, slot):
@@ -179,7 +179,7 @@ class TestTheEquations:
         """Grades 2, 1, 0 and values 3, 1, 2: the feature puts the first first, and confuses the others."""
         queries = rw.Queries.from_arrays([[3.0], [1.0], [2.0]], [2, 1, 0], qid=[7, 7, 7])
         e = 1e-4
-        rows = rw.FRank(n_rounds=2, smoothing=e).fit(queries).history_
+        rows = rw.FRank(n_estimators=2, smoothing=e).fit(queries).history_
         w = 1 / 3 / 2**1.5  # of each of the three pairs: D = 1/3, o = 0
         alpha = 0.5 * np.log((2 * w + e) / e)  # above 2.5 is the first: two pairs right, none wrong
 
@@ -202,7 +202,7 @@ class TestTheEquations:
     def test_alpha_is_equation_3_as_smoothing_vanishes(self, seed):
         queries = random_queries(np.random.default_rng(seed), m=20)
         pairs = twin_pairs(queries)
-        (record,) = rw.FRank(n_rounds=1, smoothing=1e-9).fit(queries).history_
+        (record,) = rw.FRank(n_estimators=1, smoothing=1e-9).fit(queries).history_
         h = (queries.X[:, record["feature"]] > record["threshold"]).astype(float)
         s = twin.sums(pairs, np.zeros(queries.n_docs), h)
         assert s.right > 0 < s.wrong
@@ -218,7 +218,7 @@ class TestTheEquations:
         y, X, sizes = [1, 0, 1, 0, 0, 0, 0], [[0.0], [1], [1], [0], [0], [0], [0]], [2, 5]
         for weight, sign in (([1.0, 1.0], 0), ([1.0, 1.1], 1), ([1.1, 1.0], -1), ([0.0, 1.0], 1)):
             queries = rw.Queries.from_arrays(X, y, group=sizes, weight=weight)
-            rows = rw.FRank(n_rounds=1).fit(queries).history_
+            rows = rw.FRank(n_estimators=1).fit(queries).history_
             assert np.sign(sum(row["alpha"] for row in rows)) == sign
 
 
@@ -229,7 +229,7 @@ class TestHistory:
         queries = rw.make_queries(40, n_docs=15, n_features=10, random_state=1)
         if whole:
             queries = queries.with_X(np.round(queries.X / queries.X.std(axis=0)))
-        rows = rw.FRank(n_rounds=60, smoothing=smoothing).fit(queries).history_
+        rows = rw.FRank(n_estimators=60, smoothing=smoothing).fit(queries).history_
         losses = [1 - np.sqrt(0.5), *(row["loss"] for row in rows)]
         for row, before, after in zip(rows, losses, losses[1:], strict=False):
             assert 0 < after < before
@@ -237,7 +237,7 @@ class TestHistory:
 
     def test_what_is_recorded(self):
         queries, valid = (rw.make_queries(30, n_docs=10, n_features=5, random_state=seed) for seed in (0, 1))
-        ranker = rw.FRank(n_rounds=25, measure="map").fit(queries, valid=valid)
+        ranker = rw.FRank(n_estimators=25, measure="map").fit(queries, valid=valid)
         scores, check = np.zeros(queries.n_docs), np.zeros(valid.n_docs)
         for row in ranker.history_:
             scores += row["alpha"] * (queries.X[:, row["feature"]] > np.float32(row["threshold"]))
@@ -270,7 +270,7 @@ class TestDegenerate:
 
     def test_a_perfect_feature(self):
         queries = rw.Queries.from_arrays([[0.0], [1.0], [0.0], [1.0]], [0, 1, 0, 1], qid=[1, 1, 2, 2])
-        rows = rw.FRank(n_rounds=100, smoothing=1e-3).fit(queries).history_
+        rows = rw.FRank(n_estimators=100, smoothing=1e-3).fit(queries).history_
         assert [row["train"] for row in rows] == [1.0] * len(rows)
         assert all(row["alpha"] > 0 for row in rows)
         assert rows[-1]["loss"] < rows[0]["loss"] < 0.1
@@ -279,7 +279,7 @@ class TestDegenerate:
         few = rw.make_queries(8, n_docs=8, n_features=3, random_state=0)
         X, y = np.concatenate([few.X, few.X[:9]]), np.concatenate([few.y, [2, 2, 2, 0, 1, 0, 1, 0, 1]])
         more = rw.Queries.from_arrays(X, y, group=[*few.sizes, 3, 6], weight=[1.0] * 9 + [0.0])
-        for row, other in zip(*(rw.FRank(n_rounds=15).fit(q).history_ for q in (few, more)), strict=True):
+        for row, other in zip(*(rw.FRank(n_estimators=15).fit(q).history_ for q in (few, more)), strict=True):
             assert {**row, "train": 0} == pytest.approx({**other, "train": 0}, abs=1e-12)
 
     def test_missing_values_are_refused(self):
@@ -292,7 +292,7 @@ class TestDegenerate:
 
     @pytest.mark.parametrize(
         "bad",
-        [{"smoothing": 0.0}, {"smoothing": "x"}, {"bins": 1}, {"bins": 2.5}, {"n_rounds": 0}, {"scale": "max"}],
+        [{"smoothing": 0.0}, {"smoothing": "x"}, {"bins": 1}, {"bins": 2.5}, {"n_estimators": 0}, {"scale": "max"}],
     )
     def test_bad_parameters(self, bad):
         (name,) = bad

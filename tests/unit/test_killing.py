@@ -33,7 +33,7 @@ ranker = "regression"
 search = { n_candidates = %d, alpha = { log_uniform = [1e-6, 1e3] } }
 [[methods]]
 ranker = "adarank"
-grid = { n_rounds = [1, 2, 3, 5, 8, 13, 21, 34] }
+grid = { n_estimators = [1, 2, 3, 5, 8, 13, 21, 34] }
 """
 
 

@@ -95,9 +95,9 @@ def test_the_model_is_that_of_all_pairs(monkeypatch):
     X[:, 3] = np.round(X[:, 3])
     y = np.clip(np.round(X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=400)), 0, 3)
     queries = rw.Queries.from_arrays(X, y, qid=np.repeat([0, 1], [300, 100]))
-    by_modes = rw.FRank(n_rounds=40).fit(queries)
+    by_modes = rw.FRank(n_estimators=40).fit(queries)
     monkeypatch.setattr(long_fidelity, "_LEAST", 10**9)
-    by_pairs = rw.FRank(n_rounds=40).fit(queries)
+    by_pairs = rw.FRank(n_estimators=40).fit(queries)
     for one, other in zip(by_modes.history_, by_pairs.history_, strict=True):
         assert {name: one[name] for name in ("feature", "threshold", "alpha")} == {
             name: other[name] for name in ("feature", "threshold", "alpha")

@@ -27,7 +27,7 @@ from rankwright.scorers import Linear
 def saved(tmp_path):
     queries = rw.make_queries(20, random_state=0)
     path = tmp_path / "model.json"
-    rw.save(rw.AdaRank(n_rounds=5).fit(queries, valid=queries), path)
+    rw.save(rw.AdaRank(n_estimators=5).fit(queries, valid=queries), path)
     return path
 
 
@@ -38,7 +38,7 @@ def test_the_format_is_the_documented_one(saved):
     }  # fmt: skip
     assert (content["format"], content["version"], content["ranker"]) == ("rankwright", 1, "AdaRank")
     assert content["scorer"]["kind"] == "linear"
-    assert content["params"]["n_rounds"] == 5
+    assert content["params"]["n_estimators"] == 5
     assert len(content["history"]) == 5
 
 

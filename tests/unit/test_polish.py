@@ -85,12 +85,15 @@ def test_what_cannot_be_improved_is_returned(sets):
 def test_options(sets):
     train = sets[0]
     scores = np.column_stack([train.X[:, 0], -train.X[:, 2], train.X[:, 5]]).astype(np.float64)
-    free, bounded = rw.polish(scores, train, n_kicks=3), rw.polish(scores, train, nonnegative=True, n_kicks=3)
+    free, bounded = (
+        rw.polish(scores, train, n_perturbations=3),
+        rw.polish(scores, train, nonnegative=True, n_perturbations=3),
+    )
     assert free.weights.min() < 0 <= bounded.weights.min()
     assert free.after > bounded.after
     assert rw.polish(scores, train, start=[1, 0, 0]).before == rw.parse("ndcg@10").mean(train, scores[:, 0])
     assert len(rw.polish(scores, train, max_seconds=0).history) == 1
-    same = [rw.polish(scores, train, n_kicks=3, backend=backend) for backend in (rw.Serial(), rw.Threads(2))]
+    same = [rw.polish(scores, train, n_perturbations=3, backend=backend) for backend in (rw.Serial(), rw.Threads(2))]
     assert same[0].weights.tobytes() == same[1].weights.tobytes()
     assert "ndcg@10" in repr(free)
 
@@ -120,7 +123,7 @@ def test_bad_options_are_named(sets):
         ({"valid": valid}, "valid is a Queries; expected a pair of scores and Queries"),
         ({"valid": (valid, other)}, "expected a Queries"),
         ({"max_iter": 0}, "max_iter=0"),
-        ({"n_kicks": 2.5}, "n_kicks=2.5"),
+        ({"n_perturbations": 2.5}, "n_perturbations=2.5"),
         ({"max_seconds": "1"}, "max_seconds='1'"),
     ]:
         with pytest.raises(rw.InputError, match=message):

@@ -109,7 +109,7 @@ def xgb_estimator(kind, train, valid=None, **params):
     return estimator.fit(train.X, train.y, **group)
 
 
-SMALL = {"n_rounds": 8, "n_leaves": 5, "min_docs": 5}
+SMALL = {"n_estimators": 8, "num_leaves": 5, "min_child_samples": 5}
 MODELS = {
     "lgb": lambda t, v: gbm(t),
     "lgb stopped": lambda t, v: gbm(t, v),
@@ -635,7 +635,7 @@ class TestOurs:
     def test_a_model_is_gone_on_from(self, sets, made, tmp_path):
         polished = rw.polish_model(made("LambdaMART"), sets[0])
         rw.save(polished, tmp_path / "m.json")
-        longer = rw.LambdaMART(**SMALL | {"n_rounds": 10}, warm_start=tmp_path / "m.json").fit(sets[0])
+        longer = rw.LambdaMART(**SMALL | {"n_estimators": 10}, warm_start=tmp_path / "m.json").fit(sets[0])
         assert len(longer.to_model().scorer) == 10
         np.testing.assert_array_equal(
             Trees(longer.to_model().scorer.forest.first(8))(sets[0].X), polished.predict(sets[0])
@@ -651,7 +651,9 @@ class TestOurs:
 
     def test_stopped_on_validation_queries(self, sets):
         train, valid = sets
-        ranker = rw.MART(n_rounds=30, n_leaves=5, min_docs=5, patience=3).fit(train, valid=valid)
+        ranker = rw.MART(n_estimators=30, num_leaves=5, min_child_samples=5, early_stopping_rounds=3).fit(
+            train, valid=valid
+        )
         polished = rw.polish_model(ranker, train, valid=valid)
         assert polished.score(valid) >= ranker.score(valid)
 

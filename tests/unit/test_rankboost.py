@@ -110,10 +110,10 @@ def small_sets(draw, kind):
     return rw.Queries.from_arrays(X, y, group=sizes, weight=weight)
 
 
-def check_rounds(queries, n_rounds, *, per="pair", bins=255, cuts=None):
+def check_rounds(queries, n_estimators, *, per="pair", bins=255, cuts=None):
     """Every round of RankBoost is that of the twin, to the last one."""
-    ranker = rw.RankBoost(n_rounds=n_rounds, per=per, bins=bins).fit(queries)
-    expected = list(twin.rankboost(queries.X, queries.y, queries.indptr, queries.query_weight, per, n_rounds, cuts))
+    ranker = rw.RankBoost(n_estimators=n_estimators, per=per, bins=bins).fit(queries)
+    expected = list(twin.rankboost(queries.X, queries.y, queries.indptr, queries.query_weight, per, n_estimators, cuts))
     rows, product = ranker.history_, 1.0
     assert len(rows) == len(expected)
     for t, (row, best) in enumerate(zip(rows, expected, strict=True)):
@@ -154,25 +154,27 @@ class TestRoundByRound:
 
     def test_in_several_parts(self, monkeypatch):
         queries = rw.make_queries(40, n_docs=12, n_features=6, random_state=3)
-        whole = rw.RankBoost(n_rounds=20).fit(queries)
+        whole = rw.RankBoost(n_estimators=20).fit(queries)
         monkeypatch.setattr(backends, "_DOCS_PER_SHARD", 50)
-        found = [rw.RankBoost(n_rounds=20, backend=b).fit(queries) for b in (rw.Serial(), rw.Threads(2), rw.Threads(3))]
+        found = [
+            rw.RankBoost(n_estimators=20, backend=b).fit(queries) for b in (rw.Serial(), rw.Threads(2), rw.Threads(3))
+        ]
         assert found[0].history_ == found[1].history_ == found[2].history_
         for row, expected in zip(found[0].history_, whole.history_, strict=True):
             assert row == pytest.approx(expected, abs=1e-9)
 
     def test_many_slots_are_gone_through_in_groups(self, monkeypatch):
         queries = rw.make_queries(10, n_docs=10, n_features=9, random_state=5)
-        expected = rw.RankBoost(n_rounds=10).fit(queries).history_
+        expected = rw.RankBoost(n_estimators=10).fit(queries).history_
         monkeypatch.setattr("rankwright.optimisers.weak.threshold_stumps._SLOTS_AT_A_TIME", 150)
-        assert rw.RankBoost(n_rounds=10).fit(queries).history_ == expected
+        assert rw.RankBoost(n_estimators=10).fit(queries).history_ == expected
 
 
 class TestByHand:
     def test_three_documents(self):
         """Grades 2, 1, 0 and values 3, 1, 2: the feature puts the first first, and confuses the others."""
         queries = rw.Queries.from_arrays([[3.0], [1.0], [2.0]], [2, 1, 0], qid=[7, 7, 7])
-        rows = rw.RankBoost(n_rounds=2).fit(queries).history_
+        rows = rw.RankBoost(n_estimators=2).fit(queries).history_
         first, second = rows  # D = 1/3 each; above 2.5 is the first: r = 2/3, alpha = ln(5) / 2
         assert (first["threshold"], first["r"]) == (2.5, pytest.approx(2 / 3))
         assert first["alpha"] == pytest.approx(np.log(5) / 2, abs=2**-32)
@@ -188,13 +190,13 @@ class TestByHand:
         """Values 0, 1 and none: above 0.5 is right for the second; so is to lack the feature, or it is not."""
         for grade, side in ((1, True), (0, False)):
             queries = rw.Queries.from_arrays([[0.0], [1.0], [np.nan]], [0, 1, grade], qid=[1, 1, 1])
-            ranker = rw.RankBoost(n_rounds=1).fit(queries)
+            ranker = rw.RankBoost(n_estimators=1).fit(queries)
             (row,) = ranker.history_
             assert (row["missing"], row["r"]) == (side, pytest.approx(1.0))
             assert ranker.predict([[0.2], [0.9], [np.nan]]).tolist() == [0.0, row["alpha"], side * row["alpha"]]
 
     def test_a_feature_that_is_never_missing_in_training(self):
-        ranker = rw.RankBoost(n_rounds=30).fit(rw.make_queries(20, n_features=3, random_state=0))
+        ranker = rw.RankBoost(n_estimators=30).fit(rw.make_queries(20, n_features=3, random_state=0))
         assert not any(row["missing"] for row in ranker.history_)
         low = np.full((1, 3), -1e30, dtype=np.float32)
         assert ranker.predict(np.full((1, 3), np.nan)).tolist() == ranker.predict(low).tolist() == [0.0]
@@ -210,7 +212,7 @@ class TestByHand:
             ("pair", [0, 1], 1.0),
         ):
             rows = (
-                rw.RankBoost(n_rounds=1, per=per)
+                rw.RankBoost(n_estimators=1, per=per)
                 .fit(rw.Queries.from_arrays(X, y, group=[2, 5], weight=weight))
                 .history_
             )
@@ -220,7 +222,7 @@ class TestByHand:
 class TestHistory:
     def test_what_is_recorded(self):
         queries, valid = (rw.make_queries(30, n_docs=10, n_features=5, random_state=seed) for seed in (0, 1))
-        ranker = rw.RankBoost(n_rounds=25, measure="map").fit(queries, valid=valid)
+        ranker = rw.RankBoost(n_estimators=25, measure="map").fit(queries, valid=valid)
         scores, check = np.zeros(queries.n_docs), np.zeros(valid.n_docs)
         for row in ranker.history_:
             scores += row["alpha"] * (queries.X[:, row["feature"]] > np.float32(row["threshold"]))
@@ -236,7 +238,7 @@ class TestHistory:
     @pytest.mark.parametrize("per", ["pair", "query"])
     def test_the_bound_on_z(self, per):
         queries = rw.make_queries(40, n_docs=15, n_features=10, random_state=1)
-        rows, loss = rw.RankBoost(n_rounds=100, per=per).fit(queries).history_, 1.0
+        rows, loss = rw.RankBoost(n_estimators=100, per=per).fit(queries).history_, 1.0
         for row in rows:
             assert row["z"] <= np.sqrt(1 - row["r"] ** 2) + 1e-12 < 1 + 1e-12
             assert row["loss"] <= loss
@@ -262,7 +264,7 @@ class TestDegenerate:
 
     def test_a_perfect_feature_ends_training(self):
         queries = rw.Queries.from_arrays([[0.0], [1.0], [0.0], [1.0]], [0, 1, 0, 1], qid=[1, 1, 2, 2])
-        ranker = rw.RankBoost(n_rounds=100).fit(queries)
+        ranker = rw.RankBoost(n_estimators=100).fit(queries)
         rows = ranker.history_
         assert len(rows) < 5
         assert rows[0]["r"] == 1.0
@@ -271,7 +273,7 @@ class TestDegenerate:
         assert len(ranker.scorer_) == 1
 
     def test_bad_parameters(self):
-        for name, value in {"per": "document", "bins": 1, "n_rounds": 0, "scale": "max", "warm_start": 3}.items():
+        for name, value in {"per": "document", "bins": 1, "n_estimators": 0, "scale": "max", "warm_start": 3}.items():
             with pytest.raises(rw.InputError, match=f"{name}="):
                 rw.RankBoost(**{name: value}).fit(rw.make_queries(3, random_state=0))
 
@@ -283,7 +285,7 @@ def test_whether_a_feature_is_known_is_a_stump():
     known = rng.random(400) < 0.2 + 0.6 * y
     for values in (np.ones(400), rng.normal(size=400)):
         X = np.column_stack([np.where(known, values, np.nan), rng.normal(size=400)])
-        ranker = rw.RankBoost(n_rounds=1).fit(X, y, qid=qid)
+        ranker = rw.RankBoost(n_estimators=1).fit(X, y, qid=qid)
         assert ranker.history_[0]["feature"] == 0
         assert ranker.history_[0]["r"] > 0.5
         assert (ranker.predict(X) > 0).tolist() == known.tolist()

@@ -22,7 +22,7 @@ class TestAdaRank:
     def test_equals_figure_6(self, name, plain, seed, scale):
         queries = random_queries(np.random.default_rng(seed), most=5)
         factor = Standard.of(queries).factor if scale else np.ones(queries.n_features)
-        fitted = rw.AdaRank(measure=name, scale=scale, n_rounds=12).fit(queries)
+        fitted = rw.AdaRank(measure=name, scale=scale, n_estimators=12).fit(queries)
         twin = list(reference.adarank(queries, plain, 12, factor))
         assert len(fitted.history_) == len(twin)
         for record, (feature, alpha, _, _, E) in zip(fitted.history_, twin, strict=True):
@@ -41,7 +41,7 @@ class TestAdaRank:
         if weighted:
             weight = np.random.default_rng(0).random(len(queries))
             queries = rw.Queries(queries.X, queries.y, queries.indptr, queries.qid, weight=weight)
-        history = rw.AdaRank(measure=measure, n_rounds=40).fit(queries).history_
+        history = rw.AdaRank(measure=measure, n_estimators=40).fit(queries).history_
         assert len(history) > 3
         z, log_bound = 1.0, 0.0
         for record in history:
@@ -61,7 +61,7 @@ class TestAdaRank:
 
     def test_stops_when_every_feature_was_tried_in_vain(self):
         queries = rw.make_queries(30, n_features=6, random_state=0)
-        history = rw.AdaRank(measure="map", n_rounds=10_000).fit(queries).history_
+        history = rw.AdaRank(measure="map", n_estimators=10_000).fit(queries).history_
         best = int(np.argmax([record["train"] for record in history]))
         assert len(history) - 1 - best <= 5  # five of six features vary
 
@@ -92,13 +92,13 @@ class TestAdaRank:
 
     def test_more_rounds_only_continue(self):
         queries = rw.make_queries(40, random_state=0)
-        few, many = (rw.AdaRank(n_rounds=n).fit(queries).history_ for n in (5, 30))
+        few, many = (rw.AdaRank(n_estimators=n).fit(queries).history_ for n in (5, 30))
         assert many[:5] == few
 
     def test_bad_parameters(self):
         for rounds in (0, -1, 2.5, None, "10", True):
-            with pytest.raises(rw.InputError, match=r"n_rounds=.* whole number of at least 1"):
-                rw.AdaRank(n_rounds=rounds).fit(rw.make_queries(3, random_state=0))
+            with pytest.raises(rw.InputError, match=r"n_estimators=.* whole number of at least 1"):
+                rw.AdaRank(n_estimators=rounds).fit(rw.make_queries(3, random_state=0))
         with pytest.raises(rw.InputError, match="signed='no'"):
             rw.AdaRank(signed="no").fit(rw.make_queries(3, random_state=0))
         with pytest.raises(rw.InputError, match="dcg@5 is not one"):

@@ -68,7 +68,7 @@ class Remote:
 
 
 ON_SHARDS = [ranker for ranker in RANKERS if ranker not in (rw.BayesRank, rw.NeuralRanker)]  # those train on batches
-BUDGETS = ("n_estimators", "n_rounds", "max_iter", "n_restarts")
+BUDGETS = ("n_estimators", "n_estimators", "max_iter", "n_restarts")
 
 
 @pytest.mark.parametrize("ranker", ON_SHARDS, ids=lambda cls: cls.__name__)

@@ -368,7 +368,7 @@ def first_is_top(grades):
 class TestLambdaRank:
     @pytest.mark.parametrize("measure", ["err", "map", "ndcg@5", rw.measure(first_is_top, name="first_two")])
     def test_it_raises_the_measure_over_its_start(self, easy, measure):
-        ranker = rw.LambdaRank(measure=measure, alpha=1e-3, n_rounds=5).fit(easy.take(range(20)))
+        ranker = rw.LambdaRank(measure=measure, alpha=1e-3, max_iter=5).fit(easy.take(range(20)))
         start = rw.Regression(measure=measure).fit(easy.take(range(20))).history_[-1]["train"]
         assert max(row["train"] for row in ranker.history_) > start + 0.01
         assert ranker.score(easy.take(range(20))) >= max(row["train"] for row in ranker.history_) - 1e-12
@@ -377,7 +377,7 @@ class TestLambdaRank:
         """The first with those of the regression."""
         X, deviation = standardised(queries)
         w0 = rw.Regression(alpha=1.0).fit(queries).coef_ * deviation
-        ranker = rw.LambdaRank(measure="ndcg@5", alpha=0.5, n_rounds=1, tol=1e-12, max_iter=500).fit(queries)
+        ranker = rw.LambdaRank(measure="ndcg@5", alpha=0.5, max_iter=1, tol=1e-12, max_inner_iter=500).fit(queries)
         assert len(ranker.history_) == 1
         w, frozen = ranker.coef_ * deviation, Lambdas(rw.NDCG(5)).prepare(queries).fix_ranking(X @ w0)
         assert ranker.history_[0]["objective"] == pytest.approx(frozen(X @ w).loss + 0.5 * w @ w, rel=1e-6)
@@ -386,18 +386,18 @@ class TestLambdaRank:
 
     def test_the_round_that_is_best_on_validation_queries(self, queries):
         train, valid = queries.take(range(10)), queries.take(range(10, 30))
-        ranker = rw.LambdaRank(alpha=1e-3, n_rounds=6).fit(train, valid=valid)
+        ranker = rw.LambdaRank(alpha=1e-3, max_iter=6).fit(train, valid=valid)
         assert ranker.score(valid) == pytest.approx(max(row["valid"] for row in ranker.history_), abs=1e-12)
         assert 1 <= len(ranker.history_) <= 6
 
     def test_a_path_equals_fits_one_by_one(self, queries):
-        for ranker in rw.LambdaRank(n_rounds=3).fit_path([1.0, 100.0, 0.1], queries):
-            alone = rw.LambdaRank(n_rounds=3, alpha=ranker.alpha).fit(queries)
+        for ranker in rw.LambdaRank(max_iter=3).fit_path([1.0, 100.0, 0.1], queries):
+            alone = rw.LambdaRank(max_iter=3, alpha=ranker.alpha).fit(queries)
             assert ranker.coef_.tolist() == alone.coef_.tolist()
 
     def test_letors_discount_is_not_trained_on(self, queries):
         binary = rw.Queries(queries.X, np.minimum(queries.y, 2), queries.indptr, queries.qid)
-        options = {"alpha": 0.1, "n_rounds": 2}
+        options = {"alpha": 0.1, "n_estimators": 2}
         found = [
             rw.LambdaRank(measure=measure, **options).fit(binary).history_[0]["loss"]
             for measure in ("ndcg(dialect=letor3)", "ndcg")
@@ -494,7 +494,7 @@ ALL = {
     "ListMLE": rw.ListMLE,
     "RankNet": rw.RankNet,
     "RankCosine": rw.RankCosine,
-    "LambdaRank": lambda **options: rw.LambdaRank(n_rounds=3, **options),
+    "LambdaRank": lambda **options: rw.LambdaRank(max_iter=3, **options),
     "LinearRanker": rw.LinearRanker,
 }
 every_ranker = pytest.mark.parametrize("name", ALL)
@@ -538,5 +538,5 @@ class TestAll:
 
     def test_bad_rounds(self, queries):
         for value in (0, 1.5):
-            with pytest.raises(rw.InputError, match=f"n_rounds={value}; expected a whole number of at least 1"):
-                rw.LambdaRank(n_rounds=value).fit(queries)
+            with pytest.raises(rw.InputError, match=f"n_estimators={value}; expected a whole number of at least 1"):
+                rw.LambdaRank(max_iter=value).fit(queries)

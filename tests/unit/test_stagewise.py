@@ -68,24 +68,28 @@ class TestTheLoop:
         assert stages.chosen == 1
         assert [row["weak"] for row in boost(Numbers([9]), 1, done=[1, 2]).history] == [1]
 
-    @pytest.mark.parametrize(("patience", "length"), [(1, 4), (2, 5), (5, 8), (7, 10), (8, 10), (None, 10)])
-    def test_patience_counts_rounds_that_were_not_the_best(self, patience, length):
-        found = boost(Numbers([1] * 10, valid=lambda total: -abs(total - 3)), 10, patience=patience)
+    @pytest.mark.parametrize(
+        ("early_stopping_rounds", "length"), [(1, 4), (2, 5), (5, 8), (7, 10), (8, 10), (None, 10)]
+    )
+    def test_early_stopping_counts_rounds_that_were_not_the_best(self, early_stopping_rounds, length):
+        found = boost(
+            Numbers([1] * 10, valid=lambda total: -abs(total - 3)), 10, early_stopping_rounds=early_stopping_rounds
+        )
         assert (found.n_best, len(found.history)) == (3, length)
 
-    def test_patience_begins_anew_with_every_best_round(self):
+    def test_early_stopping_begins_anew_with_every_best_round(self):
         values = dict(enumerate([0.5, 0.4, 0.6, 0.6, 0.5, 0.7, 0.1, 0.2, 0.9], 1))
-        found = boost(Numbers([1] * 9, valid=values.get), 9, patience=3)
+        found = boost(Numbers([1] * 9, valid=values.get), 9, early_stopping_rounds=3)
         assert (found.n_best, len(found.history)) == (9, 9)
-        found = boost(Numbers([1] * 9, valid=values.get), 9, patience=2)  # equals are not better
+        found = boost(Numbers([1] * 9, valid=values.get), 9, early_stopping_rounds=2)  # equals are not better
         assert (found.n_best, len(found.history)) == (3, 5)
 
-    def test_patience_needs_validation_queries(self):
-        assert len(boost(Numbers([-1] * 6), 6, patience=1).history) == 6
+    def test_early_stopping_needs_validation_queries(self):
+        assert len(boost(Numbers([-1] * 6), 6, early_stopping_rounds=1).history) == 6
 
-    def test_patience_counts_new_rounds_alone(self):
+    def test_early_stopping_counts_new_rounds_alone(self):
         stages = Numbers([5], valid=lambda total: -total)
-        found = boost(stages, 9, done=[1, 2, 3], patience=2)
+        found = boost(stages, 9, done=[1, 2, 3], early_stopping_rounds=2)
         assert (found.n_best, len(found.history)) == (1, 4)
 
     def test_rounds_that_were_not_judged_are_not_the_best(self):
@@ -100,7 +104,7 @@ class TestTheLoop:
         assert found.n_best == 6
         assert ["train" in row for row in found.history] == [False, True, False, True, False, True, False]
         assert boost(Silent([1]), 1).n_best == 0
-        found = boost(Silent([1] * 7, valid=lambda total: -total), 7, patience=3)
+        found = boost(Silent([1] * 7, valid=lambda total: -total), 7, early_stopping_rounds=3)
         assert (found.n_best, len(found.history)) == (2, 6)  # rounds without a value are neither better nor worse
 
 
@@ -130,68 +134,68 @@ class TestGoingOn:
     @pytest.mark.parametrize("with_valid", [False, True])
     def test_two_fits_are_one_long_fit(self, kind, queries, valid, with_valid):
         given = {"valid": valid} if with_valid else {}
-        long = kind(n_rounds=24).fit(queries, **given)
+        long = kind(n_estimators=24).fit(queries, **given)
         assert len(long.history_) == 24
-        ranker = kind(n_rounds=9, warm_start=True).fit(queries, **given)
+        ranker = kind(n_estimators=9, warm_start=True).fit(queries, **given)
         assert len(ranker.history_) == 9
-        for n_rounds in (16, 24):
-            ranker.set_params(n_rounds=n_rounds).fit(queries, **given)
+        for n_estimators in (16, 24):
+            ranker.set_params(n_estimators=n_estimators).fit(queries, **given)
         assert_same(ranker, long, queries)
 
     def test_the_first_fit_starts_from_nothing(self, kind, queries):
-        assert_same(kind(n_rounds=5, warm_start=True).fit(queries), kind(n_rounds=5).fit(queries), queries)
+        assert_same(kind(n_estimators=5, warm_start=True).fit(queries), kind(n_estimators=5).fit(queries), queries)
 
     def test_without_warm_start_nothing_is_kept(self, kind, queries, valid):
-        ranker = kind(n_rounds=5).fit(valid)
-        assert_same(ranker.fit(queries), kind(n_rounds=5).fit(queries), queries)
+        ranker = kind(n_estimators=5).fit(valid)
+        assert_same(ranker.fit(queries), kind(n_estimators=5).fit(queries), queries)
 
     def test_from_a_saved_model(self, kind, queries, valid, tmp_path):
-        long = kind(n_rounds=12, scale="query", measure="map").fit(queries, valid=valid)
-        rw.save(kind(n_rounds=5, scale="query", measure="map").fit(queries, valid=valid), tmp_path / "m.json")
+        long = kind(n_estimators=12, scale="query", measure="map").fit(queries, valid=valid)
+        rw.save(kind(n_estimators=5, scale="query", measure="map").fit(queries, valid=valid), tmp_path / "m.json")
         for path in (tmp_path / "m.json", str(tmp_path / "m.json")):
-            ranker = kind(n_rounds=12, scale="query", measure="map", warm_start=path)
+            ranker = kind(n_estimators=12, scale="query", measure="map", warm_start=path)
             assert_same(ranker.fit(queries, valid=valid), long, queries)
             assert_same(clone(ranker).fit(queries, valid=valid), long, queries)
         rw.save(ranker, tmp_path / "again.json")
         assert rw.load(tmp_path / "again.json").params["warm_start"] == str(tmp_path / "m.json")
 
     def test_fewer_rounds_than_are_done(self, kind, queries, tmp_path):
-        rw.save(kind(n_rounds=15).fit(queries), tmp_path / "m.json")
-        ranker = kind(n_rounds=4, warm_start=tmp_path / "m.json").fit(queries)
-        assert_same(ranker, kind(n_rounds=4).fit(queries), queries)
+        rw.save(kind(n_estimators=15).fit(queries), tmp_path / "m.json")
+        ranker = kind(n_estimators=4, warm_start=tmp_path / "m.json").fit(queries)
+        assert_same(ranker, kind(n_estimators=4).fit(queries), queries)
         assert_same(ranker.set_params(warm_start=True).fit(queries), ranker, queries)
 
     def test_validation_queries_that_come_later(self, kind, queries, valid):
         """All rounds are judged anew, so what was kept before does not matter."""
-        ranker = kind(n_rounds=8, warm_start=True).fit(queries)
+        ranker = kind(n_estimators=8, warm_start=True).fit(queries)
         assert_same(
-            ranker.set_params(n_rounds=14).fit(queries, valid=valid),
-            kind(n_rounds=14).fit(queries, valid=valid),
+            ranker.set_params(n_estimators=14).fit(queries, valid=valid),
+            kind(n_estimators=14).fit(queries, valid=valid),
             queries,
         )
 
     def test_training_that_had_ended(self, kind):
         """Two queries that want opposite things, one of them more: soon no step is worth it."""
         queries = rw.Queries.from_arrays([[0.0], [1.0], [0.0], [1.0]], [0, 1, 1, 0], group=[2, 2], weight=[2.0, 1.0])
-        ranker = kind(n_rounds=200, warm_start=True).fit(queries)
+        ranker = kind(n_estimators=200, warm_start=True).fit(queries)
         before = rounds(ranker)
         assert 0 < len(before) < 200
-        assert rounds(ranker.set_params(n_rounds=300).fit(queries)) == before
+        assert rounds(ranker.set_params(n_estimators=300).fit(queries)) == before
 
     def test_a_failed_fit_leaves_what_was_fitted(self, kind, queries):
-        ranker = kind(n_rounds=4, warm_start=True).fit(queries)
+        ranker = kind(n_estimators=4, warm_start=True).fit(queries)
         other = rw.make_queries(5, n_features=3, random_state=0)
         with pytest.raises(rw.InputError, match="documents have 3 features; the model of warm_start was trained on 12"):
             ranker.fit(other)
-        assert_same(ranker.set_params(n_rounds=8).fit(queries), kind(n_rounds=8).fit(queries), queries)
+        assert_same(ranker.set_params(n_estimators=8).fit(queries), kind(n_estimators=8).fit(queries), queries)
 
 
 @pytest.mark.parametrize("kind", [rw.RankBoost, rw.FRank])
 def test_thresholds_from_other_bins(kind, queries):
     """Stumps whose thresholds are none of these bins are added by their values."""
-    ranker = kind(n_rounds=6, warm_start=True, bins=None).fit(queries)
+    ranker = kind(n_estimators=6, warm_start=True, bins=None).fit(queries)
     expected = rounds(ranker)
-    coarse = kind(n_rounds=10, warm_start=True, bins=3)
+    coarse = kind(n_estimators=10, warm_start=True, bins=3)
     coarse.model_ = ranker.model_
     found = rounds(coarse.fit(queries))
     for row, other in zip(found, expected, strict=False):
@@ -204,9 +208,9 @@ def test_thresholds_from_other_bins(kind, queries):
 @pytest.mark.parametrize("kind", [rw.RankBoost, rw.FRank])
 def test_other_documents(kind, queries, valid):
     """Rounds of other data are added as they are; the losses are those of the new documents."""
-    ranker = kind(n_rounds=6, warm_start=True).fit(queries)
+    ranker = kind(n_estimators=6, warm_start=True).fit(queries)
     before = [(row["feature"], row["threshold"], row["alpha"]) for row in ranker.history_]
-    after = ranker.set_params(n_rounds=9).fit(valid).history_
+    after = ranker.set_params(n_estimators=9).fit(valid).history_
     assert [(row["feature"], row["threshold"], row["alpha"]) for row in after[:6]] == before
     scores = sum(row["alpha"] * (valid.X[:, row["feature"]] > row["threshold"]) for row in after)
     assert after[-1]["train"] == pytest.approx(rw.parse("ndcg@10").mean(valid, scores), abs=1e-12)
@@ -215,15 +219,15 @@ def test_other_documents(kind, queries, valid):
 @may_learn_nothing
 @pytest.mark.parametrize("kind", RANKERS)
 def test_on_documents_without_pairs(kind, queries):
-    ranker = kind(n_rounds=3, warm_start=True).fit(queries)
+    ranker = kind(n_estimators=3, warm_start=True).fit(queries)
     equal = rw.Queries(queries.X, np.ones(queries.n_docs), queries.indptr, queries.qid)
-    assert len(ranker.set_params(n_rounds=5).fit(equal).history_) >= 3
+    assert len(ranker.set_params(n_estimators=5).fit(equal).history_) >= 3
 
 
 class TestWhatCannotBeGoneOnFrom:
     def test_steps_that_add_up_to_too_much(self, queries, tmp_path):
         path = tmp_path / "m.json"
-        rw.save(rw.RankBoost(n_rounds=3).fit(queries), path)
+        rw.save(rw.RankBoost(n_estimators=3).fit(queries), path)
         content = json.loads(path.read_text())
         feature = content["history"][0]["feature"]
         sides = [{**content["history"][0], "feature": feature, "alpha": 20.0 if k % 2 else -20.0} for k in range(200)]
@@ -232,17 +236,17 @@ class TestWhatCannotBeGoneOnFrom:
         content["history"] = sides
         path.write_text(json.dumps(content))
         with pytest.raises(rw.InputError, match="warm_start: the steps in the history of the model are too large"):
-            rw.RankBoost(n_rounds=201, warm_start=path).fit(queries)
+            rw.RankBoost(n_estimators=201, warm_start=path).fit(queries)
 
     @pytest.mark.parametrize("kind", RANKERS)
     def test_other_models(self, kind, queries, tmp_path):
         path, other = tmp_path / "m.json", rw.AdaRank if kind is not rw.AdaRank else rw.FRank
-        rw.save(other(n_rounds=3).fit(queries), path)
+        rw.save(other(n_estimators=3).fit(queries), path)
         with pytest.raises(
             rw.InputError, match=f"warm_start: a model of {other.__name__}; expected one of {kind.__name__}"
         ):
             kind(warm_start=path).fit(queries)
-        rw.save(kind(n_rounds=3).fit(rw.make_queries(5, n_features=3, random_state=0)), path)
+        rw.save(kind(n_estimators=3).fit(rw.make_queries(5, n_features=3, random_state=0)), path)
         with pytest.raises(rw.InputError, match="documents have 12 features; the model of warm_start was trained on 3"):
             kind(warm_start=path).fit(queries)
         with pytest.raises(FileNotFoundError, match=r"nothing\.json"):
@@ -261,7 +265,7 @@ class TestWhatCannotBeGoneOnFrom:
             rw.Queries.from_arrays(queries.X, queries.y, queries.row_qid, features=each)
             for each in (names, names[::-1])
         )
-        ranker = kind(n_rounds=3, warm_start=True).fit(named)
+        ranker = kind(n_estimators=3, warm_start=True).fit(named)
         with pytest.raises(
             rw.InputError, match="feature 1 is called 'f11'; the model of warm_start was trained on 'f0'"
         ):
@@ -271,9 +275,9 @@ class TestWhatCannotBeGoneOnFrom:
     def test_another_scaling(self, kind, queries, tmp_path):
         scales = (None, "query", "standard") if kind is rw.AdaRank else (None, "query")
         for scale in scales:
-            rw.save(kind(n_rounds=2, scale=scale).fit(queries), tmp_path / "m.json")
+            rw.save(kind(n_estimators=2, scale=scale).fit(queries), tmp_path / "m.json")
             for other in scales:
-                ranker = kind(n_rounds=3, scale=other, warm_start=tmp_path / "m.json")
+                ranker = kind(n_estimators=3, scale=other, warm_start=tmp_path / "m.json")
                 if other == scale:
                     assert len(ranker.fit(queries).history_) == 3
                 else:
@@ -312,7 +316,7 @@ class TestWhatCannotBeGoneOnFrom:
     def check_damage(self, kind, queries, tmp_path, name, value):
         """One field of the second round is another value, or is not there."""
         path = tmp_path / "m.json"
-        rw.save(kind(n_rounds=3).fit(queries), path)
+        rw.save(kind(n_estimators=3).fit(queries), path)
         content = json.loads(path.read_text())
         assert name in content["history"][1]
         if value is ...:
@@ -321,14 +325,14 @@ class TestWhatCannotBeGoneOnFrom:
             content["history"][1][name] = value
         path.write_text(json.dumps(content))
         with pytest.raises(rw.InputError, match=r"warm_start: |which JSON does not have"):
-            kind(n_rounds=4, warm_start=path).fit(queries)
+            kind(n_estimators=4, warm_start=path).fit(queries)
 
 
 @pytest.mark.parametrize("kind", RANKERS)
 def test_the_same_bits_on_every_backend(kind, monkeypatch):
     monkeypatch.setattr("rankwright.runtime.backends._DOCS_PER_SHARD", 60)
     queries = rw.make_queries(60, n_docs=12, n_features=9, random_state=0)
-    found = [kind(n_rounds=12, backend=b).fit(queries) for b in (rw.Serial(), rw.Threads(2), rw.Threads(3))]
+    found = [kind(n_estimators=12, backend=b).fit(queries) for b in (rw.Serial(), rw.Threads(2), rw.Threads(3))]
     assert found[0].history_ == found[1].history_ == found[2].history_
     assert len({ranker.predict(queries).tobytes() for ranker in found}) == 1
     assert np.ptp(found[0].predict(queries)) > 0

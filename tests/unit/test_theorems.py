@@ -141,7 +141,7 @@ class TestTheorem3:
 def test_theorem_4_step_by_step(name, seed):
     """Every line of the proof, with E, P and delta from the slow twin and alpha, phi and the bound from the ranker."""
     queries, measure = random_queries(np.random.default_rng(seed), most=5), reference.MEASURES[name]
-    history = rw.AdaRank(measure=name, n_rounds=12).fit(queries).history_
+    history = rw.AdaRank(measure=name, n_estimators=12).fit(queries).history_
     twin = list(adarank.adarank(queries, measure, 12, Standard.of(queries).factor))
     assert len(history) == len(twin) > 2
     E_before, log_bound, m = np.zeros(len(queries)), 0.0, len(queries)

@@ -35,9 +35,9 @@ class TestParameters:
         assert rw.Training is Training
 
     def test_numbers_of_numpy_are_numbers(self):
-        found = Training.of({"rate": np.float32(0.5), "n_epochs": np.int64(3), "patience": np.int32(2)})
-        assert found == Training(rate=0.5, n_epochs=3, patience=2)
-        assert {type(found.rate), type(found.n_epochs), type(found.patience)} == {float, int}
+        found = Training.of({"rate": np.float32(0.5), "n_epochs": np.int64(3), "early_stopping_rounds": np.int32(2)})
+        assert found == Training(rate=0.5, n_epochs=3, early_stopping_rounds=2)
+        assert {type(found.rate), type(found.n_epochs), type(found.early_stopping_rounds)} == {float, int}
 
     @pytest.mark.parametrize(
         ("training", "message"),
@@ -55,7 +55,7 @@ class TestParameters:
             ({"n_epochs": 0}, "training.n_epochs=0; expected a whole number of at least 1"),
             ({"n_epochs": 2.0}, "training.n_epochs=2.0"),
             ({"batch_size": 0}, "training.batch_size=0"),
-            ({"patience": 0}, "training.patience=0"),
+            ({"early_stopping_rounds": 0}, "training.early_stopping_rounds=0"),
             ({"optimiser": "sgd"}, "training.optimiser='sgd'; expected 'adam' or 'adaptive'"),
             ({"activation": "swish"}, "training.activation='swish'; expected 'relu' or 'tanh'"),
             ({"device": 1}, "training.device=1"),
@@ -126,22 +126,28 @@ class TestTheEpochThatIsKept:
         assert best["train"] == max(row["train"] for row in ranker.history_)
         assert ranker.score(train) == pytest.approx(best["train"], abs=1e-12)
 
-    def test_patience_without_validation_queries_is_an_error(self, train):
+    def test_early_stopping_without_validation_queries_is_an_error(self, train):
         for ranker in (
-            NETWORKS["NeuralRanker"](n_epochs=4, patience=2),
-            rw.BayesRank(hidden=None, training={"patience": 2}),
+            NETWORKS["NeuralRanker"](n_epochs=4, early_stopping_rounds=2),
+            rw.BayesRank(hidden=None, training={"early_stopping_rounds": 2}),
         ):
-            with pytest.raises(rw.InputError, match=r"training\.patience=2 without validation queries.* pass valid="):
+            with pytest.raises(
+                rw.InputError, match=r"training\.early_stopping_rounds=2 without validation queries.* pass valid="
+            ):
                 ranker.fit(train)
 
-    def test_patience_ends_training(self, train, valid):
+    def test_early_stopping_ends_training(self, train, valid):
         whole = NETWORKS["NeuralRanker"](n_epochs=40, rate=0.05).fit(train, valid=valid).history_
         values, lengths = [row["valid"] for row in whole], []
-        for patience in (1, 3, 6):
-            rows = NETWORKS["NeuralRanker"](n_epochs=40, rate=0.05, patience=patience).fit(train, valid=valid).history_
+        for early_stopping_rounds in (1, 3, 6):
+            rows = (
+                NETWORKS["NeuralRanker"](n_epochs=40, rate=0.05, early_stopping_rounds=early_stopping_rounds)
+                .fit(train, valid=valid)
+                .history_
+            )
             best = values.index(max(values[: len(rows)]))
             assert [row["valid"] for row in rows] == values[: len(rows)]
-            assert len(rows) == min(40, best + 1 + patience)
+            assert len(rows) == min(40, best + 1 + early_stopping_rounds)
             lengths.append(len(rows))
         assert lengths == sorted(lengths)
         assert lengths[0] < 40

@@ -49,12 +49,12 @@ def judged(seed=0, m=24, n=15, d=4, *, missing=0.0, whole=False, grades=4, weigh
     return rw.Queries.from_arrays(X, y, np.repeat(np.arange(m), sizes), weight=weight)
 
 
-def theirs(ranker, queries, n_rounds):
+def theirs(ranker, queries, n_estimators):
     """LightGBM itself, told what our ranker told it; on one thread, for threads wait for each other by spinning."""
     params = {**ranker.lightgbm_params_, "num_threads": 1}
     weight = None if queries.weight is None else np.repeat(queries.weight, queries.sizes)
     data = lgb.Dataset(queries.X, queries.y, group=queries.sizes, weight=weight, params=params)
-    return lgb.train(params, data, n_rounds)
+    return lgb.train(params, data, n_estimators)
 
 
 def kept(ranker):
@@ -78,28 +78,31 @@ class TestNativeIsLightGBM:
     )
     def test_the_same_bits(self, make, kind):
         queries, other = judged(**kind), judged(1, missing=0.2)
-        ranker = make(n_rounds=12, n_leaves=7, min_docs=5).fit(queries)
+        ranker = make(n_estimators=12, num_leaves=7, min_child_samples=5).fit(queries)
         booster = theirs(ranker, queries, 12)
         for each in (queries, other):
             np.testing.assert_array_equal(ranker.predict(each), booster.predict(each.X))
         assert len(np.unique(ranker.predict(queries))) > 20
-        plain = theirs(make(n_rounds=2, n_leaves=7, min_docs=5).fit(judged(2)), queries, 2)
+        plain = theirs(make(n_estimators=2, num_leaves=7, min_child_samples=5).fit(judged(2)), queries, 2)
         assert not np.array_equal(plain.predict(queries.X), booster.predict(queries.X))
 
     @NATIVE
     def test_weights_make_a_difference(self, make):
         queries, weighted = judged(), judged(weight=np.arange(24) + 0.5)
-        found = [make(n_rounds=3, n_leaves=7, min_docs=5).fit(each).predict(queries) for each in (queries, weighted)]
+        found = [
+            make(n_estimators=3, num_leaves=7, min_child_samples=5).fit(each).predict(queries)
+            for each in (queries, weighted)
+        ]
         assert not np.allclose(*found)
 
     @NATIVE
     def test_query_ids_in_any_order_and_of_any_kind(self, make):
         queries = judged()
-        expected = make(n_rounds=5, n_leaves=7).fit(queries)
+        expected = make(n_estimators=5, num_leaves=7).fit(queries)
         rows = np.argsort(np.random.default_rng(0).random(queries.n_docs), kind="stable")
         rows = rows[np.argsort(queries.row_qid[rows] % 3, kind="stable")]  # queries apart, in pieces
         names = np.array([f"q{q:03d}" for q in queries.row_qid])
-        shuffled = make(n_rounds=5, n_leaves=7).fit(queries.X[rows], queries.y[rows], qid=names[rows])
+        shuffled = make(n_estimators=5, num_leaves=7).fit(queries.X[rows], queries.y[rows], qid=names[rows])
         grouped = rw.Queries.from_arrays(queries.X[rows], queries.y[rows], names[rows]).grouped()
         booster = theirs(shuffled, grouped, 5)
         np.testing.assert_array_equal(shuffled.predict(queries.X[rows]), booster.predict(queries.X[rows]))
@@ -121,7 +124,7 @@ class TestNativeIsLightGBM:
     )
     def test_with_parameters(self, make, params):
         queries = judged(missing=0.1)
-        ranker = make(n_rounds=8, n_leaves=6, min_docs=5, params=params, random_state=3).fit(queries)
+        ranker = make(n_estimators=8, num_leaves=6, min_child_samples=5, params=params, random_state=3).fit(queries)
         booster = theirs(ranker, queries, 8)
         np.testing.assert_array_equal(ranker.predict(queries), booster.predict(queries.X))
         assert ranker.lightgbm_params_.items() >= params.items()
@@ -131,7 +134,7 @@ class TestNativeIsLightGBM:
         """Where features are drawn by chance: the first one may go up only, and is good where it goes down."""
         queries = held_back()
         params = {"feature_fraction": 0.5, "monotone_constraints": [1, 0]}
-        ranker = make(n_rounds=12, n_leaves=4, params=params).fit(queries)
+        ranker = make(n_estimators=12, num_leaves=4, params=params).fit(queries)
         booster = theirs(ranker, queries, 12)
         assert 1 < booster.num_trees() < 12
         np.testing.assert_array_equal(ranker.predict(queries), booster.predict(queries.X))
@@ -139,7 +142,9 @@ class TestNativeIsLightGBM:
     @NATIVE
     def test_stopped_early_it_is_their_best_iteration(self, make):
         queries, valid = judged(), judged(7)
-        ranker = make(n_rounds=40, n_leaves=8, min_docs=3, learning_rate=0.3, patience=3).fit(queries, valid=valid)
+        ranker = make(
+            n_estimators=40, num_leaves=8, min_child_samples=3, learning_rate=0.3, early_stopping_rounds=3
+        ).fit(queries, valid=valid)
         best, rows = len(ranker.scorer_), ranker.history_
         booster = theirs(ranker, queries, 40)
         np.testing.assert_array_equal(ranker.predict(valid), booster.predict(valid.X, num_iteration=best))
@@ -154,7 +159,7 @@ class TestNativeIsLightGBM:
         longest = int(queries.sizes.max())
         assert lambdarank(rw.parse("ndcg@10"), queries)["lambdarank_truncation_level"] == 13
         assert lambdarank(rw.parse("ndcg"), queries)["lambdarank_truncation_level"] == longest
-        ranker = rw.LambdaMART(lambdas="native", n_rounds=1, params={"lambdarank_truncation_level": 4}).fit(queries)
+        ranker = rw.LambdaMART(lambdas="native", n_estimators=1, params={"lambdarank_truncation_level": 4}).fit(queries)
         assert ranker.lightgbm_params_["lambdarank_truncation_level"] == 4
 
     @pytest.mark.parametrize(
@@ -172,7 +177,7 @@ class TestNativeIsLightGBM:
         y = np.where(queries.y == 3, highest, queries.y)
         found = lambdarank(rw.parse(name), rw.Queries.from_arrays(queries.X, y, queries.row_qid))
         assert found.get("label_gain") == gains
-        ranker = rw.LambdaMART(lambdas="native", measure=name, n_rounds=3).fit(queries.X, y, qid=queries.row_qid)
+        ranker = rw.LambdaMART(lambdas="native", measure=name, n_estimators=3).fit(queries.X, y, qid=queries.row_qid)
         again = rw.Queries.from_arrays(queries.X, y, queries.row_qid)
         np.testing.assert_array_equal(ranker.predict(again), theirs(ranker, again, 3).predict(queries.X))
 
@@ -281,7 +286,11 @@ class TestExactLambdas:
         measure = rw.measure(first_gain, "own") if name == "own" else name
         if name == "err":
             assert queries.y.max() == 4
-        forest = rw.LambdaMART(measure=measure, n_rounds=3, n_leaves=4, min_docs=6).fit(queries).scorer_.forest
+        forest = (
+            rw.LambdaMART(measure=measure, n_estimators=3, num_leaves=4, min_child_samples=6)
+            .fit(queries)
+            .scorer_.forest
+        )
         scores = np.zeros(queries.n_docs)
         for tree in forest.trees:
             g, h = (twin.shared(v, queries, scores) for v in twin.lambdas(ANY_MEASURE[name], queries, scores))
@@ -294,7 +303,9 @@ class TestExactLambdas:
     def test_the_first_split_is_the_best(self):
         queries = judged(4, m=8, n=8, whole=True)
         params = {"min_data_in_bin": 1, "min_sum_hessian_in_leaf": 0.0}
-        ranker = rw.LambdaMART(measure="map", n_rounds=1, n_leaves=2, min_docs=5, params=params).fit(queries)
+        ranker = rw.LambdaMART(measure="map", n_estimators=1, num_leaves=2, min_child_samples=5, params=params).fit(
+            queries
+        )
         zero = np.zeros(queries.n_docs)
         g, h = (twin.shared(v, queries, zero) for v in twin.lambdas(BY_NAME["map"], queries, zero))
         f, low, high, _ = twin.best_stump(queries.X, g, h, 5)
@@ -305,13 +316,14 @@ class TestExactLambdas:
     def test_the_measure_makes_a_difference(self):
         queries = judged()
         found = [
-            rw.LambdaMART(measure=m, n_rounds=3).fit(queries).predict(queries) for m in ("map", "ndcg", "err", "mrr")
+            rw.LambdaMART(measure=m, n_estimators=3).fit(queries).predict(queries)
+            for m in ("map", "ndcg", "err", "mrr")
         ]
         assert len({tuple(each) for each in found}) == 4
 
     def test_the_loss_is_that_of_the_lambdas(self):
         queries = judged()
-        ranker = rw.LambdaMART(measure="map", n_rounds=6).fit(queries)
+        ranker = rw.LambdaMART(measure="map", n_estimators=6).fit(queries)
         bound = Lambdas("map").prepare(queries)
         for t, row in enumerate(ranker.history_):
             scores = Trees(ranker.scorer_.forest.first(t))(queries.X)
@@ -324,7 +336,9 @@ class TestDirectRankTrees:
     def test_the_weight_is_the_best_of_all_intervals(self, name, seed):
         queries = judged(seed, m=6, n=6, whole=seed == 1)
         measure = rw.parse(name).for_training()
-        ranker = rw.DirectRankTrees(measure=name, weights=None, n_rounds=4, n_leaves=4, min_docs=4).fit(queries)
+        ranker = rw.DirectRankTrees(measure=name, weights=None, n_estimators=4, num_leaves=4, min_child_samples=4).fit(
+            queries
+        )
         forest, scores = ranker.scorer_.forest, np.zeros(queries.n_docs)
         for t, row in enumerate(ranker.history_):
             values = Trees(Forest(forest.header, forest.trees[t : t + 1]))(queries.X) / row["weight"]
@@ -347,7 +361,9 @@ class TestDirectRankTrees:
             if seed == 3:  # every document three times
                 rows = np.repeat(np.arange(queries.n_docs), 3)
                 queries = rw.Queries.from_arrays(queries.X[rows], queries.y[rows], queries.row_qid[rows])
-            ranker = rw.DirectRankTrees(measure=name, weights=None, point=point, n_rounds=25, n_leaves=5).fit(queries)
+            ranker = rw.DirectRankTrees(measure=name, weights=None, point=point, n_estimators=25, num_leaves=5).fit(
+                queries
+            )
             values = [row["train"] for row in ranker.history_]
             start = rw.parse(name).for_training().mean(queries, np.zeros(queries.n_docs))
             assert (np.diff([start, *values]) >= 0).all()
@@ -357,14 +373,14 @@ class TestDirectRankTrees:
     def test_unclipped_it_ends_where_nothing_is_gained(self):
         """No tree is grown again and again with hardly a weight."""
         for seed in range(6):
-            history = rw.DirectRankTrees(weights=None, n_rounds=40, n_leaves=5).fit(judged(seed)).history_
+            history = rw.DirectRankTrees(weights=None, n_estimators=40, num_leaves=5).fit(judged(seed)).history_
             idle = [abs(b["weight"]) < 1e-6 and b["train"] <= a["train"] for a, b in pairwise(history)]
             assert not any(idle)
 
     @pytest.mark.parametrize("weights", [(0.1, 0.5), (0.3, 0.3), (0.01, 5.0), [0.2, 0.4]])
     def test_clipped_weights_are_in_their_range(self, weights):
         queries = judged()
-        ranker = rw.DirectRankTrees(weights=weights, n_rounds=15, n_leaves=5).fit(queries)
+        ranker = rw.DirectRankTrees(weights=weights, n_estimators=15, num_leaves=5).fit(queries)
         low, high = weights
         for row in ranker.history_:
             assert low <= row["weight"] <= high
@@ -377,7 +393,7 @@ class TestDirectRankTrees:
     @pytest.mark.parametrize("missing", [0.0, 0.3])
     def test_trees_are_mean_residuals(self, weight, missing):
         queries = judged(weight=weight, missing=missing)
-        ranker = rw.DirectRankTrees(n_rounds=5, n_leaves=6).fit(queries)
+        ranker = rw.DirectRankTrees(n_estimators=5, num_leaves=6).fit(queries)
         scores = np.zeros(queries.n_docs)
         for tree, row in zip(ranker.scorer_.forest.trees, ranker.history_, strict=True):
             alone = Trees(Forest(ranker.scorer_.forest.header, (tree,)))
@@ -387,8 +403,10 @@ class TestDirectRankTrees:
 
     def test_a_users_measure(self):
         queries = judged(m=8)
-        own = rw.DirectRankTrees(measure=rw.measure(BY_NAME["ndcg@3"], "mine"), n_rounds=4, n_leaves=4).fit(queries)
-        named = rw.DirectRankTrees(measure="ndcg@3", n_rounds=4, n_leaves=4, point="likelihood").fit(queries)
+        own = rw.DirectRankTrees(measure=rw.measure(BY_NAME["ndcg@3"], "mine"), n_estimators=4, num_leaves=4).fit(
+            queries
+        )
+        named = rw.DirectRankTrees(measure="ndcg@3", n_estimators=4, num_leaves=4, point="likelihood").fit(queries)
         assert own.history_[0]["train"] == pytest.approx(named.history_[0]["train"], abs=1e-12)  # the same first tree
         assert own.history_[-1]["train"] > 1.0 - own.history_[0]["loss"]  # than without trees
 
@@ -397,7 +415,7 @@ class TestBoostedTrees:
     @pytest.mark.parametrize("name", OBJECTIVES)
     def test_every_objective_by_name_is_lowered(self, name):
         queries = judged()
-        ranker = rw.BoostedTrees(objective=name, n_rounds=15, n_leaves=5, min_docs=5).fit(queries)
+        ranker = rw.BoostedTrees(objective=name, n_estimators=15, num_leaves=5, min_child_samples=5).fit(queries)
         losses = [row["loss"] for row in ranker.history_]
         assert len(losses) == 15
         assert losses[-1] < 0.97 * losses[0]
@@ -410,7 +428,7 @@ class TestBoostedTrees:
             return float(((scores - part.y) ** 2).sum() / 2), scores - part.y
 
         queries = judged()
-        ranker = rw.BoostedTrees(objective=squares, n_rounds=4, n_leaves=5, learning_rate=0.2).fit(queries)
+        ranker = rw.BoostedTrees(objective=squares, n_estimators=4, num_leaves=5, learning_rate=0.2).fit(queries)
         scores = np.zeros(queries.n_docs)
         for tree, row in zip(ranker.scorer_.forest.trees, ranker.history_, strict=True):
             g = scores - queries.y
@@ -431,17 +449,17 @@ class TestBoostedTrees:
 
             return loss
 
-        one, other = (rw.BoostedTrees(objective=times(f), n_rounds=5).fit(queries) for f in (1.0, 2.0**30))
+        one, other = (rw.BoostedTrees(objective=times(f), n_estimators=5).fit(queries) for f in (1.0, 2.0**30))
         np.testing.assert_array_equal(one.predict(queries), other.predict(queries))
 
     @pytest.mark.parametrize("returned", [(1.0, None), 3.0, (1.0, [1.0]), (np.nan, 0.0)])
     def test_functions_that_return_something_else(self, returned):
         with pytest.raises(rw.InputError, match="the objective returned"):
-            rw.BoostedTrees(objective=lambda scores, part: returned, n_rounds=2).fit(judged())
+            rw.BoostedTrees(objective=lambda scores, part: returned, n_estimators=2).fit(judged())
 
     def test_a_function_without_slopes_starts_from_the_grades(self):
         queries = judged()
-        ranker = rw.BoostedTrees(objective=lambda s, part: (1.0, np.zeros(len(s))), n_rounds=2).fit(queries)
+        ranker = rw.BoostedTrees(objective=lambda s, part: (1.0, np.zeros(len(s))), n_estimators=2).fit(queries)
         tree = ranker.scorer_.forest.trees[0]
         alone = Trees(Forest(ranker.scorer_.forest.header, (tree,)))
         expected = twin.residual_means(alone.leaves(queries.X)[0], queries, np.zeros(queries.n_docs))
@@ -450,7 +468,9 @@ class TestBoostedTrees:
     @pytest.mark.parametrize("name", ["positions", "logistic"])
     def test_a_start_by_least_squares(self, name):
         queries = judged()
-        start = rw.BoostedTrees(objective=name, n_start=3, n_rounds=5, n_leaves=5, learning_rate=0.3).fit(queries)
+        start = rw.BoostedTrees(objective=name, n_warmup_trees=3, n_estimators=5, num_leaves=5, learning_rate=0.3).fit(
+            queries
+        )
         forest, scores = start.scorer_.forest, np.zeros(queries.n_docs)
         means = []
         for tree in forest.trees:
@@ -460,20 +480,20 @@ class TestBoostedTrees:
             scores += alone(queries.X)
         assert means == [True] * 3 + [False] * 2
         for wrong in (-1, 0.5, "a"):
-            with pytest.raises(rw.InputError, match="n_start"):
-                rw.BoostedTrees(n_start=wrong).fit(queries)
+            with pytest.raises(rw.InputError, match="n_warmup_trees"):
+                rw.BoostedTrees(n_warmup_trees=wrong).fit(queries)
 
     @pytest.mark.parametrize("name", ["positions", "ranks", "expected"])
     def test_smooth_measures_get_started_from_equal_scores(self, name):
         queries = judged()
-        ranker = rw.BoostedTrees(objective=name, n_rounds=10, n_leaves=6).fit(queries)
+        ranker = rw.BoostedTrees(objective=name, n_estimators=10, num_leaves=6).fit(queries)
         assert len(ranker.scorer_) == 10
         assert np.unique(ranker.predict(queries)).size > 5
 
     def test_what_is_drawn_is_drawn_from_the_seed(self):
         queries = judged()
         found = [
-            rw.BoostedTrees(objective="expected", n_rounds=4, random_state=seed).fit(queries).predict(queries)
+            rw.BoostedTrees(objective="expected", n_estimators=4, random_state=seed).fit(queries).predict(queries)
             for seed in (0, 0, 1)
         ]
         np.testing.assert_array_equal(found[0], found[1])
@@ -489,8 +509,8 @@ class TestHistory:
     @every
     def test_rounds_are_what_the_trees_so_far_are_worth(self, make):
         queries, valid = judged(whole=True), judged(5, whole=True)
-        ranker = make(n_rounds=8, n_leaves=5).fit(queries, valid=valid)
-        full = make(n_rounds=8, n_leaves=5).fit(queries)
+        ranker = make(n_estimators=8, num_leaves=5).fit(queries, valid=valid)
+        full = make(n_estimators=8, num_leaves=5).fit(queries)
         training, measure = rw.parse("ndcg@10").for_training(), rw.parse("ndcg@10")
         for t, (row, other) in enumerate(zip(ranker.history_, full.history_, strict=True)):
             trees = Trees(full.scorer_.forest.first(t + 1))
@@ -511,9 +531,9 @@ class TestHistory:
     @pytest.mark.parametrize("judges", [True, False])
     def test_on_large_data_some_rounds_are_judged_and_the_kept_one_always(self, make, judges, monkeypatch):
         queries, valid = judged(), judged(5) if judges else None
-        expected = make(n_rounds=11, n_leaves=5).fit(queries, valid=valid)
+        expected = make(n_estimators=11, num_leaves=5).fit(queries, valid=valid)
         monkeypatch.setattr(tree_stages, "_MANY", 0)
-        ranker = make(n_rounds=11, n_leaves=5).fit(queries, valid=valid)
+        ranker = make(n_estimators=11, num_leaves=5).fit(queries, valid=valid)
         np.testing.assert_array_equal(ranker.predict(queries), expected.predict(queries))
         rounds = {1, 2, 4, 8, len(ranker.scorer_)}
         assert {row["round"] for row in ranker.history_ if "train" in row} == rounds
@@ -524,8 +544,10 @@ class TestHistory:
     @every
     def test_patience(self, make):
         queries, valid = judged(), judged(5)
-        long = make(n_rounds=40, n_leaves=8, min_docs=3).fit(queries, valid=valid)
-        ranker = make(n_rounds=40, n_leaves=8, min_docs=3, patience=2).fit(queries, valid=valid)
+        long = make(n_estimators=40, num_leaves=8, min_child_samples=3).fit(queries, valid=valid)
+        ranker = make(n_estimators=40, num_leaves=8, min_child_samples=3, early_stopping_rounds=2).fit(
+            queries, valid=valid
+        )
         rows = ranker.history_
         assert [row["valid"] for row in rows] == [row["valid"] for row in long.history_[: len(rows)]]
         best = int(np.argmax([row["valid"] for row in rows]))
@@ -534,15 +556,15 @@ class TestHistory:
 
     @every
     def test_patience_without_validation_queries_is_an_error(self, make):
-        with pytest.raises(rw.InputError, match=r"patience=1 without validation queries.* pass valid="):
-            make(n_rounds=6, n_leaves=4, patience=1).fit(judged())
+        with pytest.raises(rw.InputError, match=r"early_stopping_rounds=1 without validation queries.* pass valid="):
+            make(n_estimators=6, num_leaves=4, early_stopping_rounds=1).fit(judged())
 
 
 class TestPolish:
     @every
     def test_the_training_measure_rises_and_nothing_else_changes(self, make):
         queries = judged(m=12)
-        plain, polished = (make(n_rounds=6, n_leaves=5, polish=n).fit(queries) for n in (0, 4))
+        plain, polished = (make(n_estimators=6, num_leaves=5, polish=n).fit(queries) for n in (0, 4))
         assert polished.score(queries) >= plain.score(queries)
         assert polished.score(queries) == pytest.approx(kept(polished)["train"], abs=1e-12)
         values = [row["train"] for row in polished.history_[len(plain.history_) - 1 :]]
@@ -557,7 +579,7 @@ class TestPolish:
     @pytest.mark.parametrize("seed", range(3))
     def test_with_validation_queries_it_is_never_worse_on_them(self, make, seed):
         queries, valid = judged(seed, m=12), judged(seed + 10, m=12)
-        plain, polished = (make(n_rounds=6, n_leaves=5, polish=n).fit(queries, valid=valid) for n in (0, 3))
+        plain, polished = (make(n_estimators=6, num_leaves=5, polish=n).fit(queries, valid=valid) for n in (0, 3))
         assert polished.score(valid) >= plain.score(valid)
         row = kept(polished)
         assert row["valid"] == pytest.approx(polished.score(valid), abs=1e-12)
@@ -573,7 +595,9 @@ class TestPolish:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(1200, 4)), rng.integers(0, 3, 1200)
         queries = rw.Queries.from_arrays(X, y, np.arange(1200) // 20)
-        plain, polished = (rw.MART(n_rounds=3, n_leaves=300, min_docs=1, polish=n).fit(queries) for n in (0, 2))
+        plain, polished = (
+            rw.MART(n_estimators=3, num_leaves=300, min_child_samples=1, polish=n).fit(queries) for n in (0, 2)
+        )
         assert plain.scorer_.leaves(queries.X).max() > 256
         assert polished.score(queries) >= plain.score(queries)
         np.testing.assert_array_equal(polished.predict(queries), polished.booster_.predict(queries.X))
@@ -582,14 +606,14 @@ class TestPolish:
         queries, valid = judged(m=12), judged(10, m=12)
         gains = []
         for make in ALL.values():
-            plain, polished = (make(n_rounds=6, n_leaves=5, polish=n).fit(queries, valid=valid) for n in (0, 3))
+            plain, polished = (make(n_estimators=6, num_leaves=5, polish=n).fit(queries, valid=valid) for n in (0, 3))
             gains.append(polished.score(valid) - plain.score(valid))
         assert max(gains) > 0.005
 
     @every
     def test_rows_of_the_history(self, make):
         queries = judged(m=12)
-        plain, polished = (make(n_rounds=6, n_leaves=5, polish=n).fit(queries) for n in (0, 3))
+        plain, polished = (make(n_estimators=6, num_leaves=5, polish=n).fit(queries) for n in (0, 3))
         n = len(plain.history_)
         grown, rows = polished.history_[:n], polished.history_[n:]
         assert [row["round"] for row in polished.history_] == list(range(1, len(polished.history_) + 1))
@@ -614,7 +638,7 @@ class TestPolish:
         params = {"monotone_constraints": [1, 0, -1]}
         grid = np.repeat(X[:20], 60, axis=0).reshape(20, 60, 3)
         for polish in (0, 3):
-            ranker = make(n_rounds=8, n_leaves=8, params=params, polish=polish).fit(queries)
+            ranker = make(n_estimators=8, num_leaves=8, params=params, polish=polish).fit(queries)
             for column, sign in ((0, 1), (2, -1)):
                 moved = grid.copy()
                 moved[:, :, column] = np.linspace(-4, 8, 60)
@@ -627,14 +651,14 @@ class TestGoingOn:
     @pytest.mark.parametrize("missing", [0.0, 0.3])
     def test_the_same_bits_as_one_long_fit(self, make, missing, tmp_path):
         queries, other = judged(missing=missing), judged(1)
-        long = make(n_rounds=12, n_leaves=6).fit(queries)
-        ranker = make(n_rounds=5, n_leaves=6, warm_start=True).fit(queries)
+        long = make(n_estimators=12, num_leaves=6).fit(queries)
+        ranker = make(n_estimators=5, num_leaves=6, warm_start=True).fit(queries)
         rw.save(ranker, tmp_path / "model.json")
         ranker.booster_.save_model(tmp_path / "model.txt")
         half = ranker.predict(other)
-        again = ranker.set_params(n_rounds=12).fit(queries)
-        saved = make(n_rounds=12, n_leaves=6, warm_start=tmp_path / "model.json").fit(queries)
-        text = make(n_rounds=12, n_leaves=6, warm_start=str(tmp_path / "model.txt")).fit(queries)
+        again = ranker.set_params(n_estimators=12).fit(queries)
+        saved = make(n_estimators=12, num_leaves=6, warm_start=tmp_path / "model.json").fit(queries)
+        text = make(n_estimators=12, num_leaves=6, warm_start=str(tmp_path / "model.txt")).fit(queries)
         assert (half != long.predict(other)).any()
         for each in (again, saved, text):
             np.testing.assert_array_equal(each.predict(other), long.predict(other))
@@ -644,32 +668,32 @@ class TestGoingOn:
     @every
     def test_with_validation_queries(self, make):
         queries, valid = judged(), judged(5)
-        long = make(n_rounds=10, n_leaves=6).fit(queries, valid=valid)
-        ranker = make(n_rounds=4, n_leaves=6, warm_start=True).fit(queries)
-        ranker.set_params(n_rounds=10).fit(queries, valid=valid)
+        long = make(n_estimators=10, num_leaves=6).fit(queries, valid=valid)
+        ranker = make(n_estimators=4, num_leaves=6, warm_start=True).fit(queries)
+        ranker.set_params(n_estimators=10).fit(queries, valid=valid)
         np.testing.assert_array_equal(ranker.predict(valid), long.predict(valid))
         assert [row["valid"] for row in ranker.history_] == [row["valid"] for row in long.history_]
 
     @every
     def test_fewer_rounds_than_there_are(self, make):
         queries = judged()
-        ranker = make(n_rounds=6, n_leaves=6, warm_start=True).fit(queries)
-        ranker.set_params(n_rounds=3).fit(queries)
+        ranker = make(n_estimators=6, num_leaves=6, warm_start=True).fit(queries)
+        ranker.set_params(n_estimators=3).fit(queries)
         np.testing.assert_array_equal(
-            ranker.predict(queries), make(n_rounds=3, n_leaves=6).fit(queries).predict(queries)
+            ranker.predict(queries), make(n_estimators=3, num_leaves=6).fit(queries).predict(queries)
         )
 
     def test_without_it_a_fit_begins_anew(self):
         queries = judged()
-        ranker = rw.MART(n_rounds=4, n_leaves=6).fit(queries)
+        ranker = rw.MART(n_estimators=4, num_leaves=6).fit(queries)
         before = ranker.predict(queries)
         np.testing.assert_array_equal(ranker.fit(queries).predict(queries), before)
 
     def test_after_polishing(self):
         queries = judged(m=12)
-        ranker = rw.LambdaMART(n_rounds=4, n_leaves=5, polish=2, warm_start=True).fit(queries)
+        ranker = rw.LambdaMART(n_estimators=4, num_leaves=5, polish=2, warm_start=True).fit(queries)
         first = ranker.scorer_.forest
-        ranker.set_params(n_rounds=6, polish=0).fit(queries)
+        ranker.set_params(n_estimators=6, polish=0).fit(queries)
         for one, other in zip(first.trees, ranker.scorer_.forest.trees, strict=False):
             np.testing.assert_array_equal(one.values, other.values)
         assert len(ranker.history_) == len(ranker.scorer_) == 6
@@ -677,22 +701,22 @@ class TestGoingOn:
 
     def test_after_the_trees_of_another_ranker(self, tmp_path):
         queries = judged()
-        rw.save(rw.MART(n_rounds=3, n_leaves=5).fit(queries), tmp_path / "mart.json")
-        ranker = rw.LambdaMART(n_rounds=6, n_leaves=5, warm_start=tmp_path / "mart.json").fit(queries)
+        rw.save(rw.MART(n_estimators=3, num_leaves=5).fit(queries), tmp_path / "mart.json")
+        ranker = rw.LambdaMART(n_estimators=6, num_leaves=5, warm_start=tmp_path / "mart.json").fit(queries)
         start = rw.load(tmp_path / "mart.json").scorer.forest
         np.testing.assert_array_equal(Trees(ranker.scorer_.forest.first(3))(queries.X), Trees(start)(queries.X))
         assert len(ranker.scorer_) == 6
 
     def test_what_it_cannot_go_on_from(self, tmp_path):
         queries, wide = judged(), judged(d=6)
-        rw.save(rw.MART(n_rounds=2).fit(wide), tmp_path / "wide.json")
-        rw.MART(n_rounds=2).fit(wide).booster_.save_model(tmp_path / "wide.txt")
+        rw.save(rw.MART(n_estimators=2).fit(wide), tmp_path / "wide.json")
+        rw.MART(n_estimators=2).fit(wide).booster_.save_model(tmp_path / "wide.txt")
         rw.save(rw.Regression().fit(queries), tmp_path / "linear.json")
-        rw.save(rw.MART(n_rounds=2, scale="query").fit(queries), tmp_path / "scaled.json")
+        rw.save(rw.MART(n_estimators=2, scale="query").fit(queries), tmp_path / "scaled.json")
         (tmp_path / "broken.txt").write_text("tree\nversion=v4\n")
         (tmp_path / "broken.json").write_text("{")
         named = rw.Queries.from_arrays(queries.X, queries.y, queries.row_qid, features=["a", "b", "c", "d"])
-        rw.save(rw.MART(n_rounds=2).fit(named), tmp_path / "named.json")
+        rw.save(rw.MART(n_estimators=2).fit(named), tmp_path / "named.json")
         for start, text in (
             ("wide.json", "6"),
             ("wide.txt", "6 features"),
@@ -702,7 +726,7 @@ class TestGoingOn:
             ("broken.json", r"broken\.json"),
         ):
             with pytest.raises(rw.InputError, match=text) as error:
-                rw.MART(n_rounds=4, warm_start=tmp_path / start).fit(queries)
+                rw.MART(n_estimators=4, warm_start=tmp_path / start).fit(queries)
             assert "\n" not in str(error.value)
         others = rw.Queries.from_arrays(queries.X, queries.y, queries.row_qid, features=["a", "b", "d", "c"])
         with pytest.raises(rw.InputError, match="feature 3"):
@@ -718,7 +742,7 @@ class TestWhatUsersOfLightGBMKeep:
     @every
     def test_missing_values(self, make):
         queries, other = judged(missing=0.3), judged(1, missing=0.5)
-        ranker = make(n_rounds=5, n_leaves=6).fit(queries)
+        ranker = make(n_estimators=5, num_leaves=6).fit(queries)
         np.testing.assert_array_equal(ranker.predict(other), ranker.booster_.predict(other.X))
         filled = rw.Queries.from_arrays(np.nan_to_num(queries.X), queries.y, queries.row_qid)
         assert (ranker.predict(filled) != ranker.predict(queries)).any()
@@ -737,7 +761,8 @@ class TestWhatUsersOfLightGBMKeep:
         params = {"min_data_in_bin": 1, "min_sum_hessian_in_leaf": 0.0}
         once = rw.Queries.from_arrays(X, y, qid)
         one, other, plain = (
-            ALL[name](n_rounds=3, n_leaves=3, min_docs=1, params=params).fit(each) for each in (weighted, twice, once)
+            ALL[name](n_estimators=3, num_leaves=3, min_child_samples=1, params=params).fit(each)
+            for each in (weighted, twice, once)
         )
         np.testing.assert_allclose(one.predict(X), other.predict(X), atol=1e-5)
         assert one.score(weighted) == pytest.approx(other.score(twice), abs=1e-12)
@@ -748,9 +773,9 @@ class TestWhatUsersOfLightGBMKeep:
         """But to LightGBM's own objectives, where it is too small for LightGBM's limits on sums of curvatures."""
         weight, is_native = np.arange(24) + 1.0, make in (ALL["MART"], ALL["native"])
         queries = judged(weight=weight)
-        expected = make(n_rounds=4, n_leaves=5).fit(queries).predict(queries)
+        expected = make(n_estimators=4, num_leaves=5).fit(queries).predict(queries)
         for scale in (2.0**10, 1.0 if is_native else 2.0**-30):
-            found = make(n_rounds=4, n_leaves=5).fit(judged(weight=scale * weight))
+            found = make(n_estimators=4, num_leaves=5).fit(judged(weight=scale * weight))
             np.testing.assert_allclose(found.predict(queries), expected, atol=1e-5)
 
     @every
@@ -758,7 +783,7 @@ class TestWhatUsersOfLightGBMKeep:
         queries = judged(d=5)
         X = queries.X.copy()
         X[:, 4] = 1.0
-        ranker = make(n_rounds=6, n_leaves=6).fit(X, queries.y, qid=queries.row_qid)
+        ranker = make(n_estimators=6, num_leaves=6).fit(X, queries.y, qid=queries.row_qid)
         shares = ranker.feature_importances_
         assert shares.shape == (5,)
         assert shares.sum() == pytest.approx(1)
@@ -771,7 +796,7 @@ class TestWhatUsersOfLightGBMKeep:
     @every
     def test_contributions_add_up_to_the_scores(self, make):
         queries = judged(missing=0.2)
-        ranker = make(n_rounds=6, n_leaves=6, polish=1).fit(queries)
+        ranker = make(n_estimators=6, num_leaves=6, polish=1).fit(queries)
         for found in (ranker.contributions(queries), ranker.contributions(queries.X)):
             assert found.shape == (queries.n_docs, 5)
             np.testing.assert_allclose(found.sum(axis=1), ranker.predict(queries), atol=1e-9)
@@ -780,7 +805,7 @@ class TestWhatUsersOfLightGBMKeep:
 
     def test_contributions_with_scaling_within_queries(self):
         queries = judged()
-        ranker = rw.MART(n_rounds=4, n_leaves=6, scale="query").fit(queries)
+        ranker = rw.MART(n_estimators=4, num_leaves=6, scale="query").fit(queries)
         rows = np.random.default_rng(0).permutation(queries.n_docs)
         X, qid = queries.X[rows], queries.row_qid[rows]
         expected = ranker.contributions(queries)
@@ -790,7 +815,7 @@ class TestWhatUsersOfLightGBMKeep:
             ranker.contributions(X)
 
     def test_contributions_of_other_features(self):
-        ranker = rw.MART(n_rounds=2).fit(judged())
+        ranker = rw.MART(n_estimators=2).fit(judged())
         with pytest.raises(ValueError, match="features"):
             ranker.contributions(judged(d=6))
         with pytest.raises(ValueError, match="features"):
@@ -801,21 +826,22 @@ class TestWhatUsersOfLightGBMKeep:
         queries = held_back()
         params = {"feature_fraction": 0.5, "monotone_constraints": [1, 0]}
         found = [
-            len(make(n_rounds=12, n_leaves=4, params=params, random_state=s).fit(queries).history_) for s in range(4)
+            len(make(n_estimators=12, num_leaves=4, params=params, random_state=s).fit(queries).history_)
+            for s in range(4)
         ]
         assert min(found) > 1
 
     @every
     def test_the_booster_predicts_the_same_bits(self, make, tmp_path):
         queries, other = judged(missing=0.1), judged(1, missing=0.3)
-        ranker = make(n_rounds=5, n_leaves=6, polish=1).fit(queries)
+        ranker = make(n_estimators=5, num_leaves=6, polish=1).fit(queries)
         np.testing.assert_array_equal(ranker.booster_.predict(other.X), ranker.predict(other))
         rw.save(ranker, tmp_path / "model.json")
         np.testing.assert_array_equal(rw.load(tmp_path / "model.json").predict(other), ranker.predict(other))
 
     @every
     def test_parameters_of_lightgbm_are_refused_by_name(self, make):
-        for params, text in (({"num_leaves": 3}, "n_leaves"), ({"lamda_l2": 1.0}, "lambda_l2"), (5, "mapping")):
+        for params, text in (({"num_leaves": 3}, "num_leaves"), ({"lamda_l2": 1.0}, "lambda_l2"), (5, "mapping")):
             with pytest.raises(rw.InputError, match=text):
                 make(params=params).fit(judged())
         for signs in ([1], [1, 0, 0, 2], [1, 0, 0, 0, 0], "1"):
@@ -825,9 +851,9 @@ class TestWhatUsersOfLightGBMKeep:
     @every
     def test_parameters_of_lightgbm_make_a_difference(self, make):
         queries = judged()
-        plain = make(n_rounds=3, n_leaves=6).fit(queries).predict(queries)
+        plain = make(n_estimators=3, num_leaves=6).fit(queries).predict(queries)
         for params in ({"lambda_l2": 50.0}, {"max_depth": 2}, {"extra_trees": True}, {"max_bin": 4}):
-            found = make(n_rounds=3, n_leaves=6, params=params).fit(queries)
+            found = make(n_estimators=3, num_leaves=6, params=params).fit(queries)
             assert (found.predict(queries) != plain).any(), params
             assert found.lightgbm_params_.items() >= params.items()
 
@@ -838,7 +864,7 @@ class TestTheSameBits:
     def test_on_one_thread_and_on_many(self, make, params):
         queries = judged(m=300, n=20)  # more than one shard
         found = [
-            make(n_rounds=3, n_leaves=6, params=params, polish=1, backend=backend).fit(queries)
+            make(n_estimators=3, num_leaves=6, params=params, polish=1, backend=backend).fit(queries)
             for backend in (rw.Serial(), rw.Threads(3))
         ]
         np.testing.assert_array_equal(found[0].predict(queries), found[1].predict(queries))
@@ -850,7 +876,7 @@ class TestTheSameBits:
         queries = judged(m=40)
         params = {"bagging_fraction": 0.7, "bagging_freq": 1}
         found = [
-            make(n_rounds=3, n_leaves=8, params=params, backend=backend).fit(queries).predict(queries)
+            make(n_estimators=3, num_leaves=8, params=params, backend=backend).fit(queries).predict(queries)
             for backend in (rw.Serial(), rw.Threads(2), rw.Threads(3))
         ]
         np.testing.assert_array_equal(found[0], found[1])
@@ -861,7 +887,7 @@ class TestTheSameBits:
         queries = judged()
         params = {"bagging_fraction": 0.5, "bagging_freq": 1}
         found = [
-            make(n_rounds=3, n_leaves=6, params=params, random_state=seed).fit(queries).predict(queries)
+            make(n_estimators=3, num_leaves=6, params=params, random_state=seed).fit(queries).predict(queries)
             for seed in (0, 0, 1, np.random.default_rng(5), np.random.default_rng(5))
         ]
         np.testing.assert_array_equal(found[0], found[1])
@@ -872,8 +898,8 @@ class TestTheSameBits:
     def test_in_any_order_of_the_rows(self, name):
         queries = judged(whole=True)
         rows = np.random.default_rng(0).permutation(queries.n_docs)
-        one = ALL[name](n_rounds=4, n_leaves=5).fit(queries)
-        other = ALL[name](n_rounds=4, n_leaves=5).fit(queries.X[rows], queries.y[rows], qid=queries.row_qid[rows])
+        one = ALL[name](n_estimators=4, num_leaves=5).fit(queries)
+        other = ALL[name](n_estimators=4, num_leaves=5).fit(queries.X[rows], queries.y[rows], qid=queries.row_qid[rows])
         found, expected = other.predict(queries), one.predict(queries)
         if name in ("unclipped", "MART"):  # LightGBM's mean, and where in an interval
             np.testing.assert_allclose(found, expected, atol=1e-9)
@@ -882,9 +908,11 @@ class TestTheSameBits:
 
     def test_going_on_and_patience(self, tmp_path):
         queries, valid = judged(seed=1), judged(seed=2)
-        rw.save(rw.LambdaMART(n_rounds=20, n_leaves=4).fit(queries), tmp_path / "old.json")
+        rw.save(rw.LambdaMART(n_estimators=20, num_leaves=4).fit(queries), tmp_path / "old.json")
         path = tmp_path / "old.json"
-        ranker = rw.LambdaMART(n_rounds=40, n_leaves=4, patience=2, warm_start=path).fit(queries, valid=valid)
+        ranker = rw.LambdaMART(n_estimators=40, num_leaves=4, early_stopping_rounds=2, warm_start=path).fit(
+            queries, valid=valid
+        )
         assert len(ranker.history_) > 20
 
     def test_polishing_what_goes_on_from_a_monotone_model(self, tmp_path):
@@ -892,9 +920,9 @@ class TestTheSameBits:
         X, qid = rng.normal(size=(400, 2)), np.repeat(np.arange(20), 20)
         y = np.clip(np.round(X[:, 0] + X[:, 1] + rng.normal(size=400)), 0, 3)
         queries = rw.Queries.from_arrays(X, y, qid)
-        held = rw.MART(n_rounds=6, n_leaves=6, params={"monotone_constraints": [1, 0]}).fit(queries)
+        held = rw.MART(n_estimators=6, num_leaves=6, params={"monotone_constraints": [1, 0]}).fit(queries)
         rw.save(held, tmp_path / "held.json")
-        ranker = rw.MART(n_rounds=6, n_leaves=6, warm_start=tmp_path / "held.json", polish=5).fit(queries)
+        ranker = rw.MART(n_estimators=6, num_leaves=6, warm_start=tmp_path / "held.json", polish=5).fit(queries)
         grid = np.column_stack([np.repeat(np.linspace(-3, 3, 60), 5), np.tile(np.linspace(-2, 2, 5), 60)])
         steps = np.diff(ranker.predict(grid).reshape(60, 5), axis=0)
         assert ranker.scorer_.forest.is_monotone
@@ -910,9 +938,9 @@ class TestTheSameBits:
             return float(rest.sum()), -sign * (rest > 0)
 
         params = {"min_data_in_bin": 1}
-        ranker = rw.BoostedTrees(objective=hinge, n_leaves=64, min_docs=1, learning_rate=2.0, params=params).fit(
-            queries
-        )
+        ranker = rw.BoostedTrees(
+            objective=hinge, num_leaves=64, min_child_samples=1, learning_rate=2.0, params=params
+        ).fit(queries)
         assert len(ranker.history_) == 1
         assert hinge(ranker.predict(queries), queries)[0] == 0.0
 
@@ -921,13 +949,13 @@ class TestTheSameBits:
         queries = rw.Queries.from_arrays(
             np.random.default_rng(0).normal(size=(60, 2)), np.repeat([0, 1, 2], 20), qid=np.repeat([0, 1, 2], 20)
         )
-        assert rw.LambdaMART(n_rounds=3, min_docs=2).fit(queries).history_ == []
+        assert rw.LambdaMART(n_estimators=3, min_child_samples=2).fit(queries).history_ == []
 
     def test_threads_leave_the_filters_of_warnings_alone(self):
         queries = judged()
         before = list(warnings.filters)
         with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda seed: rw.LambdaMART(n_rounds=3, random_state=seed).fit(queries), range(8)))
+            list(pool.map(lambda seed: rw.LambdaMART(n_estimators=3, random_state=seed).fit(queries), range(8)))
         assert list(warnings.filters) == before
 
 
@@ -968,9 +996,9 @@ class TestDegenerateData:
             with pytest.raises(rw.InputError, match="lambdas='exact'"):
                 make().fit(queries)
             return
-        for more in ({}, {"min_docs": 1, "n_leaves": 4}, {"polish": 2}):
+        for more in ({}, {"min_child_samples": 1, "num_leaves": 4}, {"polish": 2}):
             for valid in (None, queries):
-                ranker = make(n_rounds=4, **more).fit(queries, valid=valid)
+                ranker = make(n_estimators=4, **more).fit(queries, valid=valid)
                 scores = ranker.predict(queries)
                 assert np.isfinite(scores).all()
                 assert len(ranker.scorer_) >= 1
@@ -989,7 +1017,7 @@ class TestDegenerateData:
         learned = [
             what
             for what, queries in degenerate().items()
-            if rw.LambdaMART(n_rounds=2, min_docs=1).fit(queries).history_
+            if rw.LambdaMART(n_estimators=2, min_child_samples=1).fit(queries).history_
         ]
         assert {"one query", "huge grades", "a feature that is missing", "one relevant document"} <= set(learned)
         assert not {"one document", "constant features", "no relevant document"} & set(learned)
@@ -1008,5 +1036,5 @@ class TestDegenerateData:
         zero = rw.Queries.from_arrays(queries.X, queries.y, queries.row_qid, weight=weight)
         upside = np.where(np.repeat(weight, queries.sizes) > 0, queries.y, 3 - queries.y)
         other = rw.Queries.from_arrays(queries.X, upside, queries.row_qid, weight=weight)
-        one, two = (make(n_rounds=3, n_leaves=5).fit(each) for each in (zero, other))
+        one, two = (make(n_estimators=3, num_leaves=5).fit(each) for each in (zero, other))
         np.testing.assert_allclose(one.predict(queries), two.predict(queries), atol=1e-6)

@@ -53,10 +53,10 @@ def columns(kind, n=300, seed=0):
 KINDS = ("random", "missing", "whole", "constant", "zeros", "scales", "nothing", "gaps")
 
 
-def grown(X, y, n_rounds=6, **params):
+def grown(X, y, n_estimators=6, **params):
     """LightGBM's regression."""
     params = {**QUIET, "objective": "regression", "num_leaves": 9, "min_data_in_leaf": 5, **params}
-    return lgb.train(params, lgb.Dataset(X, y, params=params), n_rounds)
+    return lgb.train(params, lgb.Dataset(X, y, params=params), n_estimators)
 
 
 def awkward(X):
@@ -118,16 +118,16 @@ class TestScoresAreThoseOfLightGBM:
         X, y = columns("random")
         check_same(grown(X + np.float32(shift), y), awkward(X + np.float32(shift)))
 
-    @pytest.mark.parametrize("n_leaves", [2, 3, 255, 256, 257, 400])
-    def test_few_leaves_and_many(self, n_leaves):
+    @pytest.mark.parametrize("num_leaves", [2, 3, 255, 256, 257, 400])
+    def test_few_leaves_and_many(self, num_leaves):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(1000, 4)).astype(np.float32)
-        params = {"num_leaves": n_leaves, "min_data_in_leaf": 1, "max_bin": 1023, "min_data_in_bin": 1}
+        params = {"num_leaves": num_leaves, "min_data_in_leaf": 1, "max_bin": 1023, "min_data_in_bin": 1}
         booster = grown(X, rng.normal(size=1000), 2, **params)
         trees = check_same(booster, X[:200])
-        assert [len(tree.values) for tree in trees.forest.trees] == [n_leaves] * 2
-        assert trees.leaves(X).dtype == (np.uint8 if n_leaves <= 256 else np.uint16)
-        assert trees.leaves(X).max() == n_leaves - 1
+        assert [len(tree.values) for tree in trees.forest.trees] == [num_leaves] * 2
+        assert trees.leaves(X).dtype == (np.uint8 if num_leaves <= 256 else np.uint16)
+        assert trees.leaves(X).max() == num_leaves - 1
 
     def test_trees_that_are_leaves(self):
         X, y = columns("random")
@@ -427,7 +427,7 @@ class TestHostileTexts:
 
     def _saved(self, tmp_path):
         queries = rw.make_queries(10, n_features=4, random_state=0)
-        rw.save(rw.MART(n_rounds=2, n_leaves=3).fit(queries), tmp_path / "model.json")
+        rw.save(rw.MART(n_estimators=2, num_leaves=3).fit(queries), tmp_path / "model.json")
         return json.loads((tmp_path / "model.json").read_text())
 
     def _refused(self, tmp_path, content):
@@ -566,7 +566,7 @@ class TestWithoutLightGBM:
     def test_saved_models_predict_the_same_bits_and_fitting_says_what_is_missing(self, tmp_path):
         queries = rw.make_queries(20, random_state=0)
         for ranker in (rw.MART, rw.LambdaMART, rw.DirectRankTrees, rw.BoostedTrees):
-            fitted = ranker(n_rounds=5, n_leaves=6, polish=1).fit(queries)
+            fitted = ranker(n_estimators=5, num_leaves=6, polish=1).fit(queries)
             rw.save(fitted, tmp_path / f"{ranker.__name__}.json")
             np.save(tmp_path / f"{ranker.__name__}.npy", fitted.predict(queries))
         done = subprocess.run(
@@ -586,7 +586,7 @@ class TestWeakTrees:
         g, h = rng.normal(size=120) + queries.X[:, 1], rng.random(120) + 0.5
         params = {"min_data_in_bin": 1, "min_sum_hessian_in_leaf": 0.0}
         tree = RegressionTree(2, 5, params=params).prepare(queries, 1).fit(g, h).trees[0]
-        f, low, high, gain = twin.best_stump(queries.X, g, h, min_docs=5)
+        f, low, high, gain = twin.best_stump(queries.X, g, h, min_child_samples=5)
         assert tree.columns["split_feature"].tolist() == [f]
         assert low <= tree.columns["threshold"][0] < high
         assert tree.columns["split_gain"][0] == pytest.approx(gain, rel=1e-4)
@@ -642,7 +642,9 @@ class TestWeakTrees:
         flat = rw.Queries.from_arrays(np.ones((40, 2)), np.arange(40) % 2, np.arange(40) // 10)
         assert RegressionTree().prepare(flat, 1).fit(np.arange(40.0), np.ones(40)) is None
         queries = self._queries()
-        assert RegressionTree(min_docs=100).prepare(queries, 1).fit(queries.X[:, 0] * 1.0, np.ones(120)) is None
+        assert (
+            RegressionTree(min_child_samples=100).prepare(queries, 1).fit(queries.X[:, 0] * 1.0, np.ones(120)) is None
+        )
         growing = RegressionTree(5, 5).prepare(queries, 1)
         assert growing.fit(np.zeros(120), np.ones(120)) is None
         assert growing.fit(queries.X[:, 0] * 1.0, np.ones(120)) is not None
@@ -671,10 +673,10 @@ class TestParameters:
     @pytest.mark.parametrize(
         ("params", "text"),
         [
-            ({"num_leaves": 5}, "n_leaves"),
-            ({"min_data_in_leaf": 5}, "min_docs"),
-            ({"num_iterations": 5}, "n_rounds"),
-            ({"early_stopping_round": 5}, "patience"),
+            ({"num_leaves": 5}, "num_leaves"),
+            ({"min_data_in_leaf": 5}, "min_child_samples"),
+            ({"num_iterations": 5}, "n_estimators"),
+            ({"early_stopping_round": 5}, "early_stopping_rounds"),
             ({"num_threads": 5}, "backend"),
             ({"seed": 5}, "random_state"),
             ({"objective": "binary"}, "objective"),

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import rankwright as rw
 
-QUICK = {"n_rounds": 4, "n_leaves": 5, "min_docs": 3}
+QUICK = {"n_estimators": 4, "num_leaves": 5, "min_child_samples": 3}
 RANKERS = (rw.MART, rw.LambdaMART, partial(rw.LambdaMART, lambdas="native"), rw.DirectRankTrees, rw.BoostedTrees)
 RANDOM = {"bagging_fraction": 0.6, "bagging_freq": 1, "feature_fraction": 0.7}
 
@@ -47,7 +47,7 @@ class TestScikitLearn:
         train = sets[0]
         qid = np.repeat(train.qid, train.sizes)
         search = GridSearchCV(
-            make(**QUICK), {"n_leaves": [2, 6], "params": [None, {"lambda_l2": 5.0}]}, cv=rw.QueryKFold(3)
+            make(**QUICK), {"num_leaves": [2, 6], "params": [None, {"lambda_l2": 5.0}]}, cv=rw.QueryKFold(3)
         )
         search.fit(train.X, train.y, qid=qid)
         assert len(set(search.cv_results_["mean_test_score"])) > 1
@@ -84,15 +84,15 @@ class TestScikitLearn:
         before, value = ranker.predict(sets[2]), ranker.score(sets[2])
         importances = ranker.feature_importances_
         given["lambda_l2"] = 77.0
-        ranker.set_params(n_leaves=2, n_rounds=1, measure="err", params={"max_depth": 1}, polish=3)
+        ranker.set_params(num_leaves=2, n_estimators=1, measure="err", params={"max_depth": 1}, polish=3)
         assert ranker.predict(sets[2]).tobytes() == before.tobytes()
         assert ranker.feature_importances_.tolist() == importances.tolist()
         assert ranker.booster_.predict(sets[2].X).tolist() == before.tolist()
         model = ranker.to_model()
-        assert (model.params["n_leaves"], model.params["params"], model.measure) == (5, {"lambda_l2": 1.0}, "ndcg@3")
+        assert (model.params["num_leaves"], model.params["params"], model.measure) == (5, {"lambda_l2": 1.0}, "ndcg@3")
         assert model.score(sets[2]) == value
-        ranker.set_params(n_leaves=1)
-        with pytest.raises(rw.InputError, match="n_leaves=1"):
+        ranker.set_params(num_leaves=1)
+        with pytest.raises(rw.InputError, match="num_leaves=1"):
             ranker.fit(sets[0])
         assert ranker.predict(sets[2]).tobytes() == before.tobytes()
 
@@ -102,18 +102,18 @@ class TestScikitLearn:
         assert copy.predict(sets[2]).tobytes() == ranker.predict(sets[2]).tobytes()
         assert copy.booster_.model_to_string() == ranker.booster_.model_to_string()
         assert (copy.history_, copy.lightgbm_params_) == (ranker.history_, ranker.lightgbm_params_)
-        assert copy.set_params(warm_start=True, n_rounds=6, polish=0).fit(sets[0]).to_model() is not None
+        assert copy.set_params(warm_start=True, n_estimators=6, polish=0).fit(sets[0]).to_model() is not None
 
 
 @each_ranker
 class TestOurOwnTools:
     def test_select(self, sets, make):
         train, valid, _ = sets
-        grid = {"n_leaves": [2, 4, 8], "min_docs": [3, 20]}
+        grid = {"num_leaves": [2, 4, 8], "min_child_samples": [3, 20]}
         fitted = [
-            make(**QUICK | {"n_leaves": n, "min_docs": m}).fit(train, valid=valid)
-            for n in grid["n_leaves"]
-            for m in grid["min_docs"]
+            make(**QUICK | {"num_leaves": n, "min_child_samples": m}).fit(train, valid=valid)
+            for n in grid["num_leaves"]
+            for m in grid["min_child_samples"]
         ]
         best = max(fitted, key=lambda ranker: ranker.score(valid))
         for backend in (rw.Serial(), rw.Threads(2), None):
@@ -160,12 +160,12 @@ class TestAtTheSameTime:
 
 NOT_NUMBERS = (float("nan"), float("inf"), "a", None)
 MISTAKES = [
-    *((rw.LambdaMART, {"n_leaves": value}, "n_leaves=") for value in (1, 0, -3, 2.5, True, "a", None)),
+    *((rw.LambdaMART, {"num_leaves": value}, "num_leaves=") for value in (1, 0, -3, 2.5, True, "a", None)),
     *((rw.MART, {"learning_rate": value}, "learning_rate=") for value in (0, 0.0, -0.1, *NOT_NUMBERS)),
-    *((rw.MART, {"n_rounds": value}, "n_rounds=") for value in (0, -1, 1.5, "a", None)),
-    *((rw.MART, {"min_docs": value}, "min_docs=") for value in (0, -1, 0.5, None)),
+    *((rw.MART, {"n_estimators": value}, "n_estimators=") for value in (0, -1, 1.5, "a", None)),
+    *((rw.MART, {"min_child_samples": value}, "min_child_samples=") for value in (0, -1, 0.5, None)),
     *((rw.BoostedTrees, {"polish": value}, "polish=") for value in (-1, 1.5, True, "a", None)),
-    *((rw.MART, {"patience": value}, "patience=") for value in (0, -1, 1.5, "a")),
+    *((rw.MART, {"early_stopping_rounds": value}, "early_stopping_rounds=") for value in (0, -1, 1.5, "a")),
     *(
         (rw.DirectRankTrees, {"weights": value}, "weight")
         for value in ((0.5, 0.1), (0.0, 1.0), (-1.0, 1.0), (0.1,), (0.1, 0.2, 0.3), 0.5, "ab", ("a", "b"),
@@ -174,7 +174,7 @@ MISTAKES = [
     (rw.DirectRankTrees, {"point": "x"}, "point='x'"),
     *((rw.LambdaMART, {"params": value}, "expected a mapping") for value in (5, "lambda_l2=1", [("lambda_l2", 1)])),
     (rw.LambdaMART, {"params": {"objective": "binary"}}, "params has 'objective'; .*that is lambdas"),
-    (rw.LambdaMART, {"params": {"num_leaves": 3}}, "params has 'num_leaves'; .*n_leaves"),
+    (rw.LambdaMART, {"params": {"num_leaves": 3}}, "params has 'num_leaves'; .*num_leaves"),
     (rw.MART, {"params": {"learning_rate": 0.3}}, "params has 'learning_rate'; "),
     (rw.MART, {"params": {"seed": 3}}, "params has 'seed'; .*random_state"),
     (rw.MART, {"params": {"num_threads": 3}}, "params has 'num_threads'; .*backend"),
@@ -198,7 +198,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("ranker", "parameters", "message"), MISTAKES)
 def test_mistakes_are_named_in_one_line(sets, ranker, parameters, message):
-    wrong = ranker(**{"n_rounds": 2, "min_docs": 3} | parameters)
+    wrong = ranker(**{"n_estimators": 2, "min_child_samples": 3} | parameters)
     with pytest.raises(rw.InputError, match=message) as caught:
         wrong.fit(sets[0], valid=sets[1])
     assert "\n" not in str(caught.value)

@@ -29,7 +29,9 @@ class Boosted(NamedTuple):
     history: list[dict[str, Any]]
 
 
-def boost(stages: Stages[W], n_rounds: int, done: Sequence[W] = (), patience: int | None = None) -> Boosted:
+def boost(
+    stages: Stages[W], n_estimators: int, done: Sequence[W] = (), early_stopping_rounds: int | None = None
+) -> Boosted:
     """Add weak rankers one at a time.
 
     The best model is that of the round with the highest measure, on validation queries if there are any; the first of
@@ -39,16 +41,16 @@ def boost(stages: Stages[W], n_rounds: int, done: Sequence[W] = (), patience: in
     ----------
     stages : Stages
         A model without weak rankers.
-    n_rounds : int
+    n_estimators : int
         How many to add, unless there is nothing left to gain.
     done : sequence
         The first of them, where they are known from an earlier run: to resume is to add them again without the search.
-    patience : int, optional
+    early_stopping_rounds : int, optional
         Stop after so many new rounds that were not the best on validation queries.
     """
     history: list[dict[str, Any]] = []
     n_best, best = 0, -float("inf")
-    for t in progress.track(range(n_rounds), "rounds", n_rounds):
+    for t in progress.track(range(n_estimators), "rounds", n_estimators):
         weak = done[t] if t < len(done) else stages.choose()
         if weak is None:
             break
@@ -57,6 +59,10 @@ def boost(stages: Stages[W], n_rounds: int, done: Sequence[W] = (), patience: in
         value = record.get("valid", record.get("train", -float("inf")))
         if value > best:
             n_best, best = t + 1, value
-        elif patience is not None and "valid" in record and t + 1 - max(n_best, len(done)) >= patience:
+        elif (
+            early_stopping_rounds is not None
+            and "valid" in record
+            and t + 1 - max(n_best, len(done)) >= early_stopping_rounds
+        ):
             break
     return Boosted(n_best, history)

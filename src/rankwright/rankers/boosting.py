@@ -22,14 +22,15 @@ class Boosting(AdditiveRanker):
     """A ranker that adds weak rankers one at a time.
 
     With ``warm_start=True`` another fit goes on after the rounds of the last one, and with the path of a saved model
-    after those of that model; ``n_rounds`` counts them all. On the same data the model has the bits of one long fit.
+    after those of that model; ``n_estimators`` counts them all. On the same data the model is that of one long fit, to
+    the bit.
     """
 
     has_thresholds: ClassVar[bool] = True  # whether weak rankers are thresholds of features
 
     def _check_boosting(self) -> None:
         """Check the parameters of every boosted ranker."""
-        check_whole("n_rounds", self.n_rounds, least=1)
+        check_whole("n_estimators", self.n_estimators, least=1)
         check_warm_start(self.warm_start)
 
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
@@ -38,12 +39,12 @@ class Boosting(AdditiveRanker):
 
     def _boost(self, stages: Stages[W], recall: Callable[[Mapping[str, Any]], W], train: Queries) -> Boosted:
         """Run the loop; ``recall`` makes a weak ranker of the record of its round."""
-        n_rounds, earlier = int(self.n_rounds), self._earlier(train)
+        n_estimators, earlier = int(self.n_estimators), self._earlier(train)
         try:
-            done = [] if earlier is None else [recall(record) for record in earlier.history[:n_rounds]]
+            done = [] if earlier is None else [recall(record) for record in earlier.history[:n_estimators]]
         except InputError as error:
             raise InputError(f"warm_start: the history of the model does not tell its rounds: {error}") from None
-        return boost(stages, n_rounds, done)
+        return boost(stages, n_estimators, done)
 
     def _earlier(self, train: Queries) -> Model | None:
         """The model to go on from."""

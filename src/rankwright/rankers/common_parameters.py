@@ -74,13 +74,13 @@ class AdditiveRanker(ScaledRanker, IterativeRanker):
 
     Parameters
     ----------
-    n_rounds : int
+    n_estimators : int
         The largest number of weak rankers.
     warm_start : bool or path
         Whether to go on after the rounds of the last fit; or the saved model whose rounds to go on after.
     """
 
-    n_rounds: int
+    n_estimators: int
     warm_start: bool | str | os.PathLike[str] = False
 
 

@@ -65,7 +65,7 @@ def check_warm_start(value: Any) -> None:
         raise InputError(f"warm_start={value!r}; expected True, False or the path of a saved model")
 
 
-def check_patience(name: str, value: Any, has_valid: bool) -> None:
+def check_early_stopping(name: str, value: Any, has_valid: bool) -> None:
     """Refuse early stopping without validation queries to go by."""
     if value is not None and not has_valid:
         raise InputError(

@@ -74,7 +74,7 @@ def polish(
     start: ArrayLike | None = None,
     valid: tuple[ArrayLike, Queries] | None = None,
     nonnegative: bool = False,
-    n_kicks: int = 0,
+    n_perturbations: int = 0,
     max_iter: int = 100,
     max_seconds: float | None = None,
     random_state: int | np.random.Generator | None = 0,
@@ -101,7 +101,7 @@ def polish(
         Validation queries, and the scorers' scores of their documents.
     nonnegative : bool
         Whether weights must not be negative.
-    n_kicks : int
+    n_perturbations : int
         How many random perturbations follow the climb; each climbs again, and a better result is kept.
     max_iter : int
         The most rounds.
@@ -121,7 +121,7 @@ def polish(
     True
     """
     wanted, found, rng = parse(measure), resolve(backend), make_generator(random_state)
-    check_whole("n_kicks", n_kicks, least=0)
+    check_whole("n_perturbations", n_perturbations, least=0)
     rules = _rules(max_iter, max_seconds, nonnegative)
     if valid is not None and not (isinstance(valid, tuple) and len(valid) == 2):
         raise InputError(f"valid is a {type(valid).__name__}; expected a pair of scores and Queries")
@@ -135,7 +135,9 @@ def polish(
     held_out = None
     if valid is not None and other is not None:
         held_out = _landscape(MatrixColumns(other), valid[1], wanted, "validation", found)
-    perturbation = Perturbation(n_kicks, _KICK, moments(matrix)[1] if n_kicks > 0 else np.zeros(matrix.shape[1]))
+    perturbation = Perturbation(
+        n_perturbations, _KICK, moments(matrix)[1] if n_perturbations > 0 else np.zeros(matrix.shape[1])
+    )
     weighed = polish_weights(train, held_out, weights, rules, rng, perturbation)
     history = [{name: row[name] for name in _TOLD if name in row} for row in weighed.history]
     return Polished(weighed.weights, str(wanted), *weighed[1:5], history)
@@ -191,7 +193,7 @@ def polish_model(
     --------
     >>> from rankwright import MART, make_queries
     >>> queries = make_queries(40, random_state=0)
-    >>> ranker = MART(n_rounds=20, n_leaves=4).fit(queries)
+    >>> ranker = MART(n_estimators=20, num_leaves=4).fit(queries)
     >>> bool(polish_model(ranker, queries).score(queries) > ranker.score(queries))
     True
     """

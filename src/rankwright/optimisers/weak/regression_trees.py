@@ -17,12 +17,11 @@ from rankwright.data.queries import Queries
 from rankwright.scorers.lightgbm_text import Forest, nameable
 
 _OWN = {
-    "num_leaves": "n_leaves",
     "learning_rate": "the ranker's own parameter (the weights, for DirectRankTrees)",
     "boosting": "gbdt alone",
-    "min_data_in_leaf": "min_docs",
-    "num_iterations": "n_rounds",
-    "early_stopping_round": "patience",
+    "min_data_in_leaf": "min_child_samples",
+    "num_iterations": "n_estimators",
+    "early_stopping_round": "early_stopping_rounds",
     "num_threads": "backend",
     "seed": "random_state",
     "objective": "lambdas, or BoostedTrees(objective=)",
@@ -69,9 +68,10 @@ _TAKEN = (
 )
 _NUMBERS = ("feature_fraction", "feature_fraction_bynode", "bagging_fraction", "bagging_freq")
 _ALIASES = {
-    "n_estimators": "n_rounds",
-    "max_leaf_nodes": "n_leaves",
-    "min_child_samples": "min_docs",
+    "num_leaves": "num_leaves",
+    "n_estimators": "n_estimators",
+    "max_leaf_nodes": "num_leaves",
+    "min_child_samples": "min_child_samples",
     "eta": "learning_rate",
     "reg_alpha": "lambda_l1",
     "reg_lambda": "lambda_l2",
@@ -93,9 +93,9 @@ class RegressionTree:
 
     Parameters
     ----------
-    n_leaves : int
+    num_leaves : int
         The most leaves.
-    min_docs : int
+    min_child_samples : int
         The fewest documents in a leaf.
     rate : float
         What the values of leaves are multiplied by.
@@ -105,8 +105,8 @@ class RegressionTree:
         Of what is random, where the parameters ask for that.
     """
 
-    n_leaves: int = 31
-    min_docs: int = 20
+    num_leaves: int = 31
+    min_child_samples: int = 20
     rate: float = 1.0
     params: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
@@ -133,8 +133,8 @@ class RegressionTree:
         return {
             "objective": "none",
             "metric": "none",
-            "num_leaves": self.n_leaves,
-            "min_data_in_leaf": self.min_docs,
+            "num_leaves": self.num_leaves,
+            "min_data_in_leaf": self.min_child_samples,
             "learning_rate": self.rate,
             "num_threads": n_threads,
             "seed": self.seed,

@@ -72,7 +72,7 @@ class AdaRank(Boosting, LinearScoring):
     True
     """
 
-    n_rounds: int = 500
+    n_estimators: int = 500
     signed: bool = False
 
     has_thresholds: ClassVar[bool] = False

@@ -60,7 +60,7 @@ class DirectRank(RestartingRanker):
     point : "auto", "middle" or "likelihood"
         Where in the best interval the weight is set; "auto" is likelihood on up to 50,000 documents and the middle on
         more. With ``alpha`` above 0 it is where the penalty is least.
-    n_kicks : int
+    n_perturbations : int
         After each climb, how often the weights are perturbed (by 0.3 of their length) and climb again. The result is
         kept if it is better.
     max_iter : int
@@ -110,7 +110,7 @@ class DirectRank(RestartingRanker):
 
     order: str = "cyclic"
     point: str = "auto"
-    n_kicks: int = 0
+    n_perturbations: int = 0
     max_iter: int = 100
     tol: float = 1e-12
     truncate: int | None = None
@@ -121,7 +121,7 @@ class DirectRank(RestartingRanker):
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         check_whole("max_iter", self.max_iter, least=1)
-        check_whole("n_kicks", self.n_kicks, least=0)
+        check_whole("n_perturbations", self.n_perturbations, least=0)
         check_number("tol", self.tol, least=0.0)
         check_strength("alpha", self.alpha)
         if self.truncate is not None:
@@ -150,7 +150,7 @@ class DirectRank(RestartingRanker):
             penalty=self._prior_penalty(regression, data.unit),
             stop=deadline,
         )
-        perturbation = Perturbation(self.n_kicks, _KICK, data.unit)
+        perturbation = Perturbation(self.n_perturbations, _KICK, data.unit)
 
         def climb(start: LandscapePoint, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
             return climb_with_perturbations(data.objective, start, rules, rng, _CLIMBS[self.order], perturbation)

@@ -126,7 +126,7 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
         if not check_hidden(self.hidden):
             yield "training", "it is of networks, and there are no hidden layers"
             return
-        for name in ("tol", "max_iter", "n_rounds"):
+        for name in ("tol", "max_iter", "max_inner_iter"):
             if hasattr(self, name):
                 yield name, "a network is trained in epochs, by training"
         yield from Training.of(self.training).ineffective(is_network=True)
@@ -192,13 +192,19 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
     ) -> Iterator[tuple[int, DescentPoint]]:
         """The points that the history tells of, with the number of each; the last is the minimum."""
         if problem.risk.is_ranked:
-            yield from enumerate(self._reweighed(problem, start, penalty, _ROUNDS, preconditioner))
+            yield from enumerate(self._reweighed(problem, start, penalty, preconditioner, _ROUNDS, self.max_iter))
         else:
             method = LBFGS(preconditioner)
             yield from _noted(descend(problem.risk, start, penalty, method, tol=self.tol, max_iter=self.max_iter))
 
     def _reweighed(
-        self, problem: Problem, start: Floats, penalty: L2Penalty, rounds: int, preconditioner: Preconditioner
+        self,
+        problem: Problem,
+        start: Floats,
+        penalty: L2Penalty,
+        preconditioner: Preconditioner,
+        rounds: int,
+        max_iter: int,
     ) -> Iterator[DescentPoint]:
         """The minimum of each round, where the objective depends on the ranking."""
         risk = problem.risk
@@ -209,7 +215,7 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
         def method() -> LBFGS:
             return LBFGS(preconditioner)
 
-        return descend_reweighted(frozen, start, penalty, method, rounds=rounds, tol=self.tol, max_iter=self.max_iter)
+        return descend_reweighted(frozen, start, penalty, method, rounds=rounds, tol=self.tol, max_iter=max_iter)
 
 
 def _noted(points: Iterable[DescentPoint]) -> Iterator[tuple[int, DescentPoint]]:

@@ -36,11 +36,11 @@ class LambdaRank(Descending, NetworkRanker):
     ----------
     measure : str or Measure
         Any measure, also a user's own: it weights the pairs, is recorded in `history_`, and chooses the kept round.
-    n_rounds : int
+    max_iter : int
         The largest number of rounds; training ends where one leaves the weights as they are.
     tol : float
         A round ends where its objective is estimated to be above its minimum by at most this share.
-    max_iter : int
+    max_inner_iter : int
         The largest number of steps of a round.
 
     Attributes
@@ -64,14 +64,15 @@ class LambdaRank(Descending, NetworkRanker):
     True
     """
 
-    n_rounds: int = 20
-    tol: float = 1e-5
     max_iter: int = 20
+    tol: float = 1e-5
+    max_inner_iter: int = 20
 
     keeps_last: ClassVar[bool] = False
 
     def _objective(self, measure: Measure) -> Objective:
-        check_whole("n_rounds", self.n_rounds, least=1)
+        check_whole("max_iter", self.max_iter, least=1)
+        check_whole("max_inner_iter", self.max_inner_iter, least=0)
         return Lambdas(trained_measure(measure))
 
     def _begin(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
@@ -83,11 +84,11 @@ class LambdaRank(Descending, NetworkRanker):
         history: list[dict[str, Any]] = []
         best, kept = Best(), None
         own = Preconditioner()  # so that a fit is the same alone and among others
-        for t, point in enumerate(self._reweighed(problem, start, penalty, self.n_rounds, own)):
+        for t, point in enumerate(self._reweighed(problem, start, penalty, own, self.max_iter, self.max_inner_iter)):
             judged = problem.judged(point.w)
             best.offer(point.w, judged)
             kept = point if best.coef is point.w else kept
             row: dict[str, Any] = {"round": t, "loss": point.loss, "objective": point.value}
             history.append(row | judged)
         assert kept is not None
-        return FitResult(problem.scorer(kept.w), history, explain_end(kept, self.tol, self.max_iter)), start
+        return FitResult(problem.scorer(kept.w), history, explain_end(kept, self.tol, self.max_inner_iter)), start

@@ -22,7 +22,7 @@ from rankwright.optimisers.epochs import EpochLoop, EpochTrainer
 from rankwright.optimisers.linear_epochs import LinearTrainer
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.networks.training_options import Training
-from rankwright.rankers.parameter_checks import check_patience
+from rankwright.rankers.parameter_checks import check_early_stopping
 from rankwright.runtime.backends import Backend
 from rankwright.scorers.scaling import Standard
 
@@ -158,7 +158,7 @@ def train_epochs(
     observe : callable, optional
         More for the history, from the scores of the training documents.
     """
-    check_patience("training.patience", training.patience, "valid" in data.sets)
+    check_early_stopping("training.early_stopping_rounds", training.early_stopping_rounds, "valid" in data.sets)
     walk, record = EpochLoop(trainer, training.optimiser, training.rate, seed), _Record(trainer)
     checkpoint = _checkpoint(data, training, {**run, "seed": seed})
     record.load(checkpoint, walk, phases)
@@ -171,7 +171,9 @@ def train_epochs(
         if phase.centers and record.done == 0:
             record.center = trainer.array(trainer.w)
         trainer.hold(None if phase.free else record.center)
-        while record.done < phase.n_epochs and not (training.patience and record.since >= training.patience):
+        while record.done < phase.n_epochs and not (
+            training.early_stopping_rounds and record.since >= training.early_stopping_rounds
+        ):
             epoch = next(walk)
             scores = {name: trainer.scores(part.X) for name, part in data.sets.items()}
             row = {"round": epoch.number - 1, **phase.notes, "loss": epoch.loss, "objective": epoch.objective}

@@ -34,7 +34,7 @@ class Training:
     batch_size : int
         How many queries a step of Adam is on; they are of about one length. On a CPU batches of less than 4,096
         documents are the work of one thread.
-    patience : int or None
+    early_stopping_rounds : int or None
         Training ends after so many epochs without a better measure on validation queries; None for never.
     activation : "relu", "tanh", "sigmoid", "silu" or "gelu"
         What is between layers.
@@ -48,7 +48,7 @@ class Training:
     rate: float = 3e-3
     n_epochs: int = 100
     batch_size: int = 16
-    patience: int | None = None
+    early_stopping_rounds: int | None = None
     activation: str = "relu"
     device: str = "cpu"
     checkpoint: str | os.PathLike[str] | None = None
@@ -93,7 +93,9 @@ class Training:
             rate=rate,
             n_epochs=check_whole("training.n_epochs", self.n_epochs, least=1),
             batch_size=check_whole("training.batch_size", self.batch_size, least=1),
-            patience=None if self.patience is None else check_whole("training.patience", self.patience, least=1),
+            early_stopping_rounds=None
+            if self.early_stopping_rounds is None
+            else check_whole("training.early_stopping_rounds", self.early_stopping_rounds, least=1),
         )
 
     def ineffective(self, is_network: bool) -> Iterator[tuple[str, str]]:

@@ -61,7 +61,7 @@ class FRank(StumpRanker):
     --------
     >>> from rankwright import make_queries
     >>> queries = make_queries(30, random_state=0)
-    >>> ranker = FRank(measure="map", n_rounds=20).fit(queries)
+    >>> ranker = FRank(measure="map", n_estimators=20).fit(queries)
     >>> losses = [record["loss"] for record in ranker.history_]
     >>> losses == sorted(losses, reverse=True)
     True

@@ -57,7 +57,7 @@ class RankBoost(StumpRanker):
     --------
     >>> from rankwright import make_queries
     >>> queries = make_queries(30, random_state=0)
-    >>> ranker = RankBoost(measure="map", n_rounds=20).fit(queries)
+    >>> ranker = RankBoost(measure="map", n_estimators=20).fit(queries)
     >>> all(record["z"] <= (1 - record["r"] ** 2) ** 0.5 + 1e-12 for record in ranker.history_)
     True
     """

@@ -73,7 +73,7 @@ class StumpRanker(Boosting):
     """
 
     scale: str | None = None
-    n_rounds: int = 300
+    n_estimators: int = 300
     bins: int | None = 255
 
 

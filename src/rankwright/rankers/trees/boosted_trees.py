@@ -34,7 +34,7 @@ class BoostedTrees(GradientTreeRanker):
     measure : str or Measure
         Measure recorded in `history_`, which with validation queries chooses how many trees are kept; also the one that
         an objective by name is of, if it is of one.
-    n_start : int or None
+    n_warmup_trees : int or None
         How many trees are fitted by least squares, as MART's, before the objective is followed. None is 20 for smooth
         measures, which have many local minima and need a good start, and 0 for others.
     random_state : int, Generator or None
@@ -61,18 +61,18 @@ class BoostedTrees(GradientTreeRanker):
     --------
     >>> from rankwright import make_queries
     >>> queries = make_queries(40, random_state=0)
-    >>> ranker = BoostedTrees(objective="fidelity", n_rounds=20, n_leaves=4).fit(queries)
+    >>> ranker = BoostedTrees(objective="fidelity", n_estimators=20, num_leaves=4).fit(queries)
     >>> bool(ranker.history_[-1]["loss"] < ranker.history_[0]["loss"])
     True
     """
 
     objective: Any = "positions"
-    n_start: int | None = None
+    n_warmup_trees: int | None = None
 
     def _check_own(self, measure: Measure) -> None:
         as_objective(self.objective, trained_measure(measure))
-        if self.n_start is not None:
-            check_whole("n_start", self.n_start, least=0)
+        if self.n_warmup_trees is not None:
+            check_whole("n_warmup_trees", self.n_warmup_trees, least=0)
 
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         _, _, measure, *_ = setting
@@ -80,5 +80,7 @@ class BoostedTrees(GradientTreeRanker):
         if isinstance(self.objective, str) and isinstance(objective, (SoftPositions, SoftRanks)):
             objective = replace(objective, sigma=_SIGMA)
         usual = _START if isinstance(objective, (SoftPositions, SoftRanks)) else 0
-        n_start = usual if self.n_start is None else check_whole("n_start", self.n_start, least=0)
-        return GradientStages(*setting, objective=objective, n_start=n_start)
+        n_warmup_trees = (
+            usual if self.n_warmup_trees is None else check_whole("n_warmup_trees", self.n_warmup_trees, least=0)
+        )
+        return GradientStages(*setting, objective=objective, n_warmup_trees=n_warmup_trees)

@@ -57,7 +57,7 @@ class DirectRankTrees(TreeRanker):
     --------
     >>> from rankwright import make_queries
     >>> queries = make_queries(40, random_state=0)
-    >>> history = DirectRankTrees(n_rounds=20, n_leaves=4, weights=None).fit(queries).history_
+    >>> history = DirectRankTrees(n_estimators=20, num_leaves=4, weights=None).fit(queries).history_
     >>> all(after["train"] >= before["train"] for before, after in zip(history, history[1:]))
     True
     """

@@ -62,7 +62,7 @@ class LambdaMART(GradientTreeRanker):
     --------
     >>> from rankwright import make_queries
     >>> queries = make_queries(40, random_state=0)
-    >>> ranker = LambdaMART(measure="err", n_rounds=20, n_leaves=4).fit(queries)
+    >>> ranker = LambdaMART(measure="err", n_estimators=20, num_leaves=4).fit(queries)
     >>> bool(ranker.history_[-1]["train"] > ranker.history_[0]["train"])
     True
     """

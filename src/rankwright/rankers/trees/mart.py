@@ -33,7 +33,7 @@ class MART(GradientTreeRanker):
     --------
     >>> from rankwright import make_queries
     >>> queries = make_queries(40, random_state=0)
-    >>> ranker = MART(n_rounds=20, n_leaves=4).fit(queries)
+    >>> ranker = MART(n_estimators=20, num_leaves=4).fit(queries)
     >>> bool((ranker.predict(queries) == ranker.booster_.predict(queries.X)).all())
     True
     """

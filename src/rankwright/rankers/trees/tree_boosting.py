@@ -159,13 +159,13 @@ class GradientStages(TreeStages):
     ----------
     objective : Objective
         What they descend on.
-    n_start : int
+    n_warmup_trees : int
         How many trees of least squares come first.
     """
 
-    def __init__(self, *setting: Any, objective: Objective, n_start: int = 0) -> None:
+    def __init__(self, *setting: Any, objective: Objective, n_warmup_trees: int = 0) -> None:
         super().__init__(*setting)
-        self.n_start = n_start
+        self.n_warmup_trees = n_warmup_trees
         self.gradient = FunctionalGradient(self.queries, objective, self.backend)
 
     def choose(self) -> Grown | None:
@@ -175,7 +175,7 @@ class GradientStages(TreeStages):
         is_flat = not found.gradient.any()
         if is_flat and (point.spread > 0.0 or found.loss == 0.0):
             return None  # an optimum
-        is_start = is_flat or len(self.trees) < self.n_start
+        is_start = is_flat or len(self.trees) < self.n_warmup_trees
         target = residuals(self.queries, self.train.scores) if is_start else self.gradient.steps(found)
         tree = self.growing.fit(*target)
         return None if tree is None else Grown(tree, None, {"loss": found.loss})

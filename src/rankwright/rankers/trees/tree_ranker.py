@@ -27,7 +27,7 @@ from rankwright.optimisers.stagewise import boost
 from rankwright.optimisers.weak.regression_trees import RegressionTree, check_params
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import AdditiveRanker, SeededRanker
-from rankwright.rankers.parameter_checks import check_number, check_patience, check_warm_start, check_whole
+from rankwright.rankers.parameter_checks import check_early_stopping, check_number, check_warm_start, check_whole
 from rankwright.rankers.trees.tree_boosting import Grown, TreeStages
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Trees
@@ -53,14 +53,14 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         The seed of LightGBM, where its parameters ask for anything random, and of the order of the trees in polishing.
     warm_start : bool or path
         Whether to go on after the trees of the last fit; or the saved model, or text of a LightGBM model, whose trees
-        to go on after. ``n_rounds`` counts them all. What is random in LightGBM begins anew.
-    n_rounds : int
+        to go on after. ``n_estimators`` counts them all. What is random in LightGBM begins anew.
+    n_estimators : int
         The largest number of trees.
-    n_leaves : int
+    num_leaves : int
         The largest number of leaves of a tree.
-    min_docs : int
+    min_child_samples : int
         The smallest number of documents in a leaf.
-    patience : int or None
+    early_stopping_rounds : int or None
         Stop after this many trees without a better measure on validation queries; None for never.
     polish : int
         The largest number of rounds of exact line searches on the measure, over the weights of all trees, once these
@@ -80,14 +80,14 @@ class TreeRanker(AdditiveRanker, SeededRanker):
     """
 
     allow_nan: ClassVar[bool] = True
-    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"n_leaves": (5, 10, 31)}
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"num_leaves": (5, 10, 31)}
     grows_native: ClassVar[bool] = False
 
     scale: str | None = None
-    n_rounds: int = 100
-    n_leaves: int = 31
-    min_docs: int = 20
-    patience: int | None = None
+    n_estimators: int = 100
+    num_leaves: int = 31
+    min_child_samples: int = 20
+    early_stopping_rounds: int | None = None
     polish: int = 0
     params: Mapping[str, Any] | None = None
 
@@ -113,8 +113,8 @@ class TreeRanker(AdditiveRanker, SeededRanker):
     def _check_trees(self) -> None:
         """Check the parameters of trees that do not depend on the data."""
         check_params(self.params, native=self._native)
-        _check_leaves(self.n_leaves)
-        check_whole("min_docs", self.min_docs, least=1)
+        _check_leaves(self.num_leaves)
+        check_whole("min_child_samples", self.min_child_samples, least=1)
         self._rate()
 
     def _check_own(self, measure: Measure) -> None:
@@ -131,26 +131,33 @@ class TreeRanker(AdditiveRanker, SeededRanker):
                 f"monotone_constraints={quote(signs)}; expected -1, 0 or 1 for each of {n_features} features"
             )
         return RegressionTree(
-            _check_leaves(self.n_leaves),
-            check_whole("min_docs", self.min_docs, least=1),
+            _check_leaves(self.num_leaves),
+            check_whole("min_child_samples", self.min_child_samples, least=1),
             self._rate(),
             params,
             int(make_generator(self.random_state).integers(2**31 - 1)),
         )
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
-        n_rounds, polish = check_whole("n_rounds", self.n_rounds, least=1), check_whole("polish", self.polish, least=0)
-        patience = None if self.patience is None else check_whole("patience", self.patience, least=1)
+        n_estimators, polish = (
+            check_whole("n_estimators", self.n_estimators, least=1),
+            check_whole("polish", self.polish, least=0),
+        )
+        early_stopping_rounds = (
+            None
+            if self.early_stopping_rounds is None
+            else check_whole("early_stopping_rounds", self.early_stopping_rounds, least=1)
+        )
         check_warm_start(self.warm_start)
         self._check_trees()
         self._check_own(measure)
-        check_patience("patience", patience, valid is not None)
+        check_early_stopping("early_stopping_rounds", early_stopping_rounds, valid is not None)
         weak = self._weak(feature_names(train.features, train.n_features))
         if float(np.abs(train.y).max()) > _HIGHEST:
             raise InputError(f"a grade of {np.abs(train.y).max():g}; LightGBM takes {_HIGHEST:g} at most")
         stages = self._stages((train, valid, measure, weak, backend))
-        done = self._done(train)[:n_rounds]
-        n_best, history = boost(stages, n_rounds, done, patience)
+        done = self._done(train)[:n_estimators]
+        n_best, history = boost(stages, n_estimators, done, early_stopping_rounds)
         n_trees = n_best if valid is not None else len(history)
         if n_trees:
             kept = history[n_trees - 1]
@@ -164,9 +171,10 @@ class TreeRanker(AdditiveRanker, SeededRanker):
 
     def _why_no_split(self, n_docs: int) -> str:
         """Return why no tree of a model splits, where none does, and the way out."""
-        if n_docs < 2 * self.min_docs:
-            return f"{n_docs} documents cannot be split with min_docs={self.min_docs} in every leaf; lower min_docs"
-        return "no split of the documents lowers the loss; lower min_docs, or check the features"
+        least = self.min_child_samples
+        if n_docs < 2 * least:
+            return f"{n_docs} documents cannot be split into leaves of {least} or more; lower min_child_samples={least}"
+        return "no split of the documents lowers the loss; lower min_child_samples, or check the features"
 
     def _polished(
         self,
@@ -287,10 +295,10 @@ def tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Ba
 
 
 def _check_leaves(value: Any) -> int:
-    n_leaves = check_whole("n_leaves", value, least=2)
-    if n_leaves > MOST_LEAVES:
-        raise InputError(f"n_leaves={n_leaves}; a tree has {MOST_LEAVES:,} leaves at most")
-    return n_leaves
+    num_leaves = check_whole("num_leaves", value, least=2)
+    if num_leaves > MOST_LEAVES:
+        raise InputError(f"num_leaves={num_leaves}; a tree has {MOST_LEAVES:,} leaves at most")
+    return num_leaves
 
 
 def _read(path: str | os.PathLike[str]) -> Model | Forest:
