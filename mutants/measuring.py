@@ -20,6 +20,8 @@ from mutants.sites import Mutation
 
 T = TypeVar("T")
 _INTERPRETED = {"NUMBA_DISABLE_JIT": "1"}
+_NUMBERS = ("overflow", "divide by zero", "invalid value")  # no compiled kernel warns of these
+_QUIET = [option for problem in _NUMBERS for option in ("-W", f"ignore:{problem} encountered:RuntimeWarning")]
 _CANDIDATES = 25  # tests of a kernel that are tried with the compiler off
 _SLOW = 5.0  # seconds after which a test is too slow with the compiler off
 _BATCH = 30  # mutations that are tested before the kernels of others are recorded
@@ -131,9 +133,9 @@ class Measurement:
 
     def drop_false_kills(self, results: Sequence[Result]) -> int:
         """Forget results of tests that fail on the code as it is, and never choose these tests again."""
-        for compiler, settings in (("on", {}), ("off", _INTERPRETED)):
+        for compiler, settings, options in (("on", {}, []), ("off", _INTERPRETED, _QUIET)):
             tests = {result.test for result in results if result.test and result.compiler == compiler}
-            run = self._copies[0].run_tests(sorted(tests), _LONG, settings)
+            run = self._copies[0].run_tests(sorted(tests), _LONG, settings, *options)
             self._unreliable |= {(test, compiler) for test in run.failed}
         false = [result.key for result in results if (result.test, result.compiler) in self._unreliable]
         for key in false:
@@ -171,7 +173,7 @@ class Measurement:
 
         def record(number: int, copy: Copy) -> None:
             target = folder / str(len(earlier) + number)
-            options = ["--mutants-limit", str(_SLOW), "--mutants-record", str(target)]
+            options = [*_QUIET, "--mutants-limit", str(_SLOW), "--mutants-record", str(target)]
             copy.run_tests(tests[number :: len(self._copies)], _LONG, _INTERPRETED, *options)
 
         self._spread(record, range(len(self._copies)))
@@ -190,7 +192,7 @@ class Measurement:
                 settings, allowed = {"NUMBA_CACHE_DIR": str(copy.folder / ".numba")}, allowed + _COMPILING
             else:
                 settings = {}
-            run = copy.run_tests(tests, allowed, settings, "-x")
+            run = copy.run_tests(tests, allowed, settings, "-x", *(_QUIET if compiler == "off" else []))
         finally:
             copy.write(mutation.path, source)
         place, diff = f"{mutation.path}:{mutation.line}", mutation.compare(source)

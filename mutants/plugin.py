@@ -168,7 +168,7 @@ class Chooser:
 
 
 class Limiter:
-    """A limit on the time of a single test, which fails when it is exceeded.
+    """A limit on the processor time of a single test, which fails when it is exceeded.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class Limiter:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        signal.signal(signal.SIGALRM, self._stop)
+        signal.signal(signal.SIGPROF, self._stop)
 
     def _stop(self, number: int, frame: object) -> None:
         raise TooSlow(f"longer than {self._seconds:g} seconds")
@@ -186,11 +186,11 @@ class Limiter:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
         """Start and stop the clock."""
-        signal.setitimer(signal.ITIMER_REAL, self._seconds)
+        signal.setitimer(signal.ITIMER_PROF, self._seconds)
         try:
             return (yield)
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
