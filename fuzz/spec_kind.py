@@ -225,7 +225,7 @@ def _make_method(rng: Random, number: int) -> dict[str, Any]:
     if maybe(rng, 0.2):
         method["measure"] = rng.choice(_MEASURES)
     if maybe(rng, 0.1):
-        method["set"] = {"training": {"rate": 0.1}, "hidden": [4, 2]}
+        method["set"] = {"training": {"learning_rate": 0.1}, "hidden": [4, 2]}
     return method
 
 

@@ -93,7 +93,7 @@ if TYPE_CHECKING:
     from rankwright.rankers import SingleFeature as SingleFeature
     from rankwright.rankers import SmoothRank as SmoothRank
     from rankwright.rankers import SVMMap as SVMMap
-    from rankwright.rankers import Training as Training
+    from rankwright.rankers import TrainingOptions as TrainingOptions
     from rankwright.report import write_report as write_report
     from rankwright.runtime.backends import Serial as Serial
     from rankwright.runtime.backends import Threads as Threads
@@ -175,7 +175,7 @@ _HOME = {
         "SVMNDCG",
         "SingleFeature",
         "SmoothRank",
-        "Training",
+        "TrainingOptions",
     ),
     "report": ("write_report",),
     "analysis.results": ("Results",),

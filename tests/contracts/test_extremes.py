@@ -60,7 +60,9 @@ def test_every_parameter_that_is_a_number(ranker, queries):
 @pytest.mark.parametrize("ranker", [each for each in RANKERS if "training" in inspect.signature(each).parameters])
 def test_rates_and_penalties_of_networks(ranker, queries):
     for value in NUMBERS[1:]:
-        params = {"training": {"rate": value, "n_epochs": 2}} | ({} if ranker is rw.NeuralRanker else {"hidden": (3,)})
+        params = {"training": {"learning_rate": value, "n_epochs": 2}} | (
+            {} if ranker is rw.NeuralRanker else {"hidden": (3,)}
+        )
         params |= {"first_sigma": 1.0, "last_sigma": 1.0} if ranker is rw.SmoothRank else {}
         survives(made(ranker, **params), queries)
         survives(made(ranker, **params | {"alpha": value, "training": {"n_epochs": 2}}), queries)

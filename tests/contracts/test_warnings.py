@@ -135,12 +135,12 @@ OTHER_VALUES = {
     "training.batch_size": 3,
     "training.optimiser": "adaptive",
     "training.early_stopping_rounds": 1,
-    "training.rate": 0.1,
+    "training.learning_rate": 0.1,
     "truncate": 2,
     "weights": (0.1, 0.2),
 }
-WITHOUT_EFFECT_BY_DESIGN = {"backend", "measure", "network", "random_state", "warm_start"}
-FEW_EPOCHS = {"n_epochs": 12, "rate": 0.3}
+WITHOUT_EFFECT_BY_DESIGN = {"backend", "measure", "network", "random_state", "warm_start", "init_model"}
+FEW_EPOCHS = {"n_epochs": 12, "learning_rate": 0.3}
 CONFIGURATIONS = {
     **{ranker.__name__: (ranker, {}) for ranker in RANKERS},
     **{

@@ -29,7 +29,7 @@ def small():
 
 def bayesrank(n_epochs, **options):
     """Whatever the defaults are."""
-    usual = {"optimiser": "adaptive", "rate": 1.0, "activation": "tanh", "n_epochs": n_epochs}
+    usual = {"optimiser": "adaptive", "learning_rate": 1.0, "activation": "tanh", "n_epochs": n_epochs}
     if options.get("hidden", (10,)) is None:
         del usual["activation"]  # which a linear scorer does not have
     training = {**usual, **options.pop("training", {})}
@@ -81,7 +81,9 @@ class TestWhatItMinimises:
     def test_samples_estimate_it(self, queries):
         """Steps that go nowhere: epochs are estimates of one number, in batches or not, of a network or not."""
         for hidden in (None, (3,)):
-            ranker = bayesrank(40, k=10, hidden=hidden, training={"optimiser": "adam", "rate": 1e-12}).fit(queries)
+            ranker = bayesrank(40, k=10, hidden=hidden, training={"optimiser": "adam", "learning_rate": 1e-12}).fit(
+                queries
+            )
             losses = [row["loss"] for row in ranker.history_]
             scores = ranker.predict(queries)
             rng = np.random.default_rng(0)
@@ -109,7 +111,7 @@ class TestDescent:
 
     @pytest.mark.parametrize("hidden", [None, (10,)])
     @pytest.mark.parametrize("k", [1, 2, 10])
-    @pytest.mark.parametrize("training", [{}, {"optimiser": "adam", "rate": 0.03}], ids=["adaptive", "adam"])
+    @pytest.mark.parametrize("training", [{}, {"optimiser": "adam", "learning_rate": 0.03}], ids=["adaptive", "adam"])
     def test_it_learns(self, queries, hidden, k, training):
         ranker = bayesrank(40, hidden=hidden, k=k, training=training).fit(queries)
         rows = ranker.history_
@@ -119,7 +121,7 @@ class TestDescent:
 
     @pytest.mark.parametrize("k", [2, 10])
     @pytest.mark.parametrize(
-        "training", [{"rate": 0.3}, {"optimiser": "adam", "rate": 0.003}], ids=["adaptive", "adam"]
+        "training", [{"learning_rate": 0.3}, {"optimiser": "adam", "learning_rate": 0.003}], ids=["adaptive", "adam"]
     )
     def test_figure_8(self, queries, k, training):
         """The expected measure rises, and fewer and fewer pairs are in the wrong order."""
@@ -155,7 +157,7 @@ class TestParameters:
         assert ranker.scorer_.activation == USUAL.activation
         widths = (8, *ranker.hidden, 1)
         assert [np.shape(weight) for weight in ranker.scorer_.weights] == list(pairwise(widths))
-        rates = [{"rate": USUAL.rate}, {"optimiser": "adam"}]
+        rates = [{"learning_rate": USUAL.learning_rate}, {"optimiser": "adam"}]
         like, unlike = (rw.BayesRank(training={"n_epochs": 3, **other}).fit(queries) for other in rates)
         assert like.history_ == ranker.history_ != unlike.history_
 

@@ -57,7 +57,7 @@ def bayesrank(**options):
     return lambda training: rw.BayesRank(**{**options, "training": {**options.get("training", {}), **training}})
 
 
-ADAM = {"optimiser": "adam", "rate": 0.05}
+ADAM = {"optimiser": "adam", "learning_rate": 0.05}
 RUNS = {
     "Adam, exact": listnet,
     "Adam, sampled": bayesrank(hidden=(3,), k=4, training=ADAM),
@@ -134,7 +134,7 @@ class TestGoingOn:
         assert going_on.predict(train).tobytes() == whole.predict(train).tobytes()
 
     def test_patience_counts_over_the_interruption(self, train, valid, interrupt, tmp_path):
-        training = {"n_epochs": 60, "rate": 0.02, "early_stopping_rounds": 5}
+        training = {"n_epochs": 60, "learning_rate": 0.02, "early_stopping_rounds": 5}
         whole = listnet(training).fit(train, valid=valid).history_
         assert 4 < len(whole) < 60
         interrupt(len(whole) - 1)
@@ -169,7 +169,7 @@ OTHERS = {
     "seed": (listnet, lambda training: listnet(training, random_state=1)),
     "scale": (listnet, lambda training: listnet(training, scale=None)),
     "measure": (listnet, lambda training: listnet(training, measure="map")),
-    "rate": (listnet, lambda training: listnet({"rate": 0.5, **training})),
+    "learning_rate": (listnet, lambda training: listnet({"learning_rate": 0.5, **training})),
     "batch_size": (listnet, lambda training: listnet({**training, "batch_size": 5})),
     "activation": (listnet, lambda training: listnet({"activation": "tanh", **training})),
     "optimiser": (listnet, lambda training: listnet({"optimiser": "adaptive", **training})),
@@ -302,7 +302,7 @@ class TestDamage:
 
 
 def test_estimates_have_new_samples_in_every_epoch(train, tmp_path):
-    training = {"n_epochs": 6, "checkpoint": tmp_path / "c.npz", "rate": 1e-9, "optimiser": "adam"}
+    training = {"n_epochs": 6, "checkpoint": tmp_path / "c.npz", "learning_rate": 1e-9, "optimiser": "adam"}
     losses = [row["loss"] for row in rw.BayesRank(hidden=(3,), k=None, training=training).fit(train).history_]
     assert len(set(losses)) == 6
     assert np.std(losses) < 0.1 * np.mean(losses)

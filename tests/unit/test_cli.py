@@ -62,13 +62,13 @@ class TestTheWholeJob:
     def test_a_saved_model_is_gone_on_from(self, folder, capsys, tmp_path):
         fit = ("fit", "rankboost", "--train", folder / "train.txt", "--set")
         assert run(capsys, *fit, "n_estimators=5", "--model", tmp_path / "a.json")[0] == 0
-        resumed = ("n_estimators=9", "--set", f"warm_start={tmp_path / 'a.json'}", "--model", tmp_path / "b.json")
+        resumed = ("n_estimators=9", "--set", f"init_model={tmp_path / 'a.json'}", "--model", tmp_path / "b.json")
         assert run(capsys, *fit, *resumed)[0] == 0
         assert run(capsys, *fit, "n_estimators=9", "--model", tmp_path / "c.json")[0] == 0
         assert rw.load(tmp_path / "b.json").history == rw.load(tmp_path / "c.json").history
         status, _, err = run(capsys, *fit, "warm_start=true", "--model", tmp_path / "d.json")
         assert (status, "expected the path of a saved model" in err) == (2, True)
-        status, _, err = run(capsys, *fit, "warm_start=absent.json", "--model", tmp_path / "d.json")
+        status, _, err = run(capsys, *fit, "init_model=absent.json", "--model", tmp_path / "d.json")
         assert (status, err) == (2, "rankwright: absent.json: No such file or directory\n")
         assert not (tmp_path / "d.json").exists()
 
@@ -121,7 +121,7 @@ class TestTheWholeJob:
     def test_saved_trees_are_gone_on_from(self, folder, capsys, tmp_path, ranker):
         fit = ("fit", ranker, "--train", folder / "train.txt", "--set", "min_child_samples=3", "--set")
         assert run(capsys, *fit, "n_estimators=2", "--model", tmp_path / "a.json")[0] == 0
-        resumed = ("n_estimators=4", "--set", f"warm_start={tmp_path / 'a.json'}", "--model", tmp_path / "b.json")
+        resumed = ("n_estimators=4", "--set", f"init_model={tmp_path / 'a.json'}", "--model", tmp_path / "b.json")
         assert run(capsys, *fit, *resumed)[0] == 0
         assert run(capsys, *fit, "n_estimators=4", "--model", tmp_path / "c.json")[0] == 0
         train = rw.read_letor(folder / "train.txt")
@@ -233,10 +233,10 @@ TREES = [
     ("lambdamart", "params.lambda_l2=-1", "(lambda_l2) >= (0.0)"),
     ("lambdamart", "params.=4", "params"),
     ("lambdamart", "num_leaves.x=4", "LambdaMART has no such parameter"),
-    ("lambdamart", "warm_start=nothere.json", "nothere.json: No such file or directory"),
-    ("lambdamart", "warm_start=true", "expected the path of a saved model"),
-    ("lambdamart", "warm_start={f}/model.json", "warm_start: a model of AdaRank; expected one of trees"),
-    ("lambdamart", "warm_start={f}/train.txt", "train.txt:1: not a whole JSON file"),
+    ("lambdamart", "init_model=nothere.json", "nothere.json: No such file or directory"),
+    ("lambdamart", "warm_start=true", "init_model=PATH"),
+    ("lambdamart", "init_model={f}/model.json", "init_model: a model of AdaRank; expected one of trees"),
+    ("lambdamart", "init_model={f}/train.txt", "train.txt:1: not a whole JSON file"),
     ("lambdamart", "objective=map", "LambdaMART has no such parameter"),
     ("mart", "lambdas=native", "MART has no such parameter"),
     ("directranktrees", "learning_rate=0.1", "DirectRankTrees has no such parameter"),

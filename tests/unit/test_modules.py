@@ -102,7 +102,7 @@ def queries():
 
 
 def fitted(queries, network, **options):
-    training = {"n_epochs": 10, "rate": 0.03, **options.pop("training", {})}
+    training = {"n_epochs": 10, "learning_rate": 0.03, **options.pop("training", {})}
     return rw.NeuralRanker(network=network, training=training, **options).fit(
         queries.take(range(25)), valid=queries.take(range(25, 40))
     )

@@ -635,7 +635,7 @@ class TestOurs:
     def test_a_model_is_gone_on_from(self, sets, made, tmp_path):
         polished = rw.polish_model(made("LambdaMART"), sets[0])
         rw.save(polished, tmp_path / "m.json")
-        longer = rw.LambdaMART(**SMALL | {"n_estimators": 10}, warm_start=tmp_path / "m.json").fit(sets[0])
+        longer = rw.LambdaMART(**SMALL | {"n_estimators": 10}, init_model=tmp_path / "m.json").fit(sets[0])
         assert len(longer.to_model().scorer) == 10
         np.testing.assert_array_equal(
             Trees(longer.to_model().scorer.forest.first(8))(sets[0].X), polished.predict(sets[0])

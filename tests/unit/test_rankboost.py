@@ -273,7 +273,14 @@ class TestDegenerate:
         assert len(ranker.scorer_) == 1
 
     def test_bad_parameters(self):
-        for name, value in {"per": "document", "bins": 1, "n_estimators": 0, "scale": "max", "warm_start": 3}.items():
+        for name, value in {
+            "per": "document",
+            "bins": 1,
+            "n_estimators": 0,
+            "scale": "max",
+            "warm_start": 3,
+            "init_model": 3,
+        }.items():
             with pytest.raises(rw.InputError, match=f"{name}="):
                 rw.RankBoost(**{name: value}).fit(rw.make_queries(3, random_state=0))
 

@@ -153,15 +153,15 @@ class TestGoingOn:
         long = kind(n_estimators=12, scale="query", measure="map").fit(queries, valid=valid)
         rw.save(kind(n_estimators=5, scale="query", measure="map").fit(queries, valid=valid), tmp_path / "m.json")
         for path in (tmp_path / "m.json", str(tmp_path / "m.json")):
-            ranker = kind(n_estimators=12, scale="query", measure="map", warm_start=path)
+            ranker = kind(n_estimators=12, scale="query", measure="map", init_model=path)
             assert_same(ranker.fit(queries, valid=valid), long, queries)
             assert_same(clone(ranker).fit(queries, valid=valid), long, queries)
         rw.save(ranker, tmp_path / "again.json")
-        assert rw.load(tmp_path / "again.json").params["warm_start"] == str(tmp_path / "m.json")
+        assert rw.load(tmp_path / "again.json").params["init_model"] == str(tmp_path / "m.json")
 
     def test_fewer_rounds_than_are_done(self, kind, queries, tmp_path):
         rw.save(kind(n_estimators=15).fit(queries), tmp_path / "m.json")
-        ranker = kind(n_estimators=4, warm_start=tmp_path / "m.json").fit(queries)
+        ranker = kind(n_estimators=4, init_model=tmp_path / "m.json").fit(queries)
         assert_same(ranker, kind(n_estimators=4).fit(queries), queries)
         assert_same(ranker.set_params(warm_start=True).fit(queries), ranker, queries)
 
@@ -185,7 +185,7 @@ class TestGoingOn:
     def test_a_failed_fit_leaves_what_was_fitted(self, kind, queries):
         ranker = kind(n_estimators=4, warm_start=True).fit(queries)
         other = rw.make_queries(5, n_features=3, random_state=0)
-        with pytest.raises(rw.InputError, match="documents have 3 features; the model of warm_start was trained on 12"):
+        with pytest.raises(rw.InputError, match="documents have 3 features; the model of init_model was trained on 12"):
             ranker.fit(other)
         assert_same(ranker.set_params(n_estimators=8).fit(queries), kind(n_estimators=8).fit(queries), queries)
 
@@ -235,28 +235,28 @@ class TestWhatCannotBeGoneOnFrom:
             record["threshold"] = float(np.quantile(queries.X[:, feature], 0.9 if k % 2 else 0.1))
         content["history"] = sides
         path.write_text(json.dumps(content))
-        with pytest.raises(rw.InputError, match="warm_start: the steps in the history of the model are too large"):
-            rw.RankBoost(n_estimators=201, warm_start=path).fit(queries)
+        with pytest.raises(rw.InputError, match="init_model: the steps in the history of the model are too large"):
+            rw.RankBoost(n_estimators=201, init_model=path).fit(queries)
 
     @pytest.mark.parametrize("kind", RANKERS)
     def test_other_models(self, kind, queries, tmp_path):
         path, other = tmp_path / "m.json", rw.AdaRank if kind is not rw.AdaRank else rw.FRank
         rw.save(other(n_estimators=3).fit(queries), path)
         with pytest.raises(
-            rw.InputError, match=f"warm_start: a model of {other.__name__}; expected one of {kind.__name__}"
+            rw.InputError, match=f"init_model: a model of {other.__name__}; expected one of {kind.__name__}"
         ):
-            kind(warm_start=path).fit(queries)
+            kind(init_model=path).fit(queries)
         rw.save(kind(n_estimators=3).fit(rw.make_queries(5, n_features=3, random_state=0)), path)
-        with pytest.raises(rw.InputError, match="documents have 12 features; the model of warm_start was trained on 3"):
-            kind(warm_start=path).fit(queries)
+        with pytest.raises(rw.InputError, match="documents have 12 features; the model of init_model was trained on 3"):
+            kind(init_model=path).fit(queries)
         with pytest.raises(FileNotFoundError, match=r"nothing\.json"):
-            kind(warm_start=tmp_path / "nothing.json").fit(queries)
+            kind(init_model=tmp_path / "nothing.json").fit(queries)
         path.write_text("{")
         with pytest.raises(rw.InputError, match=r"m\.json:1: not a whole JSON file"):
-            kind(warm_start=path).fit(queries)
+            kind(init_model=path).fit(queries)
         for bad in (1, None, [path]):
-            with pytest.raises(rw.InputError, match="warm_start="):
-                kind(warm_start=bad).fit(queries)
+            with pytest.raises(rw.InputError, match="init_model="):
+                kind(init_model=bad).fit(queries)
 
     @pytest.mark.parametrize("kind", RANKERS)
     def test_features_in_another_order(self, kind, queries, tmp_path):
@@ -267,7 +267,7 @@ class TestWhatCannotBeGoneOnFrom:
         )
         ranker = kind(n_estimators=3, warm_start=True).fit(named)
         with pytest.raises(
-            rw.InputError, match="feature 1 is called 'f11'; the model of warm_start was trained on 'f0'"
+            rw.InputError, match="feature 1 is called 'f11'; the model of init_model was trained on 'f0'"
         ):
             ranker.fit(other)
 
@@ -277,11 +277,11 @@ class TestWhatCannotBeGoneOnFrom:
         for scale in scales:
             rw.save(kind(n_estimators=2, scale=scale).fit(queries), tmp_path / "m.json")
             for other in scales:
-                ranker = kind(n_estimators=3, scale=other, warm_start=tmp_path / "m.json")
+                ranker = kind(n_estimators=3, scale=other, init_model=tmp_path / "m.json")
                 if other == scale:
                     assert len(ranker.fit(queries).history_) == 3
                 else:
-                    with pytest.raises(rw.InputError, match=r"warm_start: .* scale"):
+                    with pytest.raises(rw.InputError, match=r"init_model: .* scale"):
                         ranker.fit(queries)
 
     @pytest.mark.parametrize(("name", "value"), DAMAGE, ids=lambda value: str(value)[:12])
@@ -324,8 +324,8 @@ class TestWhatCannotBeGoneOnFrom:
         else:
             content["history"][1][name] = value
         path.write_text(json.dumps(content))
-        with pytest.raises(rw.InputError, match=r"warm_start: |which JSON does not have"):
-            kind(n_estimators=4, warm_start=path).fit(queries)
+        with pytest.raises(rw.InputError, match=r"init_model: |which JSON does not have"):
+            kind(n_estimators=4, init_model=path).fit(queries)
 
 
 @pytest.mark.parametrize("kind", RANKERS)

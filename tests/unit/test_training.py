@@ -12,7 +12,7 @@ import torch
 from tests.warned import may_be_ineffective
 
 import rankwright as rw
-from rankwright.rankers.networks.training_options import Training, check_hidden
+from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
 
 
 @pytest.fixture(scope="module")
@@ -27,31 +27,37 @@ def valid():
 
 class TestParameters:
     def test_a_mapping_says_what_differs_from_the_usual(self):
-        usual = Training(rate=3.0, activation="tanh")
-        assert Training.of(None) == Training()
-        assert Training.of(None, usual) == usual
-        assert Training.of({"n_epochs": 7}, usual) == Training(rate=3.0, activation="tanh", n_epochs=7)
-        assert Training.of(Training(n_epochs=7), usual) == Training(n_epochs=7)  # one that is whole
-        assert rw.Training is Training
+        usual = TrainingOptions(learning_rate=3.0, activation="tanh")
+        assert TrainingOptions.of(None) == TrainingOptions()
+        assert TrainingOptions.of(None, usual) == usual
+        assert TrainingOptions.of({"n_epochs": 7}, usual) == TrainingOptions(
+            learning_rate=3.0, activation="tanh", n_epochs=7
+        )
+        assert TrainingOptions.of(TrainingOptions(n_epochs=7), usual) == TrainingOptions(
+            n_epochs=7
+        )  # one that is whole
+        assert rw.TrainingOptions is TrainingOptions
 
     def test_numbers_of_numpy_are_numbers(self):
-        found = Training.of({"rate": np.float32(0.5), "n_epochs": np.int64(3), "early_stopping_rounds": np.int32(2)})
-        assert found == Training(rate=0.5, n_epochs=3, early_stopping_rounds=2)
-        assert {type(found.rate), type(found.n_epochs), type(found.early_stopping_rounds)} == {float, int}
+        found = TrainingOptions.of(
+            {"learning_rate": np.float32(0.5), "n_epochs": np.int64(3), "early_stopping_rounds": np.int32(2)}
+        )
+        assert found == TrainingOptions(learning_rate=0.5, n_epochs=3, early_stopping_rounds=2)
+        assert {type(found.learning_rate), type(found.n_epochs), type(found.early_stopping_rounds)} == {float, int}
 
     @pytest.mark.parametrize(
         ("training", "message"),
         [
-            ({"rates": 1.0}, "training has no 'rates'; did you mean rate?"),
+            ({"learning_rates": 1.0}, "training has no 'learning_rates'; did you mean learning_rate?"),
             ({"epochs": 1}, "training has no 'epochs'; did you mean n_epochs?"),
-            ({"xyz": 1}, "training has no 'xyz'; there are optimiser, rate, n_epochs"),
+            ({"xyz": 1}, "training has no 'xyz'; there are optimiser, learning_rate, n_epochs"),
             ({3: 3}, "training has no 3"),
-            (5, "training=5; expected a Training or a mapping"),
-            ("adam", "training='adam'; expected a Training or a mapping"),
-            ({"rate": 0}, "training.rate=0; expected a number above 0"),
-            ({"rate": -1.0}, "training.rate=-1.0"),
-            ({"rate": float("nan")}, "training.rate=nan"),
-            ({"rate": "fast"}, "training.rate='fast'"),
+            (5, "training=5; expected TrainingOptions or a mapping"),
+            ("adam", "training='adam'; expected TrainingOptions or a mapping"),
+            ({"learning_rate": 0}, "training.learning_rate=0; expected a number above 0"),
+            ({"learning_rate": -1.0}, "training.learning_rate=-1.0"),
+            ({"learning_rate": float("nan")}, "training.learning_rate=nan"),
+            ({"learning_rate": "fast"}, "training.learning_rate='fast'"),
             ({"n_epochs": 0}, "training.n_epochs=0; expected a whole number of at least 1"),
             ({"n_epochs": 2.0}, "training.n_epochs=2.0"),
             ({"batch_size": 0}, "training.batch_size=0"),
@@ -89,8 +95,8 @@ class TestParameters:
     @may_be_ineffective
     def test_a_typo_is_found_without_hidden_layers_too(self, train):
         for ranker in (rw.ListNet, rw.SmoothRank, lambda **options: rw.BayesRank(hidden=None, **options)):
-            with pytest.raises(rw.InputError, match="did you mean rate"):
-                ranker(training={"rat": 1.0}).fit(train)
+            with pytest.raises(rw.InputError, match="did you mean learning_rate"):
+                ranker(training={"learning_rat": 1.0}).fit(train)
 
 
 NETWORKS = {
@@ -100,7 +106,7 @@ NETWORKS = {
     "BayesRank with Adam": lambda **training: rw.BayesRank(hidden=(4,), training={**training, "optimiser": "adam"}),
     "linear BayesRank": lambda **training: rw.BayesRank(hidden=None, training=training),
     "sampled BayesRank": lambda **training: rw.BayesRank(
-        hidden=(4,), k=5, n_samples=2, training={**training, "rate": 3.0}
+        hidden=(4,), k=5, n_samples=2, training={**training, "learning_rate": 3.0}
     ),
     "NeuralRanker": lambda **training: rw.NeuralRanker(hidden=(4,), training=training),
 }
@@ -109,7 +115,7 @@ NETWORKS = {
 class TestTheEpochThatIsKept:
     @pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS)
     def test_it_is_the_best_one_on_validation_queries(self, train, valid, make):
-        ranker = make(n_epochs=15, rate=0.05).fit(train, valid=valid)
+        ranker = make(n_epochs=15, learning_rate=0.05).fit(train, valid=valid)
         rows = ranker.history_
         assert [row["round"] for row in rows] == list(range(15))
         [at] = [t for t, row in enumerate(rows) if row.get("kept")]
@@ -117,11 +123,11 @@ class TestTheEpochThatIsKept:
         assert at == values.index(max(values))  # the first of equals
         assert ranker.score(valid) == pytest.approx(max(values), abs=1e-12)
         assert len(set(values)) > 1
-        shorter = make(n_epochs=at + 1, rate=0.05).fit(train, valid=valid)
+        shorter = make(n_epochs=at + 1, learning_rate=0.05).fit(train, valid=valid)
         assert shorter.predict(valid).tobytes() == ranker.predict(valid).tobytes()
 
     def test_without_any_it_is_the_best_one_on_training_queries(self, train):
-        ranker = NETWORKS["ListNet"](n_epochs=15, rate=0.3).fit(train)
+        ranker = NETWORKS["ListNet"](n_epochs=15, learning_rate=0.3).fit(train)
         [best] = [row for row in ranker.history_ if row.get("kept")]
         assert best["train"] == max(row["train"] for row in ranker.history_)
         assert ranker.score(train) == pytest.approx(best["train"], abs=1e-12)
@@ -137,11 +143,11 @@ class TestTheEpochThatIsKept:
                 ranker.fit(train)
 
     def test_early_stopping_ends_training(self, train, valid):
-        whole = NETWORKS["NeuralRanker"](n_epochs=40, rate=0.05).fit(train, valid=valid).history_
+        whole = NETWORKS["NeuralRanker"](n_epochs=40, learning_rate=0.05).fit(train, valid=valid).history_
         values, lengths = [row["valid"] for row in whole], []
         for early_stopping_rounds in (1, 3, 6):
             rows = (
-                NETWORKS["NeuralRanker"](n_epochs=40, rate=0.05, early_stopping_rounds=early_stopping_rounds)
+                NETWORKS["NeuralRanker"](n_epochs=40, learning_rate=0.05, early_stopping_rounds=early_stopping_rounds)
                 .fit(train, valid=valid)
                 .history_
             )
@@ -190,7 +196,7 @@ class TestTheEpochThatIsKept:
     def test_alpha_holds_weights(self, train):
         for name, ranker in (("ListNet", rw.ListNet), ("NeuralRanker", rw.NeuralRanker), ("BayesRank", rw.BayesRank)):
             fits = [
-                ranker(hidden=(4,), alpha=alpha, training={"n_epochs": 30, "rate": 0.05}).fit(train)
+                ranker(hidden=(4,), alpha=alpha, training={"n_epochs": 30, "learning_rate": 0.05}).fit(train)
                 for alpha in (0.0, 1.0)
             ]
             last = [fit.history_[-1] for fit in fits]
@@ -220,17 +226,17 @@ class TestErrors:
         with pytest.raises(
             rw.InputError, match=r"training diverged in epoch \d+: the loss is (nan|inf); try a lower rate"
         ):
-            make(rate=1e20, n_epochs=5).fit(train)
+            make(learning_rate=1e20, n_epochs=5).fit(train)
 
     def test_batch_descent_comes_back(self, train):
-        ranker = NETWORKS["BayesRank"](rate=1e30, n_epochs=200).fit(train)
+        ranker = NETWORKS["BayesRank"](learning_rate=1e30, n_epochs=200).fit(train)
         assert ranker.history_[-1]["loss"] < ranker.history_[0]["loss"]
         assert np.isfinite(ranker.predict(train)).all()
 
     def test_a_failed_fit_leaves_the_model(self, train):
         ranker = NETWORKS["ListNet"](n_epochs=2).fit(train)
         scores = ranker.predict(train)
-        ranker.set_params(training={"rate": 1e20})
+        ranker.set_params(training={"learning_rate": 1e20})
         with pytest.raises(rw.InputError, match="diverged"):
             ranker.fit(train)
         assert ranker.predict(train).tobytes() == scores.tobytes()
@@ -280,7 +286,7 @@ queries = rw.make_queries(10, random_state=0)
 assert rw.ListNet().fit(queries).score(queries) > 0.3
 assert rw.BayesRank(hidden=None, training={"n_epochs": 2}).fit(queries).score(queries) > 0.3
 assert rw.BayesRank(hidden=None, k=None, training={"n_epochs": 2}).fit(queries).score(queries) > 0.3
-rw.Training(rate=0.1)
+rw.TrainingOptions(learning_rate=0.1)
 for make in (rw.BayesRank, rw.NeuralRanker, lambda: rw.ListNet(hidden=(4,)), lambda: rw.SmoothRank(hidden=(4,))):
     try:
         make().fit(queries)

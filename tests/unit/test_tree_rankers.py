@@ -657,8 +657,8 @@ class TestGoingOn:
         ranker.booster_.save_model(tmp_path / "model.txt")
         half = ranker.predict(other)
         again = ranker.set_params(n_estimators=12).fit(queries)
-        saved = make(n_estimators=12, num_leaves=6, warm_start=tmp_path / "model.json").fit(queries)
-        text = make(n_estimators=12, num_leaves=6, warm_start=str(tmp_path / "model.txt")).fit(queries)
+        saved = make(n_estimators=12, num_leaves=6, init_model=tmp_path / "model.json").fit(queries)
+        text = make(n_estimators=12, num_leaves=6, init_model=str(tmp_path / "model.txt")).fit(queries)
         assert (half != long.predict(other)).any()
         for each in (again, saved, text):
             np.testing.assert_array_equal(each.predict(other), long.predict(other))
@@ -702,7 +702,7 @@ class TestGoingOn:
     def test_after_the_trees_of_another_ranker(self, tmp_path):
         queries = judged()
         rw.save(rw.MART(n_estimators=3, num_leaves=5).fit(queries), tmp_path / "mart.json")
-        ranker = rw.LambdaMART(n_estimators=6, num_leaves=5, warm_start=tmp_path / "mart.json").fit(queries)
+        ranker = rw.LambdaMART(n_estimators=6, num_leaves=5, init_model=tmp_path / "mart.json").fit(queries)
         start = rw.load(tmp_path / "mart.json").scorer.forest
         np.testing.assert_array_equal(Trees(ranker.scorer_.forest.first(3))(queries.X), Trees(start)(queries.X))
         assert len(ranker.scorer_) == 6
@@ -726,16 +726,16 @@ class TestGoingOn:
             ("broken.json", r"broken\.json"),
         ):
             with pytest.raises(rw.InputError, match=text) as error:
-                rw.MART(n_estimators=4, warm_start=tmp_path / start).fit(queries)
+                rw.MART(n_estimators=4, init_model=tmp_path / start).fit(queries)
             assert "\n" not in str(error.value)
         others = rw.Queries.from_arrays(queries.X, queries.y, queries.row_qid, features=["a", "b", "d", "c"])
         with pytest.raises(rw.InputError, match="feature 3"):
-            rw.MART(warm_start=tmp_path / "named.json").fit(others)
+            rw.MART(init_model=tmp_path / "named.json").fit(others)
         with pytest.raises((rw.InputError, OSError), match=r"nothere"):
-            rw.MART(warm_start=tmp_path / "nothere.json").fit(queries)
+            rw.MART(init_model=tmp_path / "nothere.json").fit(queries)
         for wrong in (3, None, ["a"]):
-            with pytest.raises(rw.InputError, match="warm_start="):
-                rw.MART(warm_start=wrong).fit(queries)
+            with pytest.raises(rw.InputError, match="init_model="):
+                rw.MART(init_model=wrong).fit(queries)
 
 
 class TestWhatUsersOfLightGBMKeep:
@@ -910,7 +910,7 @@ class TestTheSameBits:
         queries, valid = judged(seed=1), judged(seed=2)
         rw.save(rw.LambdaMART(n_estimators=20, num_leaves=4).fit(queries), tmp_path / "old.json")
         path = tmp_path / "old.json"
-        ranker = rw.LambdaMART(n_estimators=40, num_leaves=4, early_stopping_rounds=2, warm_start=path).fit(
+        ranker = rw.LambdaMART(n_estimators=40, num_leaves=4, early_stopping_rounds=2, init_model=path).fit(
             queries, valid=valid
         )
         assert len(ranker.history_) > 20
@@ -922,7 +922,7 @@ class TestTheSameBits:
         queries = rw.Queries.from_arrays(X, y, qid)
         held = rw.MART(n_estimators=6, num_leaves=6, params={"monotone_constraints": [1, 0]}).fit(queries)
         rw.save(held, tmp_path / "held.json")
-        ranker = rw.MART(n_estimators=6, num_leaves=6, warm_start=tmp_path / "held.json", polish=5).fit(queries)
+        ranker = rw.MART(n_estimators=6, num_leaves=6, init_model=tmp_path / "held.json", polish=5).fit(queries)
         grid = np.column_stack([np.repeat(np.linspace(-3, 3, 60), 5), np.tile(np.linspace(-2, 2, 5), 60)])
         steps = np.diff(ranker.predict(grid).reshape(60, 5), axis=0)
         assert ranker.scorer_.forest.is_monotone

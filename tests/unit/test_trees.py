@@ -442,7 +442,7 @@ class TestHostileTexts:
         path = tmp_path / "model.txt"
         path.write_bytes(data)
         with pytest.raises(rw.InputError, match=r"model\.txt") as error:
-            rw.MART(warm_start=path).fit(rw.make_queries(3, random_state=0))
+            rw.MART(init_model=path).fit(rw.make_queries(3, random_state=0))
         assert "\n" not in str(error.value)
 
     @settings(max_examples=250)
@@ -591,7 +591,7 @@ class TestWeakTrees:
         assert low <= tree.columns["threshold"][0] < high
         assert tree.columns["split_gain"][0] == pytest.approx(gain, rel=1e-4)
 
-    @pytest.mark.parametrize("rate", [1.0, 0.1])
+    @pytest.mark.parametrize("learning_rate", [1.0, 0.1])
     def test_leaves_are_newton_steps(self, rate):
         rng, queries = np.random.default_rng(0), self._queries("missing")
         g, h = rng.normal(size=120), rng.random(120) + 0.1

@@ -186,7 +186,8 @@ MISTAKES = [
     (rw.MART, {"params": {"monotone_constraints": [1]}}, "monotone_constraints"),
     (rw.MART, {"params": {"monotone_constraints": [5] * 8}}, "monotone_constraints"),
     (rw.MART, {"params": {"monotone_constraints": "1,1"}}, "monotone_constraints"),
-    *((rw.MART, {"warm_start": value}, "warm_start=") for value in (3, None, 1.5, ["a.json"])),
+    *((rw.MART, {"warm_start": value}, "warm_start=") for value in (3, None, "a.json")),
+    *((rw.MART, {"init_model": value}, "init_model=") for value in (3, 1.5, True, ["a.json"])),
     *((rw.LambdaMART, {"lambdas": value}, "lambdas=") for value in ("x", None, 3, True)),
     *((rw.BoostedTrees, {"objective": value}, "objective=") for value in ("nothing", 5, None, ["map"])),
     (rw.MART, {"scale": "x"}, "scale='x'"),
@@ -207,16 +208,16 @@ def test_mistakes_are_named_in_one_line(sets, ranker, parameters, message):
 
 def test_models_to_go_on_from_that_are_none(sets, tmp_path):
     with pytest.raises(FileNotFoundError):
-        rw.MART(warm_start=tmp_path / "nothere.json").fit(sets[0])
+        rw.MART(init_model=tmp_path / "nothere.json").fit(sets[0])
     (tmp_path / "empty.json").write_text("")
     with pytest.raises(rw.InputError, match=r"empty\.json"):
-        rw.MART(warm_start=tmp_path / "empty.json").fit(sets[0])
+        rw.MART(init_model=tmp_path / "empty.json").fit(sets[0])
     (tmp_path / "trees.txt").write_text("tree\nversion=v4\n")
     with pytest.raises(rw.InputError, match=r"trees\.txt: "):
-        rw.MART(warm_start=str(tmp_path / "trees.txt")).fit(sets[0])
+        rw.MART(init_model=str(tmp_path / "trees.txt")).fit(sets[0])
     rw.save(rw.Regression().fit(sets[0]), tmp_path / "line.json")
     with pytest.raises(rw.InputError, match="a model of Regression; expected one of trees"):
-        rw.MART(warm_start=tmp_path / "line.json").fit(sets[0])
+        rw.MART(init_model=tmp_path / "line.json").fit(sets[0])
     rw.save(rw.MART(**QUICK).fit(rw.make_queries(20, n_features=5, random_state=0)), tmp_path / "five.json")
-    with pytest.raises(rw.InputError, match="the documents have 8 features; the model of warm_start was trained on 5"):
-        rw.MART(warm_start=tmp_path / "five.json").fit(sets[0])
+    with pytest.raises(rw.InputError, match="the documents have 8 features; the model of init_model was trained on 5"):
+        rw.MART(init_model=tmp_path / "five.json").fit(sets[0])

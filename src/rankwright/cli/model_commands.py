@@ -176,7 +176,7 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
         key, equals, text = setting.partition("=")
         if not equals:
             raise InputError(f"--set {_shorten(setting)}: expected name=value")
-        key, dot, part = key.partition(".")  # training.rate=0.01, params.lambda_l2=1
+        key, dot, part = key.partition(".")  # training.learning_rate=0.01, params.lambda_l2=1
         if key not in defaults or key in ("measure", "backend") or (dot and key not in ("training", "params")):
             known = ", ".join(name for name in defaults if name not in ("measure", "backend"))
             raise InputError(
@@ -189,7 +189,9 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
         else:
             chosen[key] = _read_value(key, text, defaults[key])
     if chosen.get("warm_start") is True:
-        raise InputError("--set warm_start=true: nothing was fitted before; expected the path of a saved model")
+        raise InputError(
+            "--set warm_start=true: nothing was fitted before; continue a saved model by --set init_model=PATH"
+        )
     return ranker_class(**numbers_to_columns(chosen))
 
 
@@ -218,8 +220,7 @@ def _read_value(key: str, text: str, default: Any) -> Any:
         return [int(width) for width in text.split(",")] if re.fullmatch(r"\d+(,\d+)*", text) else value
     if isinstance(default, tuple) and (numbers := _numbers(text)) is not None:
         return numbers
-    text_too = isinstance(default, bool) and isinstance(value, str)  # warm_start is a flag or a path
-    if default is not None and type(value) is not type(default) and not text_too:
+    if default is not None and type(value) is not type(default):
         raise InputError(f"--set {key}={_shorten(text)}: expected a value like {default!r}")
     return value  # what else is wrong with it, the ranker says
 

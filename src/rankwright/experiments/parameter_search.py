@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rankwright.basics.errors import InputError, quote
-from rankwright.rankers import Training
+from rankwright.rankers import TrainingOptions
 
 Params = dict[str, Any]
 
@@ -90,7 +90,7 @@ def as_json(value: Any, where: str, key: str, depth: int = 0) -> Any:
     """Return a parameter's value as JSON can hold it; raise InputError where that is not possible."""
     if depth > _DEEPEST:
         raise InputError(f"{where}: {key} has more than {_DEEPEST} lists inside each other")
-    if isinstance(value, Training):
+    if isinstance(value, TrainingOptions):
         value = asdict(value)
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()

@@ -22,7 +22,7 @@ from rankwright.rankers.listwise.ranknet import RankNet
 from rankwright.rankers.listwise.regression import Regression
 from rankwright.rankers.listwise.single_feature import SingleFeature
 from rankwright.rankers.networks.neural_ranker import NeuralRanker
-from rankwright.rankers.networks.training_options import Training
+from rankwright.rankers.networks.training_options import TrainingOptions
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.rankers.smooth.bayesrank import BayesRank
 from rankwright.rankers.smooth.smoothrank import SmoothRank
@@ -88,7 +88,7 @@ __all__ = [
     "SVMMap",
     "SingleFeature",
     "SmoothRank",
-    "Training",
+    "TrainingOptions",
     "find_ranker",
 ]
 

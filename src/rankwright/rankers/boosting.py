@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -11,30 +12,59 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.models.model import Model, check_features, load
 from rankwright.optimisers.stagewise import Boosted, Stages, boost
-from rankwright.rankers.common_parameters import AdditiveRanker
-from rankwright.rankers.parameter_checks import check_warm_start, check_whole
+from rankwright.rankers.common_parameters import IterativeRanker, ScaledRanker
+from rankwright.rankers.parameter_checks import check_among, check_whole
 
 W = TypeVar("W")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Boosting(AdditiveRanker):
-    """A ranker that adds weak rankers one at a time.
+class AdditiveRanker(ScaledRanker, IterativeRanker):
+    """A ranker that adds up weak rankers, one at a time.
 
-    With ``warm_start=True`` another fit goes on after the rounds of the last one, and with the path of a saved model
-    after those of that model; ``n_estimators`` counts them all. On the same data the model is that of one long fit, to
-    the bit.
+    Parameters
+    ----------
+    n_estimators : int
+        The largest number of weak rankers, those of an earlier model included.
+    warm_start : bool
+        Whether to continue after the weak rankers of the last fit. On the same data the model is that of one long fit,
+        to the bit.
+    init_model : path, optional
+        A saved model whose weak rankers the first fit continues after.
     """
+
+    n_estimators: int
+    warm_start: bool = False
+    init_model: str | os.PathLike[str] | None = None
+
+    def _check_additive(self) -> None:
+        """Raise InputError if one of these parameters is wrong."""
+        check_whole("n_estimators", self.n_estimators, least=1)
+        check_among("warm_start", self.warm_start, (True, False))
+        if not isinstance(self.init_model, str | os.PathLike | None):
+            raise InputError(f"init_model={quote(self.init_model)}; expected the path of a saved model")
+
+    def _last_model(self) -> Model | None:
+        """Return the model of the last fit if ``warm_start`` continues it."""
+        return getattr(self, "model_", None) if self.warm_start else None
+
+    def _check_model(self, model: Model, train: Queries) -> Model:
+        """Return the model to continue; raise InputError if it does not fit the training queries or the scaling."""
+        check_features(train, model.n_features, model.features, "the model of init_model was trained on")
+        if model.params.get("scale") != self.scale:
+            scale = model.params.get("scale")
+            raise InputError(f"init_model: a model with scale={scale!r}; this ranker has {self.scale!r}")
+        return model
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Boosting(AdditiveRanker):
+    """A ranker that boosts features or stumps."""
 
     has_thresholds: ClassVar[bool] = True  # whether weak rankers are thresholds of features
 
-    def _check_boosting(self) -> None:
-        """Check the parameters of every boosted ranker."""
-        check_whole("n_estimators", self.n_estimators, least=1)
-        check_warm_start(self.warm_start)
-
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
-        if self.has_thresholds and getattr(self, "scale", None) == "standard":
+        if self.has_thresholds and self.scale == "standard":
             yield "scale", "thresholds depend on the order of a feature's values, which only scale='query' changes"
 
     def _boost(self, stages: Stages[W], recall: Callable[[Mapping[str, Any]], W], train: Queries) -> Boosted:
@@ -43,25 +73,19 @@ class Boosting(AdditiveRanker):
         try:
             done = [] if earlier is None else [recall(record) for record in earlier.history[:n_estimators]]
         except InputError as error:
-            raise InputError(f"warm_start: the history of the model does not tell its rounds: {error}") from None
+            raise InputError(f"init_model: the history of the model lacks its rounds: {error}") from None
         return boost(stages, n_estimators, done)
 
     def _earlier(self, train: Queries) -> Model | None:
-        """The model to go on from."""
-        if isinstance(self.warm_start, bool):
-            model: Model | None = getattr(self, "model_", None) if self.warm_start else None
-        else:
-            model = load(self.warm_start)
+        """Return the model to continue."""
+        model = self._last_model()
+        if model is None and self.init_model is not None:
+            model = load(self.init_model)
         if model is None:
             return None
-        name = type(self).__name__
-        if model.ranker != name:
-            raise InputError(f"warm_start: a model of {model.ranker}; expected one of {name}")
-        check_features(train, model.n_features, model.features, "the model of warm_start was trained on")
-        scale = getattr(self, "scale", None)
-        if model.params.get("scale") != scale:
-            raise InputError(f"warm_start: a model with scale={model.params.get('scale')!r}; this ranker has {scale!r}")
-        return model
+        if model.ranker != type(self).__name__:
+            raise InputError(f"init_model: a model of {model.ranker}; expected one of {type(self).__name__}")
+        return self._check_model(model, train)
 
 
 def recalled(record: Mapping[str, Any], name: str, kind: type, least: float, most: float) -> Any:

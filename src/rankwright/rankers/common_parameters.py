@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,22 +65,6 @@ class ConvergentRanker(IterativeRanker):
 
     tol: float
     max_iter: int
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class AdditiveRanker(ScaledRanker, IterativeRanker):
-    """A ranker that adds up weak rankers, one at a time.
-
-    Parameters
-    ----------
-    n_estimators : int
-        The largest number of weak rankers.
-    warm_start : bool or path
-        Whether to go on after the rounds of the last fit; or the saved model whose rounds to go on after.
-    """
-
-    n_estimators: int
-    warm_start: bool | str | os.PathLike[str] = False
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any
@@ -59,12 +58,6 @@ def check_weights(name: str, value: Any, n_features: int | None = None) -> Float
     return weights
 
 
-def check_warm_start(value: Any) -> None:
-    """Raise InputError if ``warm_start`` is neither True, False nor a path."""
-    if not isinstance(value, (bool, str, os.PathLike)):
-        raise InputError(f"warm_start={value!r}; expected True, False or the path of a saved model")
-
-
 def check_early_stopping(name: str, value: Any, has_valid: bool) -> None:
     """Refuse early stopping without validation queries to go by."""
     if value is not None and not has_valid:
@@ -75,10 +68,10 @@ def check_early_stopping(name: str, value: Any, has_valid: bool) -> None:
 
 
 def is_changed(ranker: Any, name: str) -> bool:
-    """Return whether a parameter differs from its default, or a part as ``training.rate`` is in its mapping."""
+    """Return whether a parameter differs from its default, or ``training.learning_rate`` is in its mapping."""
     name, _, part = name.partition(".")
     value: Any = getattr(ranker, name)
-    if part:  # a Training has all parts, so that nobody knows which of them were meant
+    if part:  # TrainingOptions have all parts, so that nobody knows which of them were meant
         return isinstance(value, Mapping) and part in value
     default: Any = signature(type(ranker)).parameters[name].default
     if value is default or (value is None and default == ()):

@@ -82,7 +82,7 @@ class AdaRank(Boosting, LinearScoring):
         return TypeOne(measure.for_training(), "exponential")
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
-        self._check_boosting()
+        self._check_additive()
         if not measure.bounded:
             raise InputError(f"AdaRank needs a measure with values from 0 to 1; {measure} is not one")
         check_among("signed", self.signed, (True, False))

@@ -25,7 +25,7 @@ from rankwright.rankers.judging import Judge
 from rankwright.rankers.listwise.regression import ALPHAS, lowered, ridges
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
 from rankwright.rankers.networks.network_ranker import Design
-from rankwright.rankers.networks.training_options import Training, check_hidden
+from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
 from rankwright.rankers.parameter_checks import check_number, check_strength, check_whole, is_changed
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend
@@ -34,7 +34,7 @@ from rankwright.scorers.scaling import Standard, scaled_weights
 
 _ROUNDS = 20  # of an objective that depends on the ranking
 _FLAT = 1e-9  # an objective that is 0, and whose slope over a step as long as the weights is, cannot fall
-_ESTIMATED = Training(rate=0.03, n_epochs=200)  # where the objective is sampled
+_ESTIMATED = TrainingOptions(learning_rate=0.03, n_epochs=200)  # where the objective is sampled
 HIGHEST = 4.0  # grade: the smoothing means the same on all data only if scores are of one size
 
 
@@ -129,7 +129,7 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
         for name in ("tol", "max_iter", "max_inner_iter"):
             if hasattr(self, name):
                 yield name, "a network is trained in epochs, by training"
-        yield from Training.of(self.training).ineffective(is_network=True)
+        yield from TrainingOptions.of(self.training).ineffective(is_network=True)
 
     def _begin(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
         """Where to begin."""
@@ -143,7 +143,10 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
     ) -> list[FitResult]:
         strengths = [check_strength("alpha", value) for value in values]
-        hidden, training = check_hidden(getattr(self, "hidden", None)), Training.of(getattr(self, "training", None))
+        hidden, training = (
+            check_hidden(getattr(self, "hidden", None)),
+            TrainingOptions.of(getattr(self, "training", None)),
+        )
         if hidden:
             design = Design(hidden, training, self.scale, self.random_state)
             phases = [Phase(self._objective(measure), training.n_epochs)]

@@ -21,13 +21,13 @@ from rankwright.optimisers.checkpoints import Checkpoint, digest
 from rankwright.optimisers.epochs import EpochLoop, EpochTrainer
 from rankwright.optimisers.linear_epochs import LinearTrainer
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.networks.training_options import Training
+from rankwright.rankers.networks.training_options import TrainingOptions
 from rankwright.rankers.parameter_checks import check_early_stopping
 from rankwright.runtime.backends import Backend
 from rankwright.scorers.scaling import Standard
 
 _NOTES = ("phase", "done", "since", "best", "history")
-_RUN = ("optimiser", "rate", "batch_size", "activation")  # of the training: what a checkpoint must agree in
+_RUN = ("optimiser", "learning_rate", "batch_size", "activation")  # of the training: what a checkpoint must agree in
 
 
 class Phase(NamedTuple):
@@ -138,7 +138,7 @@ def train_epochs(
     trainer: EpochTrainer,
     data: TrainingData,
     phases: Sequence[Phase],
-    training: Training,
+    training: TrainingOptions,
     seed: int,
     run: Mapping[str, Any],
     *,
@@ -159,7 +159,7 @@ def train_epochs(
         More for the history, from the scores of the training documents.
     """
     check_early_stopping("training.early_stopping_rounds", training.early_stopping_rounds, "valid" in data.sets)
-    walk, record = EpochLoop(trainer, training.optimiser, training.rate, seed), _Record(trainer)
+    walk, record = EpochLoop(trainer, training.optimiser, training.learning_rate, seed), _Record(trainer)
     checkpoint = _checkpoint(data, training, {**run, "seed": seed})
     record.load(checkpoint, walk, phases)
     total = sum(phase.n_epochs for phase in phases)
@@ -192,7 +192,7 @@ def train_epochs(
 
 def fit_linear(
     objective: Objective,
-    training: Training,
+    training: TrainingOptions,
     alpha: float,
     random_state: Any,
     data: TrainingData,
@@ -205,7 +205,7 @@ def fit_linear(
     return train_epochs(trainer, data, [Phase(objective, training.n_epochs)], training, seed, run, observe=observe)
 
 
-def _checkpoint(data: TrainingData, training: Training, run: Mapping[str, Any]) -> Checkpoint:
+def _checkpoint(data: TrainingData, training: TrainingOptions, run: Mapping[str, Any]) -> Checkpoint:
     if training.checkpoint is None:
         return Checkpoint(None, {})
     check_writable(training.checkpoint)

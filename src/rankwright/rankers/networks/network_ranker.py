@@ -16,7 +16,7 @@ from rankwright.measures import Measure
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import IterativeRanker, ScaledRanker, SeededRanker
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, train_epochs
-from rankwright.rankers.networks.training_options import Training
+from rankwright.rankers.networks.training_options import TrainingOptions
 from rankwright.runtime.backends import Backend, side_by_side
 
 if TYPE_CHECKING:
@@ -32,21 +32,21 @@ class NetworkRanker(ScaledRanker, SeededRanker, IterativeRanker):
     hidden : sequence of int or None
         The widths of hidden layers: a network, trained by torch, in place of the linear scorer. The model is then the
         epoch that is best on validation queries.
-    training : Training, mapping or None
+    training : TrainingOptions, mapping or None
         Options of the training of a network.
     random_state : int, Generator or None
         The seed of the first weights of a network, and of the order of batches.
     """
 
     hidden: Sequence[int] | None = None
-    training: Training | Mapping[str, Any] | None = None
+    training: TrainingOptions | Mapping[str, Any] | None = None
 
 
 class Design(NamedTuple):
     """A network to be trained."""
 
     hidden: tuple[int, ...]
-    training: Training
+    training: TrainingOptions
     scale: str | None
     random_state: Any
     make: Any = None  # a torch module, or a function of the number of features that returns one; None for ``hidden``

@@ -14,7 +14,7 @@ from rankwright.rankers.base import FitResult
 from rankwright.rankers.listwise.descent_ranker import trained_measure
 from rankwright.rankers.networks.epoch_training import Phase
 from rankwright.rankers.networks.network_ranker import Design, NetworkRanker
-from rankwright.rankers.networks.training_options import Training, check_hidden
+from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
 from rankwright.rankers.parameter_checks import check_strength
 from rankwright.runtime.backends import Backend
 
@@ -61,7 +61,8 @@ class NeuralRanker(NetworkRanker):
     --------
     >>> from rankwright import make_queries
     >>> queries = make_queries(20, random_state=0)
-    >>> ranker = NeuralRanker(objective="lambdas", hidden=(8,), training={"rate": 0.03, "n_epochs": 40}).fit(queries)
+    >>> training = {"learning_rate": 0.03, "n_epochs": 40}
+    >>> ranker = NeuralRanker(objective="lambdas", hidden=(8,), training=training).fit(queries)
     >>> bool(ranker.score(queries) > 0.6)
     True
     """
@@ -76,13 +77,13 @@ class NeuralRanker(NetworkRanker):
             if self.hidden:
                 yield "hidden", "network says what layers there are"
             yield "training.activation", "network says what is between its layers"
-        yield from Training.of(self.training).ineffective(is_network=True)
+        yield from TrainingOptions.of(self.training).ineffective(is_network=True)
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         alpha, hidden = check_strength("alpha", self.alpha), check_hidden(self.hidden)
         if not hidden and self.network is None:
             raise InputError(f"hidden={self.hidden!r}; expected hidden layers (LinearRanker is without)")
-        training = Training.of(self.training)
+        training = TrainingOptions.of(self.training)
         phases = [Phase(as_objective(self.objective, trained_measure(measure)), training.n_epochs)]
         design = Design(hidden, training, self.scale, self.random_state, self.network)
         [outcome] = design.fit(phases, [alpha], train, valid, measure, backend)

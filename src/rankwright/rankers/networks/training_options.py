@@ -19,7 +19,7 @@ _WIDEST = 65_536  # units of a layer
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class TrainingOptions:
     """How a network is trained.
 
     Parameters
@@ -27,7 +27,7 @@ class Training:
     optimiser : "adam" or "adaptive"
         Adam on batches of queries; or batch descent, an epoch a step on all queries, with a rate that grows while the
         loss falls and is halved where it does not.
-    rate : float
+    learning_rate : float
         The rate of Adam; the first rate of batch descent.
     n_epochs : int
         The most epochs.
@@ -45,7 +45,7 @@ class Training:
     """
 
     optimiser: str = ADAM
-    rate: float = 3e-3
+    learning_rate: float = 3e-3
     n_epochs: int = 100
     batch_size: int = 16
     early_stopping_rounds: int | None = None
@@ -54,10 +54,10 @@ class Training:
     checkpoint: str | os.PathLike[str] | None = None
 
     @classmethod
-    def of(cls, value: Any, usual: Training | None = None) -> Training:
-        """What a ranker's ``training`` says: None, a Training, or a mapping of what differs from the usual.
+    def of(cls, value: Any, usual: TrainingOptions | None = None) -> TrainingOptions:
+        """What a ranker's ``training`` says: None, TrainingOptions, or a mapping of what differs from the usual.
 
-        >>> Training.of({"rate": 0.01}).rate
+        >>> TrainingOptions.of({"learning_rate": 0.01}).learning_rate
         0.01
         """
         usual = usual or cls()
@@ -66,20 +66,20 @@ class Training:
         if isinstance(value, cls):
             return value.checked()
         if not isinstance(value, Mapping):
-            raise InputError(f"training={value!r}; expected a Training or a mapping of its parameters")
+            raise InputError(f"training={value!r}; expected TrainingOptions or a mapping of its parameters")
         known = [field.name for field in fields(cls)]
         for name in value:
             if name not in known:
                 raise InputError(f"training has no {name!r}; {suggest(str(name), known)}")
         return replace(usual, **value).checked()
 
-    def checked(self) -> Training:
+    def checked(self) -> TrainingOptions:
         """The same, if it makes sense."""
         check_among("training.optimiser", self.optimiser, (ADAM, ADAPTIVE))
         check_among("training.activation", self.activation, tuple(ACTIVATIONS))
-        rate = check_number("training.rate", self.rate, least=0.0)
+        rate = check_number("training.learning_rate", self.learning_rate, least=0.0)
         if rate == 0.0:
-            raise InputError("training.rate=0; expected a number above 0")
+            raise InputError("training.learning_rate=0; expected a number above 0")
         if not isinstance(self.device, str):
             raise InputError(f"training.device={self.device!r}; expected 'cpu' or 'cuda'")
         if self.checkpoint is not None:
@@ -90,7 +90,7 @@ class Training:
                 raise InputError(f"training.checkpoint: there is no folder {folder}")
         return replace(
             self,
-            rate=rate,
+            learning_rate=rate,
             n_epochs=check_whole("training.n_epochs", self.n_epochs, least=1),
             batch_size=check_whole("training.batch_size", self.batch_size, least=1),
             early_stopping_rounds=None
@@ -106,13 +106,13 @@ class Training:
         elif self.optimiser == ADAPTIVE:
             yield "training.batch_size", "batch descent takes a step on all queries an epoch"
 
-    def for_linear(self) -> Training:
+    def for_linear(self) -> TrainingOptions:
         """The same, for a linear scorer."""
         if self.device != "cpu":
             raise InputError(f"training.device={self.device!r} without hidden layers; linear scorers are the CPU's")
         return self
 
-    def of_one(self, values: Sequence[Any]) -> Training:
+    def of_one(self, values: Sequence[Any]) -> TrainingOptions:
         """The same, for fits with these values of a parameter: a checkpoint is of one fit."""
         if self.checkpoint is not None and len(values) > 1:
             raise InputError(f"training.checkpoint with {len(values)} fits; expected one, or a file for each")

@@ -20,11 +20,11 @@ from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import LinearScoring
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
 from rankwright.rankers.networks.network_ranker import Design, NetworkRanker
-from rankwright.rankers.networks.training_options import Training, check_hidden
+from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
 from rankwright.rankers.parameter_checks import check_among, check_strength, check_whole
 from rankwright.runtime.backends import Backend
 
-USUAL = Training(optimiser=ADAPTIVE, rate=1.0, n_epochs=200, activation="tanh")
+USUAL = TrainingOptions(optimiser=ADAPTIVE, learning_rate=1.0, n_epochs=200, activation="tanh")
 _EXACT = 2  # ranks of which the expectation is exact
 GAINS = (None, "exp", "linear", "pow2")
 
@@ -57,10 +57,10 @@ class BayesRank(LinearScoring, NetworkRanker):
         How many rankings are drawn of each query at each step, for more than two ranks.
     alpha : float
         L2 strength, against the sum over the queries.
-    training : Training, mapping or None
+    training : TrainingOptions, mapping or None
         Options of training; by default those of algorithm 1: batch descent with an adaptive rate. A mapping such as
-        ``{"n_epochs": 50}`` replaces some of them; a Training replaces all. A linear scorer takes one step an epoch
-        with Adam, too.
+        ``{"n_epochs": 50}`` replaces some of them; TrainingOptions replaces all. A linear scorer takes one step an
+        epoch with Adam, too.
     random_state : int, Generator or None
         The seed of the first weights, the order of batches, and the samples.
 
@@ -95,11 +95,11 @@ class BayesRank(LinearScoring, NetworkRanker):
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if isinstance(self.k, int) and self.k <= _EXACT:
             yield "n_samples", f"the expectation over the first {self.k} ranks is exact; only k above 2 is sampled"
-        yield from Training.of(self.training, USUAL).ineffective(is_network=bool(check_hidden(self.hidden)))
+        yield from TrainingOptions.of(self.training, USUAL).ineffective(is_network=bool(check_hidden(self.hidden)))
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         alpha, hidden = check_strength("alpha", self.alpha), check_hidden(self.hidden)
-        training = Training.of(self.training, USUAL)
+        training = TrainingOptions.of(self.training, USUAL)
         objective = self._objective(measure)
 
         places = grade_places(train.y, train.indptr)

@@ -24,7 +24,7 @@ from rankwright.rankers.listwise.descent_ranker import HIGHEST, Problem, explain
 from rankwright.rankers.listwise.regression import ALPHAS
 from rankwright.rankers.networks.epoch_training import Phase
 from rankwright.rankers.networks.network_ranker import Design, NetworkRanker
-from rankwright.rankers.networks.training_options import Training, check_hidden
+from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_weights, check_whole
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.rankers.smooth.feature_spaces import Space, space_of
@@ -83,7 +83,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
         The widths of hidden layers: a network, trained by torch, in place of the linear scorer. A quarter of its epochs
         are a regression on grades, the others are divided among the sigmas. ``start``, ``optimiser``, ``tol``,
         ``max_iter`` and ``kernel_map`` are for linear scorers only.
-    training : Training, mapping or None
+    training : TrainingOptions, mapping or None
         Options of the training of a network; the epochs are those of all sigmas together.
 
     Attributes
@@ -139,7 +139,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
             return
         for name in ("start", "optimiser", "tol", "max_iter"):
             yield name, "a network is trained in epochs, by training"
-        yield from Training.of(self.training).ineffective(is_network=True)
+        yield from TrainingOptions.of(self.training).ineffective(is_network=True)
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
@@ -152,7 +152,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
             check_among("start", self.start, ("regression",))
         else:
             check_weights("start", self.start)
-        hidden, training = check_hidden(self.hidden), Training.of(self.training)
+        hidden, training = check_hidden(self.hidden), TrainingOptions.of(self.training)
         if hidden:
             design = Design(hidden, training, self.scale, self.random_state)
             phases = self._phases(training.n_epochs, train, measure)

@@ -70,7 +70,7 @@ class FRank(StumpRanker):
     smoothing: float = 1e-3
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
-        self._check_boosting()
+        self._check_additive()
         smoothing = check_number("smoothing", self.smoothing, least=_LEAST_SMOOTHING)
         stages = _Stages(train, valid, measure, check_bins(self.bins), smoothing, backend)
         n_best, history = self._boost(stages, stages.recall, train)

@@ -67,7 +67,7 @@ class RankBoost(StumpRanker):
     allow_nan: ClassVar[bool] = True
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
-        self._check_boosting()
+        self._check_additive()
         check_among("per", self.per, ("pair", "query"))
         stages = _Stages(train, valid, measure, check_bins(self.bins), self.per, backend)
         n_best, history = self._boost(stages, stages.recall, train)

@@ -150,7 +150,7 @@ class StumpStages(ABC):
         self.parts = self.backend.apply(_advance, self.parts, stump, self.bins.find(stump), self.rules)
         self.totals = self.backend.sum(attrgetter("totals"), self.parts)
         if not np.isfinite(self.loss):
-            raise InputError("warm_start: the steps in the history of the model are too large for these documents")
+            raise InputError("init_model: the steps in the history of the model are too large for these documents")
         record = {
             "feature": stump.feature,
             "threshold": stump.threshold,

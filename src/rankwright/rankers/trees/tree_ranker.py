@@ -26,8 +26,9 @@ from rankwright.optimisers.polishing import polish_weights
 from rankwright.optimisers.stagewise import boost
 from rankwright.optimisers.weak.regression_trees import RegressionTree, check_params
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.common_parameters import AdditiveRanker, SeededRanker
-from rankwright.rankers.parameter_checks import check_early_stopping, check_number, check_warm_start, check_whole
+from rankwright.rankers.boosting import AdditiveRanker
+from rankwright.rankers.common_parameters import SeededRanker
+from rankwright.rankers.parameter_checks import check_early_stopping, check_number, check_whole
 from rankwright.rankers.trees.tree_boosting import Grown, TreeStages
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Trees
@@ -51,11 +52,12 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         Scaling of the features. Only scaling per query makes a difference to trees.
     random_state : int, Generator or None
         The seed of LightGBM, where its parameters ask for anything random, and of the order of the trees in polishing.
-    warm_start : bool or path
-        Whether to go on after the trees of the last fit; or the saved model, or text of a LightGBM model, whose trees
-        to go on after. ``n_estimators`` counts them all. What is random in LightGBM begins anew.
     n_estimators : int
-        The largest number of trees.
+        The largest number of trees, those of an earlier model included.
+    warm_start : bool
+        Whether to continue after the trees of the last fit. The random numbers of LightGBM begin anew.
+    init_model : path, optional
+        A saved model, or the text of a LightGBM model, whose trees the first fit continues after.
     num_leaves : int
         The largest number of leaves of a tree.
     min_child_samples : int
@@ -148,7 +150,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
             if self.early_stopping_rounds is None
             else check_whole("early_stopping_rounds", self.early_stopping_rounds, least=1)
         )
-        check_warm_start(self.warm_start)
+        self._check_additive()
         self._check_trees()
         self._check_own(measure)
         check_early_stopping("early_stopping_rounds", early_stopping_rounds, valid is not None)
@@ -205,25 +207,20 @@ class TreeRanker(AdditiveRanker, SeededRanker):
 
     def _earlier(self, train: Queries) -> tuple[Forest | None, list[dict[str, Any]]]:
         """The trees and the history of the model to go on from."""
-        if isinstance(self.warm_start, bool):
-            model: Model | Forest | None = getattr(self, "model_", None) if self.warm_start else None
-        else:
-            model = _read(self.warm_start)
+        model: Model | Forest | None = self._last_model()
+        if model is None and self.init_model is not None:
+            model = _read(self.init_model)
         if model is None:
             return None, []
         if isinstance(model, Forest):
             if model.n_features != train.n_features:
                 raise InputError(
-                    f"warm_start: trees of {model.n_features} features; the documents have {train.n_features}"
+                    f"init_model: trees of {model.n_features} features; the documents have {train.n_features}"
                 )
             return model, []
         if not isinstance(model.scorer, Trees):
-            raise InputError(f"warm_start: a model of {model.ranker}; expected one of trees")
-        check_features(train, model.n_features, model.features, "the model of warm_start was trained on")
-        if model.params.get("scale") != self.scale:
-            raise InputError(
-                f"warm_start: a model with scale={model.params.get('scale')!r}; this ranker has {self.scale!r}"
-            )
+            raise InputError(f"init_model: a model of {model.ranker}; expected one of trees")
+        self._check_model(model, train)
         return model.scorer.forest, model.history if model.ranker == type(self).__name__ else []
 
     def _sorts_rows(self) -> bool:
