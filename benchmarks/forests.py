@@ -105,10 +105,10 @@ def run(task: Task, out: Path) -> None:
         ends = [weighed.history[0], weighed.history[-1]]
         found["climb"] = [row[part] for row in ends for part in ("train", "valid")]
         found["guarded"] = [weighed.before, weighed.valid_before, weighed.after, weighed.valid_after]
-        kept = Trees(ranker.scorer_.forest.weighted(weighed.level))
+        kept = Trees(ranker.scorer_.forest.with_weights(weighed.level))
         found[polished(task.method)] = rw.evaluate(kept(test.X), test, list(MEASURES)).values
         climbed = _last(own, start, rules)
-        unguarded = Trees(ranker.scorer_.forest.weighted(climbed))
+        unguarded = Trees(ranker.scorer_.forest.with_weights(climbed))
         found["unguarded"] = rw.evaluate(unguarded(test.X), test, list(MEASURES)).values
     half = out / f"half-{task.name}"
     np.savez(half, **found)

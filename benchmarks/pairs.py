@@ -17,7 +17,7 @@ from benchmarks.report import Row, Table, below, faster, publish
 from benchmarks.timing import THREADS, medians, take_turns, timed
 from rankwright.basics.array_types import Floats
 from rankwright.optimisers.pair_loss import PairLoss
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 PASSES = 1000  # of LinearSVC over the pairs, at most: its default
 SVMRANK_C = 5.0
@@ -32,7 +32,7 @@ class Peer(NamedTuple):
 
 def differences(queries: rw.Queries) -> Floats:
     """x_i - x_j of every pair, standardised; signs alternate, so that there are two classes."""
-    standard, rows = Standard.of(queries), []
+    standard, rows = StandardScaling.fit(queries), []
     for part in queries:
         X, y = (queries.X[part] - standard.mean) * standard.factor, queries.y[part]
         higher, lower = np.nonzero(y[:, None] > y)
@@ -118,7 +118,7 @@ def measure_growth(n_queries: int = 60, repetitions: int = 7) -> Table:
     sizes: dict[str, tuple[int, float, float]] = {}
     for length in (120, 480, 1920):
         queries = rw.make_queries(n_queries, n_docs=length, n_features=46, random_state=0)
-        standard = Standard.of(queries)
+        standard = StandardScaling.fit(queries)
         problem = PairLoss(
             queries.X, queries.y, queries.indptr, None, None, standard.factor, standard.mean, rw.Serial()
         )

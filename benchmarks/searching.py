@@ -28,7 +28,7 @@ from rankwright.measures.table import PreparedTableMeasure
 from rankwright.optimisers.ascent import ClimbRules, climb_cyclic
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, search_line
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 MEASURE = "ndcg@10"
 _BARS = (0.0, 0.8, 1.6, 2.4)  # a document's grade is how many of these its relevance passes
@@ -337,7 +337,7 @@ class Climbed(NamedTuple):
 def climb_to(goal: float, queries: rw.Queries, start: str, n_starts: int = 20) -> Climbed:
     """Climb as DirectRank does, from one start after another, until the measure is reached."""
     begun, rng = perf_counter(), np.random.default_rng(0)
-    deviation = Standard.of(queries).deviation
+    deviation = StandardScaling.fit(queries).deviation
     landscape = Landscape.of(queries, rw.parse(MEASURE).for_training(), rw.Threads(THREADS))
     drawn = np.concatenate([np.ones((1, queries.n_features)), rng.normal(size=(n_starts - 1, queries.n_features))])
     starts, rngs, best = drawn / np.where(deviation > 0, deviation, np.inf), rng.spawn(n_starts), -np.inf

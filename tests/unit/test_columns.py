@@ -95,7 +95,7 @@ class TestLeaves:
         nodes = trees.forest.nodes
         columns = TreeColumns(trees.leaves(queries.X), nodes.first_leaf, nodes.value)
         weights = np.random.default_rng(0).normal(size=12)
-        assert columns.scores(weights).tobytes() == Trees(trees.forest.weighted(weights))(queries.X).tobytes()
+        assert columns.scores(weights).tobytes() == Trees(trees.forest.with_weights(weights))(queries.X).tobytes()
         assert columns.scores(np.ones(12)).tobytes() == trees(queries.X).tobytes()
 
 

@@ -15,7 +15,7 @@ from rankwright.objectives.upper_bounds import TypeTwo
 from rankwright.optimisers import cutting_plane as module
 from rankwright.optimisers.cutting_plane import CuttingPlane, cutting_planes, find_best_scale
 from rankwright.optimisers.linear_risk import LinearRisk
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 STRENGTHS = [1e-3, 0.1, 1.0, 30.0, 1e4]
 
@@ -183,7 +183,7 @@ class TestMinimum:
     @pytest.mark.parametrize("seed", range(3))
     def test_the_gap_is_reached_on_longer_lists(self, seed, C):
         queries = rw.make_queries(15, n_docs=20, n_features=10, random_state=seed)
-        factor = Standard.of(queries).factor
+        factor = StandardScaling.fit(queries).factor
         for name, tol in (("map", 1e-4), ("ndcg@5", 1e-3)):
             risk = linear(queries, name, factor, perfect="grades")
             last = run(risk, C, tol=tol)[-1]
@@ -400,7 +400,7 @@ class TestLinearRisk:
 
     def test_the_bits_are_those_of_one_thread(self):
         queries = rw.make_queries(300, n_docs=60, n_features=8, random_state=0)
-        factor = Standard.of(queries).factor
+        factor = StandardScaling.fit(queries).factor
         found = [
             [
                 (each.w.tobytes(), each.primal, each.gap)

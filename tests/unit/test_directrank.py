@@ -22,7 +22,7 @@ from rankwright.optimisers.ascent import (
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import MaximumLikelihoodStep, search_line
 from rankwright.scorers import Linear
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 rw.measure(lambda grades: float(grades[:2].mean() / 2), name="two_first")
 MEASURES = ["ndcg@10", "ndcg@3", "map", "err", "mrr", "two_first"]
@@ -222,7 +222,7 @@ def test_coordinate_ascent_takes_the_same_way_as_its_twin(measure):
     queries = rw.make_queries(15, n_docs=8, n_features=4, random_state=2)
     ranker = rw.CoordinateAscent(measure=measure, n_restarts=1, random_state=4).fit(queries)
     deviation = queries.X.astype(np.float64).std(axis=0)
-    unit = Standard.of(queries).deviation
+    unit = StandardScaling.fit(queries).deviation
     start = np.divide(1.0, unit, out=np.zeros(4), where=unit > 0)
     rng = np.random.default_rng(4)
     rng.normal(size=(0, 4))

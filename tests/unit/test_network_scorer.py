@@ -100,8 +100,8 @@ class TestScores:
 
     def test_other_numbers_of_features_are_refused(self):
         network = random_network((3, 4, 1))
-        assert network.takes(3)
-        assert not network.takes(4)
+        assert network.accepts(3)
+        assert not network.accepts(4)
         with pytest.raises(rw.InputError, match="2 features; the network has 3 inputs"):
             network(documents(5, 2))
 

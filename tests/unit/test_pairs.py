@@ -17,7 +17,7 @@ from rankwright.kernels.optimisers.linear_systems import cholesky_solve, shifted
 from rankwright.objectives.pairwise import Hinge, SquaredHinge, count_query_pairs
 from rankwright.optimisers.newton import minimise_by_newton
 from rankwright.optimisers.pair_loss import PairLoss
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 
 @st.composite
@@ -153,14 +153,14 @@ def test_an_unknown_kind_of_mean():
 
 
 def problem_of(queries, dtype=np.float32, backend=None):
-    standard = Standard.of(queries)
+    standard = StandardScaling.fit(queries)
     X = queries.X.astype(dtype)
     return PairLoss(X, queries.y, queries.indptr, None, queries.query_weight, standard.factor, standard.mean, backend)
 
 
 def explicit(queries):
     """The differences of all pairs, standardised."""
-    standard = Standard.of(queries)
+    standard = StandardScaling.fit(queries)
     return differences((queries.X - standard.mean) * standard.factor, queries.y, queries.indptr)
 
 
@@ -261,7 +261,7 @@ def test_no_pairs():
 
 def test_a_large_mean_costs_no_precision():
     queries = rw.make_queries(20, n_docs=20, n_features=6, random_state=0)
-    X, standard = queries.X.astype(np.float64), Standard.of(queries)
+    X, standard = queries.X.astype(np.float64), StandardScaling.fit(queries)
     X = (X - standard.mean) * standard.factor
     found = [minimise_by_newton(PairLoss(X + shift, queries.y, queries.indptr), 10.0).primal for shift in (0.0, 1e7)]
     assert found[0] == pytest.approx(found[1], rel=2e-6)

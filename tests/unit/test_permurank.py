@@ -16,7 +16,7 @@ from rankwright.data.row_order import sort_by_content
 from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.rankers.bounds.working_sets import WorkingSets
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def compare(queries, rounds, name, least=2, weights=None, **options):
     After a round whose weights are 0 but for rounding, rounding chooses the rankings: it is the last to be compared.
     """
     queries = sort_by_content(queries, rw.Serial())  # as the ranker sees them: of equal choices the first counts
-    factor = Standard.of(queries).factor
+    factor = StandardScaling.fit(queries).factor
     twin = list(permurank(queries, name, rounds, factor, start=weights, **options))
     if weights is not None:
         options["start"] = "adarank"
@@ -97,7 +97,7 @@ class TestFigure7:
     def test_rankings_of_adarank_first(self, name):
         queries = short_queries(3)
         adarank = rw.AdaRank(measure=name).fit(queries)
-        fitted, _ = compare(queries, 4, name, weights=adarank.coef_ / Standard.of(queries).factor)
+        fitted, _ = compare(queries, 4, name, weights=adarank.coef_ / StandardScaling.fit(queries).factor)
         zero = rw.PermuRank(measure=name, max_iter=4).fit(queries)
         assert fitted.history_[0]["objective"] != pytest.approx(zero.history_[0]["objective"], rel=1e-3)
 
@@ -116,7 +116,7 @@ class TestWorkingSets:
     @pytest.mark.parametrize("name", ["map", "ndcg@3", "err@3"])
     def test_no_ranking_twice(self, queries, name, phi):
         """Under its Phi: rankings that differ only inside a class are one."""
-        factor = Standard.of(queries).factor
+        factor = StandardScaling.fit(queries).factor
         sets = WorkingSets(queries, rw.parse(name), phi, "measure", factor, rw.Serial())
         rng, weights = np.random.default_rng(0), [np.zeros(8)]
         assert sets.grow(weights[0])
@@ -137,7 +137,7 @@ class TestWorkingSets:
 
     def test_features_are_those_of_the_rankings(self, queries):
         """F of a working set's ranking is w . Phi, and what it loses is 1 - AP of the ranking by score."""
-        factor = Standard.of(queries).factor
+        factor = StandardScaling.fit(queries).factor
         sets = WorkingSets(queries, rw.parse("map"), "pairs", "measure", factor, rw.Serial())
         w = np.random.default_rng(0).normal(size=8)
         sets.grow(w)
@@ -159,7 +159,7 @@ class TestWorkingSets:
 
     def test_the_problem_is_eq_7_of_the_sets(self, queries):
         """Its loss times its total is the sum over queries of 1/|B| sum (1 - E)[1 - (F(b) - F(c))]_+."""
-        factor = Standard.of(queries).factor
+        factor = StandardScaling.fit(queries).factor
         sets = WorkingSets(queries, rw.parse("ndcg@3"), "pairs", "measure", factor, rw.Serial())
         rng = np.random.default_rng(1)
         for _ in range(4):
@@ -217,7 +217,7 @@ class TestRounds:
     @may_not_converge
     def test_the_first_rankings_of_adarank(self, queries):
         """Round 1 prefers the perfect rankings to those that AdaRank's weights make."""
-        factor = Standard.of(queries).factor
+        factor = StandardScaling.fit(queries).factor
         weights = rw.AdaRank(measure="map").fit(queries).coef_
         w = np.divide(weights, factor, out=np.zeros(8), where=factor > 0)
         sets = WorkingSets(queries, rw.parse("map"), "pairs", "measure", factor, rw.Serial())

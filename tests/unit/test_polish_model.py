@@ -638,7 +638,7 @@ class TestOurs:
         longer = rw.LambdaMART(**SMALL | {"n_estimators": 10}, init_model=tmp_path / "m.json").fit(sets[0])
         assert len(longer.to_model().scorer) == 10
         np.testing.assert_array_equal(
-            Trees(longer.to_model().scorer.forest.first(8))(sets[0].X), polished.predict(sets[0])
+            Trees(longer.to_model().scorer.forest.take_first(8))(sets[0].X), polished.predict(sets[0])
         )
 
     @may_be_ineffective

@@ -10,7 +10,7 @@ from tests.reference import adarank as reference
 from tests.reference import measures
 
 import rankwright as rw
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 
 class TestAdaRank:
@@ -21,7 +21,7 @@ class TestAdaRank:
     @pytest.mark.parametrize("scale", ["standard", None])
     def test_equals_figure_6(self, name, plain, seed, scale):
         queries = random_queries(np.random.default_rng(seed), most=5)
-        factor = Standard.of(queries).factor if scale else np.ones(queries.n_features)
+        factor = StandardScaling.fit(queries).factor if scale else np.ones(queries.n_features)
         fitted = rw.AdaRank(measure=name, scale=scale, n_estimators=12).fit(queries)
         twin = list(reference.adarank(queries, plain, 12, factor))
         assert len(fitted.history_) == len(twin)

@@ -13,7 +13,7 @@ import rankwright as rw
 from rankwright.analysis import selection
 from rankwright.objectives.pairwise import count_query_pairs
 from rankwright.rankers import PathRanker
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 CS = (0.1, 1.0, 10.0, 100.0)
 
@@ -41,7 +41,7 @@ def test_the_objective_is_what_the_history_says(queries, loss, per, scale):
         queries.X, queries.y, queries.indptr, queries.qid, weight=np.random.default_rng(0).random(len(queries))
     )
     ranker = rw.RankSVM(C=3.0, loss=loss, per=per, scale=scale).fit(weighted)
-    deviation = Standard.of(weighted).deviation if scale == "standard" else np.ones(10)
+    deviation = StandardScaling.fit(weighted).deviation if scale == "standard" else np.ones(10)
     last = ranker.history_[-1]
     assert last["objective"] == pytest.approx(objective(ranker, weighted, deviation), rel=1e-9)
     assert 0.0 <= last["gap"] <= 1e-6 * last["objective"]

@@ -12,7 +12,7 @@ from rankwright.optimisers import newton
 from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.bounds import permurank, ranksvm
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 
 def wide_queries(n_docs=60, n_features=150, seed=0):
@@ -27,8 +27,8 @@ def wide_queries(n_docs=60, n_features=150, seed=0):
 @pytest.mark.parametrize("scale", ["standard", None])
 def test_coordinates_keep_scores_and_lengths(scale):
     queries = wide_queries()
-    standard = Standard.of(queries)
-    factor = standard.factor_under(scale)
+    standard = StandardScaling.fit(queries)
+    factor = standard.factor_for(scale)
     space = WeightSpace.of(queries.X, standard.mean, factor)
     z = np.random.default_rng(1).normal(size=len(space.factor))
     w = space.weights(z)
@@ -40,7 +40,7 @@ def test_coordinates_keep_scores_and_lengths(scale):
 
 def test_features_are_kept_where_documents_are_not_fewer():
     queries = wide_queries(n_docs=60, n_features=60)
-    standard = Standard.of(queries)
+    standard = StandardScaling.fit(queries)
     space = WeightSpace.of(queries.X, standard.mean, standard.factor)
     assert space.X is queries.X
     w = np.arange(60.0)
@@ -53,8 +53,8 @@ def test_features_are_kept_where_documents_are_not_fewer():
 def test_ranksvm_finds_the_minimum_over_all_weights(loss, scale):
     queries = wide_queries()
     ranker = rw.RankSVM(C=0.3, loss=loss, scale=scale, tol=1e-8).fit(queries)
-    standard = Standard.of(queries)
-    factor = standard.factor_under(scale)
+    standard = StandardScaling.fit(queries)
+    factor = standard.factor_for(scale)
     weight = compute_pair_weights(queries, "pair")
     whole = PairLoss(queries.X, queries.y, queries.indptr, None, weight, factor, standard.mean)
     found = newton.minimise(whole, 0.3, squared=loss == "squared_hinge", tol=1e-8)
@@ -82,7 +82,7 @@ def test_permurank_finds_what_it_finds_among_all_weights(start, monkeypatch):
 def test_regression_solves_the_normal_equations_of_all_weights(alpha):
     queries = wide_queries()
     ranker = rw.Regression(alpha=alpha).fit(queries)
-    standard = Standard.of(queries)
+    standard = StandardScaling.fit(queries)
     Z = (queries.X - standard.mean) * standard.factor
     relevant = queries.y > 0
     c = np.where(relevant, 1.0 / relevant.sum(), 1.0 / (~relevant).sum())

@@ -15,7 +15,7 @@ from rankwright.objectives.listwise import Cosine
 from rankwright.objectives.objective_names import OBJECTIVES
 from rankwright.objectives.smooth import FORMS, SoftRanks
 from rankwright.objectives.swap_lambdas import Lambdas
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def logsumexp(values, axis=-1):
 
 
 def standardised(queries):
-    standard = Standard.of(queries)
+    standard = StandardScaling.fit(queries)
     return (queries.X - standard.mean) * standard.factor, standard.deviation
 
 

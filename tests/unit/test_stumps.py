@@ -98,13 +98,13 @@ class TestScores:
         assert stumps.steps.features.tolist() == [0, 2]
         thresholds, values, missing = stumps.steps.of(1)
         assert (thresholds.tolist(), values.tolist(), missing) == ([-1.0, 1.0], [0.0, 2.0, 2.75], 2.0)
-        assert (len(stumps), stumps.takes(3), stumps.takes(2)) == (4, True, False)
+        assert (len(stumps), stumps.accepts(3), stumps.accepts(2)) == (4, True, False)
 
     def test_none(self):
         for missing in (True, False):
             empty = sum_stumps([], missing)
             assert empty(np.ones((2, 3), np.float32)).tolist() == [0.0, 0.0]
-            assert empty.takes(1)
+            assert empty.accepts(1)
             assert len(scorer_from_json({"kind": "stumps", **empty.to_json()})) == 0
 
     def test_added_in_training_as_in_prediction(self):

@@ -14,7 +14,7 @@ import rankwright as rw
 from rankwright.analysis import selection
 from rankwright.objectives import rankings as searching
 from rankwright.objectives.upper_bounds import Basic
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 #: Rankers, the measure that they train on, and which rankings are perfect.
 TRAINED = {
@@ -59,7 +59,7 @@ def objective(queries, coef, factor, C, name, perfect):
 @pytest.mark.parametrize("scale", ["standard", None])
 def test_the_objective_is_the_bound_of_all_rankings_and_nothing_near_is_lower(short, ranker, name, perfect, C, scale):
     fitted = type(ranker)(**{**ranker.get_params(), "C": C, "scale": scale}).fit(short)
-    factor = Standard.of(short).factor if scale == "standard" else np.ones(4)
+    factor = StandardScaling.fit(short).factor if scale == "standard" else np.ones(4)
     last, coef = fitted.history_[-1], fitted.coef_
     assert last["loss"] == pytest.approx(mean_bound(short, coef, name, perfect), rel=1e-9)
     assert last["objective"] == pytest.approx(objective(short, coef, factor, C, name, perfect), rel=1e-9)
@@ -155,7 +155,7 @@ class TestPaths:
             warm, last = ranker.history_[-1], cold.history_[-1]
             assert warm["gap"] <= ranker.tol * warm["objective"]
             assert warm["objective"] == pytest.approx(last["objective"], abs=max(warm["gap"], last["gap"]) + 1e-12)
-            w, v = (each.coef_ / Standard.of(queries).factor.clip(1e-12) for each in (ranker, cold))
+            w, v = (each.coef_ / StandardScaling.fit(queries).factor.clip(1e-12) for each in (ranker, cold))
             assert np.linalg.norm(w - v) <= np.sqrt(2 * warm["gap"]) + np.sqrt(2 * last["gap"]) + 1e-9
             assert ranker.to_model().params["C"] == ranker.C
         assert sum(len(ranker.history_) for ranker in path) <= sum(

@@ -15,7 +15,7 @@ from tests.scored import by_query, problems
 import rankwright as rw
 from rankwright.objectives.rankings import prepare_rankings
 from rankwright.objectives.upper_bounds import KINDS, Basic, TypeOne, TypeTwo
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 PHIS = ["pairs", "ranks"]
 
@@ -142,7 +142,7 @@ def test_theorem_4_step_by_step(name, seed):
     """Every line of the proof, with E, P and delta from the slow twin and alpha, phi and the bound from the ranker."""
     queries, measure = random_queries(np.random.default_rng(seed), most=5), reference.MEASURES[name]
     history = rw.AdaRank(measure=name, n_estimators=12).fit(queries).history_
-    twin = list(adarank.adarank(queries, measure, 12, Standard.of(queries).factor))
+    twin = list(adarank.adarank(queries, measure, 12, StandardScaling.fit(queries).factor))
     assert len(history) == len(twin) > 2
     E_before, log_bound, m = np.zeros(len(queries)), 0.0, len(queries)
     for record, (feature, _, _, P, E) in zip(history, twin, strict=True):

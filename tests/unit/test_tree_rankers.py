@@ -231,7 +231,7 @@ class TestLambdasAreThoseOfLightGBM:
         data = lgb.Dataset(queries.X, queries.y, group=queries.sizes, init_score=scores, params=params)
         booster = lgb.Booster(params, data)
         booster.update()
-        forest = Forest.read(booster.model_to_string())
+        forest = Forest.from_text(booster.model_to_string())
         leaf, tree = Trees(forest).leaves(queries.X)[0], forest.trees[0]
         assert len(tree.values) > 0.6 * n
         h = tree.columns["leaf_weight"]
@@ -326,7 +326,7 @@ class TestExactLambdas:
         ranker = rw.LambdaMART(measure="map", n_estimators=6).fit(queries)
         bound = Lambdas("map").prepare(queries)
         for t, row in enumerate(ranker.history_):
-            scores = Trees(ranker.scorer_.forest.first(t))(queries.X)
+            scores = Trees(ranker.scorer_.forest.take_first(t))(queries.X)
             assert row["loss"] == pytest.approx(bound(scores).loss, rel=1e-9)
 
 
@@ -349,7 +349,7 @@ class TestDirectRankTrees:
             assert row["loss"] == pytest.approx(1 - measure.mean(queries, scores), abs=1e-12)
             scores = scores + row["weight"] * values
             assert row["train"] == pytest.approx(
-                measure.mean(queries, Trees(forest.first(t + 1))(queries.X)), abs=1e-12
+                measure.mean(queries, Trees(forest.take_first(t + 1))(queries.X)), abs=1e-12
             )
         assert ranker.history_
 
@@ -513,7 +513,7 @@ class TestHistory:
         full = make(n_estimators=8, num_leaves=5).fit(queries)
         training, measure = rw.parse("ndcg@10").for_training(), rw.parse("ndcg@10")
         for t, (row, other) in enumerate(zip(ranker.history_, full.history_, strict=True)):
-            trees = Trees(full.scorer_.forest.first(t + 1))
+            trees = Trees(full.scorer_.forest.take_first(t + 1))
             assert row["round"] == other["round"] == t + 1
             assert row["train"] == other["train"] == pytest.approx(training.mean(queries, trees(queries.X)), abs=1e-12)
             assert row["valid"] == pytest.approx(measure.mean(valid, trees(valid.X)), abs=1e-12)
@@ -524,7 +524,7 @@ class TestHistory:
         assert kept(ranker)["round"] == len(ranker.scorer_)
         assert kept(full)["round"] == len(full.history_) == len(full.scorer_) >= 5
         np.testing.assert_array_equal(
-            ranker.predict(valid), Trees(full.scorer_.forest.first(len(ranker.scorer_)))(valid.X)
+            ranker.predict(valid), Trees(full.scorer_.forest.take_first(len(ranker.scorer_)))(valid.X)
         )
 
     @NATIVE
@@ -704,7 +704,7 @@ class TestGoingOn:
         rw.save(rw.MART(n_estimators=3, num_leaves=5).fit(queries), tmp_path / "mart.json")
         ranker = rw.LambdaMART(n_estimators=6, num_leaves=5, init_model=tmp_path / "mart.json").fit(queries)
         start = rw.load(tmp_path / "mart.json").scorer.forest
-        np.testing.assert_array_equal(Trees(ranker.scorer_.forest.first(3))(queries.X), Trees(start)(queries.X))
+        np.testing.assert_array_equal(Trees(ranker.scorer_.forest.take_first(3))(queries.X), Trees(start)(queries.X))
         assert len(ranker.scorer_) == 6
 
     def test_what_it_cannot_go_on_from(self, tmp_path):

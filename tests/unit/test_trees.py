@@ -20,7 +20,7 @@ from rankwright.kernels.scorers.tree_scores import leaf_scores, leaf_values
 from rankwright.optimisers.functional_gradient import residuals
 from rankwright.optimisers.weak.regression_trees import RegressionTree, check_params
 from rankwright.scorers import Trees
-from rankwright.scorers.lightgbm_text import Forest, Tree, nameable
+from rankwright.scorers.lightgbm_text import Forest, Tree, are_valid_names
 
 QUIET = {"verbosity": -1, "num_threads": 1, "deterministic": True, "force_col_wise": True}
 
@@ -70,10 +70,10 @@ def awkward(X):
 
 def check_same(booster, X):
     """Scores and leaves are those of LightGBM, of the twin, and of both after writing and reading."""
-    trees = Trees(Forest.read(booster.model_to_string()))
+    trees = Trees(Forest.from_text(booster.model_to_string()))
     expected = booster.predict(X, raw_score=True)
     leaves = booster.predict(X, pred_leaf=True).reshape(len(X), -1).T
-    again = Trees(Forest.read(trees.forest.text()))
+    again = Trees(Forest.from_text(trees.forest.text()))
     for each in (trees, again):
         np.testing.assert_array_equal(each(X), expected)
         np.testing.assert_array_equal(each.leaves(X), leaves)
@@ -97,7 +97,7 @@ class TestScoresAreThoseOfLightGBM:
 
     def test_what_is_missing_in_prediction_alone_is_zero(self):
         X, y = columns("random")
-        trees, holes = Trees(Forest.read(grown(X, y).model_to_string())), X.copy()
+        trees, holes = Trees(Forest.from_text(grown(X, y).model_to_string())), X.copy()
         holes[:, 1] = np.nan
         filled = np.nan_to_num(holes)
         np.testing.assert_array_equal(trees(holes), trees(filled))
@@ -105,12 +105,12 @@ class TestScoresAreThoseOfLightGBM:
 
     def test_missing_values_have_a_side_of_their_own(self):
         X, y = columns("missing")
-        trees = Trees(Forest.read(grown(X, y).model_to_string()))
+        trees = Trees(Forest.from_text(grown(X, y).model_to_string()))
         assert (trees(X) != trees(np.nan_to_num(X))).any()
 
     def test_what_is_missing_may_be_split_from_all_else(self):
         X, y = columns("gaps")
-        trees = Trees(Forest.read(grown(X, y).model_to_string()))
+        trees = Trees(Forest.from_text(grown(X, y).model_to_string()))
         assert np.isposinf(trees.forest.nodes.threshold).any()
 
     @pytest.mark.parametrize("shift", [-10.0, 0.0, 10.0])
@@ -135,14 +135,14 @@ class TestScoresAreThoseOfLightGBM:
         trees = check_same(booster, X)
         assert len(trees.forest.trees[0].values) == 1
         np.testing.assert_allclose(trees(X), y.mean(), rtol=1e-6)
-        mixed = Trees(Forest.read(grown(X, y).model_to_string()).and_then(trees.forest))
+        mixed = Trees(Forest.from_text(grown(X, y).model_to_string()).append_trees(trees.forest))
         np.testing.assert_array_equal(mixed(X), mixed.booster().predict(X))
         assert (mixed.leaves(X)[-1] == 0).all()
 
     def test_a_constant(self):
         forest = Forest.constant(4)
         X, _ = columns("missing")
-        for each in (forest, Forest.read(forest.text())):
+        for each in (forest, Forest.from_text(forest.text())):
             assert not Trees(each)(X).any()
             assert Trees(each).leaves(X).tolist() == [[0] * len(X)]
         np.testing.assert_array_equal(Trees(forest).booster().predict(X), np.zeros(len(X)))
@@ -152,30 +152,30 @@ class TestScoresAreThoseOfLightGBM:
         X, y = columns(kind)
         booster = grown(X, y)
         weights = [1.0, 0.0, -0.3, 1e-300, 1e300, 1 / 3]
-        scaled = Trees(Forest.read(booster.model_to_string()).weighted(weights))
+        scaled = Trees(Forest.from_text(booster.model_to_string()).with_weights(weights))
         for t, weight in enumerate(weights):
             for leaf in range(booster.dump_model()["tree_info"][t]["num_leaves"]):
                 booster.set_leaf_output(t, leaf, booster.get_leaf_output(t, leaf) * weight)
         np.testing.assert_array_equal(scaled(X), booster.predict(X, raw_score=True))
-        np.testing.assert_array_equal(Trees(Forest.read(scaled.forest.text()))(X), scaled(X))
+        np.testing.assert_array_equal(Trees(Forest.from_text(scaled.forest.text()))(X), scaled(X))
         np.testing.assert_array_equal(scaled.booster().predict(X), scaled(X))
 
     def test_some_trees_and_others(self):
         X, y = columns("random")
         booster = grown(X, y)
-        forest = Forest.read(booster.model_to_string())
+        forest = Forest.from_text(booster.model_to_string())
         for n in (1, 3, 6, 10):
-            np.testing.assert_array_equal(Trees(forest.first(n))(X), booster.predict(X, num_iteration=n))
-        assert not Trees(forest.first(0))(X).any()
-        assert forest.first(0).n_features == 4
-        rest = Forest.read(booster.model_to_string(start_iteration=2))
-        np.testing.assert_array_equal(Trees(forest.first(2).and_then(rest))(X), booster.predict(X))
+            np.testing.assert_array_equal(Trees(forest.take_first(n))(X), booster.predict(X, num_iteration=n))
+        assert not Trees(forest.take_first(0))(X).any()
+        assert forest.take_first(0).n_features == 4
+        rest = Forest.from_text(booster.model_to_string(start_iteration=2))
+        np.testing.assert_array_equal(Trees(forest.take_first(2).append_trees(rest))(X), booster.predict(X))
 
     @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 16_384, 16_385])
     def test_any_number_of_documents(self, n):
         X, y = columns("missing")
         booster = grown(X, y)
-        many, trees = np.resize(X, (n, 4)), Trees(Forest.read(booster.model_to_string()))
+        many, trees = np.resize(X, (n, 4)), Trees(Forest.from_text(booster.model_to_string()))
         expected = np.resize(booster.predict(X), n) if n else np.empty(0)
         np.testing.assert_array_equal(trees(many), expected)
         assert trees.leaves(many).shape == (6, n)
@@ -183,16 +183,16 @@ class TestScoresAreThoseOfLightGBM:
 
     def test_doubles_and_rows_apart_in_memory(self):
         X, y = columns("missing")
-        trees = Trees(Forest.read(grown(X, y).model_to_string()))
+        trees = Trees(Forest.from_text(grown(X, y).model_to_string()))
         for other in (X.astype(np.float64), np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):
             np.testing.assert_array_equal(trees(other), trees(X))
 
     def test_leaves_with_values_and_weights_are_the_scores(self):
         X, y = columns("missing")
-        forest = Forest.read(grown(X, y).model_to_string())
+        forest = Forest.from_text(grown(X, y).model_to_string())
         leaves, nodes, weights = Trees(forest).leaves(X), forest.nodes, np.array([0.5, -1.0, 0.0, 3.0, 1 / 3, 1e-9])
         found = leaf_scores(leaves, nodes.first_leaf, nodes.value, weights)
-        np.testing.assert_array_equal(found, Trees(forest.weighted(weights))(X))
+        np.testing.assert_array_equal(found, Trees(forest.with_weights(weights))(X))
         np.testing.assert_array_equal(
             leaf_values(leaves[2], forest.trees[2].values), Trees(Forest(forest.header, forest.trees[2:3]))(X)
         )
@@ -200,7 +200,7 @@ class TestScoresAreThoseOfLightGBM:
     def test_importance_is_that_of_lightgbm(self):
         X, y = columns("missing")
         booster = grown(X, y)
-        trees = Trees(Forest.read(booster.model_to_string()))
+        trees = Trees(Forest.from_text(booster.model_to_string()))
         for kind in ("gain", "split"):
             np.testing.assert_allclose(trees.importance(kind), booster.feature_importance(kind), rtol=1e-5)
         with pytest.raises(rw.InputError, match="'gain' or 'split'"):
@@ -209,7 +209,7 @@ class TestScoresAreThoseOfLightGBM:
     def test_contributions_are_those_of_lightgbm_and_add_up(self):
         X, y = columns("missing")
         booster = grown(X, y)
-        trees = Trees(Forest.read(booster.model_to_string()))
+        trees = Trees(Forest.from_text(booster.model_to_string()))
         found = trees.contributions(X)
         np.testing.assert_allclose(found, booster.predict(X, pred_contrib=True), atol=1e-12)
         np.testing.assert_allclose(found.sum(axis=1), trees(X), atol=1e-10)
@@ -218,16 +218,16 @@ class TestScoresAreThoseOfLightGBM:
     def test_what_it_says_of_itself(self):
         trees = Trees(Forest.constant(3))
         assert (trees.allow_nan, len(trees), trees.kind) == (True, 1, "trees")
-        assert (trees.takes(3), trees.takes(2)) == (True, False)
+        assert (trees.accepts(3), trees.accepts(2)) == (True, False)
 
 
 class TestText:
     @pytest.mark.parametrize("kind", KINDS)
     def test_reading_what_was_written_changes_nothing(self, kind):
         X, y = columns(kind)
-        forest = Forest.read(grown(X, y, monotone_constraints=[1, 0, -1, 0]).model_to_string())
+        forest = Forest.from_text(grown(X, y, monotone_constraints=[1, 0, -1, 0]).model_to_string())
         text = forest.text()
-        again = Forest.read(text)
+        again = Forest.from_text(text)
         assert again.text() == text
         assert again.header == forest.header
         assert again.header["monotone_constraints"] == "1 0 -1 0"
@@ -240,7 +240,7 @@ class TestText:
         X, y = columns("missing")
         booster = grown(X, y)
         table = booster.trees_to_dataframe()
-        for t, tree in enumerate(Forest.read(booster.model_to_string()).trees):
+        for t, tree in enumerate(Forest.from_text(booster.model_to_string()).trees):
             own = table[table.tree_index == t]
             leaves = own[own.split_feature.isna()].set_index("node_index")
             expected = [booster.get_leaf_output(t, leaf) for leaf in range(len(tree.values))]
@@ -252,7 +252,7 @@ class TestText:
     def test_lightgbm_says_the_same_of_what_it_reads(self):
         X, y = columns("missing")
         booster = grown(X, y)
-        theirs = Trees(Forest.read(booster.model_to_string())).booster()
+        theirs = Trees(Forest.from_text(booster.model_to_string())).booster()
         one, other = booster.dump_model(), theirs.dump_model()
         assert one["tree_info"] == other["tree_info"]
         assert one["feature_names"] == other["feature_names"]
@@ -268,12 +268,14 @@ class TestText:
 
     def test_json_keeps_the_bits(self):
         X, y = columns("missing")
-        trees = Trees(Forest.read(grown(X, y).model_to_string()).weighted([1 / 3, 0.1, 1.0, -2.0, 1e-200, 1e-320]))
+        trees = Trees(
+            Forest.from_text(grown(X, y).model_to_string()).with_weights([1 / 3, 0.1, 1.0, -2.0, 1e-200, 1e-320])
+        )
         again = Trees.from_json(json.loads(json.dumps(trees.to_json())))
         np.testing.assert_array_equal(again(X), trees(X))
 
     def test_names_that_lightgbm_takes(self):
-        assert nameable(["a", "b.c", "größe", "x-1", "(y)"])
+        assert are_valid_names(["a", "b.c", "größe", "x-1", "(y)"])
         for names in (
             ["a", "a"],
             ["a b"],
@@ -287,20 +289,20 @@ class TestText:
             ["a\tb"],
             ["a\n"],
         ):
-            assert not nameable(names), names
+            assert not are_valid_names(names), names
 
     @pytest.mark.parametrize("name", ["a\x00b", "\x01", "\ud800", "\x7f"])
     def test_names_that_nobody_can_read(self, name):
-        assert not nameable([name])
+        assert not are_valid_names([name])
         text = Forest.constant(1).text()
         with pytest.raises(rw.InputError, match="feature_names"):
-            Forest.read(text.replace("Column_0", name))
+            Forest.from_text(text.replace("Column_0", name))
 
 
 @cache
 def good_text():
     X, y = columns("missing")
-    return Forest.read(grown(X, y, 2, num_leaves=5).model_to_string()).text()
+    return Forest.from_text(grown(X, y, 2, num_leaves=5).model_to_string()).text()
 
 
 def line(name, value, nth=0):
@@ -402,7 +404,7 @@ class TestHostileTexts:
     def test_one_line_that_says_so(self, what, tmp_path):
         text = hostile_texts()[what]
         with pytest.raises(rw.InputError) as error:
-            Forest.read(text)
+            Forest.from_text(text)
         assert "\n" not in str(error.value)
         assert len(str(error.value)) < 200
 
@@ -456,13 +458,13 @@ class TestHostileTexts:
             new = data.draw(st.text("0123456789-.e+ \n=TreABnaif_\x00é", max_size=4))
             text = text[:at] + new + text[at + length :]
         try:
-            forest = Forest.read(text)
+            forest = Forest.from_text(text)
         except rw.InputError:
             return
         X = np.zeros((3, forest.n_features), np.float32)
         X[1], X[2] = np.nan, 1e38
         assert np.isfinite(Trees(forest)(X)).all() or max(np.abs(t.values).max() for t in forest.trees) > 1e290
-        assert Forest.read(forest.text()).text() == forest.text()
+        assert Forest.from_text(forest.text()).text() == forest.text()
 
     @settings(max_examples=200)
     @given(st.data())
@@ -483,10 +485,10 @@ class TestHostileTexts:
         is_tree = sorted(met) == [*range(-n, 0), *range(n - 1)] and ordered
         text = small_tree(n, left, right)
         if is_tree:
-            assert len(Forest.read(text).trees[0].values) == n
+            assert len(Forest.from_text(text).trees[0].values) == n
         else:
             with pytest.raises(rw.InputError):
-                Forest.read(text)
+                Forest.from_text(text)
 
     def test_an_endless_chain_is_scored_and_explained_or_refused(self):
         """LightGBM's own SHAP values need memory for the square of the depth; it must not end the process."""
@@ -496,7 +498,7 @@ class TestHostileTexts:
             "import sys, numpy as np, rankwright as rw\n"
             "from rankwright.scorers import Trees\n"
             "from rankwright.scorers.lightgbm_text import Forest\n"
-            "trees = Trees(Forest.read(sys.stdin.read()))\n"
+            "trees = Trees(Forest.from_text(sys.stdin.read()))\n"
             "assert trees(np.ones((2, 1), np.float32)).tolist() == [1.0, 1.0]\n"
             "try:\n"
             "    trees.contributions(np.ones((2, 1), np.float32))\n"
@@ -509,10 +511,10 @@ class TestHostileTexts:
     def test_too_many_leaves(self):
         n = 65_537
         with pytest.raises(rw.InputError, match="num_leaves"):
-            Forest.read(small_tree(n, [~i for i in range(n - 1)], [*range(1, n - 1), ~(n - 1)]))
+            Forest.from_text(small_tree(n, [~i for i in range(n - 1)], [*range(1, n - 1), ~(n - 1)]))
 
     def test_contributions_of_trees_that_tell_no_counts(self):
-        trees = Trees(Forest.read(without("leaf_count").replace("leaf_count", "nothing")))
+        trees = Trees(Forest.from_text(without("leaf_count").replace("leaf_count", "nothing")))
         X, _ = columns("missing")
         assert np.isfinite(trees(X)).all()
         try:
@@ -660,7 +662,7 @@ class TestWeakTrees:
             queries = rw.Queries.from_arrays(X, y, qid, features=names)
             tree = RegressionTree(4, 5).prepare(queries, 1).fit(target * 1.0, np.ones(120))
             assert tree.header["feature_names"] == expected
-            assert Trees(Forest.read(tree.text())).booster().feature_name() == expected.split()
+            assert Trees(Forest.from_text(tree.text())).booster().feature_name() == expected.split()
 
     def test_errors_of_lightgbm_are_ours(self):
         for params in ({"monotone_constraints": [1]}, {"max_bin": -1}, {"bagging_fraction": 7.0}):

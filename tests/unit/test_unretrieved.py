@@ -19,7 +19,7 @@ from rankwright.objectives.swap_lambdas import Lambdas
 from rankwright.optimisers.columns import MatrixColumns
 from rankwright.optimisers.landscape import Landscape
 from rankwright.rankers import RANKERS
-from rankwright.scorers.scaling import PerQuery, Standard
+from rankwright.scorers.scaling import QueryScaling, StandardScaling
 
 
 def make(n_queries: int = 40, seed: int = 0, grades: int = 4) -> rw.Queries:
@@ -132,7 +132,7 @@ def test_it_travels_with_its_queries(tmp_path):
     assert [part for shard in queries.grouped().shards(5) for part in others(shard)] == expected
     assert others(queries.grouped().slice(3, 9)) == expected[3:9]
     assert others(pickle.loads(pickle.dumps(queries))) == expected
-    assert others(PerQuery()(queries)) == others(Standard.of(queries)(queries)) == expected
+    assert others(QueryScaling()(queries)) == others(StandardScaling.fit(queries)(queries)) == expected
     assert others(queries.replace(weight=None)) == expected
     assert sum(len(others(fold.test)) for fold in rw.cut_folds(queries, 5, 0)) == len(expected)
     back = load_queries(save_queries(queries, tmp_path))

@@ -19,7 +19,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import first_missing
 from rankwright.measures import parse
 from rankwright.scorers import Scorer, scorer_from_json
-from rankwright.scorers.scaling import PerQuery
+from rankwright.scorers.scaling import QueryScaling
 
 TAKE_NAN = ("BoostedTrees", "DirectRankTrees", "LambdaMART", "MART", "RankBoost")
 FORMAT, VERSION = "rankwright", 1
@@ -57,7 +57,7 @@ class Model:
         The number of features it takes.
     features : tuple of str, optional
         Their names.
-    scaling : PerQuery, optional
+    scaling : QueryScaling, optional
         Scaling that cannot be folded into the scorer.
     history : list of dict
         What training recorded, a dict per round.
@@ -69,7 +69,7 @@ class Model:
     scorer: Scorer
     n_features: int
     features: tuple[str, ...] | None = None
-    scaling: PerQuery | None = None
+    scaling: QueryScaling | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
 
     def to_model(self) -> Model:
@@ -275,7 +275,7 @@ def _from_json(content: Mapping[str, Any]) -> Model:
     for name in ("params", "history"):
         _check_plain(content[name], name)
     scorer = scorer_from_json(content["scorer"])
-    if not scorer.takes(n_features):
+    if not scorer.accepts(n_features):
         raise InputError(f"the scorer does not fit {n_features} features")
     return Model(
         content["ranker"],
@@ -284,7 +284,7 @@ def _from_json(content: Mapping[str, Any]) -> Model:
         scorer,
         n_features,
         None if features is None else tuple(features),
-        None if scaling is None else PerQuery(),
+        None if scaling is None else QueryScaling(),
         content["history"],
     )
 

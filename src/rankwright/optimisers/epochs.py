@@ -13,7 +13,7 @@ from rankwright.basics.errors import InputError
 from rankwright.objectives.base import Objective
 from rankwright.optimisers.step_rules import Adam, AdaptiveRate, Place
 from rankwright.scorers import Scorer
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 ADAM, ADAPTIVE = "adam", "adaptive"
 
@@ -52,7 +52,7 @@ class EpochTrainer(Protocol):
         """Of scaled documents."""
         ...
 
-    def scorer(self, standard: Standard) -> Scorer:
+    def scorer(self, standard: StandardScaling) -> Scorer:
         """Of raw ones."""
         ...
 

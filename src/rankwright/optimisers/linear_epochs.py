@@ -12,7 +12,7 @@ from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.step_rules import Adam, Place
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 
 class LinearTrainer:
@@ -83,6 +83,6 @@ class LinearTrainer:
         """The scores of documents, scaled as the training queries are."""
         return linear_scores(X, self.w, 0.0)
 
-    def scorer(self, standard: Standard) -> Linear:
+    def scorer(self, standard: StandardScaling) -> Linear:
         """The scorer on raw features."""
         return standard.fold(self.w)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 ROWS = 8192  # scored at a time
 
@@ -93,7 +93,7 @@ class TorchScorer:
     kind: ClassVar[str] = "torch"
     allow_nan: ClassVar[bool] = False
     module: nn.Module
-    standard: Standard
+    standard: StandardScaling
 
     def __call__(self, X: Floats) -> Floats:
         """Its outputs."""
@@ -105,7 +105,7 @@ class TorchScorer:
                 found[start : start + ROWS] = self.module(inputs).reshape(-1).numpy()
         return found
 
-    def takes(self, n_features: int) -> bool:
+    def accepts(self, n_features: int) -> bool:
         """Whether it was trained on as many."""
         return len(self.standard.mean) == n_features
 

@@ -24,7 +24,7 @@ from rankwright.optimisers.step_rules import Adam, Place
 from rankwright.optimisers.torch_modules import ROWS, TorchScorer, plain_layers
 from rankwright.runtime.backends import Backend, Serial
 from rankwright.scorers import Network, Scorer
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 from rankwright.torch import Loss, loss_of
 from rankwright.torch.base import Lists, Rows
 
@@ -195,7 +195,7 @@ class TorchTrainer:
         if center is not None:
             self.center.copy_(self.vector(center))
 
-    def scorer(self, standard: Standard) -> Scorer:
+    def scorer(self, standard: StandardScaling) -> Scorer:
         """What the module has become: arrays if it is a plain network, or else the module itself."""
         plain = plain_layers(self.module)
         if plain is None:

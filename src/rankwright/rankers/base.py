@@ -35,7 +35,7 @@ from rankwright.rankers.parameter_docs import ComposedDocstring
 from rankwright.rankers.seen_queries import SeenQueries
 from rankwright.runtime.backends import Backend, Serial, resolve
 from rankwright.scorers import Scorer
-from rankwright.scorers.scaling import PerQuery, check_kind
+from rankwright.scorers.scaling import QueryScaling, check_kind
 
 
 class _Task(NamedTuple):
@@ -44,7 +44,7 @@ class _Task(NamedTuple):
     train: Queries
     valid: Queries | None
     measure: Measure
-    scaling: PerQuery | None
+    scaling: QueryScaling | None
     backend: Backend
     seen: SeenQueries | None  # None where documents came without query ids
 
@@ -216,7 +216,7 @@ class Ranker(ComposedDocstring, BaseEstimator, ABC):
                 check_counted(measure, part, what)
         seen = None if qid is None and not isinstance(X, Queries) else SeenQueries.of(train)
         train = sort_by_content(train, backend) if self._sorts_rows() else train
-        scaling = PerQuery() if getattr(self, "scale", None) == "query" else None
+        scaling = QueryScaling() if getattr(self, "scale", None) == "query" else None
         if scaling is not None:
             train, valid = scaling(train), None if valid is None else scaling(valid)
         return _Task(train, valid, measure, scaling, backend, seen)

@@ -11,8 +11,8 @@ from rankwright.scorers.base import Scorer
 from rankwright.scorers.kernel_sum import Kernel, KernelSum
 from rankwright.scorers.linear import Feature, Linear
 from rankwright.scorers.network import Network
-from rankwright.scorers.stumps import Steps, Stumps
-from rankwright.scorers.trees import Trees
+from rankwright.scorers.stump_sum import Steps, Stumps
+from rankwright.scorers.tree_sum import Trees
 
 __all__ = [
     "KINDS",

@@ -25,7 +25,7 @@ class Scorer(Protocol):
         """A float64 score per row, which depends on that row alone."""
         ...
 
-    def takes(self, n_features: int) -> bool:
+    def accepts(self, n_features: int) -> bool:
         """Whether it can score documents with this many features."""
         ...
 

@@ -106,7 +106,7 @@ class KernelSum:
 
     def __call__(self, X: Floats) -> Floats:
         """The sums."""
-        if not self.takes(X.shape[1]):
+        if not self.accepts(X.shape[1]):
             raise InputError(f"{X.shape[1]} features; the landmarks have {len(self.mean)}")
         return loops.kernel_scores(
             X, self.mean, self.factor, self.columns, *self.kernel.arguments, self.dual, self.intercept
@@ -115,7 +115,7 @@ class KernelSum:
     def __len__(self) -> int:
         return len(self.dual)
 
-    def takes(self, n_features: int) -> bool:
+    def accepts(self, n_features: int) -> bool:
         """Whether landmarks have as many features."""
         return len(self.mean) == n_features
 

@@ -63,14 +63,14 @@ class Tree:
         return values
 
     @property
-    def splits(self) -> int:
+    def n_splits(self) -> int:
         """How many there are; 0 for a leaf."""
         return len(self.values) - 1
 
     @property
     def depth(self) -> int:
         """How many splits a document passes at most."""
-        below = np.ones(self.splits, dtype=np.int64)  # of each node, from the root
+        below = np.ones(self.n_splits, dtype=np.int64)  # of each node, from the root
         for node, children in enumerate(zip(self.columns["left_child"].tolist(), self.columns["right_child"].tolist())):
             for child in children:
                 if child >= 0:
@@ -105,7 +105,7 @@ class Forest:
     trees: tuple[Tree, ...]
 
     @classmethod
-    def read(cls, text: str) -> Forest:
+    def from_text(cls, text: str) -> Forest:
         """The trees of LightGBM's text, if they are sums of numeric splits that score a document with one number."""
         body, *rest = re.split(r"^end of trees$", text, maxsplit=1, flags=re.MULTILINE)
         head, *blocks = re.split(r"^Tree=[0-9]+$", body, flags=re.MULTILINE)
@@ -151,18 +151,18 @@ class Forest:
         """Whether it is held to be monotone in a feature."""
         return "1" in self.header.get("monotone_constraints", "")
 
-    def first(self, n: int) -> Forest:
+    def take_first(self, n: int) -> Forest:
         """Its first trees."""
         return replace(self, trees=self.trees[:n]) if n > 0 else Forest.constant(self.n_features)
 
-    def and_then(self, *others: Forest) -> Forest:
+    def append_trees(self, *others: Forest) -> Forest:
         """These trees, and then those; held monotone only if all are."""
         held, header = "monotone_constraints", dict(self.header)
         if any(other.header.get(held) != header.get(held) for other in others):
             header.pop(held, None)
         return Forest(header, self.trees + tuple(tree for other in others for tree in other.trees))
 
-    def weighted(self, weights: Sequence[float] | Floats) -> Forest:
+    def with_weights(self, weights: Sequence[float] | Floats) -> Forest:
         """The same trees, their values multiplied; no longer held monotone where one is turned round."""
         header = dict(self.header)
         if min(weights) < 0.0:
@@ -196,7 +196,7 @@ class Forest:
         )
 
 
-def nameable(names: Sequence[str]) -> bool:
+def are_valid_names(names: Sequence[str]) -> bool:
     """Whether LightGBM can call features so."""
     distinct = len(set(names)) == len(names)
     return distinct and all(name.isprintable() and _NAME.fullmatch(name) for name in names)

@@ -29,11 +29,11 @@ class Linear:
 
     def __call__(self, X: Floats) -> Floats:
         """The weighted sums."""
-        if not self.takes(X.shape[1]):
+        if not self.accepts(X.shape[1]):
             raise InputError(f"{X.shape[1]} features; there are {len(self.coef)} weights")
         return linear_scores(X, self.coef, self.intercept)
 
-    def takes(self, n_features: int) -> bool:
+    def accepts(self, n_features: int) -> bool:
         """Whether there is a weight for each feature."""
         return len(self.coef) == n_features
 
@@ -64,7 +64,7 @@ class Feature:
         """The feature's values times the sign."""
         return self.sign * X[:, self.index].astype(np.float64)
 
-    def takes(self, n_features: int) -> bool:
+    def accepts(self, n_features: int) -> bool:
         """Whether there is such a feature."""
         return 0 <= self.index < n_features
 

@@ -66,14 +66,14 @@ class Network:
 
     def __call__(self, X: Floats) -> Floats:
         """The outputs."""
-        if not self.takes(X.shape[1]):
+        if not self.accepts(X.shape[1]):
             raise InputError(f"{X.shape[1]} features; the network has {len(self.mean)} inputs")
         return loops.network_scores(X, self.mean, self.factor, self._widths, self._flat, ACTIVATIONS[self.activation])
 
     def __len__(self) -> int:
         return len(self.weights)
 
-    def takes(self, n_features: int) -> bool:
+    def accepts(self, n_features: int) -> bool:
         """Whether it has as many inputs."""
         return len(self.mean) == n_features
 

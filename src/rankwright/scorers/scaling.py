@@ -18,7 +18,7 @@ _COLUMNS = 32  # a part of the work
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standard:
+class StandardScaling:
     """Subtract the mean and divide by the standard deviation of the training documents.
 
     A feature that was constant has deviation 0 and becomes 0 whatever its value. Missing values stay missing.
@@ -28,7 +28,7 @@ class Standard:
     deviation: Floats
 
     @classmethod
-    def of(cls, queries: Queries, backend: Backend | None = None) -> Standard:
+    def fit(cls, queries: Queries, backend: Backend | None = None) -> StandardScaling:
         """Learn from training documents, in float64; columns in parallel, each summed in the order of the rows."""
         starts, X = range(0, queries.n_features, _COLUMNS), queries.X
         parts = resolve(backend).each(lambda start: moments(X[:, start : start + _COLUMNS]), starts)
@@ -40,13 +40,13 @@ class Standard:
         """What a scaled weight is multiplied by to act on raw features; 0 for a constant feature."""
         return np.divide(1.0, self.deviation, out=np.zeros_like(self.deviation), where=self.deviation > 0)
 
-    def factor_under(self, scale: str | None) -> Floats:
+    def factor_for(self, scale: str | None) -> Floats:
         """The same where features are scaled so by the ranker, and where they are not 1; 0 for a constant feature."""
         return self.factor if scale == "standard" else (self.deviation > 0).astype(np.float64)
 
-    def under(self, scale: str | None) -> Standard:
+    def for_scale(self, scale: str | None) -> StandardScaling:
         """Where features are scaled so: the same; where they are not: one that leaves them as they are."""
-        return self if scale == "standard" else Standard(np.zeros(len(self.mean)), np.ones(len(self.mean)))
+        return self if scale == "standard" else StandardScaling(np.zeros(len(self.mean)), np.ones(len(self.mean)))
 
     def fold(self, coef: Floats, intercept: float = 0.0) -> Linear:
         """The linear scorer on raw features that equals these weights on scaled ones."""
@@ -63,7 +63,7 @@ class Standard:
         return queries.with_X(scaled)
 
 
-def scaled_weights(coef: Floats, factor: Floats) -> Floats:
+def scale_weights(coef: Floats, factor: Floats) -> Floats:
     """Raw weights as weights of features times a factor; 0 where that is 0."""
     return np.divide(coef, factor, out=np.zeros(len(coef)), where=factor > 0)
 
@@ -79,7 +79,7 @@ def moments(X: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class PerQuery:
+class QueryScaling:
     """Within each query, map the smallest value of a feature to 0 and the largest to 1; a constant one to 0."""
 
     def __call__(self, queries: Queries) -> Queries:
@@ -106,7 +106,7 @@ def scale(queries: Queries, kind: str) -> Queries:
     [0.0, 1.0, 0.0, 0.0]
     """
     check_kind(kind)
-    return Standard.of(queries)(queries) if kind == "standard" else PerQuery()(queries)
+    return StandardScaling.fit(queries)(queries) if kind == "standard" else QueryScaling()(queries)
 
 
 def check_kind(kind: str) -> None:

@@ -202,7 +202,7 @@ class OwnEnsemble(Ensemble):
 
     def weighted(self, weighed: PolishedWeights) -> Model:
         """With another scorer, the measure that it was polished for, and what it is worth by that in the history."""
-        scorer = Trees(self.trees.forest.weighted(weighed.level))
+        scorer = Trees(self.trees.forest.with_weights(weighed.level))
         old = [row for row in self.model.history if self.measure == self.model.measure]  # of this very measure
         history = polished_history(old, weighed.history)
         return replace(self.model, measure=self.measure, scorer=scorer, history=history)

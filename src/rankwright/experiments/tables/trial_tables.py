@@ -26,7 +26,7 @@ from rankwright.experiments.tables.profile_tables import make_profiles_table
 from rankwright.experiments.tables.step_tables import make_steps_table
 from rankwright.rankers import Ranker
 from rankwright.rankers.exact.restarts import RestartingRanker
-from rankwright.scorers.scaling import PerQuery, Standard
+from rankwright.scorers.scaling import QueryScaling, StandardScaling
 
 MOST_PROFILED = 200_000  # documents of a fold
 MOST_BOUNDED = 100_000  # training documents of a fold
@@ -81,9 +81,9 @@ def _name_features(train: Queries) -> NDArray[Any]:
 
 
 @lru_cache(maxsize=1)
-def compute_deviations(train: Queries, scaling: PerQuery | None) -> Floats:
+def compute_deviations(train: Queries, scaling: QueryScaling | None) -> Floats:
     """Return the standard deviation of each feature; the next trial on the same training queries reuses it."""
-    return Standard.of(train if scaling is None else scaling(train)).deviation
+    return StandardScaling.fit(train if scaling is None else scaling(train)).deviation
 
 
 def tabulate_profiles(trained: TrainedRanker) -> Table | None:

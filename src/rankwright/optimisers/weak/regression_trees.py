@@ -14,7 +14,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, suggest
 from rankwright.basics.optional_imports import require
 from rankwright.data.queries import Queries
-from rankwright.scorers.lightgbm_text import Forest, nameable
+from rankwright.scorers.lightgbm_text import Forest, are_valid_names
 
 _OWN = {
     "learning_rate": "the ranker's own parameter (the weights, for DirectRankTrees)",
@@ -161,7 +161,7 @@ class RegressionTree:
         """
         lgb, params = require("lightgbm"), self.lightgbm(n_threads, **native)
         weight = None if queries.weight is None else np.repeat(queries.weight, queries.sizes)
-        names = list(queries.features) if queries.features and nameable(queries.features) else "auto"
+        names = list(queries.features) if queries.features and are_valid_names(queries.features) else "auto"
         with _told():
             data = lgb.Dataset(
                 queries.X,
@@ -213,7 +213,7 @@ class GrowingTrees:
 
         LightGBM's own scores stay as they were.
         """
-        scaled = tree.weighted([weight])
+        scaled = tree.with_weights([weight])
         for leaf, value in enumerate(scaled.trees[0].values.tolist()):
             self.booster.set_leaf_output(self.n_trees - 1, leaf, value)
         return scaled
@@ -225,9 +225,9 @@ class GrowingTrees:
             self.booster.update(**how)
         tree = Forest.constant(self.data.num_feature())
         if self.booster.num_trees() > self.n_trees:  # LightGBM has a first tree in any case
-            tree = Forest.read(self.booster.model_to_string(num_iteration=1, start_iteration=self.n_trees))
+            tree = Forest.from_text(self.booster.model_to_string(num_iteration=1, start_iteration=self.n_trees))
             self.n_trees += 1
-        return tree if self.is_random or tree.trees[0].splits else None
+        return tree if self.is_random or tree.trees[0].n_splits else None
 
 
 def round_for_exact_sums(values: Floats) -> Floats:

@@ -22,7 +22,7 @@ from rankwright.rankers.common_parameters import LinearScoring
 from rankwright.rankers.parameter_checks import check_among
 from rankwright.runtime.backends import Backend, Shards
 from rankwright.scorers import Linear
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 
 @final
@@ -114,8 +114,8 @@ class _Stages:
         scale: str | None,
         backend: Backend,
     ) -> None:
-        shards, standard = backend.scatter(train), Standard.of(train, backend)
-        self.backend, self.d, self.factor = backend, train.n_features, standard.factor_under(scale)
+        shards, standard = backend.scatter(train), StandardScaling.fit(train, backend)
+        self.backend, self.d, self.factor = backend, train.n_features, standard.factor_for(scale)
         self.weak = BestFeature(measure.for_weak(), signed).prepare(shards, backend)
         self.ranked: Shards[_Ranked] = backend.apply(_start, shards, measure.for_training())
         self.valid = None if valid is None else (valid, measure.prepare(valid))

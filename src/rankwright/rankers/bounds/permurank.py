@@ -25,7 +25,7 @@ from rankwright.rankers.judging import Best, Judge
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_whole
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 
 @final
@@ -106,8 +106,8 @@ class PermuRank(LinearScoring, ConvergentRanker):
         check_among("start", self.start, STARTS)
         if not measure.bounded:
             raise InputError(f"PermuRank needs a measure with values from 0 to 1; {measure} is not one")
-        standard = Standard.of(train, backend)
-        factor = standard.factor_under(self.scale)
+        standard = StandardScaling.fit(train, backend)
+        factor = standard.factor_for(self.scale)
         objective = measure.for_bounds()
         space = WeightSpace.of(train.X, standard.mean, factor)
         w: Floats = np.zeros(len(space.factor))

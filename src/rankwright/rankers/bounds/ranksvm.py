@@ -24,7 +24,7 @@ from rankwright.rankers.parameter_checks import check_among, check_number, check
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 
 @final
@@ -96,8 +96,8 @@ class RankSVM(PathRanker, LinearScoring, ConvergentRanker):
         check_among("loss", self.loss, ("hinge", "squared_hinge"))
         check_among("per", self.per, ("pair", "query"))
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
-        standard = Standard.of(train, backend)
-        factor = standard.factor_under(self.scale)
+        standard = StandardScaling.fit(train, backend)
+        factor = standard.factor_for(self.scale)
         weight = compute_pair_weights(train, self.per)
         space = WeightSpace.of(train.X, standard.mean, factor)
         problem = PairLoss(space.X, train.y, train.indptr, None, weight, space.factor, space.mean, backend)

@@ -25,7 +25,7 @@ from rankwright.rankers.parameter_checks import check_among, check_number, check
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
-from rankwright.scorers.scaling import Standard, scaled_weights
+from rankwright.scorers.scaling import StandardScaling, scale_weights
 
 STARTS = ("zero", "adarank")
 
@@ -72,7 +72,7 @@ class StructuredSVM(PathRanker, LinearScoring, ConvergentRanker):
         check_whole("max_iter", self.max_iter, least=1)
         check_among("start", self.start, STARTS)
         bound = self._bound(measure)
-        factor = Standard.of(train, backend).factor_under(self.scale)
+        factor = StandardScaling.fit(train, backend).factor_for(self.scale)
         risk = LinearRisk(bound, backend.scatter(train), factor, float(train.query_weight.sum()), backend)
         judge = Judge(train, valid, measure, backend)
         w = self._started(bound.measure, train, factor, backend)
@@ -118,4 +118,4 @@ def _followed(rounds: Iterable[CuttingPlaneRound], factor: Floats, judge: Judge)
 def adarank_weights(measure: Measure, train: Queries, factor: Floats, scale: str | None, backend: Backend) -> Floats:
     """The weights of AdaRank, which minimises the type one bound of a measure, on features times a factor."""
     ranker = AdaRank(measure=measure, scale="standard" if scale == "standard" else None, backend=backend).fit(train)
-    return scaled_weights(ranker.coef_, factor)
+    return scale_weights(ranker.coef_, factor)

@@ -18,7 +18,7 @@ from rankwright.optimisers.rounds import Evaluator, RoundRecorder
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring, SeededRanker
 from rankwright.rankers.parameter_checks import check_among, check_whole
 from rankwright.runtime.backends import Backend, side_by_side
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -70,7 +70,7 @@ class ClimbData(NamedTuple):
         backend: Backend,
     ) -> Self:
         """Prepare the queries for climbs of ``objective``, evaluated by ``measure``."""
-        deviation = Standard.of(train, backend).deviation
+        deviation = StandardScaling.fit(train, backend).deviation
         unit = deviation if scale == "standard" else (deviation > 0).astype(np.float64)
         evaluator = Evaluator.of(train, valid, measure, backend)
         climbed = evaluator.train

@@ -30,7 +30,7 @@ from rankwright.rankers.parameter_checks import check_number, check_strength, ch
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
-from rankwright.scorers.scaling import Standard, scaled_weights
+from rankwright.scorers.scaling import StandardScaling, scale_weights
 
 _ROUNDS = 20  # of an objective that depends on the ranking
 _FLAT = 1e-9  # an objective that is 0, and whose slope over a step as long as the weights is, cannot fall
@@ -47,7 +47,7 @@ class Problem(NamedTuple):
     """What is trained on: the sum of an objective over the queries, as a function of weights of scaled features."""
 
     risk: LinearRisk
-    standard: Standard
+    standard: StandardScaling
     factor: Floats
     judge: Judge
 
@@ -62,8 +62,8 @@ class Problem(NamedTuple):
         backend: Backend,
     ) -> Problem:
         """Bind everything."""
-        standard = Standard.of(train, backend)
-        factor = standard.factor_under(scale)
+        standard = StandardScaling.fit(train, backend)
+        factor = standard.factor_for(scale)
         objective = objective.with_max_grade(train.max_grade)
         risk = LinearRisk(objective, backend.scatter(train), factor, 1.0, backend, standard.mean)
         return cls(risk, standard, factor, Judge(train, valid, measure, backend))
@@ -84,7 +84,7 @@ class Problem(NamedTuple):
             scorer for scorer, _ in ridges(lowered(train, HIGHEST), ALPHAS if has_valid else (1.0,), scale, backend)
         ]
         best = max(scorers, key=lambda scorer: self.judge(scorer.coef)["valid"]) if has_valid else scorers[0]
-        return scaled_weights(best.coef, self.factor)
+        return scale_weights(best.coef, self.factor)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -20,7 +20,7 @@ from rankwright.rankers.parameter_checks import check_strength
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend, single_blas
 from rankwright.scorers import Linear
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # the paper's
 _HIGH_GRADE = 8.0
@@ -98,7 +98,7 @@ def ridges(
     The sums over the documents are made once. With more standardised features than documents the minimum is looked for
     among weighted sums of the documents, where it lies if it is unique.
     """
-    standard = Standard.of(train, backend)
+    standard = StandardScaling.fit(train, backend)
     if scale == "standard" and train.n_features > train.n_docs and min(strengths) > 0.0:
         yield from _wide_ridges(train, strengths, standard, backend)
         return
@@ -114,13 +114,13 @@ def ridges(
 
 
 def _wide_ridges(
-    train: Queries, strengths: Sequence[float], standard: Standard, backend: Backend
+    train: Queries, strengths: Sequence[float], standard: StandardScaling, backend: Backend
 ) -> Iterator[tuple[Linear, float]]:
     """The same in the space that the standardised documents span."""
     space = WeightSpace.of(train.X, standard.mean, standard.factor)
     shards, in_space = backend.scatter(train), backend.scatter(train.with_X(space.X))
     per_class = 1.0 / np.maximum(backend.sum(_class_weights, shards), 1e-300)
-    sums = backend.sum(_moments, in_space, Standard(space.mean, space.factor), per_class)
+    sums = backend.sum(_moments, in_space, StandardScaling(space.mean, space.factor), per_class)
     for alpha in strengths:
         z, intercept = _solve(sums, np.full(len(space.factor), alpha))
         scorer = standard.fold(space.weights(z), intercept)
@@ -175,7 +175,7 @@ def _gains(queries: Queries) -> Floats:
     return np.exp2(queries.y) - 1.0
 
 
-def _moments(queries: Queries, standard: Standard, per_class: Floats) -> Floats:
+def _moments(queries: Queries, standard: StandardScaling, per_class: Floats) -> Floats:
     weight, relevant = _document_weights(queries)
     c = weight * per_class[relevant]
     return weighted_moments(queries.X, standard.mean, standard.factor, c, _gains(queries))

@@ -24,7 +24,7 @@ from rankwright.rankers.base import FitResult
 from rankwright.rankers.networks.training_options import TrainingOptions
 from rankwright.rankers.parameter_checks import check_early_stopping
 from rankwright.runtime.backends import Backend
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 _NOTES = ("phase", "done", "since", "best", "history")
 _RUN = ("optimiser", "learning_rate", "batch_size", "activation")  # of the training: what a checkpoint must agree in
@@ -58,7 +58,7 @@ class TrainingData:
     def __init__(
         self, train: Queries, valid: Queries | None, measure: Measure, scale: str | None, backend: Backend
     ) -> None:
-        self.standard, self.backend = Standard.of(train, backend).under(scale), backend
+        self.standard, self.backend = StandardScaling.fit(train, backend).for_scale(scale), backend
         self.measure = measure
         self.train = self.standard(train)
         self.sets = {"train": self.train} if valid is None else {"train": self.train, "valid": self.standard(valid)}

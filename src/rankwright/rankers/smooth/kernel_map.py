@@ -18,7 +18,7 @@ from rankwright.kernels.scorers.landmarks import kernel_features
 from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.runtime.backends import Backend, single_blas
 from rankwright.scorers import Kernel, KernelSum, Linear
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 MOST_DOCUMENTS = 2000  # that a map is fitted on: kernel PCA's time grows with their cube, that of prediction with them
 _COMPONENTS = 100
@@ -92,8 +92,8 @@ def learn_map(kernel_map: Any, train: Queries, scale: str | None, backend: Backe
     """
     unfitted = _unfitted(kernel_map)
     kernel = _kernel(unfitted, train.n_features)
-    standard = Standard.of(train, backend)
-    factor = standard.factor_under(scale)
+    standard = StandardScaling.fit(train, backend)
+    factor = standard.factor_for(scale)
     mean = standard.mean if scale == "standard" else np.zeros(len(factor))
     X = (_sample(unfitted, train.X) - mean) * factor
     landmarks, projection = _fitted(unfitted, X)

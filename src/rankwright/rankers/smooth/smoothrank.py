@@ -29,7 +29,7 @@ from rankwright.rankers.parameter_checks import check_among, check_number, check
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.rankers.smooth.feature_spaces import Space, space_of
 from rankwright.runtime.backends import Backend, side_by_side
-from rankwright.scorers.scaling import scaled_weights
+from rankwright.scorers.scaling import scale_weights
 
 
 @final
@@ -253,4 +253,4 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
             raise InputError(f"start has shape {coef.shape}; expected {train.n_features} weights, one per feature")
         if not np.isfinite(coef).all():
             raise InputError(f"start has the weight {coef[np.argmin(np.isfinite(coef))]:g}; expected finite numbers")
-        return scaled_weights(coef, problem.factor)
+        return scale_weights(coef, problem.factor)

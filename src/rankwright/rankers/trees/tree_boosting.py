@@ -97,11 +97,11 @@ class TreeStages(ABC):
         if not self.trees:
             return Forest.constant(self.queries.n_features)
         first, *others = self.trees
-        return first.and_then(*others)
+        return first.append_trees(*others)
 
     def judged(self, n: int) -> dict[str, Any]:
         """What the first ``n`` trees are worth on the training queries."""
-        self.train.become(Trees(self.forest.first(n))(self.queries.X))
+        self.train.become(Trees(self.forest.take_first(n))(self.queries.X))
         return {"loss": 1.0 - self.train.value, "train": self.train.value}
 
     def _scored(self, grown: Grown) -> dict[str, Any]:
@@ -202,7 +202,7 @@ class SearchedStages(TreeStages):
         tree = self.growing.fit(*residuals(self.queries, self.train.scores))
         if tree is None:
             return None
-        if tree.trees[0].splits == 0:
+        if tree.trees[0].n_splits == 0:
             return Grown(tree, None, {"loss": 1.0 - self.train.value, "weight": 0.0, "searched": 0.0})
         values = self.values_of(tree, self.queries)
         weight, searched = self._weight(values)

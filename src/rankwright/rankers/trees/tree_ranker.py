@@ -164,7 +164,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         if n_trees:
             kept = history[n_trees - 1]
             history[n_trees - 1] = kept | ({} if "train" in kept else stages.judged(n_trees)) | {"kept": True}
-        forest = stages.forest.first(n_trees)
+        forest = stages.forest.take_first(n_trees)
         if polish and n_trees:
             forest, more = self._polished(forest, train, valid, measure, backend, polish, weak)
             history = polished_history(history, more)
@@ -194,7 +194,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         other = None if valid is None else tree_landscape(trees, valid, measure, backend)
         rules = ClimbRules(max_rounds=rounds, least=0.0 if forest.is_monotone else weak.least_weight)
         found = polish_weights(own, other, np.ones(len(trees)), rules, np.random.default_rng(weak.seed))
-        return forest.weighted(found.level), found.history
+        return forest.with_weights(found.level), found.history
 
     def _done(self, train: Queries) -> list[Grown]:
         """The trees to go on after, with what is known of their rounds."""
@@ -305,7 +305,7 @@ def _read(path: str | os.PathLike[str]) -> Model | Forest:
     if not data.startswith(b"tree\n"):
         return from_text(data, path)
     try:
-        return Forest.read(data.decode())
+        return Forest.from_text(data.decode())
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
 

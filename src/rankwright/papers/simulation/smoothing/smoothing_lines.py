@@ -16,7 +16,7 @@ from rankwright.objectives.smooth import smooth_measure
 from rankwright.optimisers.landscape import Landscape, MeasureProfile
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.runtime.backends import Backend, resolve
-from rankwright.scorers.scaling import Standard
+from rankwright.scorers.scaling import StandardScaling
 
 SIGMAS = (64.0, 4.0, 1.0, 2.0**-2, 2.0**-4, 2.0**-6, 2.0**-10)  # the last is below where annealing ends
 TRUE = 0.0  # the sigma of the measure itself
@@ -43,7 +43,7 @@ class Line(NamedTuple):
 
 def draw_lines(train: Queries, measure: Measure, coef: Floats, seed: int) -> dict[View, Line]:
     """The mean over the queries in each direction, and in the first that of one query; ``coef`` is w* in raw units."""
-    standard = Standard.of(train)
+    standard = StandardScaling.fit(train)
     # w_rand has unit variance on each component of the weights of scaled features
     drawn = make_generator(seed).standard_normal((DIRECTIONS, len(coef))) * standard.factor
     reaches = dict(zip(("wide", "close"), reach(coef * standard.deviation), strict=True))

@@ -54,7 +54,7 @@ class Trees:
     def __len__(self) -> int:
         return len(self.forest)
 
-    def takes(self, n_features: int) -> bool:
+    def accepts(self, n_features: int) -> bool:
         """Whether there are as many features as in training."""
         return self.forest.n_features == n_features
 
@@ -106,4 +106,4 @@ class Trees:
         text = values["lightgbm"]
         if not isinstance(text, str):
             raise InputError(f"a {type(text).__name__} in place of LightGBM's text")
-        return cls(Forest.read(text))
+        return cls(Forest.from_text(text))

@@ -79,7 +79,7 @@ class Stumps:
     def __len__(self) -> int:
         return len(self.weight)
 
-    def takes(self, n_features: int) -> bool:
+    def accepts(self, n_features: int) -> bool:
         """Whether there are all the features of the stumps."""
         return len(self) == 0 or int(self.feature.max()) < n_features
 
