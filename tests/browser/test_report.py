@@ -219,8 +219,8 @@ def test_trees_have_sections_of_their_own(browser_page, grown, width, scheme):
 
 
 def test_a_large_report_is_small_and_quick(browser_page, tmp_path):
-    path = rw.write_report(simulated(15, 800), tmp_path)
-    assert path.stat().st_size < 8.2e6  # 4.8 of them are the charting library
+    path = rw.write_report(simulated(15, 400), tmp_path)
+    assert path.stat().st_size < 7.4e6  # 4.8 of them are the charting library
     page = browser_page(path)
     sections = {
         title: page.get_by_role("heading", name=title, exact=True) for title in ("Significance", "Wins and losses")

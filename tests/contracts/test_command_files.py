@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -72,8 +73,14 @@ def test_every_path_of_every_command_has_a_role():
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Every kind of file that a command reads."""
+def folder(files: Path, tmp_path: Path) -> Path:
+    """Every kind of file that a command reads, in a folder of one's own."""
+    return Path(shutil.copytree(files, tmp_path / "copy"))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tmp_path = tmp_path_factory.mktemp("files")
     queries = rw.make_queries(30, n_docs=6, n_features=46, random_state=0)
     parts = {"train": range(18), "valid": range(18, 24), "test": range(24, 30)}
     for name, part in parts.items():

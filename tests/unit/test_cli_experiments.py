@@ -19,6 +19,7 @@ from tests.experiments import contents
 import rankwright as rw
 import rankwright.papers.reproduction
 from rankwright import cli
+from rankwright.cli import demo
 
 
 def run(capsys, *arguments) -> tuple[int, str, str]:
@@ -392,7 +393,11 @@ def test_the_demo_keeps_what_others_wrote(capsys, tmp_path):
     assert (tmp_path / "spec.toml").read_text() == "mine"
 
 
-def test_demo(capsys, tmp_path):
+@pytest.mark.parametrize("n_queries", [120, pytest.param(None, marks=pytest.mark.slow)])
+def test_demo(capsys, tmp_path, monkeypatch, n_queries):
+    if n_queries is not None:
+        make = demo.make_queries
+        monkeypatch.setattr(demo, "make_queries", lambda n, **options: make(n_queries, **options))
     start = time.monotonic()
     status, out, err = run(capsys, "demo", "--out", tmp_path / "demo")
     assert (status, err) == (0, "")

@@ -1,11 +1,12 @@
-"""The sections of a report: what they compute, and that awkward results make a page."""
+"""The sections of a report as a reader sees them: texts, tables and the data of charts; and awkward results make a page."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,32 +15,30 @@ from tests.results import handmade, simulated
 
 import rankwright as rw
 from rankwright.analysis.results import Results, Table
-from rankwright.analysis.significance import QueryWeighting
 from rankwright.experiments.tables import trial_tables
 from rankwright.report.blocks import Block, Chart, Choice, Duel, Grid, Section, Text
 from rankwright.report.published_tables import fold_table, published_figures, published_table
 from rankwright.report.report_files import make_page, write_report
 from rankwright.report.sections import SECTIONS
 from rankwright.report.sections import duels_section as duels
-from rankwright.report.sections.bounds_section import BOUNDS, bounded
+from rankwright.report.sections.bounds_section import BOUNDS
 from rankwright.report.sections.costs_section import COSTS
 from rankwright.report.sections.curves_section import CURVES
-from rankwright.report.sections.duels_section import DUELS, first_scores, most_different, ranks
+from rankwright.report.sections.duels_section import DUELS
 from rankwright.report.sections.features import MOST_FEATURES
 from rankwright.report.sections.grades_section import GRADES
-from rankwright.report.sections.groups_section import GROUPS, Groups, group, group_means
+from rankwright.report.sections.groups_section import GROUPS
 from rankwright.report.sections.importance_section import IMPORTANCE, MOST_ROWS
-from rankwright.report.sections.learning_section import LEARNING, MOST_POINTS, mean_line, thinned
-from rankwright.report.sections.polishing_section import POLISHING, places, polished_runs
-from rankwright.report.sections.profiles_section import MOST_CHARTS, PROFILES, heights, lines_of, turns
+from rankwright.report.sections.learning_section import LEARNING, MOST_POINTS
+from rankwright.report.sections.polishing_section import POLISHING
+from rankwright.report.sections.profiles_section import MOST_CHARTS, PROFILES
 from rankwright.report.sections.published_section import PUBLISHED
-from rankwright.report.sections.restarts_section import MOST_STARTS, RESTARTS, agreement, best_so_far, starts_of
+from rankwright.report.sections.restarts_section import MOST_STARTS, RESTARTS
 from rankwright.report.sections.results_section import RESULTS
 from rankwright.report.sections.selection_section import MOST_FAILURES, SELECTION
 from rankwright.report.sections.significance_section import SIGNIFICANCE
-from rankwright.report.sections.steps_section import MOST_PANELS, STEPS, learned
-from rankwright.report.sections.tree_weights_section import TREE_WEIGHTS, weighted_runs
-from rankwright.report.sections.tree_weights_section import heights as weight_heights
+from rankwright.report.sections.steps_section import MOST_PANELS, STEPS
+from rankwright.report.sections.tree_weights_section import TREE_WEIGHTS
 from rankwright.report.sections.weights_section import WEIGHTS
 from rankwright.report.summary import Summary
 
@@ -271,27 +270,32 @@ def test_curves_name_what_was_measured(full):
 # Learning curves
 
 
+def mean_curve(*rows: tuple[object, ...]) -> tuple[list, list]:
+    """Return the curve over folds of one method's training measure: rounds and values."""
+    section = LEARNING.build(with_tables(history=table("method fold seed round train", *rows)))
+    return lines(dict(section.blocks[0].options)["mean over folds"])["a"]
+
+
 def test_a_run_that_stopped_keeps_its_last_value():
-    rows = [(0, 1, 0, 1, 1.0), (0, 1, 0, 2, 2.0), (0, 1, 0, 3, 3.0), (0, 2, 0, 1, 3.0), (0, 2, 0, 2, 4.0)]
-    rounds, values = mean_line(table("method fold seed round train", *rows), "train")
-    assert rounds.tolist() == [1, 2, 3]
-    assert values.tolist() == [(1 + 3) / 2, (2 + 4) / 2, (3 + 4) / 2]
+    rounds, values = mean_curve(
+        (0, 1, 0, 1, 1.0), (0, 1, 0, 2, 2.0), (0, 1, 0, 3, 3.0), (0, 2, 0, 1, 3.0), (0, 2, 0, 2, 4.0)
+    )
+    assert rounds == [1, 2, 3]
+    assert values == [(1 + 3) / 2, (2 + 4) / 2, (3 + 4) / 2]
 
 
 def test_rounds_without_a_number_are_left_out():
-    rows = [(0, 1, 0, 1, np.nan), (0, 1, 0, 2, 2.0)]
-    rounds, values = mean_line(table("method fold seed round train", *rows), "train")
-    assert (rounds.tolist(), values.tolist()) == ([2], [2.0])
+    rows = [(0, fold, 0, i, np.nan if i == 1 else float(i)) for fold in (1, 2) for i in (1, 2, 3)]
+    assert mean_curve(*rows) == ([2, 3], [2.0, 3.0])
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, MOST_POINTS, MOST_POINTS + 1, 10_000])
+@pytest.mark.parametrize("n", [2, MOST_POINTS, MOST_POINTS + 1, 10_000])
 def test_lines_are_thinned_evenly_with_both_ends(n):
-    kept = thinned(n)
-    assert len(kept) == min(n, MOST_POINTS)
-    assert kept.tolist()[:1] == [0][:n]
-    assert kept.tolist()[-1:] == [n - 1][:n]
-    if n > MOST_POINTS:
-        assert np.ptp(np.diff(kept)) <= 1
+    rounds, values = mean_curve(*((0, fold, 0, i, i / n) for fold in (1, 2) for i in range(1, n + 1)))
+    assert len(rounds) == min(n, MOST_POINTS)
+    assert (rounds[0], rounds[-1]) == (1, n)
+    assert np.ptp(np.diff(rounds)) <= 1
+    assert values == pytest.approx(np.array(rounds) / n)
 
 
 def test_learning_curves_offer_folds_and_leave_out_what_learns_in_one_round():
@@ -424,15 +428,6 @@ def bound_rows(method: int = 0, folds: tuple[int, ...] = (1, 2)) -> list[tuple[o
     return rows
 
 
-def test_bounds_are_means_over_runs():
-    one, margin, other = bounded(table(BOUND, *bound_rows()))
-    assert (margin.bound, margin.own, margin.loss, margin.least, margin.factor) == (
-        "type two, margin", True, pytest.approx(0.45), pytest.approx(0.8), pytest.approx(55.0),
-    )  # fmt: skip
-    assert np.isnan(one.least)
-    assert (other.measure, other.exact) == ("ndcg", 0.5)
-
-
 def test_bounds_beside_the_loss():
     section = BOUNDS.build(with_tables(bounds=table(BOUND, *bound_rows(), *bound_rows(1, (1,)))))
     [chart], [grid] = blocks_of(section, Chart), blocks_of(section, Grid)
@@ -450,6 +445,11 @@ def test_bounds_beside_the_loss():
     assert cells(grid, "gap") == pytest.approx([0.25, 0.45, 1.9, 0.3, 0.5, 1.9])
     assert cells(grid, "minimised") == ["", "yes", ""] * 2
     assert cells(grid, "best gap")[1] == pytest.approx(0.35)
+    assert cells(grid, "loss")[:2] == pytest.approx([0.45, 0.45])
+    assert cells(grid, "best scale")[:2] == pytest.approx([np.nan, 0.8], nan_ok=True)
+    assert cells(grid, "factor")[1] == pytest.approx(55.0)
+    assert cells(grid, "of")[:3] == ["map", "map", "ndcg"]
+    assert cells(grid, "exact")[:3] == [1.0, 1.0, 0.5]
 
 
 def test_bounds_of_very_different_size_have_a_log_axis():
@@ -465,10 +465,6 @@ def test_bounds_of_very_different_size_have_a_log_axis():
 
 def test_restarts_are_seen_at_their_best_points():
     rows = [*climb(), *climb(fold=2, kept=1)]
-    runs = starts_of(table(CLIMB, *rows))
-    assert [(run.fold, run.number.tolist(), run.kept) for run in runs] == [(1, [1, 2, 3], 1), (2, [1, 2, 3], 0)]
-    assert runs[0].train.tolist() == [0.51, 0.4, 0.53]
-    assert runs[0].valid.tolist() == [0.52, 0.7, 0.56]
     section = RESTARTS.build(with_tables(history=table(CLIMB, *rows, *climb(1)[:4])))
     together, first, second, gains = blocks_of(section, Chart)
     np.testing.assert_allclose(together.data[0]["x"][:3], np.array([0.51, 0.4, 0.53]) - np.mean([0.51, 0.4, 0.53]))
@@ -492,10 +488,10 @@ def test_restarts_in_figures():
 
 
 def test_restarts_without_differences_agree_in_nothing():
-    runs = starts_of(table("fold seed restart train valid", (1, 0, 1, 0.5, 0.4), (1, 0, 2, 0.5, 0.6)))
-    assert np.isnan(agreement(runs))
-    assert runs[0].kept == 1
-    assert best_so_far(runs).tolist() == [0.4, 0.6]
+    rows = [(0, fold, 0, restart, 1, 0.5, 0.2 + 0.2 * restart) for fold in (1, 2) for restart in (1, 2)]
+    section = RESTARTS.build(with_tables(history=table("method fold seed restart round train valid", *rows)))
+    assert np.isnan(cells(blocks_of(section, Grid)[0], "agreement")).all()
+    assert lines(blocks_of(section, Chart)[-1])["a"][1] == pytest.approx([0.4, 0.6])
 
 
 def test_one_start_is_no_section():
@@ -579,39 +575,50 @@ def test_other_grades_are_named_by_number():
 # Query groups
 
 
+def with_pairs(n_pairs: Sequence[int], values: Sequence[float] | None = None, **options: Any) -> Section | None:
+    """Return the section for queries with so many pairs of grades."""
+    n = len(n_pairs)
+    made = np.linspace(0.1, 0.9, n) if values is None else values
+    results = handmade({"map": {"a": list(made)}}, options.pop("folds", [1] * n), **options)
+    queries = {**results.tables["queries"], "n_pairs": np.array(n_pairs)}
+    return GROUPS.build(Summary(dataclasses.replace(results, tables={**results.tables, "queries": queries})))
+
+
 @pytest.mark.parametrize(
-    ("n_pairs", "names", "of_query"),
+    ("n_pairs", "names", "sizes"),
     [
-        ([0, 1, 2, 3], ["0-1", "1-2", "2-3", "3-4"], [0, 1, 2, 3]),
-        ([0, 999, 1000, 7999], ["0-1k", "1k-2k", "2k-3k", "3k-4k", "4k-5k", "5k-6k", "6k-7k", "7k-8k"], [0, 0, 1, 7]),
-        ([5, 5, 5], ["0-1", "1-2", "2-3", "3-4", "4-5", "5-6"], [5, 5, 5]),
-        ([*range(99), 10_000], ["0-20", "20-40", "40-60", "60-80", "80-100", "100+"], None),
-        ([0], ["0-1"], [0]),
+        ([0, 1, 2, 3], ["0-1", "1-2", "2-3", "3-4"], [1, 1, 1, 1]),
+        (
+            [0, 999, 1000, 7999],
+            ["0-1k", "1k-2k", "2k-3k", "3k-4k", "4k-5k", "5k-6k", "6k-7k", "7k-8k"],
+            [2, 1, 0, 0, 0, 0, 0, 1],
+        ),
+        ([*range(99), 10_000], ["0-20", "20-40", "40-60", "60-80", "80-100", "100+"], [20, 20, 20, 20, 19, 1]),
     ],
 )
-def test_groups_have_round_bounds(n_pairs, names, of_query):
-    found = group(np.array(n_pairs))
-    assert found.names == names
-    assert of_query is None or found.of_query.tolist() == of_query
-    assert found.of_query.max() < len(names)
+def test_groups_have_round_bounds(n_pairs, names, sizes):
+    chart = blocks_of(with_pairs(n_pairs), Chart)[0]
+    assert (list(chart.data[0]["x"]), list(chart.data[0]["y"])) == (names, sizes)
 
 
 @pytest.mark.parametrize("largest", [3, 17, 120, 999, 54_321, 2_000_000])
 def test_groups_are_few_and_not_too_few(largest):
-    found = group(np.linspace(0, largest, 500).astype(int))
-    assert 3 <= len(found.names) <= 9
+    chart = blocks_of(with_pairs(np.linspace(0, largest, 500).astype(int).tolist()), Chart)[0]
+    assert 3 <= len(chart.data[0]["x"]) <= 9
 
 
 def test_the_mean_of_a_group_leaves_out_skipped_queries():
-    groups = Groups(["x", "y", "z"], np.array([0, 0, 2, 2, 2]))
-    means = group_means(np.array([0.2, 0.4, np.nan, 0.5, 1.0]), groups, QueryWeighting())
-    np.testing.assert_allclose(means, [(0.2 + 0.4) / 2, np.nan, (0.5 + 1.0) / 2])
+    _, chart = blocks_of(with_pairs([0, 0, 2, 2, 2], [0.2, 0.4, np.nan, 0.5, 1.0]), Chart)
+    names, means = lines(chart)["a"]
+    assert names == ["0-1 (2 queries)", "1-2 (0 queries)", "2-3 (3 queries)"]
+    assert means == pytest.approx([(0.2 + 0.4) / 2, np.nan, (0.5 + 1.0) / 2], nan_ok=True)
 
 
 def test_queries_count_in_a_group_as_in_the_means():
-    groups, weight, fold = Groups(["x"], np.zeros(3, int)), np.array([3.0, 1.0, 5.0]), np.array([1, 1, 2])
-    means = group_means(np.array([0.2, 0.4, 0.8]), groups, QueryWeighting(weight, fold))
-    np.testing.assert_allclose(means, [((3 * 0.2 + 0.4) / 4 + 0.8) / 2])
+    section = with_pairs([0, 0, 0, 1], [0.2, 0.4, 0.8, 0.5], folds=[1, 1, 2, 2], weight=[3.0, 1.0, 5.0, 1.0])
+    _, chart = blocks_of(section, Chart)
+    share = np.array([3 / 4, 1 / 4, 5 / 6])  # of the weight of its fold
+    assert lines(chart)["a"][1][0] == pytest.approx(share @ [0.2, 0.4, 0.8] / share.sum())
 
 
 def test_query_groups_show_the_deciding_measure_and_map(full):
@@ -629,20 +636,37 @@ def test_one_group_is_no_section():
 # Wins and losses
 
 
+def ranks_of(*rows: tuple[object, ...], n_docs: int) -> list[list[int]]:
+    """Return the ranks of the first query's documents by method, as its page shows them."""
+    documents = table("query docid grade", *((0, f"d{i}", i % 2) for i in range(n_docs)))
+    scores = table("method fold seed document score", *rows)
+    return [list(each) for each in duel_of(with_tables(documents=documents, scores=scores)).queries[0].documents.ranks]
+
+
 def test_ranks_are_by_score_and_ties_stay_in_order():
-    scores = np.array([[0.1, 0.9, 0.9, 0.5], [np.nan] * 4])
-    assert ranks(scores).tolist() == [[4, 1, 2, 3], [0, 0, 0, 0]]
+    rows = [(0, 1, 0, i, score) for i, score in enumerate([0.1, 0.9, 0.9, 0.5])]
+    assert ranks_of(*rows, n_docs=4) == [[4, 1, 2, 3], [0, 0, 0, 0]]
 
 
 def test_the_first_seed_there_is_ranks():
-    rows = [(0, 1, 1, 0, 0.1), (0, 1, 0, 0, 0.7), (0, 1, 1, 1, 0.2), (1, 1, 5, 0, 0.3)]
-    scores = first_scores(table("method fold seed document score", *rows), np.array([0, 1]), 3)
-    np.testing.assert_array_equal(scores, [[0.7, 0.2, np.nan], [0.3, np.nan, np.nan]])
+    rows = [(0, 1, 1, 0, 0.1), (0, 1, 0, 0, 0.7), (0, 1, 1, 1, 0.2), (1, 1, 5, 0, 0.3), (1, 1, 5, 1, 0.4)]
+    assert ranks_of(*rows, n_docs=2) == [[1, 2], [2, 1]]
 
 
-def test_queries_on_which_methods_differ_most_come_first():
-    values = np.array([[0.1, 0.5, np.nan, 0.0, 0.3], [0.2, 0.5, np.nan, 0.9, np.nan]])
-    assert most_different(values).tolist() == [3, 0, 1, 4, 2]
+def test_queries_on_which_methods_differ_most_keep_their_documents(monkeypatch):
+    values = {"a": [0.1, 0.5, np.nan, 0.0, 0.3], "b": [0.2, 0.5, np.nan, 0.9, np.nan]}
+    tables = {
+        "documents": table("query docid grade", *((i, f"d{i}", 1) for i in range(5))),
+        "scores": table("method fold seed document score", *((m, 1, 0, i, 0.5) for m in (0, 1) for i in range(5))),
+    }
+    summary = Summary(handmade({"map": values}, [1] * 5, tables=tables))
+    size = len(json.dumps(duel_of(summary).queries[0].documents.to_json(), separators=(",", ":")))
+    seen = []
+    for budget in range(size, 8 * size, size // 2):
+        monkeypatch.setattr(duels, "DOCUMENT_BYTES", budget)
+        kept = {i for i, query in enumerate(duel_of(summary).queries) if query.documents is not None}
+        seen += [kept] if kept and kept not in seen else []
+    assert seen == [{3}, {3, 0}, {3, 0, 1}, {3, 0, 1, 4}, {3, 0, 1, 4, 2}]
 
 
 def duel_of(summary: Summary) -> Duel:
@@ -828,7 +852,8 @@ def test_one_deep_fall_does_not_flatten_the_others():
         (0, 1, 0, name, 1.0, at, 0.5 - 0.01 * abs(at - 1.0), 0.5, 0.5, "map") for name in "xy" for at in (0.0, 1.0, 2.0)
     ]
     deep = [(0, 1, 0, "z", 3.0, at, 0.5 - 0.1 * abs(at - 3.0), 0.5, 0.5, "map") for at in (0.0, 3.0, 6.0)]
-    low, high = heights(lines_of(table(PROFILE, *shallow, *deep)))
+    [chart] = blocks_of(PROFILES.build(with_tables(profiles=table(PROFILE, *shallow, *deep))), Chart)
+    low, high = chart.layout["yaxis"]["range"]
     assert -0.02 < low < -0.01
     assert 0 < high < 0.01
 
@@ -844,10 +869,10 @@ def test_there_is_a_chart_for_the_first_seed_of_each_fold_and_not_for_too_many()
 
 
 def test_flat_parts_of_a_line_need_their_ends_only():
-    steps = np.array([0, 0, 0, 0, 1, 2, 2, 2])
-    assert np.flatnonzero(turns(steps)).tolist() == [0, 3, 4, 5, 7]
-    assert turns(np.array([1.0])).tolist() == [True]
-    assert turns(np.array([1.0, 1.0])).tolist() == [True, True]
+    steps = [0.0, 0.0, 0.0, 0.0, 0.1, 0.2, 0.2, 0.2]
+    rows = [(0, 1, 0, "7", 1.0, float(at), value, value, value, "map") for at, value in enumerate(steps)]
+    [chart] = blocks_of(PROFILES.build(with_tables(profiles=table(PROFILE, *rows))), Chart)
+    assert [list(trace["x"]) for trace in chart.data] == [[0, 3, 4, 5, 7]] * 3
 
 
 def test_a_chart_of_profiles_is_not_too_large():
@@ -912,7 +937,8 @@ def test_features_are_told_by_their_mean_range():
 
 def test_what_a_run_does_not_use_lowers_the_means():
     rows = [*function((0.0, 4.0)), *function((0.0, 1.0), feature="x"), *function((0.0, 1.0), feature="x", fold=2)]
-    assert [(each.feature, each.range) for each in learned(table(STEP, *rows))] == [("7", 2.0), ("x", 1.0)]
+    [grid] = blocks_of(steps_of(rows), Grid)
+    assert (cells(grid, "feature"), cells(grid, "range")) == (["7", "x"], [2.0, 1.0])
 
 
 def test_values_of_missing_features_are_told_where_they_are_worth_something():
@@ -1079,10 +1105,9 @@ def test_learning_curves_of_measures_that_some_rounds_lack():
 
 
 def test_a_run_that_ended_keeps_its_last_known_value():
-    rows = [(0, 1, 0, 1, 0.2), (0, 1, 0, 2, NAN), *((0, 2, 0, i, i / 10) for i in (1, 2, 3))]
-    rounds, values = mean_line(table("method fold seed round train", *rows), "train")
-    assert list(rounds) == [1, 3]
-    assert list(values) == pytest.approx([0.15, 0.25])
+    rounds, values = mean_curve((0, 1, 0, 1, 0.2), (0, 1, 0, 2, NAN), *((0, 2, 0, i, i / 10) for i in (1, 2, 3)))
+    assert rounds == [1, 3]
+    assert values == pytest.approx([0.15, 0.25])
 
 
 def test_losses_far_apart_have_a_log_axis():
@@ -1113,14 +1138,13 @@ def test_tree_weights_count_what_was_clipped():
 def test_tree_weights_reach_as_far_as_is_usual():
     far = [(0, 1, 0, i, 1e6 if i == 7 else 0.1, 0.1) for i in range(1, 101)]
     names = "method fold seed round searched weight"
-    [run] = weighted_runs(table(names, *far))
-    low, high = weight_heights([run])
-    assert -0.1 < low < 0.0 < 0.1 < high < 0.2
     [chart] = blocks_of(TREE_WEIGHTS.build(with_tables(history=table(names, *far))), Chart)
+    low, high = chart.layout["yaxis"]["range"]
+    assert -0.1 < low < 0.0 < 0.1 < high < 0.2
     assert "A few lie outside" in chart.caption
     wild = [(0, 1, 0, i, (-1) ** i * 50.0 if i > 60 else 0.3, 0.1 + 0.4 * (i % 2)) for i in range(1, 101)]
-    assert weight_heights(weighted_runs(table(names, *wild))) == pytest.approx([-1.5 - 0.21, 2.0 + 0.21])
     [chart] = blocks_of(TREE_WEIGHTS.build(with_tables(history=table(names, *wild))), Chart)
+    assert chart.layout["yaxis"]["range"] == pytest.approx([-1.5 - 0.21, 2.0 + 0.21])
     assert "40% of the searched weights lie outside" in chart.caption
 
 
@@ -1132,12 +1156,13 @@ def test_no_section_where_no_weight_was_searched_and_nothing_polished():
     assert POLISHING.build(with_tables(history=nothing)) is None
 
 
+def polishing_lines(chart: Chart) -> list[tuple[list, list]]:
+    found = [trace for trace in chart.data if trace.get("xaxis") == "x2" and trace["mode"] != "markers"]
+    return [(list(trace["x"]), list(trace["y"])) for trace in found]
+
+
 def test_polishing_begins_with_the_best_tree_and_says_what_was_kept():
     rows = [*forest(0, 1, kept=5), *forest(0, 2, kept=2)]
-    [better, guarded] = polished_runs(table(GROWN, *rows))
-    assert (better.begun, better.kept, guarded.begun, guarded.kept) == (1, 2, 1, 0)
-    assert list(better.polishing["round"]) == [0, 0.5, 1, 2]
-    assert list(better.polishing["valid"]) == [0.60, 0.61, 0.65, 0.62]
     section = POLISHING.build(with_tables(history=table(GROWN, *rows)))
     [grid] = blocks_of(section, Grid)
     assert [cells(grid, name) for name in ("runs", "kept", "rounds")] == [[2], [1], [2.0]]
@@ -1148,12 +1173,13 @@ def test_polishing_begins_with_the_best_tree_and_says_what_was_kept():
     assert list(charts) == ["mean over folds", "fold 1", "fold 2"]
     for chart in charts.values():
         check_chart(chart)
+    _, valid = polishing_lines(charts["fold 1"])
+    assert valid == ([0, 0.5, 1, 2], [0.60, 0.61, 0.65, 0.62])
     marks = [trace for trace in charts["fold 1"].data if trace["mode"] == "markers"]
     assert [(mark["name"], *mark["x"], *mark["y"]) for mark in marks] == [
         ("start of polishing", 2, 0.55), ("start of polishing", 2, 0.60), ("kept", 1, 0.58), ("kept", 1, 0.65),
     ]  # fmt: skip
-    mean = [trace for trace in charts["mean over folds"].data if trace.get("xaxis") == "x2"]
-    assert [(list(trace["x"]), list(trace["y"])) for trace in mean] == [
+    assert polishing_lines(charts["mean over folds"]) == [
         ([0, 1, 2], pytest.approx([0.55, 0.58, 0.59])),
         ([0, 1, 2], pytest.approx([0.60, 0.65, 0.62])),
     ]
@@ -1161,11 +1187,9 @@ def test_polishing_begins_with_the_best_tree_and_says_what_was_kept():
 
 def test_polishing_without_validation_begins_with_the_last_tree():
     rows = [(*row[:6], NAN, *row[7:]) for row in forest(0, 1, kept=6)]
-    [run] = polished_runs(table(GROWN, *rows))
-    assert (run.begun, run.kept) == (2, 3)
     section = POLISHING.build(with_tables(history=table(GROWN, *rows)))
     [grid] = blocks_of(section, Grid)
-    assert cells(grid, "train after") == [0.59]
+    assert (cells(grid, "train before"), cells(grid, "train after")) == ([0.60], [0.59])
     assert np.isnan(cells(grid, "valid gain")).all()
 
 
@@ -1177,7 +1201,11 @@ def test_polishing_that_took_no_step_is_not_counted():
 
 
 def test_places_of_steps():
-    assert list(places(np.array([1.0, 1, 1, 1, 2, 4, 4]))) == [0.25, 0.5, 0.75, 1, 2, 3.5, 4]
+    grown = forest(0, 1, kept=2)[:3]
+    rows = [(0, 1, 0, 4 + i, 0.1, 0.6, 0.6, NAN, NAN, r, NAN) for i, r in enumerate([1, 1, 1, 1, 2, 4, 4])]
+    section = POLISHING.build(with_tables(history=table(GROWN, *grown, *rows)))
+    chart = blocks_of(section, Chart)[-1]
+    assert [x for x, _ in polishing_lines(chart)] == [[0, 0.25, 0.5, 0.75, 1, 2, 3.5, 4]] * 2
 
 
 def test_a_thousand_trees_make_a_small_page():
@@ -1203,13 +1231,18 @@ def test_a_trial_leaves_the_history_of_its_trees():
     made = trial_tables.tabulate_history(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
     one = {"method": np.zeros(len(made["round"]), int), "fold": np.ones(len(made["round"]), int)}
     found = {**one, "seed": one["method"], **made}
-    [run] = weighted_runs(found)
-    assert list(run.weight) == pytest.approx(np.clip(run.searched, 0.1, 0.5))
+    summary = with_tables(history=found)
+    [chart] = blocks_of(TREE_WEIGHTS.build(summary), Chart)
+    searched, given = (
+        {trace["name"]: list(trace["y"]) for trace in chart.data}[name] for name in ("searched", "given")
+    )
+    assert given == pytest.approx(np.clip(searched, 0.1, 0.5))
     assert np.nansum(made["kept"]) == 1
-    [polished] = polished_runs(found)
+    [grid] = blocks_of(POLISHING.build(summary), Grid)
     for part, queries in (("train", fold.train), ("valid", fold.valid)):
-        assert polished.value(part, polished.kept) == pytest.approx(ranker.score(queries))
-    assert polished.value("valid", 0) == max(polished.growing["valid"])
+        assert cells(grid, f"{part} after") == pytest.approx([ranker.score(queries)])
+    growing = np.isnan(made["polish"])
+    assert cells(grid, "valid before") == [max(made["valid"][growing])]
 
 
 def importances(*rows: tuple[int, int, int, str, float, int]) -> Summary:
