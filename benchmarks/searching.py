@@ -27,7 +27,8 @@ from rankwright.measures import Lines, PreparedMeasure
 from rankwright.measures.table import PreparedTableMeasure
 from rankwright.optimisers.ascent import ClimbRules, climb_cyclic
 from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, search_line
+from rankwright.optimisers.line_search import search_line
+from rankwright.optimisers.step_choices import MaximumLikelihoodStep, MidpointStep
 from rankwright.scorers.scaling import StandardScaling
 
 MEASURE = "ndcg@10"

@@ -17,8 +17,9 @@ from rankwright.optimisers.additive import Additive
 from rankwright.optimisers.ascent import ClimbRules, climb_cyclic
 from rankwright.optimisers.columns import MatrixColumns, TreeColumns
 from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, search_line
+from rankwright.optimisers.line_search import search_line
 from rankwright.optimisers.polishing import polish_weights
+from rankwright.optimisers.step_choices import MaximumLikelihoodStep, MidpointStep
 from rankwright.scorers import Trees
 
 MEASURES = ("ndcg@3", "ndcg", "map", "err", "mrr", "p@2", "dcg@5")
@@ -279,7 +280,7 @@ class TestOtherColumns:
             assert point.value == pytest.approx(wanted.mean(queries, scores), abs=1e-12)
             assert np.concatenate([placed.scores for placed in point.shards.handles]).tolist() == scores.tolist()
             for placed in point.shards.handles:
-                for rows in pairwise(placed.part.bound.indptr.tolist()):
+                for rows in pairwise(placed.shard.measure.indptr.tolist()):
                     ranked = placed.scores[placed.order[slice(*rows)]]
                     assert (np.diff(ranked) <= 0).all()
 

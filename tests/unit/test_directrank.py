@@ -20,7 +20,8 @@ from rankwright.optimisers.ascent import (
     find_best_weights,
 )
 from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.line_search import MaximumLikelihoodStep, search_line
+from rankwright.optimisers.line_search import search_line
+from rankwright.optimisers.step_choices import MaximumLikelihoodStep
 from rankwright.scorers import Linear
 from rankwright.scorers.scaling import StandardScaling
 
@@ -154,7 +155,7 @@ def test_powell_goes_beyond_a_round(queries):
 def test_updated_and_new_scores_lead_the_same_way(queries, climb, monkeypatch):
     start = np.random.default_rng(3).normal(size=8) / (queries.X.std(axis=0) + 1e-9)
     exact = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
-    monkeypatch.setattr(landscapes, "_EXACT", 0)
+    monkeypatch.setattr(landscapes, "_EXACT_SIZE", 0)
     updated = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
     ways = [
         [step for steps in climb(each, each.evaluate(start), ClimbRules(), np.random.default_rng(0)) for step in steps]
@@ -168,7 +169,7 @@ def test_updated_and_new_scores_lead_the_same_way(queries, climb, monkeypatch):
 
 def test_a_round_that_rounding_spoils_is_repeated_carefully(queries, monkeypatch):
     """Scores that drift by more than rounding: the round ends with another measure than its last step said."""
-    monkeypatch.setattr(landscapes, "_EXACT", 0)
+    monkeypatch.setattr(landscapes, "_EXACT_SIZE", 0)
     real = landscapes._moved
 
     def drifting(placed, direction, t):

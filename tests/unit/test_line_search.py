@@ -16,8 +16,9 @@ from rankwright.measures import table
 from rankwright.optimisers import landscape as landscapes
 from rankwright.optimisers.columns import MatrixColumns
 from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, search_line
+from rankwright.optimisers.line_search import search_line
 from rankwright.optimisers.prior_penalty import PriorPenalty
+from rankwright.optimisers.step_choices import MaximumLikelihoodStep, MidpointStep, find_likeliest
 
 rw.measure(lambda grades: float((grades[:3] * np.array([0.5, 0.3, 0.2])[: len(grades)]).sum() / 3), name="three_first")
 MEASURES = [
@@ -209,7 +210,7 @@ def test_only_near_the_best_is_sorted_and_nothing_is_lost(many, measure, column)
 
 def test_steps_on_large_data_are_updates(many, monkeypatch):
     exact = Landscape.of(many, rw.parse("ndcg@10"), rw.Serial())
-    monkeypatch.setattr(landscapes, "_EXACT", 0)
+    monkeypatch.setattr(landscapes, "_EXACT_SIZE", 0)
     updated = Landscape.of(many, rw.parse("ndcg@10"), rw.Serial())
     assert exact.exact_steps
     assert not updated.exact_steps
@@ -236,7 +237,7 @@ def test_the_likeliest_point(k):
         exact = minimize_scalar(
             lambda t, b=scores, a=slopes: -log_likelihood(queries, b + a * t, k), bounds=(-2, 2), method="bounded"
         ).x
-        assert landscape.find_likeliest(here, column, -2.0, 2.0, k) == pytest.approx(exact, abs=2e-3)
+        assert find_likeliest(landscape, here, column, -2.0, 2.0, k) == pytest.approx(exact, abs=2e-3)
         found = search_line(landscape, here, column, choice=MaximumLikelihoodStep(k))
         middle = search_line(landscape, here, column, choice=MidpointStep())
         assert (found.low, found.high, found.value) == (middle.low, middle.high, middle.value)
@@ -250,14 +251,14 @@ def test_the_likelihood_does_not_depend_on_the_order_of_rows():
     found = []
     for each in (queries, shuffled):
         landscape = Landscape.of(each, rw.parse("ndcg@3"), rw.Serial())
-        found.append(landscape.find_likeliest(landscape.evaluate(np.array([0.01, 0.2, 0.0])), 2, -1.0, 1.0, 3))
+        found.append(find_likeliest(landscape, landscape.evaluate(np.array([0.01, 0.2, 0.0])), 2, -1.0, 1.0, 3))
     assert found[0] == pytest.approx(found[1], abs=1e-9)
 
 
 def test_huge_scores_do_not_overflow_the_likelihood():
     queries = rw.Queries.from_arrays([[1e4, 0.0], [-1e4, 1.0], [0.0, 2.0]], [0, 1, 2], qid=[1] * 3)
     landscape = Landscape.of(queries, rw.parse("ndcg"), rw.Serial())
-    assert np.isfinite(landscape.find_likeliest(landscape.evaluate(np.array([1.0, 0.0])), 1, -1e4, 1e4, 3))
+    assert np.isfinite(find_likeliest(landscape, landscape.evaluate(np.array([1.0, 0.0])), 1, -1e4, 1e4, 3))
 
 
 def test_documents_that_were_not_found_count_in_the_ideal():

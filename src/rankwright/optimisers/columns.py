@@ -1,4 +1,4 @@
-"""What a landscape is over: columns of numbers, a row per document, whose weighted sum ranks the documents."""
+"""Score columns: numbers, a row per document, whose weighted sum ranks the documents of a landscape."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ Direction = int | Floats  # a column, or a weight for every column
 
 
 class ScoreColumns(Protocol):
-    """Columns of numbers."""
+    """The columns whose weighted sum is the score."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and columns."""
+        """The number of rows and of columns."""
         ...
 
     def rows(self, start: int, stop: int) -> ScoreColumns:
-        """Some rows, sharing memory."""
+        """Return some rows, sharing memory."""
         ...
 
     def scores(self, coef: Floats) -> Floats:
-        """The weighted sum of the columns, as prediction computes it."""
+        """Return the weighted sum of the columns, as prediction computes it."""
         ...
 
     def line(self, direction: Direction) -> tuple[Floats, int]:
-        """The slopes along a direction: a column of a matrix."""
+        """Return the slopes of the scores along a direction: a matrix, and the number of its column."""
         ...
 
     def spreads(self, indptr: Ints) -> Floats:
-        """By column the sum over the queries of the logarithm of its range, and how many queries have one."""
+        """Return, for each column, the sum of the logarithms of its range in each query, and how many have one."""
         ...
 
 
@@ -47,36 +47,36 @@ class MatrixColumns:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """That of the matrix."""
+        """The shape of the matrix."""
         return self.X.shape[0], self.X.shape[1]
 
     def rows(self, start: int, stop: int) -> MatrixColumns:
-        """Some rows."""
+        """Return some rows, sharing memory."""
         return MatrixColumns(self.X[start:stop])
 
     def scores(self, coef: Floats) -> Floats:
-        """The scores of a linear model."""
+        """Return the scores of a linear model."""
         return linear_scores(self.X, coef, 0.0)
 
     def line(self, direction: Direction) -> tuple[Floats, int]:
-        """A column of the matrix itself, or of the scores along several."""
+        """Return the matrix and a column of it, or the scores of a direction as a matrix of one column."""
         return (self.X, direction) if isinstance(direction, int) else (self.scores(direction)[:, None], 0)
 
     def spreads(self, indptr: Ints) -> Floats:
-        """Of all columns at once."""
+        """Return the spreads of all columns at once."""
         return query_spreads(self.X, indptr)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeColumns:
-    """The values of trees: a column per tree, kept as the leaf that each document falls into.
+    """The values of trees: a column per tree, stored as the leaf of each document.
 
     Parameters
     ----------
     leaves : array of shape (n_trees, n_docs), uint8 or uint16
-        The leaves, counted within each tree.
+        The leaf of each document, counted within each tree.
     first_leaf : array of shape (n_trees + 1,)
-        Where the values of each tree begin.
+        The place of each tree's first value.
     values : array
         The value of every leaf.
     """
@@ -87,25 +87,25 @@ class TreeColumns:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Documents and trees."""
+        """The number of documents and of trees."""
         return self.leaves.shape[1], self.leaves.shape[0]
 
     def rows(self, start: int, stop: int) -> TreeColumns:
-        """Some documents."""
+        """Return some documents, sharing memory."""
         return TreeColumns(self.leaves[:, start:stop], self.first_leaf, self.values)
 
     def scores(self, coef: Floats) -> Floats:
-        """The scores of the trees with their values multiplied."""
+        """Return the weighted sum of the trees."""
         return leaf_scores(self.leaves, self.first_leaf, self.values, coef)
 
     def line(self, direction: Direction) -> tuple[Floats, int]:
-        """The values of a tree."""
-        return (self._tree(direction) if isinstance(direction, int) else self.scores(direction))[:, None], 0
+        """Return the values of a tree, or of a weighted sum of trees, as a matrix of one column."""
+        return (self._tree_values(direction) if isinstance(direction, int) else self.scores(direction))[:, None], 0
 
     def spreads(self, indptr: Ints) -> Floats:
-        """Of one tree after another."""
+        """Return the spreads of one tree after another."""
         found: Floats = np.concatenate([query_spreads(self.line(t)[0], indptr) for t in range(self.shape[1])], axis=1)
         return found
 
-    def _tree(self, t: int) -> Floats:
+    def _tree_values(self, t: int) -> Floats:
         return leaf_values(self.leaves[t], self.values[self.first_leaf[t] : self.first_leaf[t + 1]])

@@ -1,9 +1,8 @@
-"""Where the work runs: on one thread or on many, with the same bits.
+"""Backends: where the work runs, on one thread or on many, with the same bits.
 
-A backend is a small picklable value. Work is cut into parts by the data alone, never by the number of workers, and
-results are combined in the order of the parts. The parts are summed by kernels in a fixed order, not by BLAS, whose
-sums depend on its threads (which only one thread of a process can limit). So one thread and many give the same bits.
-Thread pools live outside the value.
+A backend is a small picklable value; thread pools live outside it. The data alone, never the number of workers,
+decide how work is cut into parts, and results are combined in the order of the parts. Sums within a part are made by
+kernels in a fixed order. BLAS is not used for them: its sums depend on its number of threads.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ R = TypeVar("R")
 T_co = TypeVar("T_co", covariant=True)
 
 _DOCS_PER_SHARD = 4096
-_SMALL = 200_000  # documents: on fewer, whole fits run side by side where there are several, on more the parts of each
-_MOST_SHARDS = 16  # more would keep the threads waiting for each other's Python
+_SMALL = 200_000  # documents up to which several fits run side by side; beyond, the parts of each fit do
+_MOST_SHARDS = 16  # with more, threads would wait for the interpreter lock
 
 
 class Divisible(Protocol):
@@ -41,7 +40,7 @@ class Divisible(Protocol):
 
     @property
     def n_docs(self) -> int:
-        """The number of its documents."""
+        """The number of documents."""
         ...
 
     def shards(self, n: int) -> Sequence[Self]:
@@ -128,10 +127,13 @@ class _LocalBackend(ABC):
         return Shards(tuple(self.gather(fn, shards, *arguments)))
 
     def gather(self, fn: Callable[..., R], shards: Shards[Any], *arguments: Any) -> list[R]:
+        parts = shards.handles
         if isinstance(fn, attrgetter):  # too little work for threads
-            return [fn(part) for part in shards.handles]
-        columns = (each.handles if isinstance(each, Shards) else repeat(each, len(shards)) for each in arguments)
-        return self.each(lambda row: fn(*row), list(zip(shards.handles, *columns, strict=True)))
+            return [fn(part) for part in parts]
+        if not any(isinstance(argument, Shards) for argument in arguments):
+            return self.each(lambda part: fn(part, *arguments), parts)
+        columns = (each.handles if isinstance(each, Shards) else repeat(each, len(parts)) for each in arguments)
+        return self.each(lambda row: fn(*row), list(zip(parts, *columns, strict=True)))
 
     def sum(self, fn: Callable[..., Any], shards: Shards[Any], *arguments: Any) -> Any:
         return reduce(add, self.gather(fn, shards, *arguments))
@@ -142,7 +144,7 @@ class _LocalBackend(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Serial(_LocalBackend):
-    """Everything on the calling thread.
+    """A backend that does everything on the calling thread.
 
     >>> list(Serial().map(abs, [-1, 2]))
     [1, 2]
@@ -153,13 +155,13 @@ class Serial(_LocalBackend):
         return map(fn, items)
 
     def each(self, fn: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """All of ``fn(item)``."""
+        """Return ``fn(item)`` for all items."""
         return [fn(item) for item in items]
 
 
 @dataclass(frozen=True, slots=True)
 class Threads(_LocalBackend):
-    """Parts in parallel on ``n`` threads; the kernels release the GIL.
+    """A backend that works on parts in parallel, on ``n`` threads; the kernels release the GIL.
 
     >>> list(Threads(2).map(abs, [-1, 2]))
     [1, 2]
@@ -188,7 +190,7 @@ class Threads(_LocalBackend):
                 future.cancel()
 
     def each(self, fn: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """All of ``fn(item)``: the calling thread and ``n - 1`` others take the next item until none is left."""
+        """Return ``fn(item)`` for all items: the caller and ``n - 1`` helpers take the next one until none is left."""
         helpers = min(self.n, len(items)) - 1
         if _inside.pool or helpers < 1:
             return [fn(item) for item in items]
@@ -222,7 +224,7 @@ class Threads(_LocalBackend):
 
 
 class _Inside(threading.local):
-    """Whether this thread is working for a pool: its own work then runs in place, at one level of parallelism."""
+    """A flag of each thread: whether it works for a pool. Its own work then runs in place, not in another pool."""
 
     pool = False
 
@@ -231,12 +233,12 @@ _inside = _Inside()
 
 
 def inside_pool() -> bool:
-    """Whether this thread does a part of something larger."""
+    """Return whether this thread works for a pool."""
     return _inside.pool
 
 
 def side_by_side(backend: Backend, fn: Callable[[T], R], items: Sequence[T], n_docs: int) -> Iterator[R]:
-    """Yield ``fn(item)`` for whole fits on so many documents: several small ones at a time, else one after another."""
+    """Yield ``fn(item)`` for items that are whole fits: several at a time on few documents, else one by one."""
     return backend.map(fn, items) if len(items) > 1 and n_docs <= _SMALL else map(fn, items)
 
 
@@ -245,7 +247,7 @@ _blas_alone = threading.Lock()  # only one thread of a process can limit BLAS at
 
 @contextmanager
 def single_blas() -> Iterator[None]:
-    """BLAS on one thread, whose bits are the same in every process, and which does not wait for busy cores."""
+    """Limit BLAS to one thread: its bits are then the same in every process, and it does not wait for busy cores."""
     with _blas_alone, _blas().limit(limits=1):
         yield
 
@@ -258,7 +260,7 @@ def _blas() -> Any:
 
 
 def resolve(backend: Backend | None) -> Backend:
-    """The backend to use: ``None`` means all cores, and one thread inside a worker process."""
+    """Return the backend to use: ``None`` means all cores, or one thread inside a worker process."""
     if backend is not None:
         if not isinstance(backend, _LocalBackend) and not isinstance(backend, Backend):  # the latter is slow to check
             raise InputError(f"backend={backend!r}; expected Serial(), Threads(n) or None")
@@ -268,7 +270,7 @@ def resolve(backend: Backend | None) -> Backend:
 
 
 def n_cores() -> int:
-    """The cores this process may use: those it may run on, and no more than a container's limit allows for."""
+    """Return how many cores this process may use: those it may run on, at most the limit of its container."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, int(min(cores, _core_limit())))
 
@@ -279,17 +281,17 @@ def _core_limit() -> float:
 
 
 def n_threads(backend: Backend) -> int:
-    """How many threads a library may have that brings its own: one inside of what already runs, no more than cores."""
+    """Return how many threads a library with threads of its own may start: one inside a pool, at most the cores."""
     return 1 if _inside.pool else min(getattr(backend, "n", 1), n_cores())
 
 
 def n_shards(n_docs: int) -> int:
-    """The number of parts a data set is cut into: a function of its size only."""
+    """Return the number of shards of a data set: a function of its size only."""
     return max(1, min(_MOST_SHARDS, n_docs // _DOCS_PER_SHARD))
 
 
 def enter_pool() -> None:
-    """Say that this thread works for a pool."""
+    """Mark this thread as one that works for a pool."""
     _inside.pool = True
 
 

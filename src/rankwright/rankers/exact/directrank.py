@@ -26,9 +26,9 @@ from rankwright.optimisers.ascent import (
     climb_with_perturbations,
 )
 from rankwright.optimisers.landscape import LandscapePoint
-from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep
 from rankwright.optimisers.prior_penalty import PriorPenalty
 from rankwright.optimisers.rounds import Deadline
+from rankwright.optimisers.step_choices import MaximumLikelihoodStep, MidpointStep
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.exact.restarts import ClimbData, RestartingRanker, climb_from_starts
 from rankwright.rankers.listwise.regression import regression_weights
