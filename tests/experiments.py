@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 _WHAT = {
-    "trials": "SELECT method, fold, seed, candidate, params, status, task, digest, valid, error, warnings FROM trials",
+    "trials": "SELECT method, fold, seed, candidate, params, status, task_checksum, digest, valid, error, warnings FROM trials",
     "chosen": "SELECT c.method, c.fold, c.seed, t.candidate FROM chosen c JOIN trials t USING (trial)",
     "values": "SELECT * FROM results",
     "artefacts": "SELECT t.method, t.fold, t.seed, t.candidate, a.name, a.content FROM artefacts a JOIN trials t USING (trial)",

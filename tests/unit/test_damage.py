@@ -257,7 +257,7 @@ class TestSalvaging:
 
     def test_no_word_on_which_trial_was_chosen(self, queries, done, copied, ran):
         change(copied, "DELETE FROM chosen WHERE method = 'Regression' AND fold = 3")
-        change(copied, "UPDATE chosen SET content = 0 WHERE method = 'AdaRank' AND fold = 1")
+        change(copied, "UPDATE chosen SET content_checksum = 0 WHERE method = 'AdaRank' AND fold = 1")
         self.resume(queries, copied, "10 finished trials are intact")
         assert {(key.method, key.fold) for key in ran} == {("Regression", 3), ("AdaRank", 1)}
         assert contents(copied) == contents(done)
@@ -296,7 +296,7 @@ class TestSalvaging:
         (copied / FILE).write_bytes(data)
         try:
             with open_store(copied) as store:
-                assert len(store.finished()) == 12
+                assert len(store.read_finished_trials()) == 12
         except rw.StoreWarning:
             pass  # an error here; run_experiment repeats it
         assert len(rw.read_results(copied).tables["trials"]["method"]) == 12
@@ -338,7 +338,7 @@ class TestSalvaging:
             connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
             connection.execute("""INSERT INTO meta VALUES ('format', '"rankwright-experiment"'), ('version', '1')""")
         for call in (lambda: rw.read_results(tmp_path), lambda: rw.run_experiment(planned(queries), tmp_path)):
-            with pytest.raises(rw.InputError, match="version 1; this release reads version 2: choose another folder"):
+            with pytest.raises(rw.InputError, match="version 1; this release reads version 3: choose another folder"):
                 call()
 
     def test_the_first_page_is_the_same_in_all_stores(self, done, tmp_path):

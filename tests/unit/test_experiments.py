@@ -27,7 +27,7 @@ from rankwright.data.folds import Fold
 from rankwright.experiments import experiment_from_json
 from rankwright.experiments import experiment_run as running
 from rankwright.experiments.storage import locking
-from rankwright.experiments.storage.encoding import decode, encode
+from rankwright.experiments.storage.encoding import decode_table, encode_table
 from rankwright.experiments.storage.salvaging import open_store
 from rankwright.experiments.storage.schema import FILE
 from rankwright.experiments.tables import trial_tables
@@ -187,7 +187,7 @@ class TestArtefacts:
 
     def test_tables_survive_text(self):
         table = {"a": np.array([1.5, np.nan]), "b": np.array(["x", "é"]), "n": np.array([1, 2])}
-        back = decode(encode(table))
+        back = decode_table(encode_table(table))
         assert back["n"].dtype.kind == "i"
         assert back["b"].tolist() == ["x", "é"]
         np.testing.assert_array_equal(back["a"], table["a"])
@@ -198,7 +198,7 @@ class TestArtefacts:
         column = column.astype(dtype)
         if column.dtype.kind == "f":
             column[5] = np.nan
-        back = decode(encode({"a": column}))["a"]
+        back = decode_table(encode_table({"a": column}))["a"]
         np.testing.assert_array_equal(back, column)
         assert (back.dtype.kind, back.dtype.itemsize) == (column.dtype.kind, column.dtype.itemsize)
 

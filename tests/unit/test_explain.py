@@ -16,7 +16,7 @@ import rankwright as rw
 from rankwright.analysis.diagnosis import StepFunction
 from rankwright.analysis.explanation import MAX_SHOWN
 from rankwright.analysis.feature_effects import describe_trend
-from rankwright.experiments.storage.encoding import decode, encode
+from rankwright.experiments.storage.encoding import decode_table, encode_table
 from rankwright.experiments.tables import trial_tables
 from rankwright.experiments.tables.step_tables import MOST_FEATURES, MOST_STEPS, make_steps_table
 from rankwright.models.model import Model
@@ -277,7 +277,7 @@ def test_a_trial_leaves_its_steps():
     fold = rw.cut_folds(queries, 3)[0]
     ranker = rw.RankBoost(n_estimators=20).fit(fold.train)
     made = trial_tables.tabulate_steps(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
-    table = decode(encode(made))
+    table = decode_table(encode_table(made))
     found = rw.explain(ranker)
     assert list(dict.fromkeys(table["feature"].tolist())) == [part.name for part in found.parts]
     for part in found.parts:
@@ -308,8 +308,8 @@ def test_a_trial_of_trees_leaves_their_importance():
     for names in (None, ("a", "b", "c", "d", "e")):
         fold = rw.cut_folds(made.replace(features=names), 3, random_state=0)[0]
         ranker = rw.LambdaMART(n_estimators=3, num_leaves=3).fit(fold.train)
-        table = decode(
-            encode(trial_tables.tabulate_importance(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {})))
+        table = decode_table(
+            encode_table(trial_tables.tabulate_importance(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {})))
         )
         assert table["feature"].tolist() == list(names or "12345")
         np.testing.assert_allclose(table["gain"], ranker.feature_importances_, rtol=1e-12)

@@ -21,8 +21,8 @@ from rankwright.experiments.parameter_search import Params
 from rankwright.experiments.result_reading import read_results
 from rankwright.experiments.spec import Experiment
 from rankwright.experiments.storage.salvaging import open_store
-from rankwright.experiments.storage.schema import row_checksum
-from rankwright.experiments.storage.store import Store
+from rankwright.experiments.storage.schema import checksum_row
+from rankwright.experiments.storage.store_writer import StoreWriter
 from rankwright.experiments.trials import FoldQueries, TrialKey, TrialTask, clear_caches, run_trial
 from rankwright.measures import CustomMeasure, parse
 from rankwright.runtime.workers import WorkerDiedError, WorkersLostError, open_workers
@@ -62,7 +62,7 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
             if not pool.shares_memory:
                 _check_measures(experiment)
             experiment, plans = _begin(store, experiment, folder / "data", run)
-            finished = store.finished()
+            finished = store.read_finished_trials()
             waiting = [plan for plan in plans if plan.key not in finished]
             by_key = {plan.key: plan for plan in waiting}
             done = len(plans) - len(waiting)
@@ -70,13 +70,13 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
             for outcome in pool.run(run_trial, TrialQueue(experiment, waiting, store, run)):
                 plan = by_key[outcome.task.key]
                 if outcome.result is not None:
-                    store.add(plan.key, plan.params, plan.checksum, outcome.result, experiment.measures)
+                    store.add_result(plan.key, plan.params, plan.checksum, outcome.result, experiment.measures)
                 else:
-                    store.fail(plan.key, plan.params, plan.checksum, _describe_error(outcome.error))
+                    store.add_failure(plan.key, plan.params, plan.checksum, _describe_error(outcome.error))
                 done += 1
                 progress.report("trials", done, len(plans))
-            if not store.finished():  # the cause is in the data or the spec
-                method, error = store.rows("SELECT method, error FROM trials LIMIT 1")[0]
+            if not store.read_finished_trials():  # the cause is in the data or the spec
+                method, error = store.select("SELECT method, error FROM trials LIMIT 1")[0]
                 raise InputError(f"no trial could be run, such as {method}'s: {error}")
         results = read_results(folder)
     except WorkersLostError as error:
@@ -141,7 +141,7 @@ def _plan_trials(experiment: Experiment) -> Iterator[PlannedTrial]:
                 candidates = method.list_candidates()
                 for candidate in np.random.default_rng(0).permutation(len(candidates)).tolist():
                     params = candidates[candidate]
-                    checksum = row_checksum("task", *common, method.ranker_class.__name__, method.measure, params)
+                    checksum = checksum_row("task", *common, method.ranker_class.__name__, method.measure, params)
                     yield PlannedTrial(TrialKey(method.name, fold, seed, candidate), number, params, checksum)
 
 
@@ -151,7 +151,7 @@ class TrialQueue:
     A task is made when a worker asks for it, so that it includes the best result so far.
     """
 
-    def __init__(self, experiment: Experiment, waiting: Sequence[PlannedTrial], store: Store, run: str) -> None:
+    def __init__(self, experiment: Experiment, waiting: Sequence[PlannedTrial], store: StoreWriter, run: str) -> None:
         self._experiment, self._store, self._run = experiment, store, run
         self._waiting: dict[int, deque[PlannedTrial]] = {}
         self._workers: Counter[int] = Counter()  # by fold
@@ -181,13 +181,13 @@ class TrialQueue:
             measure=experiment.measure,
             measures=experiment.measures,
             curve_measures=experiment.curve_measures,
-            to_beat=self._store.best().get(plan.key.group),
-            wants_queries=plan.key.fold not in self._store.described(),
+            to_beat=self._store.read_best().get(plan.key.group),
+            wants_queries=plan.key.fold not in self._store.read_described_folds(),
             run=self._run,
         )
 
 
-def _begin(store: Store, experiment: Experiment, folder: Path, run: str) -> tuple[Experiment, list[PlannedTrial]]:
+def _begin(store: StoreWriter, experiment: Experiment, folder: Path, run: str) -> tuple[Experiment, list[PlannedTrial]]:
     """Write the experiment to the store and plan its trials; raise InputError if the store holds another one."""
     before = set(folder.glob("*"))
     experiment = experiment.with_data(experiment.data.save(folder))
@@ -207,38 +207,38 @@ def _begin(store: Store, experiment: Experiment, folder: Path, run: str) -> tupl
         store.write_meta("files", _read_file_state(experiment.data))
         for method in experiment.methods:
             store.write_method(method.name, method.to_json())
-        finished = store.finished()
-        store.forget(plan.key for plan in plans if finished.get(plan.key, plan.checksum) != plan.checksum)
+        finished = store.read_finished_trials()
+        store.delete_trials(plan.key for plan in plans if finished.get(plan.key, plan.checksum) != plan.checksum)
     _restore_fold_queries(store, experiment.data, run)
     return experiment, plans
 
 
-def _restore_fold_queries(store: Store, source: FoldSource, run: str) -> None:
+def _restore_fold_queries(store: StoreWriter, source: FoldSource, run: str) -> None:
     """Write the queries of folds that have trials but no queries, because these were damaged."""
-    for fold in sorted(store.digests().keys() - store.described()):
+    for fold in sorted(store.read_digests().keys() - store.read_described_folds()):
         parts, digest = read_fold(source, fold - 1, run)
         with store.transaction():
-            store.describe(fold, digest, FoldQueries.from_queries(parts.test))
+            store.write_fold_queries(fold, digest, FoldQueries.from_queries(parts.test))
 
 
-def _check_same(store: Store, experiment: Experiment, run: str) -> None:
+def _check_same(store: StoreWriter, experiment: Experiment, run: str) -> None:
     """Raise InputError if the finished trials in the store belong to another experiment."""
-    if not store.finished():
+    if not store.read_finished_trials():
         return
     content, source = experiment.to_json(), experiment.data
-    known: dict[str, Any] = store.meta("experiment") or {}  # it may have been damaged
+    known: dict[str, Any] = store.read_meta("experiment") or {}  # it may have been damaged
     facts = [(name, known.get(name), content[name]) for name in ("measure", "measures")]
-    for name, then, now in (*facts, ("number of folds", store.meta("n_folds"), source.n_folds)):
+    for name, then, now in (*facts, ("number of folds", store.read_meta("n_folds"), source.n_folds)):
         if then is not None and then != now:
             raise InputError(
                 f"{store.path.parent}: holds an experiment whose {name} is {then}, not {now}: choose another folder"
             )
     for method in experiment.methods:
         store.check_method(method.name, method.to_json())
-    unchanged = json.loads(json.dumps(_read_file_state(source))) == store.meta("files")
+    unchanged = json.loads(json.dumps(_read_file_state(source))) == store.read_meta("files")
     if known.get("data") == content["data"] and unchanged:
         return
-    for fold, digest in store.digests().items():
+    for fold, digest in store.read_digests().items():
         if read_fold(source, fold - 1, run)[1] != digest:
             raise InputError(f"{store.path.parent}: holds an experiment on other data (fold {fold} differs)")
 

@@ -1,4 +1,4 @@
-"""Reading the results of an experiment from its store."""
+"""Reading the results and the models of an experiment from its store."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from rankwright.analysis.results import Results, Table, add_key_columns, concate
 from rankwright.basics.errors import InputError, suggest
 from rankwright.basics.files import StrPath
 from rankwright.experiments.storage.contents import Contents, StoredFold, StoredResult
-from rankwright.experiments.storage.encoding import decode
-from rankwright.experiments.storage.schema import MODEL, TRIAL_COLUMNS
-from rankwright.experiments.storage.store import Store
+from rankwright.experiments.storage.encoding import decode_table
+from rankwright.experiments.storage.schema import FILE, MODEL, QUERY_COLUMNS, TRIAL_COLUMNS
+from rankwright.experiments.storage.store_reader import StoreReader
 from rankwright.models.model import Model, from_text
 
-_NOT_SHOWN = ("trial", "task", "digest")
+_INTERNAL = ("trial", "task_checksum", "digest")
 
 
 def read_results(folder: StrPath) -> Results:
-    """The results in an experiment's folder, as far as it has come; other processes may be adding to them."""
-    with Store.reading(Path(folder)) as store:
-        found = store.contents()
-    said = found.meta.get("experiment")
-    if said is None:
-        begun = "its description is lost: run it again" if found.trials else "the experiment has not begun"
-        raise InputError(f"{folder}: {begun}")
-    methods = tuple(entry["name"] for entry in said["methods"])
+    """Return the results in an experiment's folder so far; other processes may be adding to them."""
+    with StoreReader.open(Path(folder) / FILE) as store:
+        found = store.read_contents()
+    spec = found.meta.get("experiment")
+    if spec is None:
+        problem = "its description is lost: run it again" if found.trials else "the experiment has not begun"
+        raise InputError(f"{folder}: {problem}")
+    methods = tuple(entry["name"] for entry in spec["methods"])
     number = {name: i for i, name in enumerate(methods)}
     runs = {(method, seed) for method, seeds in found.meta["seeds"].items() for seed in seeds}
     chosen = {trial: each for trial, each in sorted(found.chosen.items()) if (each.method, each.seed) in runs}
@@ -37,26 +37,26 @@ def read_results(folder: StrPath) -> Results:
         if each.fold not in found.folds:
             raise InputError(f"{folder}: the queries of fold {each.fold} are lost; run the experiment again")
     folds = dict(sorted(found.folds.items()))
-    queries, start = _queries(folds)
+    queries, start = _make_queries(folds)
     tables: dict[str, Table] = {
         "queries": queries,
-        "trials": _trials(found, number, runs, chosen),
-        "values": _values(chosen, number, start, tuple(said["measures"])),
+        "trials": _make_trials(found, number, runs, chosen),
+        "values": _make_values(chosen, number, start, tuple(spec["measures"])),
     }
-    documents, first = _documents(folds, start)
+    documents, first = _make_documents(folds, start)
     if documents is not None:
         tables["documents"] = documents
-    tables |= _artefacts(chosen, number, first)
-    if said["published"]:
-        tables["published"] = _published(said["published"])
+    tables |= _join_tables(chosen, number, first)
+    if spec["published"]:
+        tables["published"] = _make_published(spec["published"])
     planned = (found.meta["n_folds"], found.meta["n_trials"])
-    return Results(said["name"], said["measure"], tuple(said["measures"]), methods, tables, planned)
+    return Results(spec["name"], spec["measure"], tuple(spec["measures"]), methods, tables, planned)
 
 
 def read_model(folder: StrPath, method: str, fold: int = 1, seed: int | None = None) -> Model:
-    """The model that was chosen for a method on a fold, to predict with or to save."""
-    with Store.reading(Path(folder)) as store:
-        chosen = store.chosen()
+    """Return the model that was chosen for a method on a fold, to predict with or to save."""
+    with StoreReader.open(Path(folder) / FILE) as store:
+        chosen = store.read_chosen_trials()
         known = list(dict.fromkeys(name for name, _, _ in chosen))
         if method not in known:
             raise InputError(f"{folder}: no model of {method!r}; {suggest(method, known)}")
@@ -64,32 +64,32 @@ def read_model(folder: StrPath, method: str, fold: int = 1, seed: int | None = N
         if not seeds or seed not in (None, *seeds):
             which = "" if seed is None else f" with seed {seed}"
             raise InputError(f"{folder}: no model of {method!r} on fold {fold}{which}")
-        text = store.model(chosen[method, fold, seeds[0] if seed is None else seed])
+        text = store.read_model(chosen[method, fold, seeds[0] if seed is None else seed])
     return from_text(text.encode(), f"{folder}: {method}, fold {fold}")
 
 
-def _queries(folds: dict[int, StoredFold]) -> tuple[Table, dict[int, int]]:
-    """The test queries of all folds, and where each fold begins."""
+def _make_queries(folds: dict[int, StoredFold]) -> tuple[Table, dict[int, int]]:
+    """Return the test queries of all folds, and the row at which each fold begins."""
     rows = [(fold, *row) for fold, content in folds.items() for row in content.queries]
-    table = _columns(("fold", "qid", "n_docs", "n_pairs", "weight"), rows)
+    table = _make_columns(("fold", *QUERY_COLUMNS), rows)
     numbers, starts = np.unique(table["fold"], return_index=True)
     return table, dict(zip(numbers.tolist(), starts.tolist(), strict=True))
 
 
-def _trials(found: Contents, number: dict[str, int], runs: set[tuple[str, int]], chosen: Iterable[int]) -> Table:
+def _make_trials(found: Contents, number: dict[str, int], runs: set[tuple[str, int]], chosen: Iterable[int]) -> Table:
     rows = [row for row in found.trials.values() if (row["method"], row["seed"]) in runs]
     rows.sort(key=lambda row: (number[row["method"]], row["fold"], row["seed"], row["candidate"]))
-    names = [name for name in TRIAL_COLUMNS if name not in _NOT_SHOWN]
-    table = _columns(names, [[row[name] for name in names] for row in rows])
+    names = [name for name in TRIAL_COLUMNS if name not in _INTERNAL]
+    table = _make_columns(names, [[row[name] for name in names] for row in rows])
     table["method"] = np.array([number[row["method"]] for row in rows], dtype=int)
     table["chosen"] = np.isin([row["trial"] for row in rows], list(chosen))
     return table
 
 
-def _values(
+def _make_values(
     chosen: dict[int, StoredResult], number: dict[str, int], start: dict[int, int], measures: Sequence[str]
 ) -> Table:
-    """A row for each query of each chosen trial, a column for each measure."""
+    """Return a row for each query of each chosen trial, and a column for each measure."""
     parts: list[dict[str, np.ndarray]] = []
     for each in chosen.values():
         n = len(each.values[measures[0]])
@@ -98,28 +98,28 @@ def _values(
     return concatenate_tables(parts, ("method", "seed", "query", *measures))
 
 
-def _documents(folds: dict[int, StoredFold], start: dict[int, int]) -> tuple[Table | None, dict[int, int]]:
-    """The test documents of all folds, if they were kept, and where each fold begins."""
+def _make_documents(folds: dict[int, StoredFold], start: dict[int, int]) -> tuple[Table | None, dict[int, int]]:
+    """Return the test documents of all folds, if they were kept, and the row at which each fold begins."""
     parts, first, n = [], {}, 0
     for fold, content in folds.items():
         if content.documents is None:
             return None, {}
-        table = decode(content.documents)
+        table = decode_table(content.documents)
         parts.append({**table, "query": table["query"] + start[fold]})
         first[fold] = n
         n += len(table["query"])
     return (concatenate_tables(parts, ("query", "docid", "grade")) if parts else None), first
 
 
-def _artefacts(chosen: dict[int, StoredResult], number: dict[str, int], first: dict[int, int]) -> dict[str, Table]:
-    """The artefacts of the chosen trials, joined by name."""
+def _join_tables(chosen: dict[int, StoredResult], number: dict[str, int], first: dict[int, int]) -> dict[str, Table]:
+    """Return the tables of the chosen trials, joined by name."""
     parts: dict[str, list[Table]] = {}
     for name in sorted({name for each in chosen.values() for name in each.artefacts if name != MODEL}):
         for each in chosen.values():
             text = each.artefacts.get(name, (0, None))[1]
             if text is None:
                 continue
-            table = decode(text)
+            table = decode_table(text)
             if "document" in table:
                 if each.fold not in first:
                     continue
@@ -128,14 +128,14 @@ def _artefacts(chosen: dict[int, StoredResult], number: dict[str, int], first: d
     return {name: concatenate_tables(tables) for name, tables in parts.items()}
 
 
-def _published(entries: list[dict[str, Any]]) -> Table:
+def _make_published(entries: list[dict[str, Any]]) -> Table:
     names = ("method", "measure", "value", "lowest", "source", "note")
     rows = [(*(entry.get(name) for name in names), json.dumps(entry.get("by_fold", []))) for entry in entries]
-    return _columns((*names, "by_fold"), rows)
+    return _make_columns((*names, "by_fold"), rows)
 
 
-def _columns(names: Sequence[str], rows: list[Any]) -> dict[str, np.ndarray]:
-    """Columns from rows; NULL becomes NaN."""
+def _make_columns(names: Sequence[str], rows: list[Any]) -> dict[str, np.ndarray]:
+    """Return the columns of rows; NULL becomes NaN."""
     table = {}
     for i, name in enumerate(names):
         values = [row[i] for row in rows]

@@ -1,1 +1,1 @@
-"""The results of an experiment on disk: one SQLite file, checked and repaired."""
+"""Keep the results of an experiment in one SQLite file, which is checked and repaired."""

@@ -1,4 +1,4 @@
-"""The contents of a store, read whole and checked: what is intact, and what is damaged."""
+"""The contents of a store, read and checked: what is intact, and what is damaged."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rankwright.experiments.storage.schema import (
     SUMMED,
     TOTAL,
     TRIAL_COLUMNS,
-    content_checksum,
-    fold_checksum,
-    row_checksum,
-    total_checksum,
+    checksum_content,
+    checksum_fold,
+    checksum_row,
+    sum_checksums,
 )
 
-# what SQLite raises for a damaged file; a message with damaged text cannot be decoded
+# the errors of SQLite for a damaged file; UnicodeDecodeError where its message quotes damaged text
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)
-_MOST_ROWS = 1_000_000  # that are looked for one by one where a table cannot be read as a whole
+_MOST_ROWS = 1_000_000  # that are searched one by one if a table cannot be read as a whole
 
 Trial = dict[str, Any]  # a row of the table trials, by column
 
@@ -38,7 +38,7 @@ class StoredFold(NamedTuple):
 
 
 class StoredResult(NamedTuple):
-    """What is kept of a chosen trial: its values by measure and query, the texts and checksums of its artefacts."""
+    """The test values of a chosen trial, by measure and query, and the checksums and texts of its artefacts."""
 
     method: str
     fold: int
@@ -49,7 +49,7 @@ class StoredResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Everything in a store that is intact, and a line for everything that is not."""
+    """The intact contents of a store, and a description of each damage."""
 
     meta: dict[str, Any] = field(default_factory=dict)
     methods: dict[str, str] = field(default_factory=dict)
@@ -61,25 +61,26 @@ class Contents:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing at all is intact."""
+        """Whether nothing is intact."""
         return not (self.meta or self.methods or self.folds or self.trials or self.chosen)
 
 
 def read_contents(connection: sqlite3.Connection, *, models: bool) -> Contents:
-    """Read and check everything; damage is noted and raises nothing. ``models`` says whether to read models, too."""
-    reader, found = _Reader(connection), Contents()
+    """Read and check everything, models only if ``models``; damage is recorded, and no error is raised for it."""
+    found = Contents()
+    reader = _TableReader(connection, found.damage)
     sums: list[int] = []
-    for key, value, checksum in reader.checked(found, "meta", "key, value", "rowid"):
+    for key, value, checksum in reader.read_checked("meta"):
         found.meta[key] = json.loads(value)
         sums += [checksum] if key != TOTAL else []
-    for name, definition, checksum in reader.checked(found, "methods", "name, definition", "rowid"):
+    for name, definition, checksum in reader.read_checked("methods"):
         found.methods[name] = definition
         sums.append(checksum)
-    for *row, checksum in reader.checked(found, "trials", ", ".join(TRIAL_COLUMNS), "rowid"):
+    for *row, checksum in reader.read_checked("trials"):
         found.trials[row[0]] = dict(zip(TRIAL_COLUMNS, row, strict=True))
         sums.append(checksum)
     sums += _read_folds(reader, found) + _read_chosen(reader, found, models)
-    if not found.damage and found.meta.get(TOTAL) != total_checksum(sums):
+    if not found.damage and found.meta.get(TOTAL) != sum_checksums(sums):
         found.damage.append("rows are missing")
     return found
 
@@ -91,23 +92,22 @@ def check_total(connection: sqlite3.Connection) -> bool:
     if len(rows) != 1 or not all(isinstance(value, int) for value in sums):
         return False
     [(value, checksum)] = rows
-    expected = str(total_checksum([*sums, -checksum]))
-    return bool(value == expected and checksum == _checksum_of("meta", (TOTAL, value)))
+    expected = str(sum_checksums([*sums, -checksum]))
+    return bool(value == expected and checksum == _try(checksum_row, "meta", TOTAL, value))
 
 
-def _read_folds(reader: _Reader, found: Contents) -> list[int]:
-    rows = list(reader.rows(found, "folds", "fold, digest, documents, checksum", "rowid", reader.ids()))
+def _read_folds(reader: _TableReader, found: Contents) -> list[int]:
+    rows = list(reader.read_rows("folds", reader.list_ids()))
     queries: dict[int, list[tuple[Any, ...]]] = {}
-    columns = "fold, query, qid, n_docs, n_pairs, weight"
-    for fold, query, *row in reader.rows(found, "queries", columns, "fold", [row[0] for row in rows]):
+    for fold, query, *row in reader.read_rows("queries", [row[0] for row in rows]):
         if query == len(queries.setdefault(fold, [])):
             queries[fold].append(tuple(row))
         else:
-            queries[fold] = [()]  # which no checksum fits
+            queries[fold] = [()]  # which fits no checksum
     sums = []
     for fold, digest, documents, checksum in rows:
         own = queries.get(fold, [])
-        if checksum == _try(fold_checksum, fold, digest, documents, own):
+        if checksum == _try(checksum_fold, fold, digest, documents, own):
             found.folds[fold] = StoredFold(digest, documents, own)
             sums.append(checksum)
         else:
@@ -115,41 +115,48 @@ def _read_folds(reader: _Reader, found: Contents) -> list[int]:
     return sums
 
 
-def _read_chosen(reader: _Reader, found: Contents, models: bool) -> list[int]:
-    sums, rows = [], []
-    for *row, checksum in reader.checked(found, "chosen", "method, fold, seed, trial, content", "rowid"):
-        rows.append(row)
-        sums.append(checksum)
+def _read_chosen(reader: _TableReader, found: Contents, models: bool) -> list[int]:
+    rows = list(reader.read_checked("chosen"))
     trials = [row[3] for row in rows]
-    values: dict[int, dict[str, list[Any]]] = {trial: {} for trial in trials}
-    for trial, query, measure, value in reader.rows(
-        found, "per_query", "trial, query, measure, value", "trial", trials
-    ):
-        if trial in values:
-            column = values[trial].setdefault(measure, [])
-            column.append(value if query == len(column) else "in another order")
-    artefacts: dict[int, dict[str, tuple[int, Any]]] = {trial: {} for trial in trials}
-    content = "content" if models else f"CASE WHEN name <> '{MODEL}' THEN content END"
-    for trial, name, checksum, text in reader.rows(
-        found, "artefacts", f"trial, name, checksum, {content}", "trial", trials
-    ):
-        unread = name == MODEL and not models
-        if trial in artefacts and (unread or checksum == _checksum_of("artefacts", (trial, name, text))):
-            artefacts[trial][name] = (checksum, text)
-    for method, fold, seed, trial, content_sum in rows:
-        arrays, own = _arrays(values[trial]), artefacts[trial]
+    values = _read_values(reader, trials)
+    artefacts = _read_artefacts(reader, trials, models)
+    for method, fold, seed, trial, content_checksum, _ in rows:
+        arrays, own = _as_arrays(values[trial]), artefacts[trial]
         checksums = {name: checksum for name, (checksum, _) in own.items()}
-        whole = arrays is not None and content_sum == _try(content_checksum, trial, arrays, checksums)
-        if whole and arrays is not None and trial in found.trials:
+        intact = arrays is not None and content_checksum == _try(checksum_content, trial, arrays, checksums)
+        if intact and arrays is not None and trial in found.trials:
             found.chosen[trial] = StoredResult(method, fold, seed, arrays, own)
         else:
             found.lost.add((method, fold, seed))
             found.damage.append(f"the test values of {method}, fold {fold}, seed {seed}")
             found.trials.pop(trial, None)
-    return sums
+    return [row[-1] for row in rows]
 
 
-def _arrays(values: Mapping[str, list[Any]]) -> dict[str, Floats] | None:
+def _read_values(reader: _TableReader, trials: list[int]) -> dict[int, dict[str, list[Any]]]:
+    """Return the values of each trial by measure, in the order of the queries."""
+    values: dict[int, dict[str, list[Any]]] = {trial: {} for trial in trials}
+    for trial, query, measure, value in reader.read_rows("per_query", trials):
+        if trial in values:
+            column = values[trial].setdefault(measure, [])
+            column.append(value if query == len(column) else "in another order")
+    return values
+
+
+def _read_artefacts(
+    reader: _TableReader, trials: list[int], models: bool
+) -> dict[int, dict[str, tuple[int, str | None]]]:
+    """Return the checksum and the text of each trial's artefacts, by name."""
+    artefacts: dict[int, dict[str, tuple[int, str | None]]] = {trial: {} for trial in trials}
+    content = "content" if models else f"CASE WHEN name <> '{MODEL}' THEN content END"
+    for trial, name, text, checksum in reader.read_rows("artefacts", trials, f"trial, name, {content}, checksum"):
+        is_unread = name == MODEL and not models
+        if trial in artefacts and (is_unread or checksum == _try(checksum_row, "artefacts", trial, name, text)):
+            artefacts[trial][name] = (checksum, text)
+    return artefacts
+
+
+def _as_arrays(values: Mapping[str, list[Any]]) -> dict[str, Floats] | None:
     """Return columns as arrays, NULL as NaN; None where they hold something else than numbers."""
     try:
         return {name: np.array(column, dtype=np.float64) for name, column in values.items()}
@@ -157,25 +164,21 @@ def _arrays(values: Mapping[str, list[Any]]) -> dict[str, Floats] | None:
         return None
 
 
-def _checksum_of(table: str, values: Iterable[Any]) -> int | None:
-    return _try(row_checksum, table, *values)
-
-
 def _try(function: Any, *arguments: Any) -> int | None:
-    """Return a checksum; None for values that no row that was written has, such as bytes."""
+    """Return a checksum; None for values that no intact row has, such as bytes."""
     try:
         return int(function(*arguments))
     except (TypeError, ValueError):
         return None
 
 
-class _Reader:
-    """Reads tables as a whole or, where that fails, row by row."""
+class _TableReader:
+    """A reader of tables as a whole or, where that fails, row by row; it adds to a list of damages."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: sqlite3.Connection, damage: list[str]) -> None:
+        self._connection, self._damage = connection, damage
 
-    def ids(self) -> range:
+    def list_ids(self) -> range:
         """Return the row numbers that a table of this file may have."""
         try:
             [n_pages] = self._connection.execute("PRAGMA page_count").fetchone()
@@ -183,16 +186,15 @@ class _Reader:
             n_pages = _MOST_ROWS
         return range(min(n_pages * 100, _MOST_ROWS))
 
-    def rows(self, found: Contents, table: str, columns: str, key: str, keys: Iterable[Any]) -> Iterator[Any]:
-        """Yield rows; where the table cannot be read as a whole, those that are found by their keys."""
+    def read_rows(self, table: str, keys: Iterable[Any], columns: str = "*") -> Iterator[Any]:
+        """Yield rows; where the table cannot be read as a whole, those that are found by the keys."""
         query = f"SELECT {columns} FROM {table}"
+        key, order = _ORDERS.get(table, ("rowid", ""))
         try:
-            order = "" if key == "rowid" else " ORDER BY " + _ORDER[table]
             yield from self._connection.execute(f"{query} NOT INDEXED{order}").fetchall()
             return
         except DAMAGE:
-            found.damage.append(f"the table {table}")
-        order = "" if key == "rowid" else " ORDER BY " + _ORDER[table]
+            self._damage.append(f"the table {table}")
         for value in keys:
             try:
                 rows = self._connection.execute(f"{query} WHERE {key} = ?{order}", (value,)).fetchall()
@@ -200,13 +202,18 @@ class _Reader:
                 continue
             yield from rows
 
-    def checked(self, found: Contents, table: str, columns: str, key: str) -> Iterator[Any]:
+    def read_checked(self, table: str) -> Iterator[Any]:
         """Yield the rows whose checksum, the last column, is right."""
-        for row in self.rows(found, table, f"{columns}, checksum", key, self.ids()):
-            if row[-1] == _checksum_of(table, row[:-1]):
+        for row in self.read_rows(table, self.list_ids()):
+            if row[-1] == _try(checksum_row, table, *row[:-1]):
                 yield row
             else:
-                found.damage.append(f"a row of {table}")
+                self._damage.append(f"a row of {table}")
 
 
-_ORDER = {"queries": "fold, query", "per_query": "trial, measure, query", "artefacts": "trial, name"}
+# The column by which rows are found, and the order in which they are read, of tables without row numbers.
+_ORDERS = {
+    "queries": ("fold", " ORDER BY fold, query"),
+    "per_query": ("trial", " ORDER BY trial, measure, query"),
+    "artefacts": ("trial", " ORDER BY trial, name"),
+}

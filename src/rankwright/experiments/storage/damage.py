@@ -1,4 +1,4 @@
-"""Damaged stores: what of them is intact, and a line about it."""
+"""Damaged stores: reading what is intact, and describing what is not."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from rankwright.basics.errors import InputError
 from rankwright.experiments.storage.contents import DAMAGE, Contents, Trial, read_contents
 from rankwright.experiments.storage.schema import FILE, PAGE, SCHEMA
 
-_FEWEST_PAGES = 32  # more than a store without trials has: a table must not begin after the end of the file
-DAMAGED_FILE = "results.damaged.sqlite"  # where a damaged file is kept; with a number where there is one already
+_FEWEST_PAGES = 32  # more than a store without trials has: no table may begin after the end of the file
+DAMAGED_FILE = "results.damaged.sqlite"  # the name that a damaged file gets, with a number if it is taken
 
 
-class DamagedStore(InputError):
-    """A store is damaged: the message says what can be saved, and how."""
+class DamagedStoreError(InputError):
+    """The error for a damaged store; its message says what is intact and how to go on."""
 
 
-def damaged_store(path: Path) -> DamagedStore:
+def make_damage_error(path: Path) -> DamagedStoreError:
     """Return the error for a damaged store."""
     found = read_damaged(path)
     if found.is_empty:
-        return DamagedStore(
-            f"{path}: not the results of an experiment, or damaged throughout; move it away to begin anew"
+        return DamagedStoreError(
+            f"{path}: not the results of an experiment, or damaged throughout; move it away to start again"
         )
-    done = sum(trial["status"] == "done" for trial in kept_trials(found).values())
+    done = sum(trial["status"] == "done" for trial in choose_kept_trials(found).values())
     planned = found.meta.get("n_trials")
     of = f" of {planned}" if isinstance(planned, int) else ""
-    return DamagedStore(
-        f"{path.parent}: {FILE} is damaged ({summarise(found)}); {done}{of} finished trials are intact. Run the "
-        f"experiment again: it keeps them, runs the others anew, and leaves the damaged file as {DAMAGED_FILE}"
+    return DamagedStoreError(
+        f"{path.parent}: {FILE} is damaged ({describe_damage(found)}); {done}{of} finished trials are intact. Run the "
+        f"experiment again: it keeps them, runs the others again, and keeps the damaged file as {DAMAGED_FILE}"
     )
 
 
-def summarise(found: Contents) -> str:
+def describe_damage(found: Contents) -> str:
     """Return what is damaged, in a few words."""
     counts = Counter(found.damage)
     named = [f"{what} ({n} times)" if n > 1 else what for what, n in counts.most_common(3)]
@@ -46,11 +46,11 @@ def summarise(found: Contents) -> str:
     return ", ".join(named) + more or "its indexes"
 
 
-def kept_trials(found: Contents) -> dict[int, Trial]:
+def choose_kept_trials(found: Contents) -> dict[int, Trial]:
     """Return the trials that need not be run again.
 
-    Of trials that compete, the best one is the chosen one. Where it has no test values, because what says which one is
-    chosen is damaged, it has to be run again.
+    The best trial of each method, fold and seed is the chosen one. Where it has no test values, because the row that
+    says which one is chosen is damaged, it has to be run again.
     """
     kept = dict(found.trials)
     competing: dict[tuple[str, int, int], list[Trial]] = {}
@@ -66,7 +66,7 @@ def kept_trials(found: Contents) -> dict[int, Trial]:
 
 
 def read_damaged(path: Path) -> Contents:
-    """Read what is intact of a damaged store; the file itself is left alone."""
+    """Read what is intact of a damaged store, without changing its file."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / FILE
         found = _read_copy(path, copy)
@@ -86,7 +86,7 @@ def _read_copy(path: Path, copy: Path) -> Contents | None:
 
 
 def _read_file(path: Path) -> Contents | None:
-    """Read what is intact; None if the description of the tables, at the head of the file, is not as expected."""
+    """Read what is intact; return None if the schema, at the head of the file, is not that of a store."""
     try:
         with closing(sqlite3.connect(path)) as connection:
             return read_contents(connection, models=True) if has_schema(connection) else None
@@ -96,35 +96,35 @@ def _read_file(path: Path) -> Contents | None:
 
 def has_schema(connection: sqlite3.Connection) -> bool:
     """Return whether a file has the tables of a store, and no others."""
-    return _schema_of(connection) == _expected_schema()
+    return _read_schema(connection) == _expected_schema()
 
 
 @lru_cache(maxsize=1)
 def _expected_schema() -> list[str]:
     with closing(sqlite3.connect(":memory:")) as fresh:
         fresh.executescript(SCHEMA)
-        return _schema_of(fresh)
+        return _read_schema(fresh)
 
 
-def _schema_of(connection: sqlite3.Connection) -> list[str]:
+def _read_schema(connection: sqlite3.Connection) -> list[str]:
     return sorted(map(repr, connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master")))
 
 
 def _restore_first_page(path: Path) -> None:
-    """Write a new store's first page, which says where tables begin, over that of a store; it is the same in all."""
-    page = bytearray(_first_page())
+    """Replace the first page of a store, which says where tables begin, by that of a new store, which is the same."""
+    page = bytearray(_make_first_page())
     with path.open("r+b") as file:
         n_pages = max(path.stat().st_size // PAGE, _FEWEST_PAGES)
         file.truncate(n_pages * PAGE)
         page[28:32] = n_pages.to_bytes(4, "big")
-        page[32:40] = bytes(8)  # no list of free pages
+        page[32:40] = bytes(8)  # no free pages
         page[92:96] = page[24:28]  # the number of pages is valid
         file.write(page)
     path.with_name(path.name + "-journal").unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=1)
-def _first_page() -> bytes:
+def _make_first_page() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / FILE
         with closing(sqlite3.connect(path)) as connection:

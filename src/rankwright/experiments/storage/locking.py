@@ -1,4 +1,4 @@
-"""Connections to SQLite files that other programs may hold, and the lock of an experiment's folder."""
+"""Connections to SQLite files that other programs may lock, and the lock of an experiment's folder."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from rankwright.experiments.storage.schema import LOCK
 
 T = TypeVar("T")
 
-_ONE_TRY, _SILENT, _LONGEST = 0.25, 2.0, 60.0  # seconds to wait for another program: in SQLite, unsaid, in all
-_OTHER_TROUBLE = {  # errors of the system or of other programs, which say nothing about the file's content
+_ONE_TRY, _SILENT, _LONGEST = 0.25, 2.0, 60.0  # seconds to wait for another program: in one try, silently, in all
+_NO_DAMAGE = {  # errors of the system or of other programs, not of the file's content
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_PERM,
@@ -32,32 +32,32 @@ _OTHER_TROUBLE = {  # errors of the system or of other programs, which say nothi
 def is_damage(error: BaseException) -> bool:
     """Return whether an error of SQLite means that the file's content is damaged."""
     return isinstance(error, UnicodeDecodeError) or (
-        isinstance(error, sqlite3.Error) and _code(error) not in _OTHER_TROUBLE
+        isinstance(error, sqlite3.Error) and _get_code(error) not in _NO_DAMAGE
     )
 
 
 def _is_locked(error: sqlite3.Error) -> bool:
-    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return _get_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _code(error: sqlite3.Error) -> int:
+def _get_code(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 @contextmanager
-def explained(path: Path, then: str) -> Iterator[None]:
-    """Turn the database's errors into ones that say where, and what then."""
+def translate_errors(path: Path, consequence: str) -> Iterator[None]:
+    """Raise InputError, with the path and the consequence, for errors of SQLite."""
     try:
         yield
     except sqlite3.Error as error:
         what = f"{error} (another program has it open)" if _is_locked(error) else str(error)
-        raise InputError(f"{path}: {what}; {then}") from None
+        raise InputError(f"{path}: {what}; {consequence}") from None
 
 
 @contextmanager
-def connected(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a SQLite file."""
-    with explained(path, "cannot be opened"):
+def open_connection(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a SQLite file, and close it in the end."""
+    with translate_errors(path, "cannot be opened"):
         connection = sqlite3.connect(path, timeout=_ONE_TRY, isolation_level=None)
     try:
         yield connection
@@ -66,8 +66,8 @@ def connected(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def wait_for(path: Path, call: Callable[[], T]) -> T:
-    """Call, and call again while another program holds the file: for a minute, with a warning after two seconds."""
-    start, waited, told = time.monotonic(), 0.0, False
+    """Call a function, and again while another program locks the file: for a minute, with a warning after 2 s."""
+    start, waited, warned = time.monotonic(), 0.0, False
     what, total = f"waiting for {path}", int(_LONGEST)
     while True:
         try:
@@ -76,21 +76,21 @@ def wait_for(path: Path, call: Callable[[], T]) -> T:
             if not _is_locked(error) or waited >= _LONGEST:
                 raise
         finally:
-            if told:
+            if warned:
                 progress.report(what, total, total)
         waited = time.monotonic() - start
         if waited >= _SILENT:
-            if not told:
+            if not warned:
                 warn(f"{path}: another program has it open; waiting for it, {_LONGEST:g} s at most", StoreWarning)
-            told = True
+            warned = True
             progress.report(what, min(int(waited), total - 1), total)
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock: an open transaction on an empty database, which the system ends with the process."""
+    """Hold the folder's lock: an open transaction on an empty database, which ends with the process."""
     path = folder / LOCK
-    with connected(path) as connection:
+    with open_connection(path) as connection:
         try:
             connection.execute("PRAGMA busy_timeout = 0")
             connection.execute("BEGIN EXCLUSIVE")

@@ -1,4 +1,4 @@
-"""Opening an experiment's folder for writing: a damaged store is replaced by what is intact of it."""
+"""Opening the store of an experiment for writing; a damaged store is replaced by what is intact of it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from pathlib import Path
 from rankwright.basics.errors import InputError, StoreWarning, warn
 from rankwright.experiments.storage.damage import (
     DAMAGED_FILE,
-    DamagedStore,
-    damaged_store,
-    kept_trials,
+    DamagedStoreError,
+    choose_kept_trials,
+    describe_damage,
+    make_damage_error,
     read_damaged,
-    summarise,
 )
 from rankwright.experiments.storage.locking import lock_folder
 from rankwright.experiments.storage.schema import FILE
-from rankwright.experiments.storage.store import Store
+from rankwright.experiments.storage.store_writer import StoreWriter
 
 
 @contextmanager
-def open_store(folder: Path) -> Iterator[Store]:
-    """Open the store of a folder for writing, or create it; refuse if another process is writing.
+def open_store(folder: Path) -> Iterator[StoreWriter]:
+    """Open the store of a folder for writing, or create it; raise InputError if another process is writing.
 
-    Of a damaged one the trials that are intact are kept, and the damaged file is put aside, with a warning.
+    The intact trials of a damaged store are kept; the damaged file is renamed, with a warning.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -36,27 +36,27 @@ def open_store(folder: Path) -> Iterator[Store]:
     path = folder / FILE
     with lock_folder(folder), ExitStack() as stack:
         try:
-            store = stack.enter_context(Store.writing(path))
-        except DamagedStore:
+            store = stack.enter_context(StoreWriter.open(path))
+        except DamagedStoreError:
             salvage(path)
-            store = stack.enter_context(Store.writing(path))
+            store = stack.enter_context(StoreWriter.open(path))
         yield store
 
 
 def salvage(path: Path) -> None:
-    """Put a damaged store aside and write what is intact of it; raise DamagedStore if nothing is."""
+    """Rename a damaged store and write what is intact of it; raise DamagedStoreError if nothing is."""
     found = read_damaged(path)
     if found.is_empty:
-        raise damaged_store(path)
-    trials = kept_trials(found)
+        raise make_damage_error(path)
+    trials = choose_kept_trials(found)
     aside = _unused_name(path.with_name(DAMAGED_FILE))
     shutil.copy2(path, aside)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with Store.writing(temporary) as store:
-            store.copy(found, trials)
+        with StoreWriter.open(temporary) as store:
+            store.copy_contents(found, trials)
         journal = path.with_name(path.name + "-journal")
-        if journal.exists() and journal.stat().st_size:  # of a killed process; it belongs to the damaged file
+        if journal.exists() and journal.stat().st_size:  # left by a killed process; it belongs to the damaged file
             journal.replace(aside.with_name(aside.name + "-journal"))
         temporary.replace(path)
     finally:
@@ -64,13 +64,13 @@ def salvage(path: Path) -> None:
             name.unlink(missing_ok=True)
     done = sum(trial["status"] == "done" for trial in trials.values())
     warn(
-        f"{path}: was damaged ({summarise(found)}); {done} finished trials are intact and kept, the others are run "
-        f"again; the damaged file is now {aside.name}",
+        f"{path}: was damaged ({describe_damage(found)}); {done} finished trials are intact and kept, the others are "
+        f"run again; the damaged file is now {aside.name}",
         StoreWarning,
     )
 
 
 def _unused_name(path: Path) -> Path:
-    """Return the path, with a number where there is a file already."""
+    """Return the path, with a number if it exists."""
     numbered = (path.with_name(f"{path.stem}-{i}{path.suffix}") for i in count(2))
     return path if not path.exists() else next(each for each in numbered if not each.exists())

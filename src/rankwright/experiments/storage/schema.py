@@ -1,15 +1,18 @@
-"""The tables of a store, and the checksums that tell whether what is read is what was written.
+"""The tables of a store, and the checksums that show damage.
 
-Every row of ``meta``, ``methods``, ``folds``, ``trials``, ``chosen`` and ``artefacts`` has a checksum. That of a fold
-covers its queries. ``content`` of a chosen trial covers its values by query and the checksums of its artefacts. The
-row ``total`` of ``meta`` has the sum of all checksums but those of artefacts, so that a missing row is noticed.
+Every row of ``meta``, ``methods``, ``folds``, ``trials``, ``chosen`` and ``artefacts`` has a checksum, in its last
+column. The checksum of a fold includes its queries. ``content_checksum`` of a chosen trial covers its values by query
+and the checksums of its artefacts: its model and its tables. The row ``total`` of ``meta`` has the sum of all checksums
+except those of artefacts, so that missing rows are noticed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -17,36 +20,32 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 
 FILE, LOCK = "results.sqlite", "results.lock"
-FORMAT, VERSION = "rankwright-experiment", 2
+FORMAT, VERSION = "rankwright-experiment", 3
 PAGE = 4096  # bytes
 _LONG = 1000  # characters
-MODEL = "model"  # the artefact that is the model's text
+MODEL = "model"  # the name of the artefact with the model's text
 TOTAL = "total"  # the row of meta with the sum of checksums
 
-TRIAL_COLUMNS = (
-    *("trial", "method", "fold", "seed", "candidate", "params", "status", "task", "digest", "valid", "seconds"),
-    *("predict_seconds", "memory_start", "memory_peak", "error", "warnings"),
-)
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE methods (name TEXT PRIMARY KEY, definition TEXT NOT NULL, checksum INTEGER NOT NULL);
-CREATE TABLE folds (fold INTEGER PRIMARY KEY, digest TEXT NOT NULL, checksum INTEGER NOT NULL, documents TEXT);
+CREATE TABLE folds (fold INTEGER PRIMARY KEY, digest TEXT NOT NULL, documents TEXT, checksum INTEGER NOT NULL);
 CREATE TABLE queries (
   fold INTEGER NOT NULL REFERENCES folds, query INTEGER NOT NULL, qid TEXT NOT NULL, n_docs INTEGER NOT NULL,
   n_pairs INTEGER NOT NULL, weight REAL NOT NULL, PRIMARY KEY (fold, query)) WITHOUT ROWID;
 CREATE TABLE trials (
   trial INTEGER PRIMARY KEY, method TEXT NOT NULL, fold INTEGER NOT NULL, seed INTEGER NOT NULL,
-  candidate INTEGER NOT NULL, params TEXT NOT NULL, status TEXT NOT NULL, task INTEGER NOT NULL, digest TEXT NOT NULL,
-  valid REAL, seconds REAL, predict_seconds REAL, memory_start REAL, memory_peak REAL, error TEXT NOT NULL,
-  warnings TEXT NOT NULL, checksum INTEGER NOT NULL, UNIQUE (method, fold, seed, candidate));
+  candidate INTEGER NOT NULL, params TEXT NOT NULL, status TEXT NOT NULL, task_checksum INTEGER NOT NULL,
+  digest TEXT NOT NULL, valid REAL, seconds REAL, predict_seconds REAL, memory_start REAL, memory_peak REAL,
+  error TEXT NOT NULL, warnings TEXT NOT NULL, checksum INTEGER NOT NULL, UNIQUE (method, fold, seed, candidate));
 CREATE TABLE chosen (
   method TEXT NOT NULL, fold INTEGER NOT NULL, seed INTEGER NOT NULL, trial INTEGER NOT NULL REFERENCES trials,
-  content INTEGER NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (method, fold, seed));
+  content_checksum INTEGER NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY (method, fold, seed));
 CREATE TABLE per_query (
   trial INTEGER NOT NULL REFERENCES trials, query INTEGER NOT NULL, measure TEXT NOT NULL, value REAL,
   PRIMARY KEY (trial, measure, query)) WITHOUT ROWID;
 CREATE TABLE artefacts (
-  trial INTEGER NOT NULL REFERENCES trials, name TEXT NOT NULL, checksum INTEGER NOT NULL, content TEXT NOT NULL,
+  trial INTEGER NOT NULL REFERENCES trials, name TEXT NOT NULL, content TEXT NOT NULL, checksum INTEGER NOT NULL,
   PRIMARY KEY (trial, name)) WITHOUT ROWID;
 CREATE VIEW results AS
   SELECT c.method, c.fold, c.seed, q.qid, p.measure, p.value
@@ -55,29 +54,39 @@ CREATE VIEW models AS
   SELECT c.method, c.fold, c.seed, a.content AS model FROM chosen c JOIN artefacts a USING (trial)
   WHERE a.name = 'model';
 """
-SUMMED = ("meta", "methods", "folds", "trials", "chosen")  # the tables whose checksums make up the total
+SUMMED = ("meta", "methods", "folds", "trials", "chosen")  # the tables whose checksums are in the total
 
 
-def row_checksum(table: str, *values: Any) -> int:
-    """Return the checksum of a row: texts, numbers and None."""
+def _list_columns(table: str) -> tuple[str, ...]:
+    with closing(sqlite3.connect(":memory:")) as fresh:
+        fresh.executescript(SCHEMA)
+        return tuple(row[1] for row in fresh.execute(f"PRAGMA table_info({table})"))
+
+
+TRIAL_COLUMNS = _list_columns("trials")[:-1]  # without the checksum
+QUERY_COLUMNS = _list_columns("queries")[2:]  # without the fold and the query's number
+
+
+def checksum_row(table: str, *values: Any) -> int:
+    """Return the checksum of a row of texts, numbers and None."""
     return _checksum(table, *values)
 
 
-def fold_checksum(fold: int, digest: str, documents: str | None, queries: Iterable[Iterable[Any]]) -> int:
+def checksum_fold(fold: int, digest: str, documents: str | None, queries: Iterable[Iterable[Any]]) -> int:
     """Return the checksum of a fold; a row of ``queries`` is (qid, n_docs, n_pairs, weight)."""
     return _checksum("folds", fold, digest, documents, [list(row) for row in queries])
 
 
-def content_checksum(trial: int, values: Mapping[str, Floats], artefacts: Mapping[str, int]) -> int:
+def checksum_content(trial: int, values: Mapping[str, Floats], artefacts: Mapping[str, int]) -> int:
     """Return the checksum of a chosen trial's values, by measure, and of its artefacts' checksums, by name."""
     measures = sorted(values)
     arrays = (np.ascontiguousarray(values[name], dtype="<f8").tobytes() for name in measures)
     return _checksum("content", trial, measures, sorted(artefacts.items()), arrays=arrays)
 
 
-def total_checksum(checksums: Iterable[int]) -> int:
-    """Return the sum of checksums, of 64 bits: what is added and removed can be added and subtracted."""
-    return _signed(sum(checksums))
+def sum_checksums(checksums: Iterable[int]) -> int:
+    """Return the sum of checksums in 64 bits, so that rows can be added to it and subtracted from it."""
+    return _as_signed(sum(checksums))
 
 
 def _checksum(*values: Any, arrays: Iterable[bytes] = ()) -> int:
@@ -85,14 +94,14 @@ def _checksum(*values: Any, arrays: Iterable[bytes] = ()) -> int:
     digest = hashlib.blake2b(json.dumps(short).encode(), digest_size=8)
     for array in arrays:
         digest.update(len(array).to_bytes(8, "little") + array)
-    return _signed(int.from_bytes(digest.digest(), "little"))
+    return _as_signed(int.from_bytes(digest.digest(), "little"))
 
 
 def _digest_text(text: str) -> list[str]:
-    """Return the digest of a long text, which takes less time than writing it as JSON does."""
+    """Return the digest of a long text, which is faster than writing the text as JSON."""
     return [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()]
 
 
-def _signed(number: int) -> int:
+def _as_signed(number: int) -> int:
     """Return the lowest 64 bits as SQLite stores them."""
     return (number + 2**63) % 2**64 - 2**63
