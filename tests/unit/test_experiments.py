@@ -171,7 +171,7 @@ class TestArtefacts:
         assert [(h, l) for h, l in zip(table["high"], table["low"], strict=True)] == [(2, 1), (2, 0), (1, 0)]
         for row, key in enumerate(zip(table["high"], table["low"], strict=True)):
             assert [table[name][row] for name in ("right", "tied", "total")] == counts[key].tolist()
-        assert results_module.n_pairs(queries).sum() == table["total"].sum()
+        assert results_module.count_pairs(queries).sum() == table["total"].sum()
 
     def test_effects_are_weights_on_one_scale(self, queries):
         fold = rw.cut_folds(queries, 3)[0]
