@@ -96,7 +96,7 @@ class TestScores:
             [Stump(2, 1.0, 0.5), Stump(0, 3.0, 1.0), Stump(2, -1.0, 2.0, True), Stump(2, 1.0, 0.25)], True
         )
         assert stumps.steps.features.tolist() == [0, 2]
-        thresholds, values, missing = stumps.steps.of(1)
+        thresholds, values, missing = stumps.steps.get_function(1)
         assert (thresholds.tolist(), values.tolist(), missing) == ([-1.0, 1.0], [0.0, 2.0, 2.75], 2.0)
         assert (len(stumps), stumps.accepts(3), stumps.accepts(2)) == (4, True, False)
 

@@ -140,7 +140,7 @@ def _(scorer: Stumps, names: Sequence[str]) -> _ScorerParts:
     parts = []
     _, counts = np.unique(scorer.feature, return_counts=True)
     for k, (index, n_stumps) in enumerate(zip(scorer.steps.features.tolist(), counts.tolist(), strict=True)):
-        thresholds, values, missing = scorer.steps.of(k)
+        thresholds, values, missing = scorer.steps.get_function(k)
         known = missing if scorer.allow_nan else None
         parts.append(StepFunction(names[index], index, thresholds, values, known, n_stumps))
     what = f"{len(scorer):,} stump{'s' * (len(scorer) != 1)} on {len(parts):,} of {len(names):,} features"

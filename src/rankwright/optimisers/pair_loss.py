@@ -23,7 +23,7 @@ from rankwright.kernels.objectives.pair_sums import (
     pair_weights,
 )
 from rankwright.runtime.backends import Backend, Serial, Shards, n_shards
-from rankwright.scorers.scaling import moments
+from rankwright.scorers.scaling import compute_moments
 
 _COLUMNS = 48  # of so many the outline takes all queries, of twice as many every other, at the price of some products
 _ROWS = 4  # the documents a column that such a sample must have, or else the outline knows too little
@@ -113,7 +113,7 @@ class PairLoss:
         self.n_features = d
         self._every = max(1, min(d // _COLUMNS, len(y) // (_ROWS * d)))
         self.factor = np.ones(d) if factor is None else factor
-        self.mean = moments(X)[0] if mean is None else mean
+        self.mean = compute_moments(X)[0] if mean is None else mean
         self.backend = Serial() if backend is None else backend
         parts = []
         for start, stop in query_ranges(indptr, n_shards(len(y))):

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
+from rankwright.scorers import Scorer
 from rankwright.scorers.scaling import StandardScaling
 
 ROWS = 8192  # scored at a time
@@ -87,16 +88,15 @@ def check_module(module: nn.Module, n_features: int) -> nn.Module:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TorchScorer:
+class TorchScorer(Scorer):
     """A torch module of scaled features, where that is no plain feed-forward network; it cannot be saved as arrays."""
 
     kind: ClassVar[str] = "torch"
-    allow_nan: ClassVar[bool] = False
     module: nn.Module
     standard: StandardScaling
 
     def __call__(self, X: Floats) -> Floats:
-        """Its outputs."""
+        """Return the outputs of the module."""
         found = np.empty(len(X))
         with torch.no_grad():
             for start in range(0, len(X), ROWS):
@@ -106,11 +106,11 @@ class TorchScorer:
         return found
 
     def accepts(self, n_features: int) -> bool:
-        """Whether it was trained on as many."""
+        """Return whether it was trained on as many features."""
         return len(self.standard.mean) == n_features
 
     def to_json(self) -> dict[str, Any]:
-        """There is none."""
+        """Raise: a module of any shape has no arrays to save."""
         raise InputError(
             "only plain feed-forward networks (linear layers with one kind of activation between them) are saved as "
             "models; save scorer_.module.state_dict() of this one with torch"

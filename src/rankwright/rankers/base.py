@@ -35,7 +35,7 @@ from rankwright.rankers.parameter_docs import ComposedDocstring
 from rankwright.rankers.seen_queries import SeenQueries
 from rankwright.runtime.backends import Backend, Serial, resolve
 from rankwright.scorers import Scorer
-from rankwright.scorers.scaling import QueryScaling, check_kind
+from rankwright.scorers.scaling import QueryScaling, check_scale
 
 
 class _Task(NamedTuple):
@@ -183,7 +183,7 @@ class Ranker(ComposedDocstring, BaseEstimator, ABC):
         """Raise InputError for a parameter of many rankers that is wrong on any data."""
         scale, max_seconds = getattr(self, "scale", None), getattr(self, "max_seconds", None)
         if scale is not None:
-            check_kind(scale)
+            check_scale(scale)
         if max_seconds is not None:
             check_number("max_seconds", max_seconds, least=0.0)
 

@@ -88,6 +88,7 @@ class LinearScoring(ScaledRanker):
         return self._linear("intercept_").intercept
 
     def _linear(self, name: str) -> Linear:
-        if not isinstance(self.scorer_, Linear):
+        linear = self.scorer_.linear
+        if linear is None:
             raise AttributeError(f"a {self.scorer_.kind} model has no {name}: it is not linear in the features")
-        return self.scorer_
+        return linear

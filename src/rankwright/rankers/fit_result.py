@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwright.basics.errors import DegenerateModelWarning, InputError, warn
 from rankwright.data.queries import Queries
-from rankwright.scorers import Linear, Scorer
+from rankwright.scorers import Scorer
 
 _FIRST_DOCS = 1_000  # that are scored at first to see whether a model ranks anything
 
@@ -40,7 +40,8 @@ class FitResult(NamedTuple):
 def check_finite(outcome: FitResult, name: str, train: Queries) -> None:
     """Refuse a model with weights or scores that are not finite: numbers became too large on the way."""
     scorer = outcome.scorer
-    finite = not isinstance(scorer, Linear) or bool(np.isfinite([*scorer.coef, scorer.intercept]).all())
+    linear = scorer.linear
+    finite = linear is None or bool(np.isfinite([*linear.coef, linear.intercept]).all())
     if not finite or not np.isfinite(scorer(train.X[:_FIRST_DOCS])).all():
         raise InputError(
             f"{name} ended with a model that is not finite: numbers became too large in training. Expected parameters, "

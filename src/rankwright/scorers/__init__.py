@@ -1,6 +1,6 @@
-"""What training yields: functions from features to scores, few in kind, so that saving and export are written once.
+"""Scorers, the result of training: functions from features to scores.
 
-To add one, write its file and put it into ``KINDS``.
+To add one, write a subclass of ``Scorer`` in a file of its own and add it to ``KINDS``.
 """
 
 from collections.abc import Mapping

@@ -1,53 +1,75 @@
-"""What every scorer can do, and what numbers of a saved one must be."""
+"""The base class of every scorer, and checks of the numbers of a saved one."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any, ClassVar, Protocol
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
 
+if TYPE_CHECKING:
+    from rankwright.scorers.linear import Linear
+    from rankwright.scorers.stump_sum import Steps
+    from rankwright.scorers.tree_sum import Trees
 
-class Scorer(Protocol):
-    """Scores documents from their features; larger is ranked earlier."""
 
-    kind: ClassVar[str]
+class Scorer(ABC):
+    """A function from the features of documents to scores; a larger score is ranked earlier."""
+
+    __slots__ = ()
+    kind: ClassVar[str]  # in a saved model
 
     @property
     def allow_nan(self) -> bool:
-        """Whether it can score documents that lack features."""
-        ...
+        """Whether it can score documents with missing features."""
+        return False
 
+    @property
+    def linear(self) -> Linear | None:
+        """The scorer itself if it has a weight for each feature, else None."""
+        return None
+
+    @property
+    def steps(self) -> Steps | None:
+        """The step function of each feature if the score is a sum of them, else None."""
+        return None
+
+    @property
+    def trees(self) -> Trees | None:
+        """The scorer itself if it is a sum of trees, else None."""
+        return None
+
+    @abstractmethod
     def __call__(self, X: Floats) -> Floats:
-        """A float64 score per row, which depends on that row alone."""
-        ...
+        """Return a float64 score for each row, which depends on that row alone."""
 
+    @abstractmethod
     def accepts(self, n_features: int) -> bool:
-        """Whether it can score documents with this many features."""
-        ...
+        """Return whether it can score documents with this many features."""
 
+    @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The scorer as JSON values, without its kind."""
-        ...
+        """Return the scorer as JSON values, without its kind."""
 
 
-def number(value: Any) -> float:
+def parse_number(value: Any) -> float:
     """Return a number of a saved scorer, or raise if it is none."""
     if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
         raise InputError(f"{quote(value)} in place of a weight; expected a finite number")
     return float(value)
 
 
-def numbers(values: Any) -> Floats:
-    """Return a list of numbers of a saved scorer, or raise if it is none."""
-    return np.array([number(value) for value in as_list(values)], dtype=np.float64)
+def parse_numbers(values: Any) -> Floats:
+    """Return a list of numbers of a saved scorer as an array, or raise if it is none."""
+    return np.array([parse_number(value) for value in check_list(values)], dtype=np.float64)
 
 
-def as_list(values: Any) -> list[Any]:
-    """Return a list; an empty text or object would pass for an empty one."""
+def check_list(values: Any) -> list[Any]:
+    """Return a list, or raise: an empty text or object would pass for an empty list."""
     if type(values) is not list:
         raise InputError(f"{quote(values)} in place of a list of numbers")
     return values

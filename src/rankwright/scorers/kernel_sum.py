@@ -1,4 +1,4 @@
-"""Weighted sums of kernels: how alike a document is to each of some landmarks."""
+"""Weighted sums of kernels: the similarities of a document to landmarks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
 from rankwright.kernels.scorers import landmarks as loops
-from rankwright.scorers.base import as_list, number, numbers
+from rankwright.scorers.base import Scorer, check_list, parse_number, parse_numbers
 
 KERNELS = {
     "rbf": loops.RBF,
@@ -22,7 +22,7 @@ KERNELS = {
     "sigmoid": loops.SIGMOID,
     "linear": loops.LINEAR,
 }
-HIGHEST_DEGREE = 100
+MAX_DEGREE = 100
 
 
 class Kernel(NamedTuple):
@@ -34,11 +34,11 @@ class Kernel(NamedTuple):
         "rbf": exp(-gamma |x - z|^2), "laplacian": exp(-gamma |x - z|_1), "poly": (gamma x'z + coef0)^degree,
         "sigmoid": tanh(gamma x'z + coef0), "linear": x'z.
     gamma : float
-        From 0 up.
+        The scale of the kernel, from 0 up.
     coef0 : float
-        Any.
+        The constant of "poly" and "sigmoid".
     degree : int
-        From 1 to 100.
+        The degree of "poly", from 1 to 100.
     """
 
     name: str
@@ -46,14 +46,12 @@ class Kernel(NamedTuple):
     coef0: float = 1.0
     degree: int = 3
 
-    def checked(self) -> Kernel:
-        """The same, if it is one."""
+    def validate(self) -> Kernel:
+        """Return the kernel with float parameters, or raise if its name or parameters are invalid."""
         if not isinstance(self.name, str) or self.name not in KERNELS:
             raise InputError(f"kernel {quote(self.name)}; expected one of {', '.join(KERNELS)}")
-        if type(self.degree) is not int or not 1 <= self.degree <= HIGHEST_DEGREE:
-            raise InputError(
-                f"kernel of degree {quote(self.degree)}; expected a whole number from 1 to {HIGHEST_DEGREE}"
-            )
+        if type(self.degree) is not int or not 1 <= self.degree <= MAX_DEGREE:
+            raise InputError(f"kernel of degree {quote(self.degree)}; expected a whole number from 1 to {MAX_DEGREE}")
         for name, value, least in (("gamma", self.gamma, 0.0), ("coef0", self.coef0, -math.inf)):
             if type(value) not in (int, float) or not abs(value) <= sys.float_info.max or value < least:
                 above = " from 0 up" if least == 0.0 else ""
@@ -62,26 +60,26 @@ class Kernel(NamedTuple):
 
     @property
     def arguments(self) -> tuple[int, float, float, int]:
-        """As ``kernels/landmarks.py`` takes them."""
+        """The number of the kernel and its parameters, for ``kernels/scorers/landmarks.py``."""
         return KERNELS[self.name], self.gamma, self.coef0, self.degree
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KernelSum:
-    """``intercept`` + the sum over landmarks z of ``dual`` k((x - mean) factor, z).
+class KernelSum(Scorer):
+    """A sum of kernels: ``intercept`` + the sum over landmarks z of ``dual`` k((x - mean) factor, z).
 
     Parameters
     ----------
     kernel : Kernel
-        k.
+        The kernel k.
     mean, factor : array of shape (n_features,)
-        How raw features are scaled first.
+        The scaling of raw features, which comes first.
     landmarks : array of shape (n_landmarks, n_features)
         Scaled documents.
     dual : array of shape (n_landmarks,)
-        Their weights.
+        The weights of the landmarks.
     intercept : float
-        What every score has.
+        A constant added to every score.
 
     Examples
     --------
@@ -92,7 +90,6 @@ class KernelSum:
     """
 
     kind: ClassVar[str] = "kernel"
-    allow_nan: ClassVar[bool] = False
     kernel: Kernel
     mean: Floats
     factor: Floats
@@ -105,7 +102,7 @@ class KernelSum:
         object.__setattr__(self, "columns", np.ascontiguousarray(self.landmarks.T))
 
     def __call__(self, X: Floats) -> Floats:
-        """The sums."""
+        """Return the sums."""
         if not self.accepts(X.shape[1]):
             raise InputError(f"{X.shape[1]} features; the landmarks have {len(self.mean)}")
         return loops.kernel_scores(
@@ -116,11 +113,11 @@ class KernelSum:
         return len(self.dual)
 
     def accepts(self, n_features: int) -> bool:
-        """Whether landmarks have as many features."""
+        """Return whether landmarks have as many features."""
         return len(self.mean) == n_features
 
     def to_json(self) -> dict[str, Any]:
-        """The kernel, the scaling, and a list per landmark."""
+        """Return the kernel, the scaling, and a list per landmark."""
         name, gamma, coef0, degree = self.kernel
         return {
             "kernel": name,
@@ -137,12 +134,12 @@ class KernelSum:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> KernelSum:
         """Read what ``to_json`` wrote."""
-        kernel = Kernel(*(values[name] for name in ("kernel", "gamma", "coef0", "degree"))).checked()
-        mean, factor, dual = (numbers(values[name]) for name in ("mean", "factor", "dual"))
-        rows = [numbers(row) for row in as_list(values["landmarks"])]
+        kernel = Kernel(*(values[name] for name in ("kernel", "gamma", "coef0", "degree"))).validate()
+        mean, factor, dual = (parse_numbers(values[name]) for name in ("mean", "factor", "dual"))
+        rows = [parse_numbers(row) for row in check_list(values["landmarks"])]
         if len(factor) != len(mean) or len(rows) != len(dual) or any(len(row) != len(mean) for row in rows):
             raise InputError("landmarks, weights and scaling that differ in length")
         with np.errstate(over="ignore"):
             if not rows or not np.isfinite(np.abs(dual).sum()):
                 raise InputError("no landmarks, or weights that have no finite sum")
-        return cls(kernel, mean, factor, np.stack(rows), dual, number(values["intercept"]))
+        return cls(kernel, mean, factor, np.stack(rows), dual, parse_number(values["intercept"]))

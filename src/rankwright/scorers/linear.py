@@ -1,4 +1,4 @@
-"""Scorers of features as they are: a weighted sum of all, or one of them."""
+"""Scorers of raw features: a weighted sum of all, or one of them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
 from rankwright.kernels.scorers.linear_scores import linear_scores
-from rankwright.scorers.base import number, numbers
+from rankwright.scorers.base import Scorer, parse_number, parse_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Linear:
+class Linear(Scorer):
     """A weighted sum of raw features.
 
     >>> Linear(np.array([2.0, -1.0]), 0.5)(np.array([[1.0, 3.0]], dtype=np.float32)).tolist()
@@ -23,53 +23,56 @@ class Linear:
     """
 
     kind: ClassVar[str] = "linear"
-    allow_nan: ClassVar[bool] = False
     coef: Floats
     intercept: float = 0.0
 
+    @property
+    def linear(self) -> Linear:
+        """The scorer itself: it has a weight for each feature."""
+        return self
+
     def __call__(self, X: Floats) -> Floats:
-        """The weighted sums."""
+        """Return the weighted sums."""
         if not self.accepts(X.shape[1]):
             raise InputError(f"{X.shape[1]} features; there are {len(self.coef)} weights")
         return linear_scores(X, self.coef, self.intercept)
 
     def accepts(self, n_features: int) -> bool:
-        """Whether there is a weight for each feature."""
+        """Return whether there is a weight for each feature."""
         return len(self.coef) == n_features
 
     def to_json(self) -> dict[str, Any]:
-        """Weights and intercept."""
+        """Return weights and intercept."""
         return {"coef": self.coef.tolist(), "intercept": self.intercept}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Linear:
         """Read what ``to_json`` wrote."""
-        return cls(numbers(values["coef"]), number(values["intercept"]))
+        return cls(parse_numbers(values["coef"]), parse_number(values["intercept"]))
 
 
 @dataclass(frozen=True, slots=True)
-class Feature:
-    """One feature, or its negative.
+class Feature(Scorer):
+    """A scorer by one feature, or its negative.
 
     >>> Feature(1, -1)(np.array([[1.0, 3.0]], dtype=np.float32)).tolist()
     [-3.0]
     """
 
     kind: ClassVar[str] = "feature"
-    allow_nan: ClassVar[bool] = False
     index: int
     sign: int = 1
 
     def __call__(self, X: Floats) -> Floats:
-        """The feature's values times the sign."""
+        """Return the values of the feature times the sign."""
         return self.sign * X[:, self.index].astype(np.float64)
 
     def accepts(self, n_features: int) -> bool:
-        """Whether there is such a feature."""
+        """Return whether there is such a feature."""
         return 0 <= self.index < n_features
 
     def to_json(self) -> dict[str, Any]:
-        """Index and sign."""
+        """Return index and sign."""
         return {"index": self.index, "sign": self.sign}
 
     @classmethod

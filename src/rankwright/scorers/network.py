@@ -1,4 +1,4 @@
-"""Feed-forward networks: layers of weighted sums with a bend between them."""
+"""Feed-forward networks: layers of weighted sums with an activation between them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError, quote
 from rankwright.kernels.scorers import network_scores as loops
-from rankwright.scorers.base import as_list, numbers
+from rankwright.scorers.base import Scorer, check_list, parse_numbers
 
 ACTIVATIONS = {
     "relu": loops.RELU,
@@ -23,19 +23,19 @@ ACTIVATIONS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Network:
+class Network(Scorer):
     """A feed-forward network of scaled features, computed in double precision and without torch.
 
     Parameters
     ----------
     mean, factor : array of shape (n_features,)
-        How raw features are scaled first: (x - mean) factor.
+        The scaling of raw features, which comes first: (x - mean) factor.
     weights : sequence of arrays of shape (inputs, outputs)
-        Of each layer, in single precision; the last has one output.
+        The weights of each layer, in single precision; the last has one output.
     biases : sequence of arrays of shape (outputs,)
-        Of each layer.
+        The biases of each layer.
     activation : str
-        What is between layers: "relu", "tanh", "sigmoid", "silu" or "gelu".
+        The activation between layers: "relu", "tanh", "sigmoid", "silu" or "gelu".
 
     Examples
     --------
@@ -45,7 +45,6 @@ class Network:
     """
 
     kind: ClassVar[str] = "network"
-    allow_nan: ClassVar[bool] = False
     mean: Floats
     factor: Floats
     weights: Sequence[Floats]
@@ -57,7 +56,7 @@ class Network:
     def __post_init__(self) -> None:
         weights, biases = ([np.array(x, dtype=np.float32) for x in part] for part in (self.weights, self.biases))
         for x in (*weights, *biases):
-            x.flags.writeable = False  # predictions are by a copy
+            x.flags.writeable = False  # predictions use a copy
         flat = [x.ravel() for pair in zip(weights, biases, strict=True) for x in pair]
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "biases", biases)
@@ -65,7 +64,7 @@ class Network:
         object.__setattr__(self, "_widths", np.array([len(weights[0]), *map(len, biases)]))
 
     def __call__(self, X: Floats) -> Floats:
-        """The outputs."""
+        """Return the outputs."""
         if not self.accepts(X.shape[1]):
             raise InputError(f"{X.shape[1]} features; the network has {len(self.mean)} inputs")
         return loops.network_scores(X, self.mean, self.factor, self._widths, self._flat, ACTIVATIONS[self.activation])
@@ -74,17 +73,17 @@ class Network:
         return len(self.weights)
 
     def accepts(self, n_features: int) -> bool:
-        """Whether it has as many inputs."""
+        """Return whether it has as many inputs."""
         return len(self.mean) == n_features
 
     def to_json(self) -> dict[str, Any]:
-        """The scaling, and by layer the weights, a list per input, and the biases."""
+        """Return the scaling and, for each layer, the weights (a list per input) and the biases."""
         return {
             "activation": self.activation,
             "mean": self.mean.tolist(),
             "factor": self.factor.tolist(),
             "layers": [
-                {"weights": [_short(row) for row in weight], "bias": _short(bias)}
+                {"weights": [_shorten(row) for row in weight], "bias": _shorten(bias)}
                 for weight, bias in zip(self.weights, self.biases, strict=True)
             ],
         }
@@ -95,13 +94,13 @@ class Network:
         activation = values["activation"]
         if not isinstance(activation, str) or activation not in ACTIVATIONS:
             raise InputError(f"activation {quote(activation)}; expected one of {', '.join(ACTIVATIONS)}")
-        mean, factor = (numbers(values[name]) for name in ("mean", "factor"))
+        mean, factor = (parse_numbers(values[name]) for name in ("mean", "factor"))
         weights, biases, inputs = [], [], len(mean)
-        for layer in as_list(values["layers"]):
+        for layer in check_list(values["layers"]):
             if type(layer) is not dict:
                 raise InputError(f"{quote(layer)} in place of a layer; expected weights and bias")
-            bias = _singles(layer["bias"])
-            rows = [_singles(row) for row in as_list(layer["weights"])]
+            bias = _parse_singles(layer["bias"])
+            rows = [_parse_singles(row) for row in check_list(layer["weights"])]
             if len(rows) != inputs or not rows or any(len(row) != len(bias) for row in rows):
                 raise InputError("layers that do not fit each other")
             weights.append(np.stack(rows))
@@ -112,14 +111,14 @@ class Network:
         return cls(mean, factor, weights, biases, activation)
 
 
-def _short(values: Floats) -> list[float]:
-    """Single precision in as few digits as tell it apart."""
+def _shorten(values: Floats) -> list[float]:
+    """Return single-precision numbers with as few digits as identify them."""
     return [float(str(value)) for value in values]
 
 
-def _singles(values: Any) -> Floats:
+def _parse_singles(values: Any) -> Floats:
     with np.errstate(over="ignore"):
-        found = numbers(values).astype(np.float32)
+        found = parse_numbers(values).astype(np.float32)
     if not np.isfinite(found).all():
         raise InputError("a weight too large for single precision")
     return found

@@ -1,4 +1,4 @@
-"""Scaling features: standard over all documents, or min-max within each query."""
+"""Scaling of features: to mean 0 and deviation 1 over all documents, or min-max within each query."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rankwright.kernels.scorers.linear_scores import column_moments
 from rankwright.runtime.backends import Backend, resolve
 from rankwright.scorers import Linear
 
-KINDS = ("standard", "query")
-_COLUMNS = 32  # a part of the work
+SCALES = ("standard", "query")
+_COLUMNS = 32  # that are scaled in one task
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandardScaling:
-    """Subtract the mean and divide by the standard deviation of the training documents.
+    """A scaling that subtracts the mean and divides by the standard deviation of the training documents.
 
     A feature that was constant has deviation 0 and becomes 0 whatever its value. Missing values stay missing.
     """
@@ -29,27 +29,27 @@ class StandardScaling:
 
     @classmethod
     def fit(cls, queries: Queries, backend: Backend | None = None) -> StandardScaling:
-        """Learn from training documents, in float64; columns in parallel, each summed in the order of the rows."""
+        """Compute mean and deviation of documents in float64, columns in parallel, rows in their order."""
         starts, X = range(0, queries.n_features, _COLUMNS), queries.X
-        parts = resolve(backend).each(lambda start: moments(X[:, start : start + _COLUMNS]), starts)
+        parts = resolve(backend).each(lambda start: compute_moments(X[:, start : start + _COLUMNS]), starts)
         mean, deviation = np.concatenate(parts, axis=1)
         return cls(mean, deviation)
 
     @property
     def factor(self) -> Floats:
-        """What a scaled weight is multiplied by to act on raw features; 0 for a constant feature."""
+        """The factor that turns a weight of a scaled feature into that of a raw one; 0 for a constant feature."""
         return np.divide(1.0, self.deviation, out=np.zeros_like(self.deviation), where=self.deviation > 0)
 
     def factor_for(self, scale: str | None) -> Floats:
-        """The same where features are scaled so by the ranker, and where they are not 1; 0 for a constant feature."""
+        """Return ``factor`` if the ranker scales features to deviation 1; otherwise 1, or 0 for a constant feature."""
         return self.factor if scale == "standard" else (self.deviation > 0).astype(np.float64)
 
     def for_scale(self, scale: str | None) -> StandardScaling:
-        """Where features are scaled so: the same; where they are not: one that leaves them as they are."""
+        """Return this scaling if the ranker scales features to deviation 1; otherwise one that changes nothing."""
         return self if scale == "standard" else StandardScaling(np.zeros(len(self.mean)), np.ones(len(self.mean)))
 
     def fold(self, coef: Floats, intercept: float = 0.0) -> Linear:
-        """The linear scorer on raw features that equals these weights on scaled ones."""
+        """Return the linear scorer on raw features that equals these weights on scaled ones."""
         raw = coef * self.factor
         return Linear(raw, intercept - float(raw @ self.mean))
 
@@ -64,15 +64,15 @@ class StandardScaling:
 
 
 def scale_weights(coef: Floats, factor: Floats) -> Floats:
-    """Raw weights as weights of features times a factor; 0 where that is 0."""
+    """Return the weights of scaled features that equal these weights of raw ones; 0 where the factor is 0."""
     return np.divide(coef, factor, out=np.zeros(len(coef)), where=factor > 0)
 
 
-def moments(X: Floats) -> Floats:
-    """The mean and the deviation of each column."""
+def compute_moments(X: Floats) -> Floats:
+    """Return the mean and the deviation of each column."""
     count, total, _, low, high = column_moments(X, np.zeros(X.shape[1]))
     mean = total / np.maximum(count, 1)
-    # a second pass about the mean: exact even where the mean is large against the spread
+    # a second pass about the mean is exact even where the mean is large against the deviation
     squares = column_moments(X, mean)[2]
     varies = high > low  # rounding of the mean must not make a constant vary
     return np.array([mean, np.where(varies, np.sqrt(squares / np.maximum(count, 1)), 0.0)])
@@ -80,7 +80,7 @@ def moments(X: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class QueryScaling:
-    """Within each query, map the smallest value of a feature to 0 and the largest to 1; a constant one to 0."""
+    """A scaling within each query: the smallest value of a feature becomes 0, the largest 1, a constant one 0."""
 
     def __call__(self, queries: Queries) -> Queries:
         """Scale each query by its own documents; rows stay in the caller's order."""
@@ -105,11 +105,11 @@ def scale(queries: Queries, kind: str) -> Queries:
     >>> scale(queries, "query").X.ravel().tolist()
     [0.0, 1.0, 0.0, 0.0]
     """
-    check_kind(kind)
+    check_scale(kind)
     return StandardScaling.fit(queries)(queries) if kind == "standard" else QueryScaling()(queries)
 
 
-def check_kind(kind: str) -> None:
-    """Refuse a kind of scaling that there is not."""
-    if kind not in KINDS:
-        raise InputError(f"scale={kind!r}; expected one of {', '.join(KINDS)}, or None")
+def check_scale(kind: str) -> None:
+    """Raise if there is no such kind of scaling."""
+    if kind not in SCALES:
+        raise InputError(f"scale={kind!r}; expected one of {', '.join(SCALES)}, or None")

@@ -12,43 +12,43 @@ from numpy.typing import NDArray
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.kernels.scorers.stump_scores import step_scores
-from rankwright.scorers.base import as_list, numbers
+from rankwright.scorers.base import Scorer, check_list, parse_numbers
 
 _LAST_INDEX = 2**63 - 1
 
 
 class Steps(NamedTuple):
-    """Step functions of single features, in the layout of ``kernels/stumps.py``."""
+    """The step functions of single features, in the layout of ``kernels/scorers/stump_scores.py``."""
 
     features: Ints
     starts: Ints
     thresholds: Floats
     values: Floats
 
-    def of(self, k: int) -> tuple[Floats, Floats, float]:
-        """Of the k-th feature: the thresholds, the values before, between and after them, and that of a missing one."""
+    def get_function(self, k: int) -> tuple[Floats, Floats, float]:
+        """Return the k-th feature's thresholds, the values before, between and after them, and the missing value."""
         low, high = self.starts[k], self.starts[k + 1]
         values = self.values[low + 2 * k : high + 2 * k + 2]
         return self.thresholds[low:high], values[:-1], float(values[-1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stumps:
+class Stumps(Scorer):
     """A weighted sum of threshold stumps: each is 1 where its feature is above its threshold, else 0.
 
-    Scores come from one step function per feature. Where all weights are multiples of 2^-32, as those of our rankers
-    are, every sum of them is exact in any order.
+    Scores are computed from one step function per feature. The weights of fitted rankers are multiples of 2^-32: every
+    sum of them is exact in any order.
 
     Parameters
     ----------
     feature : array of int
         The feature of each stump.
     threshold : array of float32
-        Its threshold.
+        The threshold of each stump.
     weight : array of float
-        Its weight.
+        The weight of each stump.
     missing : array of bool, optional
-        Its value, 0 or 1, where the feature is missing; None if no feature may be.
+        The value of each stump, 0 or 1, where its feature is missing; None if no feature may be.
 
     Examples
     --------
@@ -65,26 +65,26 @@ class Stumps:
     steps: Steps = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", _compile(self))
+        object.__setattr__(self, "steps", _build_steps(self))
 
     @property
     def allow_nan(self) -> bool:
-        """Whether the stumps say what a missing value is worth."""
+        """Whether the stumps have values for missing features."""
         return self.missing is not None
 
     def __call__(self, X: Floats) -> Floats:
-        """The sums of the step functions."""
+        """Return the sums of the step functions."""
         return step_scores(X, *self.steps)
 
     def __len__(self) -> int:
         return len(self.weight)
 
     def accepts(self, n_features: int) -> bool:
-        """Whether there are all the features of the stumps."""
+        """Return whether all features of the stumps are there."""
         return len(self) == 0 or int(self.feature.max()) < n_features
 
     def to_json(self) -> dict[str, Any]:
-        """A list per column."""
+        """Return a list per column."""
         return {
             "feature": self.feature.tolist(),
             "threshold": self.threshold.tolist(),
@@ -95,12 +95,12 @@ class Stumps:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Stumps:
         """Read what ``to_json`` wrote."""
-        feature, sides = as_list(values["feature"]), values["missing"]
+        feature, sides = check_list(values["feature"]), values["missing"]
         if not all(type(index) is int and 0 <= index <= _LAST_INDEX for index in feature):
             raise InputError("a stump of no feature; expected columns counted from 0")
-        if sides is not None and not all(type(side) is int and side in (0, 1) for side in as_list(sides)):
+        if sides is not None and not all(type(side) is int and side in (0, 1) for side in check_list(sides)):
             raise InputError("a stump's value of a missing feature; expected 0 or 1")
-        threshold, weight = numbers(values["threshold"]), numbers(values["weight"])
+        threshold, weight = parse_numbers(values["threshold"]), parse_numbers(values["weight"])
         missing = None if sides is None else np.array(sides, dtype=bool)
         lengths = {len(column) for column in (feature, threshold, weight, missing) if column is not None}
         if len(lengths) > 1 or np.abs(threshold).max(initial=0.0) > np.finfo(np.float32).max:
@@ -112,8 +112,8 @@ class Stumps:
         return found
 
 
-def _compile(stumps: Stumps) -> Steps:
-    """One step function per feature: its value jumps by the weights of the stumps at each threshold."""
+def _build_steps(stumps: Stumps) -> Steps:
+    """Return one step function per feature, whose value jumps at each threshold by the weights of its stumps."""
     order = np.lexsort((stumps.threshold, stumps.feature))
     feature, threshold = stumps.feature[order], stumps.threshold[order]
     new = np.ones(len(order), dtype=bool)  # whether a stump is the first with its feature and threshold

@@ -13,18 +13,19 @@ from rankwright.basics.errors import InputError
 from rankwright.basics.optional_imports import require
 from rankwright.kernels.scorers.tree_scores import tree_leaves, tree_scores
 from rankwright.runtime.backends import Backend, n_threads, resolve
+from rankwright.scorers.base import Scorer
 from rankwright.scorers.lightgbm_text import Forest
 
-_DEEPEST = 4_096  # LightGBM's SHAP values take room that is quadratic in the depth
-_LARGE = 10_000_000  # values of features, times trees: on less LightGBM has one thread
+_MAX_DEPTH = 4_096  # LightGBM's SHAP values take memory that is quadratic in the depth
+_LARGE = 10_000_000  # values of features times trees: below it LightGBM gets one thread
 _ROWS = 16_384  # documents that a thread scores at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trees:
+class Trees(Scorer):
     """A sum of regression trees, grown by LightGBM.
 
-    Scores are LightGBM's own to the last bit, and need no LightGBM.
+    Scores equal LightGBM's to the last bit, and are computed without LightGBM.
 
     Parameters
     ----------
@@ -42,11 +43,16 @@ class Trees:
 
     @property
     def allow_nan(self) -> bool:
-        """Every split says where a missing value goes."""
+        """Whether it can score documents with missing features: every split has a side for them."""
         return True
 
+    @property
+    def trees(self) -> Trees:
+        """The scorer itself: it is a sum of trees."""
+        return self
+
     def __call__(self, X: Floats) -> Floats:
-        """The sums of the trees' values, added up in the order of the trees."""
+        """Return the sums of the values of the trees, added in the order of the trees."""
         parts = [X[start : start + _ROWS] for start in range(0, len(X), _ROWS)]
         found = resolve(None).each(lambda part: tree_scores(part, self.forest.nodes), parts)
         return found[0] if len(found) == 1 else np.concatenate([np.empty(0), *found])
@@ -55,11 +61,11 @@ class Trees:
         return len(self.forest)
 
     def accepts(self, n_features: int) -> bool:
-        """Whether there are as many features as in training."""
+        """Return whether there are as many features as in training."""
         return self.forest.n_features == n_features
 
     def leaves(self, X: Floats, backend: Backend | None = None) -> Ints:
-        """By tree (a row) and document (a column) the leaf that it falls into, counted from 0."""
+        """Return for each tree (a row) the leaf of each document (a column), counted from 0."""
         nodes = self.forest.nodes
         most = int(np.diff(nodes.first_leaf).max())
         out = np.empty((len(self), len(X)), dtype=np.uint8 if most <= 256 else np.uint16)
@@ -69,7 +75,7 @@ class Trees:
         return out
 
     def importance(self, kind: str = "gain") -> Floats:
-        """By feature, the summed gain of its splits, or their number (``kind="split"``)."""
+        """Return for each feature the summed gain of its splits, or their number (``kind="split"``)."""
         if kind not in ("gain", "split"):
             raise InputError(f"kind={kind!r}; expected 'gain' or 'split'")
         total = np.zeros(self.forest.n_features)
@@ -79,25 +85,25 @@ class Trees:
         return total
 
     def booster(self) -> Any:
-        """The same trees as LightGBM's own Booster."""
+        """Return the trees as a Booster of LightGBM."""
         return require("lightgbm").Booster(model_str=self.forest.text())
 
     def contributions(self, X: Floats) -> Floats:
-        """By document and feature the SHAP value, and in one more column what a document scores in the mean.
+        """Return the SHAP value of each feature for each document, computed by LightGBM.
 
-        A row adds up to the score. Computed by LightGBM.
+        A last column holds the mean score, so that each row adds up to the score of its document.
         """
         trees = self.forest.trees
-        if any(tree.depth > _DEEPEST for tree in trees):
-            raise InputError(f"a tree of more than {_DEEPEST} levels; SHAP values are of trees that are less deep")
+        if any(tree.depth > _MAX_DEPTH for tree in trees):
+            raise InputError(f"a tree of more than {_MAX_DEPTH} levels; expected less deep ones for SHAP values")
         if any((tree.columns[name] < 1).any() for tree in trees for name in ("leaf_count", "internal_count")):
-            raise InputError("trees that do not tell how many documents were in their leaves; SHAP values ask for that")
+            raise InputError("trees without the number of documents in each leaf; expected counts for SHAP values")
         threads = n_threads(resolve(None)) if X.size * len(trees) > _LARGE else 1
         found: Floats = self.booster().predict(X, pred_contrib=True, num_threads=threads)
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """LightGBM's text."""
+        """Return the trees as LightGBM's model text."""
         return {"lightgbm": self.forest.text()}
 
     @classmethod

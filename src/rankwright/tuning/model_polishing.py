@@ -21,7 +21,7 @@ from rankwright.optimisers.polishing import polish_weights
 from rankwright.optimisers.rounds import Deadline
 from rankwright.rankers.parameter_checks import check_number, check_whole
 from rankwright.runtime.backends import Backend, n_threads, resolve
-from rankwright.scorers.scaling import moments
+from rankwright.scorers.scaling import compute_moments
 from rankwright.tuning.tree_ensembles import ensemble_of
 
 _KICK = 0.3
@@ -136,7 +136,7 @@ def polish(
     if valid is not None and other is not None:
         held_out = _landscape(MatrixColumns(other), valid[1], wanted, "validation", found)
     perturbation = Perturbation(
-        n_perturbations, _KICK, moments(matrix)[1] if n_perturbations > 0 else np.zeros(matrix.shape[1])
+        n_perturbations, _KICK, compute_moments(matrix)[1] if n_perturbations > 0 else np.zeros(matrix.shape[1])
     )
     weighed = polish_weights(train, held_out, weights, rules, rng, perturbation)
     history = [{name: row[name] for name in _TOLD if name in row} for row in weighed.history]

@@ -187,11 +187,12 @@ class OwnEnsemble(Ensemble):
     def __init__(self, fitted: Any, measure: str) -> None:
         self.model: Model = fitted.to_model()
         self.measure = measure
-        if not isinstance(self.model.scorer, Trees):
+        trees = self.model.scorer.trees
+        if trees is None:
             raise InputError(f"a model of {self.model.ranker}; expected one of trees (rw.polish takes any scores)")
         if self.model.scaling is not None:
             raise InputError("a model that scales features within each query; expected one that does not")
-        self.trees = self.model.scorer
+        self.trees: Trees = trees
         self.values = [tree.values for tree in self.trees.forest.trees]
         self.n_features, self.names = self.model.n_features, self.model.features
         self.monotone = self.trees.forest.is_monotone

@@ -114,11 +114,12 @@ def _compute_recorded(measure: Measure | None, queries: Queries, scores: Floats,
 
 
 def _search_weights(model: Model, queries: Queries, measure: Measure, backend: Backend) -> SingleWeightGains | None:
-    if not isinstance(model.scorer, Linear):
+    linear = model.scorer.linear
+    if linear is None:
         return None
     names = tuple(feature_names(queries.features or model.features, queries.n_features))
     scaled = queries if model.scaling is None else model.scaling(queries)
-    return search_single_weights(scaled, np.asarray(model.scorer.coef), measure, names, backend)
+    return search_single_weights(scaled, np.asarray(linear.coef), measure, names, backend)
 
 
 def _bound_after_change(

@@ -9,12 +9,11 @@ from rankwright.analysis.feature_effects import Splits
 from rankwright.analysis.results import Table
 from rankwright.data.feature_numbers import feature_names
 from rankwright.models.model import Model
-from rankwright.scorers import Trees
 
 
 def make_importance_table(model: Model) -> Table | None:
     """Return the share of the gain and the number of splits of each feature; None if the model has no splits."""
-    if not isinstance(model.scorer, Trees):
+    if model.scorer.trees is None:
         return None
     found = [part for part in explain(model).parts if isinstance(part, Splits)]
     if not found:

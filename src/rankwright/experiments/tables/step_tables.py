@@ -9,7 +9,6 @@ from rankwright.analysis.feature_effects import StepFunction
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.models.model import Model
-from rankwright.scorers import Stumps
 
 MOST_FEATURES = 200  # per model
 MOST_STEPS = 100  # per feature
@@ -23,7 +22,7 @@ def make_steps_table(model: Model) -> Table | None:
     value where the feature is missing; NaN where it may not be missing) and ``stumps`` are the same in all rows of a
     feature.
     """
-    if not isinstance(model.scorer, Stumps):
+    if model.scorer.steps is None:
         return None
     found = [part for part in explain(model).parts if isinstance(part, StepFunction)][:MOST_FEATURES]
     if not found:

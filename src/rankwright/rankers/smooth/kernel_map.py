@@ -125,7 +125,7 @@ def _kernel(unfitted: Any, n_features: int) -> Kernel:
         if value is not None
     }
     try:
-        return Kernel(_ALIASES.get(unfitted.kernel, unfitted.kernel), **values).checked()
+        return Kernel(_ALIASES.get(unfitted.kernel, unfitted.kernel), **values).validate()
     except InputError as error:
         raise InputError(f"kernel_map: {error}") from None
 

@@ -218,10 +218,10 @@ class TreeRanker(AdditiveRanker, SeededRanker):
                     f"init_model: trees of {model.n_features} features; the documents have {train.n_features}"
                 )
             return model, []
-        if not isinstance(model.scorer, Trees):
+        if model.scorer.trees is None:
             raise InputError(f"init_model: a model of {model.ranker}; expected one of trees")
         self._check_model(model, train)
-        return model.scorer.forest, model.history if model.ranker == type(self).__name__ else []
+        return model.scorer.trees.forest, model.history if model.ranker == type(self).__name__ else []
 
     def _sorts_rows(self) -> bool:
         """Return False: trees have the bits of LightGBM on the caller's rows."""
@@ -258,9 +258,9 @@ class TreeRanker(AdditiveRanker, SeededRanker):
 
     @property
     def _trees(self) -> Trees:
-        scorer = self.to_model().scorer
-        assert isinstance(scorer, Trees)
-        return scorer
+        trees = self.to_model().scorer.trees
+        assert trees is not None
+        return trees
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
