@@ -30,7 +30,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 class _EscapedOutput:
-    """Standard output, without control characters from the names in files: they show themselves, escaped."""
+    """A standard output that escapes control characters in the names from files."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -79,7 +79,7 @@ def _warnings_as_lines() -> Iterator[None]:
 
 
 def _explain(error: Exception) -> str | None:
-    """The one line for an error of the user's making; None for one of ours."""
+    """Return the one line for an error of the user's making; None for one of ours."""
     if hasattr(error, "format_message"):  # the argument parser's own errors
         context = getattr(error, "ctx", None)
         return f"{error.format_message()} (see {context.command_path if context else 'rankwright'} --help)"
@@ -141,11 +141,11 @@ def progress_bar() -> Iterator[None]:
 
 
 def as_called() -> str:
-    """The command as the user called it, for one that is not on the path."""
+    """Return the command as the user called it, for one that is not on the path."""
     called = Path(sys.argv[0])
     return str(called) if called.name == "rankwright" else f"{sys.executable} -m rankwright"
 
 
 def parameters(ranker: type[Ranker]) -> dict[str, Any]:
-    """A ranker's parameters and their defaults."""
+    """Return a ranker's parameters and their defaults."""
     return dict(ranker().get_params(deep=False))

@@ -9,7 +9,7 @@ from rankwright.cli.app import JsonOption, app, parameters, print_json
 
 @app.command()
 def rankers(as_json: JsonOption = False) -> None:
-    """What rankers there are, with their parameters."""
+    """List the rankers, with their parameters."""
     from rankwright.rankers import RANKERS
 
     rows: list[dict[str, Any]] = []
@@ -26,7 +26,7 @@ def rankers(as_json: JsonOption = False) -> None:
 
 @app.command()
 def measures(as_json: JsonOption = False) -> None:
-    """What measures there are, with their options and dialects."""
+    """List the measures, with their options and dialects."""
     from rankwright.measures import DEFINITIONS, DIALECTS
 
     rows: list[dict[str, Any]] = [

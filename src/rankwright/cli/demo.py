@@ -101,7 +101,7 @@ def _check_folder(folder: Path, spec: Path) -> None:
 
 
 def _against(results: Results, baseline: str) -> str:
-    """Every method against the baseline, in words."""
+    """Return every method against the baseline, in words."""
     return "\n".join(_sentence(found) for found in results.compare(baseline=baseline))
 
 

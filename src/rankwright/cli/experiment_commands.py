@@ -152,7 +152,7 @@ def _from_options(
     measures: str | None,
     seeds: str | None,
 ) -> Experiment:
-    """The experiment that the options describe."""
+    """Return the experiment that the options describe."""
     from rankwright.basics.errors import InputError, quote
     from rankwright.experiments import experiment_from_json
     from rankwright.measures import split
@@ -240,7 +240,7 @@ def _write_report(results: Results, folder: Path) -> Path:
 
 @contextmanager
 def _workers(text: str | None) -> Iterator[Any]:
-    """Workers from the command line's text; a connection to a cluster is closed at the end."""
+    """Provide workers from the command line's text; a connection to a cluster is closed at the end."""
     from rankwright.basics.errors import InputError
     from rankwright.basics.optional_imports import require
     from rankwright.runtime.backends import Threads
@@ -270,7 +270,7 @@ def _workers(text: str | None) -> Iterator[Any]:
 
 @app.command()
 def demo(out: Annotated[Path, typer.Option(help="The folder to fill.")] = Path("rankwright-demo")) -> None:
-    """The whole job on built-in data: five folds, selection, significance, a report page."""
+    """Return the whole job on built-in data: five folds, selection, significance, a report page."""
     import shutil
 
     from rankwright.cli.demo import run_demo

@@ -203,7 +203,7 @@ def _checkpoint_files(ranker: Ranker) -> list[Path]:
 
 
 def _read_value(key: str, text: str, default: Any) -> Any:
-    """A parameter's value from text, of the kind its default is of."""
+    """Return a parameter's value from text, of the kind its default is of."""
     from rankwright.basics.errors import InputError
 
     if text.lower() in ("none", "null"):
@@ -231,7 +231,7 @@ def _shorten(text: str) -> str:
 
 
 def _numbers(text: str) -> tuple[float, ...] | None:
-    """Several numbers, in brackets or not."""
+    """Parse several numbers, in brackets or not."""
     try:
         return tuple(float(word) for word in text.strip("()[] ").split(","))
     except ValueError:

@@ -45,12 +45,12 @@ class Block(Protocol):
         """The methods that this block follows: it changes when the reader hides one of them."""
 
     def to_json(self) -> Json:
-        """The block as JSON: numbers, text, lists and objects with text keys."""
+        """Return the block as JSON: numbers, text, lists and objects with text keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Plain text; a blank line begins a new paragraph.
+    """A block of plain text; a blank line begins a new paragraph.
 
     Parameters
     ----------
@@ -65,11 +65,11 @@ class Text:
 
     @property
     def mentioned(self) -> frozenset[str]:
-        """No method."""
+        """The methods of a text: none."""
         return frozenset()
 
     def to_json(self) -> Json:
-        """The paragraphs, and the level."""
+        """Return the paragraphs, and the level."""
         paragraphs = [" ".join(part.split()) for part in self.text.split("\n\n")]
         return {"kind": self.kind, "paragraphs": [part for part in paragraphs if part], "level": self.level}
 
@@ -117,7 +117,7 @@ class Chart:
         return frozenset(trace["method"] for trace in self.data if "method" in trace)
 
     def to_json(self) -> Json:
-        """The figure, its caption and its height."""
+        """Return the figure, its caption and its height."""
         return {
             "kind": self.kind,
             "data": plain(self.data),
@@ -129,7 +129,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Blocks of which the reader sees one at a time: a measure, a fold.
+    """A choice among blocks, of which the reader sees one at a time: a measure, a fold.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Choice:
         return frozenset().union(*(block.mentioned for _, block in self.options))
 
     def to_json(self) -> Json:
-        """The label, and the options with their names."""
+        """Return the label, and the options with their names."""
         options = [{"name": name, "block": block.to_json()} for name, block in self.options]
         return {"kind": self.kind, "label": self.label, "options": options}
 

@@ -12,14 +12,14 @@ from rankwright.basics.array_types import Floats, Ints
 
 
 def by_method(results: Results, name: str) -> dict[str, Table]:
-    """The rows of a table for each method that has some, in the order of the methods."""
+    """Return the rows of a table for each method that has some, in the order of the methods."""
     table = results.tables[name]
     masks = {method: table["method"] == number for number, method in enumerate(results.methods)}
     return {method: rows(table, mask) for method, mask in masks.items() if mask.any()}
 
 
 def on_all_folds(results: Results, name: str) -> dict[str, Table]:
-    """The rows of a table for each method that has some on every fold: only these can be compared in the mean."""
+    """Return the rows of a table for each method that has some on every fold, so that means can be compared."""
     return {
         method: table
         for method, table in by_method(results, name).items()
@@ -28,42 +28,42 @@ def on_all_folds(results: Results, name: str) -> dict[str, Table]:
 
 
 def rows(table: Table, mask: NDArray[np.bool_]) -> Table:
-    """The rows of a table that a mask chooses."""
+    """Return the rows of a table that a mask chooses."""
     return {name: column[mask] for name, column in table.items()}
 
 
 def split(table: Table) -> list[Table]:
-    """The rows of each run, which is a fold and a seed."""
+    """Return the rows of each run, which is a fold and a seed."""
     runs = np.stack([table["fold"], table["seed"]], axis=1)
     return [rows(table, (runs == run).all(axis=1)) for run in np.unique(runs, axis=0)]
 
 
 def has_restarts(table: Table) -> bool:
-    """Whether a history is of climbs from several starts, or from one of them."""
+    """Return whether a history is of climbs from several starts, or from one of them."""
     return "restart" in table and bool(np.isfinite(table["restart"]).any())
 
 
 def grown(table: Table) -> Table:
-    """A history without its rounds of polishing, which are numbered as ``polish``."""
+    """Return a history without its rounds of polishing, which are numbered as ``polish``."""
     return rows(table, ~np.isfinite(table["polish"])) if "polish" in table else table
 
 
 def decisive(run: Table) -> Floats:
-    """What the points of a history were chosen by: the measure on validation queries, or else on training queries."""
+    """Return the values that chose among the points of a history: on validation queries, or else on training ones."""
     names = [name for name in ("valid", "train") if name in run and np.isfinite(run[name]).any()]
     value = np.asarray(run[names[0]], dtype=np.float64) if names else np.zeros(len(run["round"]))
     return np.where(np.isfinite(value), value, -np.inf)
 
 
 def best_points(run: Table) -> Ints:
-    """The row of the best point of each restart of a run, by number of the restart; of equals the first."""
+    """Return the row of the best point of each restart of a run, by number of the restart; of equals the first."""
     numbers = np.unique(run["restart"])
     value, found = decisive(run), [np.flatnonzero(run["restart"] == number) for number in numbers]
     return np.array([own[np.argmax(value[own])] for own in found], dtype=np.intp)
 
 
 def kept_climbs(table: Table) -> Table:
-    """Of a history with restarts those that were kept, with the number of steps for rounds; of another all of it.
+    """Return the climbs that were kept, with steps for rounds; a history without restarts is returned whole.
 
     Of the restarts that were not kept a history has single points only, which belong to no curve.
     """
@@ -77,7 +77,7 @@ def _kept_climb(run: Table) -> Table:
 
 
 def fold_means(table: Table, key: str, column: str) -> tuple[NDArray[Any], Floats]:
-    """The different keys of a table, and for each a column per fold: the mean over the seeds, NaN where there is none.
+    """Return the keys of a table, and for each the mean over the seeds by fold, NaN where there is none.
 
     >>> keys, means = fold_means({"fold": np.array([1, 1, 2]), "k": np.array([5, 5, 5]), "v": np.arange(3.0)}, "k", "v")
     >>> keys.tolist(), means.tolist()

@@ -41,7 +41,7 @@ class Documents:
             )
 
     def to_json(self) -> Json:
-        """Ids, grades and a list of ranks for each method."""
+        """Return ids, grades and a list of ranks for each method."""
         return {"ids": list(self.ids), "grades": plain(self.grades), "ranks": plain(self.ranks)}
 
 
@@ -57,7 +57,7 @@ class DuelQuery:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Duel:
-    """Wins and losses between any two methods, query by query, down to the documents.
+    """A comparison of any two methods: wins and losses query by query, down to the documents.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Duel:
         return frozenset(self.methods)
 
     def to_json(self) -> Json:
-        """Queries by column; values by measure and method, in whole numbers of 1 / ``scale``.
+        """Return queries by column; values by measure and method, in whole numbers of 1 / ``scale``.
 
         ``tallies`` has, by measure and two methods, the second's wins, ties, losses, and its mean difference as text.
         """
@@ -134,12 +134,12 @@ class Duel:
         }
 
     def _tallies(self, values: Floats, one: int) -> list[list[int | str]]:
-        """What one method's difference from every other is under a measure: as in the tests of significance."""
+        """Return wins, ties, losses and mean difference of one method against every other under a measure."""
         found = [count_wins(values[one], other, self.weighting) for other in values]
         return [[each.wins, each.ties, each.losses, signed(each.difference)] for each in found]
 
     def _start(self) -> list[int]:
-        """Where the first pair stands among the methods; a method alone meets itself."""
+        """Return where the first pair stands among the methods; a method alone meets itself."""
         if self.start is None:
             return [0, min(1, len(self.methods) - 1)]
         return [self.methods.index(name) for name in self.start]

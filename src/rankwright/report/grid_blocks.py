@@ -32,7 +32,7 @@ class Column:
     method: str | None = None
 
     def to_json(self) -> Json:
-        """What is not the default."""
+        """Return the attributes that are not the default."""
         return given(name=self.name, digits=self.digits, title=self.title or None, method=self.method)
 
 
@@ -60,7 +60,7 @@ class Cell:
     emphasis: Literal["", "best"] = ""
 
     def to_json(self) -> Json:
-        """What is not the default; the value always."""
+        """Return the value and the attributes that are not the default."""
         extras = given(text=self.text, mark=self.mark or None, title=self.title or None, emphasis=self.emphasis or None)
         return {"value": plain(self.value), **extras}
 
@@ -82,7 +82,7 @@ class Row:
     methods: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
-        """The cells, bare where they are values, and the methods."""
+        """Return the cells, bare where they are values, and the methods."""
         cells = [cell.to_json() if isinstance(cell, Cell) else plain(cell) for cell in self.cells]
         return given(cells=cells, methods=list(self.methods) or None)
 
@@ -128,7 +128,7 @@ class Grid:
         return frozenset(columns.union(*(row.methods for row in self.rows)))
 
     def to_json(self) -> Json:
-        """Columns, rows, caption and note."""
+        """Return columns, rows, caption and note."""
         return {
             "kind": self.kind,
             "columns": [column.to_json() for column in self.columns],

@@ -16,7 +16,7 @@ _DIGITS = 7  # significant digits of a number on the page
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: arrays as lists, numbers in seven significant digits, ``None`` for NaN and infinity.
+    """Convert a value for JSON: arrays to lists, numbers to seven digits, NaN and infinity to ``None``.
 
     >>> import numpy as np
     >>> plain({"x": np.array([1.0, np.nan]), "y": (1 / 3, np.int64(2), True, "a")})
@@ -43,7 +43,7 @@ def _plain_number(value: float) -> float | int | None:
 
 
 def given(**entries: Any) -> Json:
-    """The entries that are not None."""
+    """Return the entries that are not None."""
     return {key: value for key, value in entries.items() if value is not None}
 
 

@@ -10,7 +10,7 @@ DIGITS = 4  # of a measure, behind the point
 
 
 def number(value: float, digits: int = DIGITS) -> str:
-    """A number with so many digits behind the point, or a dash where there is none.
+    """Return a number with so many digits behind the point, or a dash where there is none.
 
     >>> number(0.12345), number(float("nan")), number(float("-inf"))
     ('0.1235', '–', '-∞')
@@ -23,7 +23,7 @@ def number(value: float, digits: int = DIGITS) -> str:
 
 
 def signed(value: float, digits: int = DIGITS) -> str:
-    """A difference: a number with its sign; what rounds to zero has none.
+    """Return a difference: a number with its sign; what rounds to zero has none.
 
     >>> signed(0.25, 2), signed(-0.25, 2), signed(-0.001, 2)
     ('+0.25', '-0.25', '0.00')
@@ -35,7 +35,7 @@ def signed(value: float, digits: int = DIGITS) -> str:
 
 
 def interval(low: float, high: float, digits: int = DIGITS) -> str:
-    """An interval.
+    """Return an interval.
 
     >>> interval(0.1, 0.25, 2), interval(float("nan"), float("nan"))
     ('[0.10, 0.25]', '–')
@@ -44,7 +44,7 @@ def interval(low: float, high: float, digits: int = DIGITS) -> str:
 
 
 def p_value(p: float) -> str:
-    """A p-value: three digits, more near 0.05, or that it is smaller.
+    """Return a p-value: three digits, more near 0.05, or that it is smaller.
 
     >>> p_value(0.0214), p_value(0.0497), p_value(0.00002), p_value(0.9999), p_value(float("nan"))
     ('0.021', '0.0497', '<0.001', '1.000', '–')
@@ -53,7 +53,7 @@ def p_value(p: float) -> str:
 
 
 def p_equals(p: float) -> str:
-    """A p-value in a sentence.
+    """Return a p-value in a sentence.
 
     >>> p_equals(0.0214), p_equals(0.00002)
     ('p = 0.021', 'p < 0.001')
@@ -62,7 +62,7 @@ def p_equals(p: float) -> str:
 
 
 def count(value: int, noun: str) -> str:
-    """So many things.
+    """Return so many things.
 
     >>> count(1, "fold"), count(1200, "method"), count(2, "query")
     ('1 fold', '1,200 methods', '2 queries')
@@ -72,7 +72,7 @@ def count(value: int, noun: str) -> str:
 
 
 def parameters(text: str) -> str:
-    """The parameters of a trial, which are JSON.
+    """Return the parameters of a trial, which are JSON.
 
     >>> parameters('{"alpha": 0.1, "scale": "query"}'), parameters("{}")
     ('alpha=0.1, scale=query', 'as by default')

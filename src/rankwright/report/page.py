@@ -30,7 +30,7 @@ _HIDDEN = re.compile(r"(?<!\\)((?:\\\\)*)\\(u(?:00[01][0-9a-f]|00[7-9][0-9a-f]|2
 
 
 def render(page: Page) -> str:
-    """The page as HTML: the same page gives the same text.
+    """Return the page as HTML: the same page gives the same text.
 
     Text is escaped, and data travel as JSON that the page's script turns into text nodes. As a second wall, the page
     forbids the browser every script but its own three, and every request.
@@ -54,7 +54,7 @@ def render(page: Page) -> str:
 
 
 def embedded(value: Any) -> str:
-    r"""JSON that is safe inside a script element: pure ASCII, and no ``<`` that could end the element.
+    r"""Return JSON that is safe inside a script element: pure ASCII, and no ``<`` that could end the element.
 
     Control characters, and what reverses the direction of text, show themselves as escapes.
 
@@ -91,13 +91,13 @@ def _link(number: int, section: Section) -> str:
 
 
 def _anchor(number: int, section: Section) -> str:
-    """The id of a section: unique by its number, readable by its title."""
+    """Return the id of a section: unique by its number, readable by its title."""
     words = re.findall(r"[a-z0-9]+", section.title.lower())
     return "-".join([f"s{number}", *words])
 
 
 def _policy(*scripts: str) -> str:
-    """A content security policy: these scripts and no others, inline styles (Plotly's), and no requests at all."""
+    """Return a content security policy: these scripts only, inline styles (Plotly's), and no requests at all."""
     return "; ".join(
         [
             "default-src 'none'",
@@ -120,7 +120,7 @@ def _script() -> str:
 
 
 def _plotly() -> str:
-    """Plotly's own script, with the line ends that a browser makes of them before it computes the hash."""
+    """Return Plotly's script, with the line ends that a browser sees before it computes the hash."""
     return str(require("plotly").offline.get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -46,7 +46,7 @@ class Beside:
 
 
 def published_figures(summary: Summary) -> list[Beside]:
-    """The published figures of a spec, each beside ours."""
+    """Return the published figures of a spec, each beside ours."""
     table = summary.table("published")
     found = []
     for row in range(len(table.get("method", ()))):
@@ -63,7 +63,7 @@ def published_figures(summary: Summary) -> list[Beside]:
 
 
 def published_table(summary: Summary) -> TextTable:
-    """The published figures and ours, as a table."""
+    """Return the published figures and ours, as a table."""
     rows = []
     for figure in published_figures(summary):
         missing = isnan(figure.ours)
@@ -83,7 +83,7 @@ def published_table(summary: Summary) -> TextTable:
 
 
 def fold_table(summary: Summary) -> TextTable | None:
-    """Published figures of single folds, each row above ours; None if there are none."""
+    """Return published figures of single folds, each row above ours; None if there are none."""
     rows = []
     for figure in published_figures(summary):
         if len(figure.by_fold) == len(summary.results.folds) and not isnan(figure.ours):
@@ -98,7 +98,7 @@ def fold_table(summary: Summary) -> TextTable | None:
 
 
 def notes(summary: Summary) -> list[str]:
-    """An explanation of each figure that is far from the published one."""
+    """Return an explanation of each figure that is far from the published one."""
     return [
         f"{figure.method}, {label(summary, figure.measure)} ({signed(figure.difference)}): {figure.note}"
         for figure in published_figures(summary)
@@ -107,5 +107,5 @@ def notes(summary: Summary) -> list[str]:
 
 
 def label(summary: Summary, measure: str) -> str:
-    """What to call a measure, also one that was not taken."""
+    """Return the label of a measure, also of one that was not computed."""
     return summary.labels.get(measure, measure)

@@ -50,7 +50,7 @@ def report_files(folder: StrPath) -> list[Path]:
 
 
 def make_page(summary: Summary, date: datetime.date | None = None) -> Page:
-    """The page of a report: the sections that have something to say."""
+    """Return the page of a report: the sections that have something to say."""
     sections = [section for entry in SECTIONS if (section := entry.build(summary)) is not None]
     footer = f"Rankwright {__version__}" + (f", {date.isoformat()}" if date else "")
     subtitle = f"{count(len(summary.methods), 'method')} on {count(len(summary.results.folds), 'fold')}"

@@ -26,7 +26,7 @@ MOST_SHOWN = 6  # measures whose comparisons are shown pair by pair
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One method under one measure.
+    """A figure: one method under one measure.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How sure a mean is: its standard error and its 95% bootstrap interval over queries."""
+    """The uncertainty of a mean: its standard error and its 95% bootstrap interval over queries."""
 
     error: float
     low: float
@@ -61,7 +61,7 @@ class Spread:
 
 
 class Summary:
-    """What a report says about results; every part is computed when first asked for.
+    """A summary of results for a report; every part is computed when it is first used.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ class Summary:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """What to call each measure: its name without options, unless another has the same."""
+        """The label of each measure: its name without options, unless another has the same."""
         heads = [name.partition("(")[0] for name in self.measures]
         names = zip(self.measures, heads, strict=True)
         return {name: head if heads.count(head) == 1 else name for name, head in names}
 
     @property
     def decisive(self) -> str:
-        """What to call the measure that selected."""
+        """The label of the measure that selected."""
         return self.labels[self.results.measure]
 
     @cached_property
@@ -112,26 +112,26 @@ class Summary:
         return " ".join(f"With {options}: {', '.join(labels)}." for options, labels in groups.items())
 
     def table(self, name: str) -> Table:
-        """A table of the results; one that is absent has no columns."""
+        """Return a table of the results; one that is absent has no columns."""
         return self.results.tables.get(name, {})
 
     def has(self, name: str) -> bool:
-        """Whether a table is there and has rows."""
+        """Return whether a table is there and has rows."""
         return any(len(column) > 0 for column in self.table(name).values())
 
     @cached_property
     def values(self) -> dict[str, Floats]:
-        """For each measure a row per method and a column per test query: the mean over the seeds."""
+        """The mean over the seeds by measure, method (row) and test query (column)."""
         return {name: self.results.values(name) for name in self.measures}
 
     @cached_property
     def figures(self) -> dict[str, tuple[Figure, ...]]:
-        """For each measure a figure per method."""
+        """The figures of all methods, by measure."""
         return {name: self._figures(name) for name in self.measures}
 
     @property
     def below_note(self) -> str:
-        """What the marks of figures mean, or that there is none; empty where there is nothing to compare."""
+        """The note that explains the marks of figures; empty where there is nothing to compare."""
         figures = [figure for row in self.figures.values() for figure in row]
         tested = [f.against.p.randomisation for f in figures if f.against is not None]
         if any(figure.below for figure in figures):
@@ -149,7 +149,7 @@ class Summary:
 
     @cached_property
     def spreads(self) -> tuple[Spread, ...]:
-        """How sure the mean of the deciding measure is, for each method."""
+        """The uncertainty of the mean of the deciding measure, for each method."""
         rows = zip(self.results.contributions(), self.values[self.results.measure], self.results.errors(), strict=True)
         return tuple(_spread(parts[~np.isnan(v)], v[~np.isnan(v)], float(error)) for parts, v, error in rows)
 
@@ -170,7 +170,7 @@ class Summary:
 
     @cached_property
     def comparisons(self) -> dict[str, list[Comparison]]:
-        """For each measure, the comparisons of every two methods that have results on all folds."""
+        """The comparisons of every two methods that have results on all folds, by measure."""
         return {name: self.results.compare(name) for name in self.measures}
 
     def _figures(self, measure: str) -> tuple[Figure, ...]:
@@ -191,14 +191,14 @@ class Summary:
 
 
 def mark(comparison: Comparison) -> str:
-    """A sign where the second method is significantly better or worse than the first."""
+    """Return a sign where the second method is significantly better or worse than the first."""
     if not comparison.adjusted.randomisation < LEVEL:
         return ""
     return ABOVE if comparison.difference > 0 else BELOW
 
 
 def by_test(p: PValues) -> tuple[float, float, float]:
-    """The p-values in the order of ``TESTS``."""
+    """Return the p-values in the order of ``TESTS``."""
     return p.randomisation, p.t, p.wilcoxon
 
 

@@ -91,13 +91,13 @@ class TextTable:
 
     @property
     def numeric(self) -> list[bool]:
-        """Which columns hold numbers only."""
+        """A flag per column: whether it holds numbers only."""
         columns = [[row[i] for row in self.rows] for i in range(len(self.header))]
         return [all(not isinstance(entry.value, str) for entry in column) for column in columns]
 
 
 def markdown(table: TextTable) -> str:
-    """GitHub's Markdown: the best in bold, the caption above and the note below."""
+    """Format a table as GitHub's Markdown: the best in bold, the caption above and the note below."""
     lines = [
         _markdown_row([_escape_markdown(name) for name in table.header]),
         _markdown_row(["---:" if numeric else ":---" for numeric in table.numeric]),
@@ -110,7 +110,7 @@ def markdown(table: TextTable) -> str:
 
 
 def csv(table: TextTable) -> str:
-    """CSV: the header and the values in full, empty where missing; no marks, caption or note."""
+    """Format a table as CSV: header and full values, empty where missing; no marks, caption or note."""
     buffer = io.StringIO()
     writer = csv_format.writer(buffer, lineterminator="\n")
     writer.writerow(table.header)
@@ -119,7 +119,7 @@ def csv(table: TextTable) -> str:
 
 
 def latex(table: TextTable) -> str:
-    r"""LaTeX for ``\usepackage{booktabs}``: the best in bold, the note below the table."""
+    r"""Format a table as LaTeX for ``\usepackage{booktabs}``: the best in bold, the note below the table."""
     note = [rf"\par\smallskip{{\footnotesize {_escape_latex(table.note)}}}"] if table.note else []
     lines = [
         r"\begin{table}",
@@ -139,7 +139,7 @@ def latex(table: TextTable) -> str:
 
 
 def text(table: TextTable) -> str:
-    """Aligned columns for a terminal; the best has a star."""
+    """Return aligned columns for a terminal; the best has a star."""
     columns = [
         _align(name, [row[i] for row in table.rows], numeric)
         for i, (name, numeric) in enumerate(zip(table.header, table.numeric, strict=True))
@@ -150,7 +150,7 @@ def text(table: TextTable) -> str:
 
 
 def results_table(summary: Summary) -> TextTable:
-    """Every method under every measure: means, the interval of the deciding measure, and the mean rank."""
+    """Return every method under every measure: means, the interval of the deciding measure, and the mean rank."""
     decisive, *others = (summary.labels[name] for name in summary.measures)
     rows = []
     for m, method in enumerate(summary.methods):
@@ -168,7 +168,7 @@ def results_table(summary: Summary) -> TextTable:
 
 
 def comparison_table(summary: Summary) -> TextTable:
-    """Every two methods on the deciding measure."""
+    """Return every two methods on the deciding measure."""
     header = ["first", "second", "difference", "low", "high", "wins", "ties", "losses", *TESTS, "effect", "queries"]
     rows = []
     for found in summary.comparisons.get(summary.results.measure, []):
@@ -198,7 +198,7 @@ def _name(method: str) -> Entry:
 
 
 def _align(name: str, entries: Sequence[Entry], numeric: bool) -> list[str]:
-    """A column's cells in one width; signs stand behind the numbers, whose digits are above each other."""
+    """Return a column's cells in one width; signs stand behind the numbers, whose digits are above each other."""
     signs = [("*" if entry.best else "") + entry.mark for entry in entries]
     room = max(map(len, signs), default=0)
     cells = [

@@ -11,17 +11,17 @@ from rankwright.report.text_tables import comparison_table, results_table, text
 
 
 def results_text(results: Results) -> str:
-    """Every method under every measure, as aligned columns."""
+    """Return every method under every measure, as aligned columns."""
     return text(results_table(Summary(results)))
 
 
 def comparisons_text(results: Results) -> str:
-    """Every two methods on the deciding measure, as aligned columns."""
+    """Return every two methods on the deciding measure, as aligned columns."""
     return text(comparison_table(Summary(results)))
 
 
 def results_json(results: Results) -> dict[str, Any]:
-    """Means and comparisons, as JSON can hold them."""
+    """Return means and comparisons, as JSON can hold them."""
     comparisons = Summary(results).comparisons.get(results.measure, [])
     plain = [asdict(found) | {"p": found.p._asdict(), "adjusted": found.adjusted._asdict()} for found in comparisons]
     means = {

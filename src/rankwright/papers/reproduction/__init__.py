@@ -25,7 +25,7 @@ NAMES = ("ohsumed", "ohsumed-2.0", "mq2008")
 
 
 def reproductions(names: Sequence[str], data: StrPath) -> dict[str, Experiment]:
-    """The experiments of published protocols by name, each on the data set in a folder of its name in ``data``.
+    """Return the experiments of published protocols by name, each on the data set in a folder of its name in ``data``.
 
     If there is but one, ``data`` may be that folder.
     """
@@ -34,12 +34,12 @@ def reproductions(names: Sequence[str], data: StrPath) -> dict[str, Experiment]:
 
 
 def reproduction(name: str, data: StrPath) -> Experiment:
-    """The experiment of one published protocol."""
+    """Return the experiment of one published protocol."""
     return reproductions([name], data)[name]
 
 
 def _protocol(name: str, data: Path, elsewhere: list[Path]) -> Experiment:
-    """A protocol on the folds found in the data set's folder in ``data``, or elsewhere."""
+    """Return a protocol on the folds found in the data set's folder in ``data``, or elsewhere."""
     if name not in NAMES:
         raise InputError(f"unknown reproduction {name!r}; {suggest(name, NAMES)}")
     with as_file(files(__package__) / f"{name}.toml") as path:
@@ -55,7 +55,7 @@ def _protocol(name: str, data: Path, elsewhere: list[Path]) -> Experiment:
 
 
 def t_tests(summary: Summary, measure: str) -> TextTable:
-    """Paired t-tests of every two methods, as in the papers."""
+    """Compare every two methods by paired t-tests, as in the papers."""
     rows = [
         [
             Entry(found.first, found.first),
@@ -74,20 +74,20 @@ _SHOWN = {"MAP": "map", "NDCG@1": "ndcg@1", "NDCG@3": "ndcg@3", "NDCG@5": "ndcg@
 
 
 def _means(results: Results, start: str) -> dict[str, float]:
-    """Of each method the mean of the first measure of this name, whatever its options."""
+    """Return the mean of the first measure of this name, by method, whatever its options."""
     measure = next(m for m in results.measures if m.partition("(")[0] == start)
     return dict(zip(results.methods, results.means(measure).tolist(), strict=True))
 
 
 def means(results: Results) -> TextTable:
-    """Every method's means on the test queries, also of those without a published figure."""
+    """Return every method's means on the test queries, also of those without a published figure."""
     columns = [_means(results, start) for start in _SHOWN.values()]
     rows = [[Entry(m, m), *(Entry(c[m], number(c[m])) for c in columns)] for m in results.methods]
     return TextTable(["method", *_SHOWN], rows, "All methods: means of the fold means on test queries.")
 
 
 def winners(results: Mapping[str, Results]) -> TextTable:
-    """LETOR's winning number over several data sets: how often a method beats another (Tan et al., section 3.1)."""
+    """Format LETOR's winning numbers over several data sets: how often a method beats another."""
     columns = [winning_number({n: _means(found, start) for n, found in results.items()}) for start in _SHOWN.values()]
     rows = []
     for method, counted in columns[0].items():
@@ -98,7 +98,7 @@ def winners(results: Mapping[str, Results]) -> TextTable:
 
 
 def told(results: Results) -> str:
-    """Published beside ours, and the t-tests, for a terminal."""
+    """Return published beside ours, and the t-tests, for a terminal."""
     summary = Summary(results)
     tests = t_tests(summary, first_place(results))
     parts = [results.name, text(published_table(summary)), *notes(summary), text(means(results)), text(tests)]
@@ -106,12 +106,12 @@ def told(results: Results) -> str:
 
 
 def first_place(results: Results) -> str:
-    """The NDCG@1 of a reproduction: what paper 1 tests on."""
+    """Return the NDCG@1 of a reproduction: what paper 1 tests on."""
     return next(measure for measure in results.measures if measure.startswith("ndcg@1("))
 
 
 def written(results: Mapping[str, Results], commands: Sequence[str]) -> str:
-    """The page of all reproductions, in Markdown."""
+    """Return the page of all reproductions, in Markdown."""
     parts = [_OPENING, "```\n" + "\n".join(commands) + "\n```"]
     for name, found in results.items():
         summary = Summary(found)

@@ -14,7 +14,7 @@ from rankwright.report.blocks import Page
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
-    """What a simulation found.
+    """The findings of a simulation: tables, a page, and text.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from rankwright.report.page import render
 
 
 class Written(NamedTuple):
-    """What was found, and where its page is."""
+    """The findings of a simulation, and the path of their page."""
 
     findings: Findings
     page: Path
@@ -41,7 +41,7 @@ def write_findings(find: Callable[[], Findings], folder: StrPath, name: str, inp
 
 
 def csv_text(table: Table) -> str:
-    r"""A table as CSV: numbers in full, nothing where they are missing.
+    r"""Return a table as CSV: numbers in full, nothing where they are missing.
 
     >>> import numpy as np
     >>> csv_text({"set": np.array(["a", "b"]), "value": np.array([0.5, np.nan])})

@@ -11,7 +11,7 @@ from rankwright.report.summary import Summary
 
 
 class Content(NamedTuple):
-    """What a section says: a lead of a sentence or two, and blocks."""
+    """The content of a section: a lead of a sentence or two, and blocks."""
 
     lead: str
     blocks: Sequence[Block]
@@ -36,7 +36,7 @@ class ReportSection:
     content: Callable[[Summary], Content | None]
 
     def build(self, summary: Summary) -> Section | None:
-        """The section for these results, or None where it does not appear."""
+        """Return the section for these results, or None where it does not appear."""
         if not all(summary.has(name) for name in self.needs):
             return None
         content = self.content(summary)
@@ -44,5 +44,5 @@ class ReportSection:
 
 
 def choice(label: str, options: Sequence[tuple[str, Block]]) -> Block:
-    """Blocks of which the reader sees one at a time; a single one needs no choice."""
+    """Return a choice among blocks; a single one needs no choice."""
     return Choice(label, options) if len(options) > 1 else options[0][1]

@@ -59,7 +59,7 @@ def _content(summary: Summary) -> Content | None:
 
 
 def bounded(table: Table) -> list[Bounded]:
-    """The bounds of a method, each in the mean over its runs; those on the method's own measure first."""
+    """Return the bounds of a method, each in the mean over its runs; those on the method's own measure first."""
     found = []
     for bound, measure in dict.fromkeys(zip(table["bound"].tolist(), table["measure"].tolist(), strict=True)):
         of = rows(table, (table["bound"] == bound) & (table["measure"] == measure))
@@ -70,7 +70,7 @@ def bounded(table: Table) -> list[Bounded]:
 
 
 def _chart(methods: Methods, judged: Judged) -> Chart:
-    """A line of marks for each method: the loss, and bounds on the same measure."""
+    """Return a line of marks for each method: the loss, and bounds on the same measure."""
     data: list[dict[str, Any]] = [_key(name) for name in _SYMBOLS]
     values: list[float] = []
     for method, bounds in methods.items():
@@ -108,7 +108,7 @@ def _axis(values: Sequence[float]) -> dict[str, Any]:
 
 
 def _key(name: str) -> dict[str, Any]:
-    """An entry of the legend."""
+    """Return an entry of the legend."""
     marker = {"symbol": _SYMBOLS[name], "color": "var(--ink)", "size": 9}
     return {"type": "scatter", "mode": "markers", "x": [], "y": [], "name": name, "marker": marker}
 

@@ -32,7 +32,7 @@ def _content(summary: Summary) -> Content | None:
 
 
 def _family(table: Table) -> str:
-    """What was measured: ``ndcg@k``, with its options."""
+    """Return the name of the measure as a function of k: ``ndcg@k``, with its options."""
     return str(table["measure"][0]).replace("{k}", "k") if "measure" in table else "ndcg@k"
 
 

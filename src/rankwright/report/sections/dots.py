@@ -21,7 +21,7 @@ class Dot(NamedTuple):
 
 
 def dot_chart(dots: Sequence[Dot], axis: dict[str, Any], hover: str, caption: str) -> Chart:
-    """A dot with its range for each method, the first at the top; ``axis`` is Plotly's x axis."""
+    """Return a dot with its range for each method, the first at the top; ``axis`` is Plotly's x axis."""
     data = [
         {
             "type": "scatter",

@@ -49,7 +49,7 @@ def _content(summary: Summary) -> Content | None:
 
 
 def _best_two(summary: Summary, present: Ints) -> tuple[str, str]:
-    """The runner-up and the best method by the deciding measure."""
+    """Return the runner-up and the best method by the deciding measure."""
     means = np.nan_to_num(summary.results.means(), nan=-np.inf)
     best, second, *_ = sorted(present.tolist(), key=lambda m: -means[m])
     return summary.methods[second], summary.methods[best]
@@ -69,7 +69,7 @@ def _why_none(documents: Mapping[int, Documents], n_queries: int) -> str:
 
 
 def _documents(summary: Summary, methods: Ints) -> dict[int, Documents]:
-    """The documents of the queries on which the methods differ most, as far as the budget goes."""
+    """Return the documents of the queries on which the methods differ most, as far as the budget goes."""
     table = summary.table("documents")
     n_queries = len(summary.table("queries")["qid"])
     starts = np.searchsorted(table["query"], np.arange(n_queries + 1))
@@ -80,7 +80,7 @@ def _documents(summary: Summary, methods: Ints) -> dict[int, Documents]:
 
 
 def most_different(values: Floats) -> Ints:
-    """Queries in the order of the largest difference between two methods; those without one come last."""
+    """Return queries in the order of the largest difference between two methods; those without one come last."""
     known = ~np.isnan(values)
     highest = np.max(values, axis=0, where=known, initial=-np.inf)
     lowest = np.min(values, axis=0, where=known, initial=np.inf)
@@ -88,12 +88,12 @@ def most_different(values: Floats) -> Ints:
 
 
 def within_budget(order: Ints, sizes: Floats) -> Ints:
-    """The first queries of an order that fit into the budget together."""
+    """Return the first queries of an order that fit into the budget together."""
     return order[np.cumsum(sizes[order]) <= DOCUMENT_BYTES]
 
 
 def _sizes(table: Table, starts: Ints, n_methods: int) -> Floats:
-    """About how many bytes of JSON the documents of each query take."""
+    """Return about how many bytes of JSON the documents of each query take."""
     n_docs = np.diff(starts)
     digits = np.floor(np.log10(np.maximum(n_docs, 1))) + 1
     ids = np.concatenate([[0], np.cumsum(np.char.str_len(np.asarray(table["docid"], dtype=np.str_)) + 3)])
@@ -102,7 +102,7 @@ def _sizes(table: Table, starts: Ints, n_methods: int) -> Floats:
 
 
 def first_scores(table: Table, methods: Ints, n_docs: int) -> Floats:
-    """The score of each document by each method's first seed there is; NaN where there is none."""
+    """Return the score of each document by each method's first seed there is; NaN where there is none."""
     scores = np.full((len(methods), n_docs), np.nan)
     for row, method in enumerate(methods):
         own = np.flatnonzero(table["method"] == method)
@@ -117,7 +117,7 @@ def _of_query(table: Table, scores: Floats, start: int, stop: int) -> Documents:
 
 
 def ranks(scores: Floats) -> Ints:
-    """The ranks in each row by descending score, of equal scores the earlier first; 0 without a score."""
+    """Return the ranks in each row by descending score, of equal scores the earlier first; 0 without a score."""
     order = np.argsort(-scores, axis=1, kind="stable")
     places = np.argsort(order, axis=1, kind="stable") + 1
     return np.where(np.isnan(scores), 0, places)

@@ -25,19 +25,19 @@ class Effects(NamedTuple):
     spread: Floats
 
     def scaled(self, factor: float) -> Effects:
-        """In other units."""
+        """Return the effects times a factor."""
         return Effects(self.features, self.mean * factor, self.spread * factor)
 
 
 def effects_of(table: Table, column: str) -> Effects:
-    """The numbers of a method's features; a feature without one on some fold has 0 there."""
+    """Return the numbers of a method's features; a feature without one on some fold has 0 there."""
     features, means = fold_means(table, "feature", column)
     known = np.nan_to_num(means)
     return Effects(features, known.mean(axis=1), known.std(axis=1))
 
 
 def leading(methods: Mapping[str, Effects]) -> list[str]:
-    """The features of the largest number in any method, the largest first."""
+    """Return the features of the largest number in any method, the largest first."""
     largest: dict[str, float] = {}
     for effects in methods.values():
         for feature, size in zip(effects.features.tolist(), np.abs(effects.mean).tolist(), strict=True):
@@ -46,7 +46,7 @@ def leading(methods: Mapping[str, Effects]) -> list[str]:
 
 
 def feature_map(methods: Mapping[str, Effects], colours: Mapping[str, Any], caption: str) -> Chart:
-    """A column for each method: a trace of its own, so that the reader can hide it.
+    """Return a column for each method: a trace of its own, so that the reader can hide it.
 
     ``colours`` are Plotly's ``cmin``, ``cmax`` and ``colorscale``; {} in the caption is the number of features.
     """
@@ -87,7 +87,7 @@ def _column(effects: Effects, features: list[str]) -> list[list[float | None]]:
 
 
 def feature_bars(method: str, effects: Effects, axis: str, caption: str) -> Chart:
-    """The largest numbers of a method, with the spread between folds."""
+    """Return the largest numbers of a method, with the spread between folds."""
     n = max(min(MOST_FEATURES, np.count_nonzero(effects.mean)), 1)
     order = np.argsort(-np.abs(effects.mean), kind="stable")[:n]
     data = [

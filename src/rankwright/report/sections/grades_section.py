@@ -46,7 +46,7 @@ def _content(summary: Summary) -> Content | None:
 
 
 def pairs_of(tables: Iterable[Table]) -> list[Pair]:
-    """The pairs of grades that occur, those of the highest grade first, and of these the most different."""
+    """Return the pairs of grades that occur, those of the highest grade first, and of these the most different."""
     found = {
         (float(high), float(low))
         for table in tables
@@ -68,7 +68,7 @@ def accuracies(table: Table, pairs: list[Pair]) -> Floats:
 
 
 def _range(shares: list[Floats]) -> list[float]:
-    """Bars stand on chance, so that they show what was learned, unless a method is worse than that."""
+    """Return the range of the axis: bars stand on chance, unless a method is worse than that."""
     lowest, highest = np.nanmin(shares), np.nanmax(shares)
     return [0.5 if lowest > 0.5 else 0.0, min(1.0, float(highest) + 0.05)]
 

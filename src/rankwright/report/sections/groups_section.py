@@ -19,7 +19,7 @@ _STEPS = (1, 2, 5)
 
 
 class Groups(NamedTuple):
-    """Names of groups, and the group of each query."""
+    """The names of groups, and the group of each query."""
 
     names: list[str]
     of_query: Ints
@@ -40,12 +40,12 @@ def _content(summary: Summary) -> Content | None:
 
 
 def _shown(summary: Summary) -> list[str]:
-    """The deciding measure, and MAP where it was measured."""
+    """Return the deciding measure, and MAP where it was measured."""
     return [name for name in summary.measures if name == summary.results.measure or summary.labels[name] == "map"]
 
 
 def group(n_pairs: Ints) -> Groups:
-    """Queries in about 5 to 9 groups with round bounds by their number of document pairs.
+    """Return queries in about 5 to 9 groups with round bounds by their number of document pairs.
 
     >>> group(np.array([*range(99), 10_000])).names
     ['0-20', '20-40', '40-60', '60-80', '80-100', '100+']
@@ -60,7 +60,7 @@ def group(n_pairs: Ints) -> Groups:
 
 
 def _width(n_pairs: Ints) -> int:
-    """The smallest round width for which no more bins than allowed hold most queries."""
+    """Return the smallest round width for which no more bins than allowed hold most queries."""
     bulk, scale = np.quantile(n_pairs, _TAIL), 1
     while True:
         for step in _STEPS:
@@ -116,7 +116,7 @@ def _axis() -> dict[str, Any]:
 
 
 def group_means(values: Floats, groups: Groups, weighting: QueryWeighting) -> Floats:
-    """The mean of the values in each group, each query weighting as in the mean of all; NaN where none counts."""
+    """Return the mean of the values in each group, weighted as in the mean of all; NaN where there is none."""
     counted = weighting.counted(values, values)
     factors, of_query = np.broadcast_to(weighting.factors(counted), int(counted.sum())), groups.of_query[counted]
     weight = np.bincount(of_query, weights=factors, minlength=len(groups.names))

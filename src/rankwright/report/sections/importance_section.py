@@ -54,7 +54,7 @@ def _grid(tables: Mapping[str, Table], methods: Mapping[str, Effects]) -> Grid:
 
 
 def _features(method: str, table: Table, effects: Effects) -> list[Row]:
-    """A row for each feature that is used, that of the largest gain first."""
+    """Return a row for each feature that is used, that of the largest gain first."""
     made = []
     for i in np.argsort(-effects.mean, kind="stable")[:MOST_ROWS].tolist():
         splits = table["splits"][table["feature"] == effects.features[i]]

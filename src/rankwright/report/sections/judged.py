@@ -18,7 +18,7 @@ class Judged(NamedTuple):
 
 
 def judged_by(summary: Summary, methods: Mapping[str, Table]) -> Judged:
-    """What the points of these tables are values of."""
+    """Return the measures that the points of these tables are values of."""
     names = {m: str(table["measure"][0]) if "measure" in table else summary.decisive for m, table in methods.items()}
     heads = {m: summary.labels.get(name, name) for m, name in names.items()}
     if len(set(names.values())) <= 1:

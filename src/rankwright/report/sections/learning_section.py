@@ -93,7 +93,7 @@ def _n_rounds(table: Table) -> int:
 
 
 def _quantities(methods: Mapping[str, Table]) -> dict[str, tuple[str, ...]]:
-    """What there is to show, by name: the columns that have a number somewhere."""
+    """Return the quantities to show, by name: the columns that have a number somewhere."""
     recorded = [
         name
         for name in dict.fromkeys(name for table in methods.values() for name in table)
@@ -156,7 +156,7 @@ def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, .
 
 
 def _units(climbs: Sequence[bool]) -> tuple[str, str]:
-    """What is counted from left to right, on an axis and in a caption."""
+    """Return the unit of the horizontal axis, for the axis and for a caption."""
     if not any(climbs):
         return "round", "round"
     return "step", "accepted step" if all(climbs) else "round or accepted step"
@@ -179,7 +179,7 @@ def _layout(columns: tuple[str, ...], value: str, unit: str, steep: bool) -> dic
 
 
 def uneven(lines: Sequence[Floats]) -> bool:
-    """Whether lines above 0 are so far apart that the lower ones would be flat: a loss may be a sum, or a mean.
+    """Return whether lines above 0 are so far apart that the lower ones would be flat: a loss may be a sum, or a mean.
 
     >>> uneven([np.array([0.5, 0.4]), np.array([90.0, 60.0])]), uneven([np.array([0.5, 0.4]), np.array([2.0, 1.0])])
     (True, False)
@@ -189,7 +189,7 @@ def uneven(lines: Sequence[Floats]) -> bool:
 
 
 def mean_line(table: Table, column: str) -> tuple[Floats, Floats]:
-    """Rounds and the mean over runs (folds and seeds) of a column, thinned; a run that ended keeps its last value."""
+    """Return rounds and the mean of a column over runs, thinned; a run that ended keeps its last value."""
     rounds = np.unique(table["round"])
     values = np.stack([_filled(rounds, run, column) for run in split(table)]).mean(axis=0)
     known = np.flatnonzero(np.isfinite(values))
@@ -198,7 +198,7 @@ def mean_line(table: Table, column: str) -> tuple[Floats, Floats]:
 
 
 def _filled(rounds: Floats, run: Table, column: str) -> Floats:
-    """The column at each round: the value of the last round that the run has by then; NaN before its first.
+    """Return the column at each round: the value of the last round that the run has by then; NaN before its first.
 
     After its end a run has its last known value: not every round need have recorded one.
     """
@@ -214,12 +214,12 @@ def _filled(rounds: Floats, run: Table, column: str) -> Floats:
 
 
 def _is_seldom(recorded: Floats) -> bool:
-    """Whether most rounds have no value."""
+    """Return whether most rounds have no value."""
     return bool(np.isfinite(recorded).mean() < _SELDOM)
 
 
 def thinned(n: int) -> Ints:
-    """At most ``MOST_POINTS`` of the numbers 0 to n - 1, evenly spread, with both ends."""
+    """Return at most ``MOST_POINTS`` of the numbers 0 to n - 1, evenly spread, with both ends."""
     return np.unique(np.linspace(0, n - 1, min(n, MOST_POINTS)).round().astype(np.intp))
 
 

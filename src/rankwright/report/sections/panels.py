@@ -11,22 +11,22 @@ _LONGEST = 18  # characters of a feature's name
 
 
 def height(n: int) -> int:
-    """The pixels of a chart of n panels."""
+    """Return the pixels of a chart of n panels."""
     return _REST + _PANEL * _n_rows(n)
 
 
 def suffix(panel: int) -> str:
-    """Of the names of a panel's axes: Plotly's first have no number."""
+    """Return the number in the names of a panel's axes: Plotly's first have none."""
     return "" if panel == 0 else str(panel + 1)
 
 
 def axes_of(panel: int) -> dict[str, str]:
-    """Where a trace belongs."""
+    """Return where a trace belongs."""
     return {"xaxis": f"x{suffix(panel)}", "yaxis": f"y{suffix(panel)}"}
 
 
 def layout(names: list[str], x: str, y: str) -> dict[str, Any]:
-    """The layout of a panel for each feature, with what is along the axes."""
+    """Return the layout of a panel for each feature, with what is along the axes."""
     n = len(names)
     made: dict[str, Any] = {"annotations": [_title(name, panel) for panel, name in enumerate(names)]}
     for panel in range(n):
@@ -36,7 +36,7 @@ def layout(names: list[str], x: str, y: str) -> dict[str, Any]:
 
 
 def named(feature: str) -> str:
-    """A feature without a name is known by its number."""
+    """Return a feature without a name is known by its number."""
     return f"feature {feature}" if feature.isdecimal() else feature
 
 
@@ -51,13 +51,13 @@ def _title(feature: str, panel: int) -> dict[str, Any]:
 
 
 def _short(name: str) -> str:
-    """A long name without its middle: names mostly differ at an end."""
+    """Return a long name without its middle: names mostly differ at an end."""
     half = (_LONGEST - 1) // 2
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1 - half]}…{name[-half:]}"
 
 
 def _axes(panel: int, n: int, title: str) -> dict[str, Any]:
-    """The axes of a panel: all have the same heights, with ticks at the left; each has its own width."""
+    """Return the axes of a panel: all have the same heights, with ticks at the left; each has its own width."""
     row, column = divmod(panel, WIDE)
     n_rows = _n_rows(n)
     between = _BETWEEN / (_PANEL * n_rows)

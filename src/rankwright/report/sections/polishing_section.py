@@ -35,7 +35,7 @@ class Polished(NamedTuple):
     kept: int  # the row of ``polishing`` that was kept: 0 where that is what it began with
 
     def value(self, part: str, at: int) -> float:
-        """The measure in a row of ``polishing``."""
+        """Return the measure in a row of ``polishing``."""
         return float(self.polishing[part][at]) if part in self.polishing else float("nan")
 
 
@@ -61,7 +61,7 @@ def _content(summary: Summary) -> Content | None:
 
 
 def polished_runs(table: Table) -> list[Polished]:
-    """The runs whose polishing took any step."""
+    """Return the runs whose polishing took any step."""
     return [_polished(run) for run in split(table) if np.isfinite(run["polish"]).any()]
 
 
@@ -79,7 +79,7 @@ def _polished(run: Table) -> Polished:
 
 
 def places(numbers: Floats) -> Floats:
-    """Where steps lie: those of a round evenly up to its end.
+    """Return where steps lie: those of a round evenly up to its end.
 
     >>> places(np.array([1.0, 1.0, 2.0])).tolist()
     [0.5, 1.0, 2.0]
@@ -130,7 +130,7 @@ def _figures(runs: Sequence[Polished], n_runs: int) -> list[Any]:
 
 
 def _by_fold(method: str, runs: Sequence[Polished], measure: str) -> Block:
-    """The first run of each fold, and the mean over all."""
+    """Return the first run of each fold, and the mean over all."""
     first = {run.fold: run for run in reversed(runs)}
     charts: list[tuple[str, Block]] = [
         (f"fold {fold}", _chart(method, [first[fold]], measure, f"fold {fold}")) for fold in sorted(first)
@@ -140,7 +140,7 @@ def _by_fold(method: str, runs: Sequence[Polished], measure: str) -> Block:
 
 
 def _chart(method: str, runs: Sequence[Polished], measure: str, where: str) -> Chart:
-    """Growing to the left, polishing to the right."""
+    """Return a chart with growing to the left and polishing to the right."""
     single = runs[0] if len(runs) == 1 else None
     data = []
     for part, (name, dash) in _PARTS.items():
@@ -168,7 +168,7 @@ def _chart(method: str, runs: Sequence[Polished], measure: str, where: str) -> C
 
 
 def _line(runs: Sequence[Polished], stage: str, part: str) -> tuple[Floats, Floats]:
-    """The measure along a stage: of one run all that is known, of several the mean at the ends of rounds."""
+    """Return the measure along a stage: of one run all that is known, of several the mean at the ends of rounds."""
     tables: list[Table] = [getattr(run, stage) for run in runs]
     if any(part not in table for table in tables):
         return np.empty(0), np.empty(0)

@@ -32,19 +32,19 @@ class Line(NamedTuple):
     values: Mapping[str, Floats]  # by part
 
     def chosen(self, part: str) -> float:
-        """The measure at the weight that was chosen."""
+        """Return the measure at the weight that was chosen."""
         return self._nearest(part, self.effect)
 
     def change(self, part: str) -> Floats:
-        """How much more the measure would be than at the weight that was chosen."""
+        """Return how much more the measure would be than at the weight that was chosen."""
         return self.values[part] - self.chosen(part)
 
     def lost(self, part: str) -> float:
-        """How much less the measure would be if the weight were 0."""
+        """Return how much less the measure would be if the weight were 0."""
         return self.chosen(part) - self._nearest(part, 0.0)
 
     def missed(self, part: str) -> float:
-        """How much more the measure would be at the best place."""
+        """Return how much more the measure would be at the best place."""
         return float(np.max(self.change(part)))
 
     def _nearest(self, part: str, effect: float) -> float:
@@ -66,7 +66,7 @@ def _content(summary: Summary) -> Content | None:
 
 
 def lines_of(run: Table) -> list[Line]:
-    """The lines of a run, that of the largest effect first."""
+    """Return the lines of a run, that of the largest effect first."""
     found = []
     for feature in dict.fromkeys(run["feature"].tolist()):
         own = rows(run, run["feature"] == feature)
@@ -76,7 +76,7 @@ def lines_of(run: Table) -> list[Line]:
 
 
 def _by_fold(summary: Summary, method: str, table: Table, n_folds: int) -> Block:
-    """A chart for each of the first folds, of its first seed."""
+    """Return a chart for each of the first folds, of its first seed."""
     measure = judged_by(summary, {method: table}).axis
     first = {int(run["fold"][0]): run for run in reversed(split(table))}
     charts = [
@@ -112,7 +112,7 @@ def _known(line: Line, part: str) -> bool:
 
 
 def heights(lines: Sequence[Line]) -> list[float]:
-    """From where to where the panels reach: all rises, and such falls as most panels have."""
+    """Return the vertical range of the panels: all rises, and such falls as most panels have."""
     changes = [[line.change(part) for part in _PARTS if _known(line, part)] for line in lines]
     rise = max(float(np.max(change)) for panel in changes for change in panel)
     fall = float(np.median([-min(float(np.min(change)) for change in panel) for panel in changes]))
@@ -141,7 +141,7 @@ def _trace(line: Line, part: str, panel: int) -> dict[str, Any]:
 
 
 def turns(values: Floats) -> NDArray[np.bool_]:
-    """Where a line of steps is not flat on both sides, and its ends: without the rest it is drawn the same.
+    """Return where a line of steps is not flat on both sides, and its ends: without the rest it is drawn the same.
 
     >>> turns(np.array([1.0, 1.0, 1.0, 2.0, 2.0])).tolist()
     [True, False, True, True, True]
@@ -153,12 +153,12 @@ def turns(values: Floats) -> NDArray[np.bool_]:
 
 
 def _rounded(at: Floats) -> Floats:
-    """As many digits as can be seen."""
+    """Round to as many digits as can be seen."""
     return np.round(at, 4 - int(np.floor(np.log10(np.ptp(at)))))
 
 
 def _mark(line: Line, panel: int) -> dict[str, Any]:
-    """Where the weight is."""
+    """Return where the weight is."""
     axes = {"xref": f"x{panels.suffix(panel)}", "yref": f"y{panels.suffix(panel)} domain"}
     stroke = {"color": "var(--muted)", "width": 1.5, "dash": "dot"}
     return {"type": "line", "x0": line.effect, "x1": line.effect, "y0": 0, "y1": 1, **axes, "line": stroke}
@@ -186,7 +186,7 @@ def _grid(summary: Summary, methods: Mapping[str, Table]) -> Grid:
 
 
 def _features(method: str, table: Table) -> list[Row]:
-    """A row for each feature, first the one whose weight is worth most in training."""
+    """Return a row for each feature, first the one whose weight is worth most in training."""
     found: dict[str, list[list[float]]] = {}
     for run in split(table):
         lines = lines_of(run)

@@ -32,7 +32,7 @@ class Starts(NamedTuple):
     kept: int
 
     def centred(self) -> Starts:
-        """The same, as differences from the mean of the run."""
+        """Return the same, as differences from the mean of the run."""
         return self._replace(train=self.train - self.train.mean(), valid=self.valid - self.valid.mean())
 
 
@@ -54,7 +54,7 @@ def _content(summary: Summary) -> Content | None:
 
 
 def starts_of(table: Table) -> list[Starts]:
-    """The starts of each run whose points have both measures."""
+    """Return the starts of each run whose points have both measures."""
     if not {"train", "valid"} <= table.keys():
         return []
     found = []
@@ -68,7 +68,7 @@ def starts_of(table: Table) -> list[Starts]:
 
 
 def agreement(runs: Sequence[Starts]) -> float:
-    """The correlation of training and validation within runs; NaN where one of them never differs.
+    """Return the correlation of training and validation within runs; NaN where one of them never differs.
 
     >>> run = Starts(1, np.arange(3), np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.6, 0.7]), 2)
     >>> round(agreement([run, run._replace(valid=np.array([0.1, 0.2, 0.3]))]), 6)
@@ -81,7 +81,7 @@ def agreement(runs: Sequence[Starts]) -> float:
 
 
 def best_so_far(runs: Sequence[Starts]) -> Floats:
-    """The best validation measure of the first start, of the first two, and so on: the mean over runs."""
+    """Return the best validation measure of the first start, of the first two, and so on: the mean over runs."""
     longest = max(len(run.valid) for run in runs)
     lines = [np.maximum.accumulate(run.valid) for run in runs]
     filled = np.stack([np.pad(line, (0, longest - len(line)), mode="edge") for line in lines])
@@ -174,7 +174,7 @@ def _points(method: str, runs: Sequence[Starts]) -> dict[str, Any]:
 
 
 def _some(kept: NDArray[np.bool_]) -> Ints:
-    """The places of those that were kept, and of as many others as a chart bears."""
+    """Return the places of those that were kept, and of as many others as a chart bears."""
     others = np.flatnonzero(~kept)
     few = np.linspace(0, len(others) - 1, min(len(others), MOST_STARTS)).astype(np.intp)
     return np.sort(np.concatenate([np.flatnonzero(kept), others[few]]))

@@ -29,7 +29,7 @@ def _content(summary: Summary) -> Content:
 
 
 def _verdict(summary: Summary) -> str:
-    """Which method is best, and from which it cannot be told."""
+    """Return a sentence: the best method, and those whose difference from it is not significant."""
     figures = dict(zip(summary.methods, summary.figures[summary.results.measure], strict=True))
     best = [name for name, figure in figures.items() if figure.best]
     if len(best) != 1:
@@ -51,7 +51,7 @@ def _and(names: list[str]) -> str:
 
 
 def _protocol(summary: Summary) -> str:
-    """What the figures are, by what was done."""
+    """Return sentences that say how the figures were made."""
     one = len(summary.results.folds) == 1
     figure = "A figure is the mean over the queries." if one else "A figure is the mean of the folds' means."
     if not summary.has("trials"):
@@ -63,7 +63,7 @@ def _protocol(summary: Summary) -> str:
 
 
 def _more(summary: Summary) -> list[tuple[str, Block]]:
-    """The differences from the best, and the folds, where there are several."""
+    """Return the differences from the best, and the folds, where there are several."""
     more: list[tuple[str, Block]] = []
     if any(figure.against for figure in summary.figures[summary.results.measure]):
         more.append(("differences from the best", _differences(summary)))
@@ -73,7 +73,7 @@ def _more(summary: Summary) -> list[tuple[str, Block]]:
 
 
 def _differences(summary: Summary) -> Grid:
-    """How far each method is below the best of each measure, and p."""
+    """Return how far each method is below the best of each measure, and p."""
     columns = [Column("method")]
     for name in summary.measures:
         label = summary.labels[name]
@@ -94,7 +94,7 @@ def _differences(summary: Summary) -> Grid:
 
 
 def _folds(summary: Summary) -> Grid:
-    """The deciding measure fold by fold."""
+    """Return the deciding measure fold by fold."""
     columns = [Column("method"), *(Column(f"fold {fold}", DIGITS) for fold in summary.results.folds)]
     means = summary.results.fold_means()
     best = np.where(np.isnan(means), -np.inf, means).max(axis=0)
@@ -164,7 +164,7 @@ def _ranks(summary: Summary) -> Grid:
 
 
 def _chart(summary: Summary) -> list[Chart]:
-    """The deciding measure with its intervals, the best method first."""
+    """Return the deciding measure with its intervals, the best method first."""
     figures = summary.figures[summary.results.measure]
     dots = [
         Dot(method, figure.mean, spread.low, spread.high)
@@ -182,7 +182,7 @@ def _chart(summary: Summary) -> list[Chart]:
 
 
 def _absent(summary: Summary) -> list[Text]:
-    """A warning if some method has no value on some fold."""
+    """Return a warning if some method has no value on some fold."""
     missing = np.isnan(summary.results.fold_means())
     for_all = missing.all(axis=0)  # a measure may skip every query of a fold
     lacking = [
@@ -199,7 +199,7 @@ def _absent(summary: Summary) -> list[Text]:
 
 
 def _fewer_seeds(summary: Summary) -> list[Text]:
-    """A warning if a method has fewer seeds on some folds than on others."""
+    """Return a warning if a method has fewer seeds on some folds than on others."""
     values, fold = summary.table("values"), summary.table("queries")["fold"]
     runs = np.unique(np.stack([values["method"], fold[values["query"]], values["seed"]]), axis=1)
     uneven = []

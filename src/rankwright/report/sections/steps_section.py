@@ -35,13 +35,13 @@ class Function(NamedTuple):
     stumps: int
 
     def __call__(self, x: Floats) -> Floats:
-        """The values just above some places."""
+        """Return the values just above some places."""
         above: Floats = self.values[np.searchsorted(self.thresholds, x, side="right")]
         return above
 
 
 class Learned(NamedTuple):
-    """What runs made of a feature; those that do not use it add nothing to its means."""
+    """The step functions of a feature in several runs; runs that do not use it add nothing to the means."""
 
     feature: str
     functions: Sequence[Function]
@@ -54,11 +54,11 @@ class Learned(NamedTuple):
 
     @property
     def thresholds(self) -> Floats:
-        """Where any of the functions changes."""
+        """The thresholds of all functions."""
         return np.unique(np.concatenate([function.thresholds for function in self.functions]))
 
     def mean(self, x: Floats) -> Floats:
-        """The mean of the functions just above some places."""
+        """Return the mean of the functions just above some places."""
         total: Floats = np.sum([function(x) for function in self.functions], axis=0)
         return total / self.n_runs
 
@@ -77,7 +77,7 @@ def _content(summary: Summary) -> Content:
 
 
 def learned(table: Table) -> list[Learned]:
-    """What the runs of a method made of each feature, that of the largest mean range first."""
+    """Return the step functions of a method's features, the one with the largest mean range first."""
     runs, found = split(table), dict[str, list[Function]]()
     for run in runs:
         for feature in dict.fromkeys(run["feature"].tolist()):
@@ -92,7 +92,7 @@ def _function(own: Table) -> Function:
 
 
 def _first_seeds(table: Table) -> Table:
-    """The rows of the first seed of each fold."""
+    """Return the rows of the first seed of each fold."""
     first = {fold: table["seed"][table["fold"] == fold].min() for fold in np.unique(table["fold"]).tolist()}
     return rows(table, table["seed"] == np.array([first[fold] for fold in table["fold"].tolist()]))
 
@@ -115,7 +115,7 @@ def _chart(method: str, features: Sequence[Learned]) -> Chart:
 
 
 class _Axis(NamedTuple):
-    """From where to where a panel reaches, and how."""
+    """The range of a panel's axis, and whether it is logarithmic."""
 
     low: float
     high: float
@@ -123,7 +123,7 @@ class _Axis(NamedTuple):
 
 
 def _axis(thresholds: Floats) -> _Axis:
-    """Around all thresholds; by powers of ten where they are positive and a few are far away."""
+    """Choose an axis around all thresholds, logarithmic where they are positive and a few are far away."""
     low, high = float(thresholds[0]), float(thresholds[-1])
     if low > 0 and high > _UNEVEN * float(np.median(thresholds)):
         margin = (high / low) ** _MARGIN
@@ -158,7 +158,7 @@ def _traces(method: str, feature: Learned, axis: _Axis, panel: int) -> list[dict
 
 
 def _line(thresholds: Floats, values: Floats, axis: _Axis) -> dict[str, list[float]]:
-    """A point where each step begins, and one at the right end; with as many digits as can be seen."""
+    """Return a point where each step begins, and one at the right end; with as many digits as can be seen."""
     x = [axis.low, *thresholds.tolist(), axis.high]
     y = [*values.tolist(), values[-1]]
     return {"x": [float(f"{at:.6g}") for at in x], "y": [round(float(value), 5) for value in y]}
@@ -202,7 +202,7 @@ def _figures(feature: Learned, largest: float, lacks: bool) -> list[Any]:
 
 
 def _ways(functions: Sequence[Function]) -> str:
-    """Which way functions go: the most frequent first, with numbers where they differ."""
+    """Return which way functions go: the most frequent first, with numbers where they differ."""
     ways = Counter(describe_trend(function.values) for function in functions).most_common()
     return ways[0][0] if len(ways) == 1 else ", ".join(f"{way} {n}" for way, n in ways)
 

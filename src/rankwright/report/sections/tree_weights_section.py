@@ -55,7 +55,7 @@ def _content(summary: Summary) -> Content | None:
 
 
 def weighted_runs(table: Table) -> list[Weighted]:
-    """The trees of each run, as they were grown."""
+    """Return the trees of each run, as they were grown."""
     searched = rows(table, np.isfinite(table["searched"]))
     return [
         Weighted(int(run["fold"][0]), *(np.asarray(run[name], np.float64) for name in ("round", "searched", "weight")))
@@ -64,7 +64,7 @@ def weighted_runs(table: Table) -> list[Weighted]:
 
 
 def _chart(method: str, runs: Sequence[Weighted]) -> Chart:
-    """A panel for each fold, of its first seed."""
+    """Return a panel for each fold, of its first seed."""
     first = {run.fold: run for run in reversed(runs)}
     shown = [first[fold] for fold in sorted(first)][:MOST_PANELS]
     layout = panels.layout([f"fold {run.fold}" for run in shown], "tree", "weight")
@@ -83,7 +83,7 @@ def _chart(method: str, runs: Sequence[Weighted]) -> Chart:
 
 
 def heights(runs: Sequence[Weighted]) -> list[float]:
-    """From where to where the panels reach: all weights, and the usual ones of those that were searched, if near."""
+    """Return the vertical range of the panels: all weights, and usual values of those that were searched."""
     given = np.concatenate([run.weight for run in runs])
     least, most = min(float(given.min()), 0.0), max(float(given.max()), 0.0)
     low, high = np.percentile(np.concatenate([run.searched for run in runs]), _USUAL).tolist()

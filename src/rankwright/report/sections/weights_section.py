@@ -40,7 +40,7 @@ def _content(summary: Summary) -> Content | None:
 
 
 def relative(effects: Effects) -> Effects:
-    """Effects in shares of the largest: methods score on scales of their own."""
+    """Return effects as shares of the largest, since the scores of methods have different scales."""
     largest = float(np.abs(effects.mean).max(initial=0.0))
     return effects.scaled(1.0 / largest) if largest > 0 else effects
 

@@ -32,7 +32,7 @@ _DOTTED = {"color": "var(--muted)", "width": 1, "dash": "dot"}
 
 
 def figure_1() -> Chart:
-    """Type one bounds against E."""
+    """Draw type one bounds against E."""
     table = type_one_curves()
     names = {
         BASIC: "basic loss, 1 - E",
@@ -44,7 +44,7 @@ def figure_1() -> Chart:
 
 
 def figure_2() -> Chart:
-    """Type two bounds against F(b) - F(c)."""
+    """Draw type two bounds against F(b) - F(c)."""
     x, *_ = table = type_two_curves()
     data = [_line(table[x], column, name) for name, column in table.items() if name != x]
     data[0]["line"] = {"shape": "vh"}  # the loss falls right after 0
@@ -53,7 +53,7 @@ def figure_2() -> Chart:
 
 
 def figure(measure: Measure, each: SyntheticSet, sample: Sample) -> Choice:
-    """Figure 3 or 4, near the minima and as a whole: type two goes up to several hundred."""
+    """Draw figure 3 or 4, near the minima and as a whole: type two goes up to several hundred."""
     low = _circle(measure, each, sample, {"range": [0, 1.2]}, "")
     whole = _circle(measure, each, sample, {"type": "log"}, " A loss of 0 is not on the logarithmic axis.")
     return Choice("Losses", [("up to 1.2", low), ("all values", whole)])
@@ -82,7 +82,7 @@ def _minimum(name: str, own: Facts) -> dict[str, Any]:
 
 
 def points(each: SyntheticSet, sample: Sample) -> Chart:
-    """The documents, and directions of w."""
+    """Return the documents, and directions of w."""
     X, y = sample.documents
     kinds = ((1, "relevant", "var(--ink)", "circle"), (0, "irrelevant", "var(--muted)", "diamond-open"))
     data = [

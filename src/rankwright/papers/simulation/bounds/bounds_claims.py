@@ -13,7 +13,7 @@ from rankwright.report.notation import number
 
 
 class Claim(NamedTuple):
-    """What is said of a bound, and how a data set answers."""
+    """A claim of the paper about a bound, and the answer of a data set."""
 
     said: str
     bound: str
@@ -76,7 +76,7 @@ CLAIMS = (
 
 
 def claims_grid(found: Samples) -> Grid:
-    """A row for each claim and data set."""
+    """Return a row for each claim and data set."""
     seed, last = min(found), max(found)
     rows = []
     for claim in CLAIMS:

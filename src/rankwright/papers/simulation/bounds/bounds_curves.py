@@ -31,7 +31,7 @@ LOST = 0.5  # E(b) - E(c) in figure 2
 
 
 class SyntheticSet(NamedTuple):
-    """How the documents of a figure are drawn."""
+    """A distribution from which the documents of a figure are drawn."""
 
     number: int
     figure: int
@@ -69,7 +69,7 @@ class Curves(NamedTuple):
 
 
 def curves(measure: Measure, documents: Documents) -> Curves:
-    """The basic loss and the exponential bounds in every direction."""
+    """Return the basic loss and the exponential bounds in every direction."""
     theta = np.linspace(0.0, 2.0 * np.pi, STEPS + 1)
     scores = (np.cos(theta)[:, None] * documents.X[:, 0] + np.sin(theta)[:, None] * documents.X[:, 1]).ravel()
     n, m = len(theta), len(documents.y)
@@ -101,19 +101,19 @@ def _exact(name: str, bound: UpperBound, queries: Queries, scores: Floats) -> Fl
 
 
 def _margins(measure: Measure, phi: str, queries: Queries, scores: Floats) -> Floats:
-    """By how much F of the hardest perfect ranking is above F of the best imperfect one: the left side of (9)."""
+    """Return the difference of F between the hardest perfect and the best imperfect ranking."""
     found = prepare_rankings(measure, queries, phi)
     return found.F(found.find_hardest_perfect(scores), scores) - found.F(found.find_best_imperfect(scores), scores)
 
 
 def type_one_curves() -> Table:
-    """Figure 1: the basic loss and the type one bounds on it, against E."""
+    """Return the curves of figure 1: the basic loss and the type one bounds on it, against E."""
     E = np.linspace(0.0, 1.0, 101)
     bounds = {name: violations(SURROGATES[name], np.ones_like(E), -E)[0] for name in TypeOne.SURROGATES}
     return {"E": E, BASIC: 1.0 - E, **bounds}
 
 
 def type_two_curves() -> Table:
-    """Figure 2: one term of eq. (6) and its bounds, against F(b) - F(c); E(b) - E(c) is 0.5."""
+    """Return the curves of figure 2: a term of eq. (6) and its bounds against F(b) - F(c); E(b) - E(c) is 0.5."""
     x = np.arange(-200, 201) / 100.0  # 0 itself, where the step is, among them
     return {"F(b) - F(c)": x, **{name: violations(k, np.full_like(x, LOST), -x)[0] for name, k in SURROGATES.items()}}

@@ -42,7 +42,7 @@ class Arc(NamedTuple):
 
 
 def nearest_arc(inside: NDArray[np.bool_]) -> Arc:
-    """Of the arcs on which a condition holds, the one nearest to pi / 4; NaN if there is none.
+    """Return the arc nearest to pi / 4 of those on which a condition holds; NaN if there is none.
 
     >>> inside = np.zeros(STEPS, dtype=bool)
     >>> inside[[0, 1, 2, -1, 500]] = True
@@ -60,7 +60,7 @@ def nearest_arc(inside: NDArray[np.bool_]) -> Arc:
 
 
 class Facts(NamedTuple):
-    """One bound on one data set. What is about type two bounds only is NaN for the others."""
+    """The facts about one bound on one data set; those about type two bounds are NaN for the others."""
 
     minimum: float
     start: float  # of the arc on which it has its minimum; of several, the one nearest to pi / 4
@@ -77,7 +77,7 @@ class Facts(NamedTuple):
 
 
 def facts(found: Curves) -> dict[str, Facts]:
-    """The facts by bound."""
+    """Return the facts by bound."""
     values = {name: column[:STEPS] for name, column in found.values.items()}
     return {name: _facts(name, values, found.margins) for name in values}
 
@@ -108,7 +108,7 @@ Samples = Mapping[int, tuple[Sample, ...]]  # by seed, a sample for each of SETS
 
 
 def samples(measure: Measure, seed: int) -> Samples:
-    """Both data sets under this seed and the next five."""
+    """Draw both data sets with this seed and the next five."""
     seeds = range(seed, seed + N_SEEDS)
     return {each: _drawn(measure, each) for each in track(seeds, "seeds", N_SEEDS)}
 
@@ -121,6 +121,6 @@ def _drawn(measure: Measure, seed: int) -> tuple[Sample, ...]:
 
 
 def spread(samples: Samples, number: int, name: str) -> tuple[Facts, Facts]:
-    """The lowest and the highest of each fact of a bound over the seeds; ``number`` is the data set's."""
+    """Return the lowest and the highest of each fact of a bound over the seeds; ``number`` is the data set's."""
     rows = np.array([each[number - 1].facts[name] for each in samples.values()])
     return Facts(*rows.min(axis=0).tolist()), Facts(*rows.max(axis=0).tolist())

@@ -14,7 +14,7 @@ from rankwright.report.notation import MISSING, number
 
 
 def make_page(measure: Measure, found: Samples) -> Page:
-    """Claims, the four figures, and the seeds."""
+    """Make the page: claims, the four figures, and the seeds."""
     seed, last = min(found), max(found)
     facts = [
         ("Measure E", str(measure)),

@@ -30,7 +30,7 @@ FACTS: Mapping[str, str] = {
 
 
 def make_tables(found: Samples) -> dict[str, Table]:
-    """Every file: the four figures and the documents of the first seed, and the facts of all."""
+    """Return every file: the four figures and the documents of the first seed, and the facts of all."""
     first = found[min(found)]
     tables: dict[str, Table] = {"figure1": type_one_curves(), "figure2": type_two_curves()}
     for each, sample in zip(SETS, first, strict=True):
@@ -50,7 +50,7 @@ def _points(sample: Sample) -> Table:
 
 
 def _summary(found: Samples) -> Table:
-    """A row for each data set, bound and fact: under the first seed, and the range over all."""
+    """Return a row for each data set, bound and fact: under the first seed, and the range over all."""
     first = found[min(found)]
     rows = []
     for each, sample in zip(SETS, first, strict=True):
@@ -61,7 +61,7 @@ def _summary(found: Samples) -> Table:
 
 
 def _seeds(found: Samples) -> Table:
-    """A row for each data set, seed and bound."""
+    """Return a row for each data set, seed and bound."""
     rows = [
         (each.number, seed, name, *drawn[each.number - 1].facts[name])
         for each in SETS
@@ -76,7 +76,7 @@ def _table(names: tuple[str, ...], rows: Sequence[tuple[float | str, ...]]) -> T
 
 
 def told(measure: Measure, found: Samples) -> str:
-    """Where each bound is least, as a table for a terminal."""
+    """Return where each bound is least, as a table for a terminal."""
     seed, last = min(found), max(found)
     header = ["data set", "bound", "minimum", "at theta/pi", "from pi/4", "range", "below type one", "range"]
     rows = []
@@ -99,12 +99,12 @@ def told(measure: Measure, found: Samples) -> str:
 
 
 def where(own: Facts) -> str:
-    """Where a bound is least: a direction, or all from one to another."""
+    """Return where a bound is least: a direction, or all from one to another."""
     return number(own.start, 3) if own.start == own.end else f"{number(own.start, 3)} to {number(own.end, 3)}"
 
 
 def percent(share: float) -> str:
-    """A share of the circle.
+    """Return a share of the circle.
 
     >>> percent(0.25), percent(0.0), percent(float("nan"))
     ('25.0%', '0.0%', '–')
@@ -117,7 +117,7 @@ def _three(value: float) -> str:
 
 
 def between(low: float, high: float, written: Callable[[float], str] = _three) -> str:
-    """A range; one number where both ends read alike.
+    """Return a range; one number where both ends read alike.
 
     >>> between(0.0, 0.25), between(0.5, 0.5)
     ('0.000 to 0.250', '0.500')

@@ -20,7 +20,7 @@ CHOSEN = "chosen"  # what the fold means with the chosen alphas are called
 
 
 class Annealing(NamedTuple):
-    """SmoothRank by sigma; the first sigma is infinite, which is the regression that it starts from."""
+    """The course of SmoothRank by sigma; the first sigma is infinite: the regression that it starts from."""
 
     sigma: Floats
     train: Floats  # the measure on the training queries
@@ -29,7 +29,7 @@ class Annealing(NamedTuple):
 
 
 class Annealed(NamedTuple):
-    """What a fold yields."""
+    """The annealings of a fold."""
 
     by_alpha: Mapping[float, Annealing]
     chosen: float  # the alpha that is best on the validation queries, at the last sigma
@@ -56,7 +56,7 @@ def anneal_fold(fold: Fold, measure: Measure) -> Annealed:
 
 
 def _weight(measure: Measure, fold: Fold) -> float:
-    """Of the training queries that count."""
+    """Return the total weight of the training queries that count."""
     counted = measure.prepare(fold.train).counted
     return float(np.where(counted, fold.train.query_weight, 0.0).sum())
 
@@ -67,7 +67,7 @@ def _annealing(ranker: SmoothRank, before: tuple[float, float], total: float) ->
 
 
 def anneal_folds(folds: Sequence[Fold], measure: Measure) -> list[Annealed]:
-    """Every fold."""
+    """Return every fold."""
     found = []
     for i in range(len(folds)):
         with progress.labelled(f"fold {i + 1} of {len(folds)}"):
@@ -77,16 +77,16 @@ def anneal_folds(folds: Sequence[Fold], measure: Measure) -> list[Annealed]:
 
 
 def settled(measure: Measure, fold: Fold) -> Measure:
-    """The measure with what it takes from the grades of all queries."""
+    """Return the measure with what it takes from the grades of all queries."""
     return measure.with_max_grade(max(part.max_grade for part in fold))
 
 
 def fold_mean(found: Sequence[Annealing]) -> Annealing:
-    """The mean over the folds."""
+    """Return the mean over the folds."""
     return Annealing(*np.mean(np.array(found), axis=0))
 
 
 def by_name(found: Sequence[Annealed]) -> dict[str, Annealing]:
-    """The fold means: for each alpha, and with the alpha that each fold chose."""
+    """Return the fold means: for each alpha, and with the alpha that each fold chose."""
     means = {f"alpha {alpha:g}": fold_mean([fold.by_alpha[alpha] for fold in found]) for alpha in ALPHAS}
     return {CHOSEN: fold_mean([fold.by_alpha[fold.chosen] for fold in found])} | means

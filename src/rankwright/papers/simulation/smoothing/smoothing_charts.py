@@ -15,12 +15,12 @@ _DOTTED = {"color": "var(--muted)", "width": 1, "dash": "dot"}
 
 
 def figure_1(found: Found) -> Choice:
-    """A chart for each view."""
+    """Return a chart for each view."""
     return Choice("Line", [(named(view), _line(found, view, line)) for view, line in found.lines.items()])
 
 
 def named(view: View) -> str:
-    """What a view is called on the page."""
+    """Return the name of a view on the page."""
     queries = "" if view.queries == "mean" else ", one query"
     return f"direction {view.direction}{queries}, {view.range}"
 
@@ -45,7 +45,7 @@ def _line(found: Found, view: View, line: Line) -> Chart:
 
 
 def figure_2(found: Found) -> Choice:
-    """A chart for each alpha."""
+    """Return a chart for each alpha."""
     options = [(_option(name), _annealing(found, name, each)) for name, each in found.annealings.items()]
     return Choice("alpha", options)
 

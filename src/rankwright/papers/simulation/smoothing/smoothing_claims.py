@@ -16,7 +16,7 @@ _FIRST, _END, _LEAST = SIGMAS[0], SIGMAS[-2], SIGMAS[-1]  # annealing goes from 
 
 
 def claims_grid(found: Found) -> Grid:
-    """A row for each claim."""
+    """Return a row for each claim."""
     rows = [Row([claim, answer]) for claim, answer in (_about_lines(found) | _about_annealing(found)).items()]
     note = (
         f"Local maxima among {STEPS + 1} points, of the measure itself all of them. Annealing: the chosen alpha, mean "

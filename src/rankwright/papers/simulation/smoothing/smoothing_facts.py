@@ -23,7 +23,7 @@ class LineFacts(NamedTuple):
 
 
 def line_facts(line: Line) -> dict[float, LineFacts]:
-    """The facts by sigma."""
+    """Return the facts by sigma."""
     found = {}
     for sigma, values in line.values.items():
         steps = line.profile.values if sigma == TRUE else values
@@ -36,7 +36,7 @@ def line_facts(line: Line) -> dict[float, LineFacts]:
 
 
 def local_maxima(values: Floats) -> int:
-    """How often values stop rising and fall; flat tops count once, and the ends are none.
+    """Return how often values stop rising and fall; flat tops count once, and the ends are none.
 
     >>> local_maxima(np.array([0.0, 1.0, 1.0, 0.0, 2.0, 2.0])), local_maxima(np.array([1.0, 0.0, 1.0]))
     (1, 0)
@@ -70,7 +70,7 @@ class AnnealingFacts(NamedTuple):
 
 
 def annealing_facts(found: Annealing) -> AnnealingFacts:
-    """The facts of an annealing, or of the mean of several."""
+    """Return the facts of an annealing, or of the mean of several."""
     sigma, train, test, smooth = (column[1:] for column in found)
     best = int(np.argmax(test))
     return AnnealingFacts(

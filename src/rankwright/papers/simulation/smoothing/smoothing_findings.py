@@ -24,7 +24,7 @@ from rankwright.papers.simulation.smoothing.smoothing_lines import Line, View, d
 
 
 class Found(NamedTuple):
-    """Both figures and their facts."""
+    """The data of both figures, and the facts that they show."""
 
     measure: Measure
     data: str  # what the queries are called

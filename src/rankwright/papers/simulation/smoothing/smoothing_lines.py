@@ -26,7 +26,7 @@ _WIDE, _CLOSE = 20.0, 2.0  # the end of a line, where a weight of w* is 1 (root 
 
 
 class View(NamedTuple):
-    """Which queries, which direction, and how far."""
+    """A view of figure 1: its queries, its direction, and its range."""
 
     queries: str  # "mean" of all training queries, or "one query"
     direction: int  # 1, 2, ...
@@ -34,7 +34,7 @@ class View(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Measures at w* + t w_rand."""
+    """The measures at w* + t w_rand."""
 
     t: Floats
     values: Mapping[float, Floats]  # by sigma; TRUE is the measure
@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
 
 def draw_lines(train: Queries, measure: Measure, coef: Floats, seed: int) -> dict[View, Line]:
-    """The mean over the queries in each direction, and in the first that of one query; ``coef`` is w* in raw units."""
+    """Return the mean over the queries in each direction, and in the first that of one query; ``coef`` is w* in raw units."""
     standard = StandardScaling.fit(train)
     # w_rand has unit variance on each component of the weights of scaled features
     drawn = make_generator(seed).standard_normal((DIRECTIONS, len(coef))) * standard.factor
@@ -63,7 +63,7 @@ def draw_lines(train: Queries, measure: Measure, coef: Floats, seed: int) -> dic
 
 
 def reach(w: Floats) -> tuple[float, float]:
-    """How far to go from weights to both sides: far, where w_rand outweighs them, and near; rounded to a digit."""
+    """Return how far to go from weights to both sides: far, where w_rand outweighs them, and near; rounded to a digit."""
     size = float(np.sqrt(np.mean(w**2))) or 1.0
     far, near = (float(f"{times * size:.0e}") for times in (_WIDE, _CLOSE))
     return far, near
@@ -72,7 +72,7 @@ def reach(w: Floats) -> tuple[float, float]:
 def draw_line(
     queries: Queries, measure: Measure, coef: Floats, way: Floats, end: float, backend: Backend | None = None
 ) -> Line:
-    """The measures from -end to end."""
+    """Return the measures from -end to end."""
     backend = resolve(backend)
     objective = smooth_measure(measure, SIGMAS[0])
     target = parse(objective.measure)

@@ -12,7 +12,7 @@ from rankwright.report.blocks import Column, Grid, Page, Row, Section, Text
 
 
 def make_page(found: Found) -> Page:
-    """Claims and the two figures."""
+    """Make the page: claims and the two figures."""
     chosen = ", ".join(f"{fold.chosen:g}" for fold in found.folds)
     facts = [
         ("Measure", str(found.measure)),

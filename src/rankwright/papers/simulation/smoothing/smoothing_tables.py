@@ -18,7 +18,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def power(sigma: float) -> str:
-    """A smoothing as a power of two, for files and terminals; 0 is the measure itself.
+    """Return a smoothing as a power of two, for files and terminals; 0 is the measure itself.
 
     >>> power(64.0), power(0.25), power(0.0)
     ('2^6', '2^-2', '0')
@@ -27,7 +27,7 @@ def power(sigma: float) -> str:
 
 
 def raised(sigma: float) -> str:
-    """The same for a page.
+    """Return the same for a page.
 
     >>> raised(64.0), raised(0.25)
     ('2⁶', '2⁻²')
@@ -37,7 +37,7 @@ def raised(sigma: float) -> str:
 
 
 def make_tables(found: Found) -> dict[str, Table]:
-    """Every file."""
+    """Return every file."""
     folds = [
         ((i + 1, alpha, alpha == fold.chosen), fold.by_alpha[alpha])
         for i, fold in enumerate(found.folds)
@@ -53,7 +53,7 @@ def make_tables(found: Found) -> dict[str, Table]:
 
 
 def _lines(found: Found) -> Table:
-    """A row for each view and t; a column for each sigma, the measure itself last."""
+    """Return a row for each view and t; a column for each sigma, the measure itself last."""
     lines = found.lines.values()
     columns = {
         field: np.repeat([getattr(view, field) for view in found.lines], [len(line.t) for line in lines])
@@ -66,7 +66,7 @@ def _lines(found: Found) -> Table:
 
 
 def _stacked(names: Sequence[str], parts: Sequence[tuple[tuple[object, ...], Annealing]]) -> Table:
-    """Annealings below each other, and before each what it is called by these names."""
+    """Concatenate annealings, each with columns that name it."""
     sizes = [len(each.sigma) for _, each in parts]
     table = {name: np.repeat([labels[k] for labels, _ in parts], sizes) for k, name in enumerate(names)}
     columns = np.concatenate([np.array(each) for _, each in parts], axis=1)
@@ -94,7 +94,7 @@ def _table(names: Iterable[str], rows: Sequence[tuple[object, ...]]) -> Table:
 
 
 def told(found: Found) -> str:
-    """What both figures show, as tables for a terminal."""
+    """Format the findings of both figures as tables for a terminal."""
     return f"{_told_lines(found)}\n\n{_told_annealing(found)}"
 
 
@@ -154,7 +154,7 @@ def _told_annealing(found: Found) -> str:
 
 
 def span(values: Sequence[int]) -> str:
-    """From the lowest to the highest.
+    """Format the lowest and the highest value.
 
     >>> span([3, 1200, 7]), span([2, 2])
     ('3 to 1,200', '2')
