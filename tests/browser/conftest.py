@@ -11,7 +11,7 @@ import pytest
 from tests.browser.pages import small_page
 
 from rankwright.report.blocks import Block, Page, Section
-from rankwright.report.page import render
+from rankwright.report.page import render_page
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 ARGUMENTS = (
@@ -46,7 +46,7 @@ def tab(browser: Any) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def small_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "small.html"
-    path.write_text(render(small_page()), encoding="utf-8")
+    path.write_text(render_page(small_page()), encoding="utf-8")
     return path
 
 
@@ -97,7 +97,7 @@ def open_page(browser_page: Callable[..., Any], blocks_file: Path) -> Callable[.
     """Opens a page."""
 
     def open_it(page: Page, **options: Any) -> Any:
-        blocks_file.write_text(render(page), encoding="utf-8")
+        blocks_file.write_text(render_page(page), encoding="utf-8")
         return browser_page(blocks_file, **options)
 
     return open_it

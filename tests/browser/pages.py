@@ -13,8 +13,8 @@ from rankwright.report.blocks import (
     Chart,
     Choice,
     Column,
-    Documents,
     Duel,
+    DuelDocuments,
     DuelQuery,
     Grid,
     Page,
@@ -85,7 +85,7 @@ def make_page(methods: tuple[str, ...], measures: tuple[str, ...], n_queries: in
 
 def _query(rng: np.random.Generator, number: int, n_docs: int, n_methods: int) -> DuelQuery:
     ranks = np.argsort(rng.random((n_methods, n_docs)), axis=1) + 1
-    documents = Documents(
+    documents = DuelDocuments(
         [f"GX{number:03d}-{k:02d}-{number * 37 % 9999:07d}" for k in range(n_docs)], rng.integers(0, 3, n_docs), ranks
     )
     return DuelQuery(str(10_000 + number), str(number % 5 + 1), n_docs, documents if number % 10 else None)

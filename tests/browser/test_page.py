@@ -16,7 +16,7 @@ from tests.browser.reading import (
     visible_traces,
 )
 
-from rankwright.report.page import render
+from rankwright.report.page import render_page
 
 
 def test_draws_every_block(small):
@@ -104,7 +104,7 @@ def test_nothing_overflows_the_page(open_page, names, width):
 
 def test_a_large_page_is_small_and_quick(browser_page, tmp_path):
     path = tmp_path / "large.html"
-    path.write_text(render(large_page()), encoding="utf-8")
+    path.write_text(render_page(large_page()), encoding="utf-8")
     assert path.stat().st_size < 8e6
     start = time.perf_counter()
     page = browser_page(path)

@@ -10,7 +10,7 @@ from tests.conftest import data_folder
 
 import rankwright as rw
 from rankwright.papers.reproduction import NAMES, reproduction
-from rankwright.report.published_tables import published_figures
+from rankwright.report.published_tables import match_published
 from rankwright.report.summary import Summary
 
 MAP, NDCG = "map(dialect=letor3)", "ndcg@10(dialect=letor3)"
@@ -44,7 +44,7 @@ def check_published(name, folder, wanted, change=lambda method: method) -> set[s
     published = {figure.method for figure in protocol.published}
     methods = tuple(change(method) for method in protocol.methods if method.name in published and wanted(method))
     results = rw.run_experiment(replace(protocol, methods=methods), folder, rw.Serial())
-    figures = [figure for figure in published_figures(Summary(results)) if not np.isnan(figure.ours)]
+    figures = [figure for figure in match_published(Summary(results)) if not np.isnan(figure.ours)]
     for figure in figures:
         assert not np.isnan(figure.lowest), figure
         assert figure.reached, figure

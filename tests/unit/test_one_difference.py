@@ -14,14 +14,13 @@ from tests.results import simulated
 from rankwright.analysis.results import Results
 from rankwright.cli.demo import _against
 from rankwright.papers.reproduction import t_tests
-from rankwright.report.notation import signed
+from rankwright.report.notation import format_signed
 from rankwright.report.sections.duels_section import DUELS
 from rankwright.report.sections.results_section import RESULTS
 from rankwright.report.sections.significance_section import SIGNIFICANCE
 from rankwright.report.summary import Summary
-from rankwright.report.text_tables import comparison_table, text
-from rankwright.report.text_tables import csv as as_csv
-from rankwright.report.texts import results_json
+from rankwright.report.text_tables import format_aligned, format_csv, make_comparison_table
+from rankwright.report.texts import make_results_json
 
 MEASURES = ("ndcg@10", "map(empty=skip)", "p@5")
 
@@ -71,9 +70,9 @@ def test_the_page_shows_one_difference_and_one_count_of_wins(results, measure):
         first, second, difference, _, wins, ties, losses, *_ = row.cells
         a, b = duel["methods"].index(first), duel["methods"].index(second)
         tallies = duel["tallies"][duel["measures"].index(summary.labels[measure])]
-        assert difference.text == signed(differences(results, measure)[first, second])
+        assert difference.text == format_signed(differences(results, measure)[first, second])
         assert tallies[a][b] == [wins, ties, losses, difference.text]
-        assert tallies[b][a] == [losses, ties, wins, signed(-difference.value)]
+        assert tallies[b][a] == [losses, ties, wins, format_signed(-difference.value)]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -86,21 +85,21 @@ def test_differences_from_the_best_are_the_same(results, measure):
         if row.cells[0] != best:
             pair = (best, row.cells[0])
             value = expected[pair] if pair in expected else -expected[pair[::-1]]
-            assert row.cells[column].text == signed(value)
+            assert row.cells[column].text == format_signed(value)
 
 
 def test_tables_texts_and_json_have_the_same_difference(results):
     expected, summary = differences(results, results.measure), Summary(results)
     told = _against(results, results.methods[0]).splitlines()
-    written = list(csv.DictReader(io.StringIO(as_csv(comparison_table(summary)))))
-    tests = [row.split()[:3] for row in text(t_tests(summary, results.measure)).splitlines()]
+    written = list(csv.DictReader(io.StringIO(format_csv(make_comparison_table(summary)))))
+    tests = [row.split()[:3] for row in format_aligned(t_tests(summary, results.measure)).splitlines()]
     for (first, second), value in expected.items():
         [row] = [row for row in written if (row["first"], row["second"]) == (first, second)]
-        [found] = [f for f in results_json(results)["tests"] if (f["first"], f["second"]) == (first, second)]
+        [found] = [f for f in make_results_json(results)["tests"] if (f["first"], f["second"]) == (first, second)]
         assert float(row["difference"]) == found["difference"] == pytest.approx(value, abs=1e-11)
-        assert [first, second, signed(value)] in tests
+        assert [first, second, format_signed(value)] in tests
         if first == results.methods[0]:
-            assert any(line.startswith(f"{second} against {first}: {signed(value)} [") for line in told)
+            assert any(line.startswith(f"{second} against {first}: {format_signed(value)} [") for line in told)
 
 
 def test_a_query_without_weight_is_no_pair(results):

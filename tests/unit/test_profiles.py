@@ -10,7 +10,7 @@ from rankwright.analysis.results import add_key_columns
 from rankwright.data.folds import Fold
 from rankwright.experiments.tables import trial_tables
 from rankwright.experiments.tables.profile_tables import make_profiles_table
-from rankwright.report.chosen_runs import kept_climbs
+from rankwright.report.chosen_runs import select_kept_climbs
 from rankwright.report.sections.restarts_section import starts_of
 from rankwright.scorers import Linear
 
@@ -103,7 +103,7 @@ def test_histories_of_restarts_tell_which_was_kept(queries):
     assert run.number.tolist() == [1, 2, 3, 4]
     assert run.valid[run.kept] == pytest.approx(ranker.score(fold.valid), abs=1e-12)
     assert run.train[run.kept] == pytest.approx(ranker.score(fold.train), abs=1e-12)
-    kept = kept_climbs(table)
+    kept = select_kept_climbs(table)
     assert kept["round"].tolist() == list(range(len(kept["round"])))
     assert len(kept["round"]) > 2
     assert (np.diff(kept["train"]) > 0).all()  # a climb, without the points of other restarts

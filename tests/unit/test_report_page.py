@@ -20,8 +20,8 @@ from rankwright.report.blocks import (
     Chart,
     Choice,
     Column,
-    Documents,
     Duel,
+    DuelDocuments,
     DuelQuery,
     Grid,
     Page,
@@ -29,8 +29,8 @@ from rankwright.report.blocks import (
     Section,
     Text,
 )
-from rankwright.report.json_values import plain
-from rankwright.report.page import embedded, render
+from rankwright.report.json_values import to_plain
+from rankwright.report.page import embed_json, render_page
 
 ASSETS = {
     path.name: path.read_text(encoding="utf-8")
@@ -66,7 +66,7 @@ class Parsed(HTMLParser):
 @pytest.fixture(scope="module")
 def html():
     pytest.importorskip("plotly")
-    return render(small_page())
+    return render_page(small_page())
 
 
 def duel(values, n_queries=2, documents=None, **more):
@@ -79,12 +79,12 @@ def duel(values, n_queries=2, documents=None, **more):
 
 def test_plain_makes_json_of_what_numpy_gives():
     value = {"x": np.array([0.1, np.nan, np.inf]), 3: (np.float32(0.5), np.int8(7), np.bool_(True), None, "a")}
-    assert plain(value) == {"x": [0.1, None, None], "3": [0.5, 7, True, None, "a"]}
-    assert plain(np.array(["a", "b"])) == ["a", "b"]
-    assert plain(123456.789) == 123456.8  # seven digits
-    assert plain(-0.0) == 0
+    assert to_plain(value) == {"x": [0.1, None, None], "3": [0.5, 7, True, None, "a"]}
+    assert to_plain(np.array(["a", "b"])) == ["a", "b"]
+    assert to_plain(123456.789) == 123456.8  # seven digits
+    assert to_plain(-0.0) == 0
     with pytest.raises(InputError, match="on a page; expected numbers"):
-        plain(object())
+        to_plain(object())
 
 
 def test_text_has_paragraphs():
@@ -127,7 +127,7 @@ def test_choice_needs_different_options(options, message):
 
 
 def test_duel_values_travel_as_whole_numbers():
-    documents = Documents(["d", "e", "f"], np.array([2.0, 0.0, 0.5]), np.array([[1, 2, 3], [0, 0, 0]]))
+    documents = DuelDocuments(["d", "e", "f"], np.array([2.0, 0.0, 0.5]), np.array([[1, 2, 3], [0, 0, 0]]))
     json_ = duel(np.array([[[0.12344, np.nan], [1.0, 0.00006]]]), documents=documents).to_json()
     assert json_["values"] == [[[123440, None], [1_000_000, 60]]]
     assert json_["scale"] == 1_000_000
@@ -139,9 +139,9 @@ def test_duel_refuses_shapes_that_do_not_fit():
     with pytest.raises(InputError, match=re.escape("expected (measures, methods, queries) = (1, 2, 2)")):
         duel(np.zeros((2, 1, 2)))
     with pytest.raises(InputError, match="query '0' has ranks by 1 methods; expected 2"):
-        duel(np.zeros((1, 2, 2)), documents=Documents(["d"], np.zeros(1), np.zeros((1, 1), dtype=int)))
+        duel(np.zeros((1, 2, 2)), documents=DuelDocuments(["d"], np.zeros(1), np.zeros((1, 1), dtype=int)))
     with pytest.raises(InputError, match="for 2 documents"):
-        Documents(["d", "e"], np.zeros(2), np.zeros((1, 3), dtype=int))
+        DuelDocuments(["d", "e"], np.zeros(2), np.zeros((1, 3), dtype=int))
 
 
 def test_duel_starts_with_a_pair():
@@ -175,7 +175,7 @@ def test_page_refuses_a_method_it_does_not_know():
 
 
 def test_same_page_same_text(html):
-    assert render(small_page()) == html
+    assert render_page(small_page()) == html
 
 
 def test_page_asks_for_nothing(html):
@@ -199,7 +199,7 @@ def test_policy_names_exactly_the_scripts_of_the_page(html):
 
 @pytest.mark.parametrize("text", [*HOSTILE, "\u2028\u2029\ud800", "]]>", "\\u003c"])
 def test_embedded_text_survives_and_ends_nothing(text):
-    carried = embedded({text: [text]})
+    carried = embed_json({text: [text]})
     assert "<" not in carried
     assert carried.isascii()
     assert json.loads(carried) == {text: [text]}
@@ -209,8 +209,8 @@ def test_hostile_text_is_text_everywhere():
     pytest.importorskip("plotly")
     name = "".join(HOSTILE)
     grid = Grid([Column(name)], [Row([name], (name,))], name, name)
-    parsed = Parsed(render(Page(name, name, ((name, name),), (name,), [Section(name, name, [grid])], name)))
-    harmless = Parsed(render(Page("t", "t", (("t", "t"),), ("t",), [Section("t", "t", [Text("t")])], "t")))
+    parsed = Parsed(render_page(Page(name, name, ((name, name),), (name,), [Section(name, name, [grid])], name)))
+    harmless = Parsed(render_page(Page("t", "t", (("t", "t"),), ("t",), [Section("t", "t", [Text("t")])], "t")))
     assert parsed.tags == harmless.tags
     data = [json.loads(text) for kind, text in parsed.scripts if kind == "application/json"]
     assert [name] in data
@@ -220,7 +220,9 @@ def test_hostile_text_is_text_everywhere():
 def test_sections_of_one_title_have_anchors_of_their_own():
     pytest.importorskip("plotly")
     parsed = Parsed(
-        render(Page("t", "", (), (), [Section("Same", "", []), Section("Same", "", []), Section("日本", "", [])], ""))
+        render_page(
+            Page("t", "", (), (), [Section("Same", "", []), Section("Same", "", []), Section("日本", "", [])], "")
+        )
     )
     ids = parsed.values("id")
     assert len(set(ids)) == len(ids)
@@ -320,7 +322,7 @@ def test_controls_have_the_border_of_controls():
 
 def test_what_a_browser_would_hide_shows_itself():
     hostile = "a\x1b\u202eb\x7f\u2066c\\u001bd\U0001f600"
-    text = embedded({hostile: [hostile]})
+    text = embed_json({hostile: [hostile]})
     shown = json.loads(text)
     assert shown == {
         "a\\u001b\\u202eb\\u007f\\u2066c\\u001bd\U0001f600": ["a\\u001b\\u202eb\\u007f\\u2066c\\u001bd\U0001f600"]

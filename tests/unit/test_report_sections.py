@@ -17,7 +17,7 @@ import rankwright as rw
 from rankwright.analysis.results import Results, Table
 from rankwright.experiments.tables import trial_tables
 from rankwright.report.blocks import Block, Chart, Choice, Duel, Grid, Section, Text
-from rankwright.report.published_tables import fold_table, published_figures, published_table
+from rankwright.report.published_tables import make_fold_table, make_published_table, match_published
 from rankwright.report.report_files import make_page, write_report
 from rankwright.report.sections import SECTIONS
 from rankwright.report.sections import duels_section as duels
@@ -520,7 +520,7 @@ def test_published_figures_beside_ours():
         ("a", "ndcg@7", 0.3, np.nan, "Q", ""),
     ]
     summary = with_tables(published=table("method measure value lowest source note", *rows))
-    figures = published_figures(summary)
+    figures = match_published(summary)
     assert [figure.ours for figure in figures] == pytest.approx([0.4, 0.55, np.nan, np.nan], nan_ok=True)
     assert [figure.far for figure in figures] == [True, False, False, False]
     assert [figure.reached for figure in figures] == [True, True, True, True]
@@ -530,8 +530,8 @@ def test_published_figures_beside_ours():
     assert cells(grid, "ours")[2:] == [None, None]
     [note] = blocks_of(PUBLISHED.build(summary), Text)
     assert note.text == "a, map (-0.1000): because"
-    assert [entry.text for entry in published_table(summary).rows[0]][2:5] == ["0.5000", "0.4000", "-0.1000"]
-    assert [entry.text for entry in published_table(summary).rows[2]][2:6] == ["0.3000", "", "", ""]
+    assert [entry.text for entry in make_published_table(summary).rows[0]][2:5] == ["0.5000", "0.4000", "-0.1000"]
+    assert [entry.text for entry in make_published_table(summary).rows[2]][2:6] == ["0.3000", "", "", ""]
 
 
 def test_published_figures_of_folds_beside_ours():
@@ -541,7 +541,7 @@ def test_published_figures_of_folds_beside_ours():
         ("c", "map", 0.5, np.nan, "P", "", "[0.1, 0.2]"),  # was not run
     ]
     summary = with_tables(published=table("method measure value lowest source note by_fold", *rows))
-    found = fold_table(summary)
+    found = make_fold_table(summary)
     assert found.header == ["method", "measure", "whose", "fold 1", "fold 2"]
     assert [[entry.text for entry in row] for row in found.rows] == [
         ["a", "map", "published", "0.5500", "0.4500"],
@@ -712,7 +712,7 @@ def test_the_verdict_says_what_can_be_told():
     best, other = sorted(("high", "alike"), key=lambda name: -np.mean(values["map"][name]))
     lead = RESULTS.build(summary).lead
     assert lead.startswith(
-        f"{best} has the highest map, {np.mean(values['map'][best]):.4f}. It cannot be told from {other};"
+        f"{best} has the highest map, {np.mean(values['map'][best]):.4f}. The difference from {other} is not significant;"
     )
     assert "A figure is the mean over the queries." in lead
     assert "validation" not in lead  # no trials: score files were compared

@@ -12,7 +12,16 @@ from tests.results import handmade, simulated
 from rankwright.analysis.significance import bootstrap_interval
 from rankwright.report.notation import MISSING
 from rankwright.report.summary import BELOW, Summary
-from rankwright.report.text_tables import Entry, TextTable, comparison_table, csv, latex, markdown, results_table, text
+from rankwright.report.text_tables import (
+    Entry,
+    TextTable,
+    format_aligned,
+    format_csv,
+    format_latex,
+    format_markdown,
+    make_comparison_table,
+    make_results_table,
+)
 
 NONE = None
 LOW = [0.1, 0.2, 0.15, 0.3, 0.25, 0.2, 0.1, 0.3]
@@ -97,7 +106,7 @@ def test_one_query_has_a_mean_and_no_spread():
     assert [figure.mean for figure in summary.figures["map"]] == [0.5, 0.25]
     assert not any(figure.below for figure in summary.figures["map"])
     assert np.isnan([summary.spreads[0].error, summary.spreads[0].low, summary.spreads[0].high]).all()
-    assert comparison_table(summary).rows[0][2].value == -0.25
+    assert make_comparison_table(summary).rows[0][2].value == -0.25
 
 
 @pytest.mark.parametrize(
@@ -124,11 +133,11 @@ def test_options_are_said_once(measures, labels, options):
 def test_the_deciding_measure_comes_first():
     summary = Summary(handmade({"map": {"a": [0.1]}, "mrr": {"a": [0.2]}}, folds=[1], measure="mrr"))
     assert summary.measures == ("mrr", "map")
-    assert results_table(summary).header == ["method", "mrr", "low", "high", "map", "mean rank"]
+    assert make_results_table(summary).header == ["method", "mrr", "low", "high", "map", "mean rank"]
 
 
 def test_the_results_table(three):
-    table = results_table(three)
+    table = make_results_table(three)
     names, means = [row[0].text for row in table.rows], [row[1] for row in table.rows]
     assert names == ["low", "high", "mixed"]
     assert [entry.value for entry in means] == [
@@ -142,19 +151,19 @@ def test_the_results_table(three):
 
 
 def test_no_mark_is_said_too():
-    table = results_table(Summary(handmade({"map": {"high": HIGH, "mixed": MIXED}}, folds=[1] * 8)))
+    table = make_results_table(Summary(handmade({"map": {"high": HIGH, "mixed": MIXED}}, folds=[1] * 8)))
     assert table.note.startswith("No method is significantly below the best")
 
 
 def test_a_method_without_all_folds_has_dashes():
-    table = results_table(Summary(handmade({"map": {"a": [0.5, 0.4], "b": [0.1, NONE]}}, folds=[1, 2])))
+    table = make_results_table(Summary(handmade({"map": {"a": [0.5, 0.4], "b": [0.1, NONE]}}, folds=[1, 2])))
     assert [entry.text for entry in table.rows[1]] == ["b", MISSING, MISSING, MISSING, MISSING]
-    assert list(csv_format.reader(io.StringIO(csv(table))))[2] == ["b", "", "", "", ""]
-    assert "b & -- & -- & -- & -- " in latex(table)
+    assert list(csv_format.reader(io.StringIO(format_csv(table))))[2] == ["b", "", "", "", ""]
+    assert "b & -- & -- & -- & -- " in format_latex(table)
 
 
 def test_the_comparison_table_counts_the_second_method(three):
-    row = comparison_table(three).rows[0]
+    row = make_comparison_table(three).rows[0]
     differences = np.array(HIGH) - np.array(LOW)
     assert [entry.text for entry in row[:3]] == ["low", "high", f"{differences.mean():+.4f}"]
     assert [entry.value for entry in row[5:8]] == [8, 0, 0]
@@ -165,10 +174,10 @@ def test_the_comparison_table_counts_the_second_method(three):
 
 def test_one_method_is_not_compared():
     summary = Summary(handmade({"map": {"a": [0.5, 0.4]}}, folds=[1, 2]))
-    assert comparison_table(summary).rows == []
-    assert results_table(summary).note == ""
-    assert not results_table(summary).rows[0][1].best
-    assert text(comparison_table(summary)).splitlines()[2].split()[:2] == ["first", "second"]
+    assert make_comparison_table(summary).rows == []
+    assert make_results_table(summary).note == ""
+    assert not make_results_table(summary).rows[0][1].best
+    assert format_aligned(make_comparison_table(summary)).splitlines()[2].split()[:2] == ["first", "second"]
 
 
 def test_seeds_are_averaged_before_anything_else():
@@ -195,7 +204,7 @@ HOSTILE = TextTable(
 
 
 def test_markdown_has_one_cell_for_each_cell():
-    lines = markdown(HOSTILE).splitlines()
+    lines = format_markdown(HOSTILE).splitlines()
     assert lines[0] == r"A caption\_1."
     assert lines[2:5] == [r"| name | a\|b\_c |", "| :--- | ---: |", r"| x\|y\* | **0.2500** |"]
     assert lines[5] == r'| 50% of \$1 \& "more" | -1.5000▼ |'
@@ -204,7 +213,7 @@ def test_markdown_has_one_cell_for_each_cell():
 
 
 def test_csv_reads_back():
-    back = list(csv_format.reader(io.StringIO(csv(HOSTILE))))
+    back = list(csv_format.reader(io.StringIO(format_csv(HOSTILE))))
     assert back == [
         ["name", "a|b_c"],
         ["x|y*", "0.25"],
@@ -216,12 +225,12 @@ def test_csv_reads_back():
 def test_csv_has_every_digit():
     values = {"a": [1 / 3, 2 / 3, 0.1], "b": [0.7, 1 / 7, 0.2]}
     results = handmade({"map": values}, folds=[1, 1, 2])
-    back = list(csv_format.reader(io.StringIO(csv(results_table(Summary(results))))))
+    back = list(csv_format.reader(io.StringIO(format_csv(make_results_table(Summary(results))))))
     assert [float(row[1]) for row in back[1:]] == results.means().tolist()
 
 
 def test_latex_escapes_what_is_special():
-    lines = latex(HOSTILE).splitlines()
+    lines = format_latex(HOSTILE).splitlines()
     assert r"\begin{tabular}{lr}" in lines
     assert r"name & a\textbar{}b\_c \\" in lines
     assert r"x\textbar{}y* & \textbf{0.2500} \\" in lines
@@ -241,7 +250,7 @@ def test_text_keeps_digits_above_each_other():
         ],
         "",
     )
-    assert text(table).splitlines() == [
+    assert format_aligned(table).splitlines() == [
         "method       map",
         "A        0.5000*",
         "longer  10.2500▼",
@@ -254,19 +263,19 @@ def test_text_keeps_digits_above_each_other():
 @pytest.mark.parametrize("name", ["[x] one", "*star"])
 def test_latex_names_are_not_taken_for_arguments(name):
     table = TextTable(["method", "map"], [[Entry(name, name), Entry(0.5, "0.5")]], "")
-    assert f"{{}}{name} & 0.5 " + r"\\" in latex(table).splitlines()
+    assert f"{{}}{name} & 0.5 " + r"\\" in format_latex(table).splitlines()
 
 
 @pytest.mark.parametrize(
     ("words", "escaped"), [("# a", r"\# a"), ("- a", r"\- a"), ("1. a", r"1\. a"), ("a # b - 1.", "a # b - 1.")]
 )
 def test_markdown_captions_are_no_headings_or_lists(words, escaped):
-    assert markdown(TextTable(["a"], [], words)).splitlines()[0] == escaped
+    assert format_markdown(TextTable(["a"], [], words)).splitlines()[0] == escaped
 
 
 def test_csv_has_no_formulas():
     table = TextTable(["method", "map"], [[Entry("=1+1", "=1+1"), Entry(-0.5, "-0.5")]], "")
-    assert csv(table).splitlines()[1] == "'=1+1,-0.5"
+    assert format_csv(table).splitlines()[1] == "'=1+1,-0.5"
 
 
 def test_what_is_tested_is_what_is_reported():

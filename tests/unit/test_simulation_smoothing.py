@@ -24,13 +24,13 @@ from rankwright.papers.simulation.smoothing.smoothing_lines import (
     DIRECTIONS,
     SIGMAS,
     TRUE,
-    Line,
-    View,
+    LineView,
+    SmoothedLine,
     draw_line,
     reach,
 )
 from rankwright.papers.simulation.smoothing.smoothing_page import make_page
-from rankwright.papers.simulation.smoothing.smoothing_tables import make_tables, told
+from rankwright.papers.simulation.smoothing.smoothing_tables import format_text, make_tables
 
 FILES = ["annealing.csv", "figure1.csv", "figure2.csv", "folds.csv", "lines.csv"]
 ALPHAS = (0.1, 10.0, 1e9)
@@ -77,7 +77,9 @@ def soft_ndcg(queries, scores, sigma):
 
 
 class TestLines:
-    @pytest.mark.parametrize("view", [View("mean", 1, "wide"), View("mean", 3, "close"), View("one query", 1, "close")])
+    @pytest.mark.parametrize(
+        "view", [LineView("mean", 1, "wide"), LineView("mean", 3, "close"), LineView("one query", 1, "close")]
+    )
     def test_values_are_those_of_the_formula(self, folds, found, view):
         train = folds[0].train
         mean, deviation = train.X.mean(axis=0, dtype=float), train.X.std(axis=0, dtype=float)
@@ -147,7 +149,9 @@ class TestFacts:
     def test_a_line(self):
         true = np.array([0.0, 1.0, 0.0, 0.0, 0.5])
         profile = MeasureProfile(np.array([0.5, 1.5, 2.5, 3.5]), np.array([0.0, 1.0, 0.0, 0.7, 0.5]))
-        facts = line_facts(Line(np.arange(5.0), {1.0: np.array([0.0, 0.1, 0.2, 0.4, 0.3]), TRUE: true}, profile))
+        facts = line_facts(
+            SmoothedLine(np.arange(5.0), {1.0: np.array([0.0, 0.1, 0.2, 0.4, 0.3]), TRUE: true}, profile)
+        )
         assert facts[1.0] == (1, pytest.approx((0.9 + 0.2 + 0.4 + 0.2) / 5), 3.0, 0.0)
         assert facts[TRUE] == (2, 0.0, 1.0, 1.0)  # the profile has a maximum between two points
 
@@ -237,7 +241,7 @@ class TestTables:
         figure = made["figure1"]
         rows = (figure["queries"] == "mean") & (figure["direction"] == 2) & (figure["range"] == "close")
         for sigma in (*SIGMAS, TRUE):
-            own = found.lines[View("mean", 2, "close")].values[sigma]
+            own = found.lines[LineView("mean", 2, "close")].values[sigma]
             np.testing.assert_array_equal(figure[f"sigma {tables.power(sigma)}"][rows], own)
         by_fold = made["folds"]
         rows = (by_fold["fold"] == 2) & (by_fold["alpha"] == 10.0)
@@ -247,10 +251,10 @@ class TestTables:
         np.testing.assert_array_equal(made["figure2"]["train"][rows], found.annealings[CHOSEN].train)
 
     def test_text_and_page_have_the_facts(self, found):
-        own, text = found.annealing_facts[CHOSEN], told(found)
+        own, text = found.annealing_facts[CHOSEN], format_text(found)
         for value in (own.train_start, own.train_last, own.test_best, own.test_last):
             assert f"{value:.4f}" in text
-        maxima = [found.line_facts[View("mean", i, "wide")][TRUE].maxima for i in (1, 2, 3)]
+        maxima = [found.line_facts[LineView("mean", i, "wide")][TRUE].maxima for i in (1, 2, 3)]
         assert f"{min(maxima):,} to {max(maxima):,}" in text
         page = make_page(found)
         assert [section.title for section in page.sections][1:] == ["Figure 1: smoothing", "Figure 2: annealing"]
@@ -263,7 +267,7 @@ class TestTables:
         flat = fold._replace(train=fold.train.with_X(np.round(fold.train.X / 1e3)))
         tied = find(MEASURE, SEED, FoldData("tied", [flat]))
         assert tied.n_tied > 0
-        assert f"Scores tie in {tied.n_tied} of {tied.n_train} queries" in told(tied)
+        assert f"Scores tie in {tied.n_tied} of {tied.n_train} queries" in format_text(tied)
 
 
 class TestCommand:

@@ -14,8 +14,8 @@ from rankwright.data.letor import write_letor
 from rankwright.data.synthetic import make_queries
 from rankwright.experiments import read_experiment, read_model, run_experiment
 from rankwright.models.model import save
-from rankwright.report import results_text, write_report
-from rankwright.report.notation import interval, p_equals, signed
+from rankwright.report import format_results, write_report
+from rankwright.report.notation import format_interval, format_p_equals, format_signed
 
 SPEC = """\
 # Add a method and run: rankwright experiment spec.toml --out .  (what is finished is not run again)
@@ -76,17 +76,17 @@ def run_demo(folder: Path) -> tuple[Results, str]:
     page = write_report(results, folder)
     best = results.methods[int(np.argmax(results.means()))]
     save(read_model(folder, best), folder / "model.json")
-    told = "\n\n".join(
+    text = "\n\n".join(
         [
             f"{len(queries)} made-up queries, {queries.n_docs:,} judged documents, {queries.n_features} features.",
-            results_text(results),
+            format_results(results),
             _against(results, results.methods[0]),
             f"The model of {best} from fold 1: {folder / 'model.json'}\n"
             f"The spec, to edit and run again: {folder / 'spec.toml'}\n"
             f"The report, to open in a browser: {page}",
         ]
     )
-    return results, told
+    return results, text
 
 
 def _check_folder(folder: Path, spec: Path) -> None:
@@ -107,6 +107,7 @@ def _against(results: Results, baseline: str) -> str:
 
 def _sentence(found: Comparison) -> str:
     return (
-        f"{found.second} against {found.first}: {signed(found.difference)} {interval(found.low, found.high)}, "
-        f"better on {found.wins} queries and worse on {found.losses}, {p_equals(found.adjusted.randomisation)}"
+        f"{found.second} against {found.first}: {format_signed(found.difference)} "
+        f"{format_interval(found.low, found.high)}, better on {found.wins} queries "
+        f"and worse on {found.losses}, {format_p_equals(found.adjusted.randomisation)}"
     )

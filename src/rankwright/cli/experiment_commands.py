@@ -75,8 +75,8 @@ def reproduce(
 ) -> None:
     """Run the papers' protocols: published figures beside ours, with the difference and its standard error."""
     from rankwright.basics.files import check_outputs, write_atomic
-    from rankwright.papers.reproduction import reproductions, told, winners, written
-    from rankwright.report.text_tables import text
+    from rankwright.papers.reproduction import format_text, reproductions, winners, written
+    from rankwright.report.text_tables import format_aligned
 
     planned = reproductions(names, data)
     inputs = [path for each in planned.values() for path in each.files]
@@ -87,9 +87,9 @@ def reproduce(
     for name, each in planned.items():
         results[name] = _run(each, out / name, workers)
         _tell_failures(results[name])
-        print(told(results[name]) + f"\n\nreport: {_write_report(results[name], out / name)}\n")
+        print(format_text(results[name]) + f"\n\nreport: {_write_report(results[name], out / name)}\n")
     if len(results) > 1:
-        print(text(winners(results)))
+        print(format_aligned(winners(results)))
     if write is not None:
         commands = [f"rankwright reproduce {' '.join(results)} --data DIR --write {write}"]
         with write_atomic(write) as file:
@@ -119,7 +119,7 @@ def compare(
     from rankwright.basics.errors import InputError
     from rankwright.basics.files import check_apart
     from rankwright.cli.tuning_commands import named_runs
-    from rankwright.report import comparisons_text, report_files, results_json, results_text
+    from rankwright.report import format_comparisons, format_results, list_report_files, make_results_json
 
     if out is not None and (out / "results.sqlite").exists():
         raise InputError(f"{out}: holds an experiment, and its report; choose another folder")
@@ -127,7 +127,7 @@ def compare(
         raise InputError("expected --data with --scores and --model, or --qrels with --run")
     runs = named_runs(run or [])
     if out is not None:
-        check_apart({"--out": report_files(out)}, [data, *(scores or []), *(model or []), qrels, *runs.values()])
+        check_apart({"--out": list_report_files(out)}, [data, *(scores or []), *(model or []), qrels, *runs.values()])
     with progress_bar():
         said = {} if measures is None else {"measures": measures}
         if data is not None:
@@ -135,9 +135,9 @@ def compare(
         elif qrels is not None:
             results = compare_runs(qrels, runs, name=qrels.name, **said)
     if as_json:
-        print_json(results_json(results))
+        print_json(make_results_json(results))
     else:
-        print(results_text(results) + "\n\n" + comparisons_text(results))
+        print(format_results(results) + "\n\n" + format_comparisons(results))
     if out is not None:
         print(f"report: {_write_report(results, out)}", file=sys.stderr if as_json else sys.stdout)
 
@@ -187,9 +187,9 @@ def _from_options(
 def _experiment_files(folder: Path) -> list[Path]:
     """Return the files that an experiment writes into its folder."""
     from rankwright.experiments.storage.schema import FILE, LOCK
-    from rankwright.report import report_files
+    from rankwright.report import list_report_files
 
-    return [folder / FILE, folder / LOCK, *report_files(folder)]
+    return [folder / FILE, folder / LOCK, *list_report_files(folder)]
 
 
 def _check_folder(folder: Path, inputs: Iterable[Path | None]) -> None:
@@ -201,10 +201,10 @@ def _check_folder(folder: Path, inputs: Iterable[Path | None]) -> None:
 
 def _run_and_report(planned: Experiment, out: Path, workers: str | None) -> None:
     """Run, report, and say how it went."""
-    from rankwright.report import results_text
+    from rankwright.report import format_results
 
     results = _run(planned, out, workers)
-    print(results_text(results))
+    print(format_results(results))
     print(f"report: {_write_report(results, out)}")
     _tell_failures(results)
 
@@ -254,7 +254,7 @@ def _workers(text: str | None) -> Iterator[Any]:
     elif colon and rest.startswith("//"):
         distributed = require("distributed")
         for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado", "asyncio"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are told in a line of ours
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are shown in one line of our own
         try:
             client = distributed.Client(text)
         except (OSError, ValueError) as error:
@@ -276,8 +276,8 @@ def demo(out: Annotated[Path, typer.Option(help="The folder to fill.")] = Path("
     from rankwright.cli.demo import run_demo
 
     with progress_bar():
-        results, told = run_demo(out)
-    print(told)
+        results, text = run_demo(out)
+    print(text)
     _tell_failures(results)
     command = "rankwright" if shutil.which("rankwright") else as_called()
     print(f"Try: add a method to the spec, then {command} experiment {out / 'spec.toml'} --out {out}")

@@ -23,5 +23,5 @@ def simulate(
 
     with progress_bar():
         findings, page = run(name, out, measure=measure, seed=seed, data=data)
-    print(findings.told)
+    print(findings.text)
     print(f"page: {page}")

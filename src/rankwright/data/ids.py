@@ -15,7 +15,7 @@ _MISSING = "{name}[{row}] is missing; expected an id in every row"
 
 
 def validate_ids(values: ArrayLike, n_docs: int, name: str) -> NDArray[Any]:
-    """Return ids as an array; refuse another number of them, missing ones, and texts that cannot be told apart."""
+    """Return ids as an array; refuse another number of them, missing ones, and texts that look the same."""
     column = np.asarray(values)
     if column.shape != (n_docs,):
         raise InputError(f"{name} has shape {column.shape}; X has {n_docs} rows")

@@ -1,6 +1,6 @@
 """Reports: what an experiment found, as one page, as tables and as text."""
 
-from rankwright.report.report_files import report_files, write_report
-from rankwright.report.texts import comparisons_text, results_json, results_text
+from rankwright.report.report_files import list_report_files, write_report
+from rankwright.report.texts import format_comparisons, format_results, make_results_json
 
-__all__ = ["comparisons_text", "report_files", "results_json", "results_text", "write_report"]
+__all__ = ["format_comparisons", "format_results", "list_report_files", "make_results_json", "write_report"]

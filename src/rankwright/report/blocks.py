@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from rankwright.basics.errors import InputError, quote
-from rankwright.report.duel_blocks import Documents, Duel, DuelQuery
+from rankwright.report.duel_blocks import Duel, DuelDocuments, DuelQuery
 from rankwright.report.grid_blocks import Cell, Column, Grid, Row
-from rankwright.report.json_values import Json, check_names, plain
+from rankwright.report.json_values import Json, check_names, to_plain
 
 __all__ = [
     "Block",
@@ -21,8 +21,8 @@ __all__ = [
     "Chart",
     "Choice",
     "Column",
-    "Documents",
     "Duel",
+    "DuelDocuments",
     "DuelQuery",
     "Grid",
     "Page",
@@ -120,8 +120,8 @@ class Chart:
         """Return the figure, its caption and its height."""
         return {
             "kind": self.kind,
-            "data": plain(self.data),
-            "layout": plain(self.layout),
+            "data": to_plain(self.data),
+            "layout": to_plain(self.layout),
             "caption": self.caption,
             "height": self.height,
         }

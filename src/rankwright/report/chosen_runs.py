@@ -11,31 +11,31 @@ from rankwright.analysis.results import Results, Table, concatenate_tables
 from rankwright.basics.array_types import Floats, Ints
 
 
-def by_method(results: Results, name: str) -> dict[str, Table]:
+def rows_by_method(results: Results, name: str) -> dict[str, Table]:
     """Return the rows of a table for each method that has some, in the order of the methods."""
     table = results.tables[name]
     masks = {method: table["method"] == number for number, method in enumerate(results.methods)}
-    return {method: rows(table, mask) for method, mask in masks.items() if mask.any()}
+    return {method: select_rows(table, mask) for method, mask in masks.items() if mask.any()}
 
 
-def on_all_folds(results: Results, name: str) -> dict[str, Table]:
+def rows_on_all_folds(results: Results, name: str) -> dict[str, Table]:
     """Return the rows of a table for each method that has some on every fold, so that means can be compared."""
     return {
         method: table
-        for method, table in by_method(results, name).items()
+        for method, table in rows_by_method(results, name).items()
         if np.isin(results.folds, table["fold"]).all()
     }
 
 
-def rows(table: Table, mask: NDArray[np.bool_]) -> Table:
+def select_rows(table: Table, mask: NDArray[np.bool_]) -> Table:
     """Return the rows of a table that a mask chooses."""
     return {name: column[mask] for name, column in table.items()}
 
 
-def split(table: Table) -> list[Table]:
+def split_runs(table: Table) -> list[Table]:
     """Return the rows of each run, which is a fold and a seed."""
     runs = np.stack([table["fold"], table["seed"]], axis=1)
-    return [rows(table, (runs == run).all(axis=1)) for run in np.unique(runs, axis=0)]
+    return [select_rows(table, (runs == run).all(axis=1)) for run in np.unique(runs, axis=0)]
 
 
 def has_restarts(table: Table) -> bool:
@@ -43,43 +43,44 @@ def has_restarts(table: Table) -> bool:
     return "restart" in table and bool(np.isfinite(table["restart"]).any())
 
 
-def grown(table: Table) -> Table:
+def drop_polishing(table: Table) -> Table:
     """Return a history without its rounds of polishing, which are numbered as ``polish``."""
-    return rows(table, ~np.isfinite(table["polish"])) if "polish" in table else table
+    return select_rows(table, ~np.isfinite(table["polish"])) if "polish" in table else table
 
 
-def decisive(run: Table) -> Floats:
+def deciding_values(run: Table) -> Floats:
     """Return the values that chose among the points of a history: on validation queries, or else on training ones."""
     names = [name for name in ("valid", "train") if name in run and np.isfinite(run[name]).any()]
     value = np.asarray(run[names[0]], dtype=np.float64) if names else np.zeros(len(run["round"]))
     return np.where(np.isfinite(value), value, -np.inf)
 
 
-def best_points(run: Table) -> Ints:
+def find_best_points(run: Table) -> Ints:
     """Return the row of the best point of each restart of a run, by number of the restart; of equals the first."""
     numbers = np.unique(run["restart"])
-    value, found = decisive(run), [np.flatnonzero(run["restart"] == number) for number in numbers]
+    value, found = deciding_values(run), [np.flatnonzero(run["restart"] == number) for number in numbers]
     return np.array([own[np.argmax(value[own])] for own in found], dtype=np.intp)
 
 
-def kept_climbs(table: Table) -> Table:
+def select_kept_climbs(table: Table) -> Table:
     """Return the climbs that were kept, with steps for rounds; a history without restarts is returned whole.
 
     Of the restarts that were not kept a history has single points only, which belong to no curve.
     """
-    return concatenate_tables([_kept_climb(run) for run in split(table)]) if has_restarts(table) else table
+    return concatenate_tables([_kept_climb(run) for run in split_runs(table)]) if has_restarts(table) else table
 
 
 def _kept_climb(run: Table) -> Table:
-    kept = run["restart"][np.argmax(decisive(run))]
-    climb = rows(run, run["restart"] == kept)
+    kept = run["restart"][np.argmax(deciding_values(run))]
+    climb = select_rows(run, run["restart"] == kept)
     return {**climb, "round": np.arange(len(climb["round"]))}
 
 
-def fold_means(table: Table, key: str, column: str) -> tuple[NDArray[Any], Floats]:
+def compute_fold_means(table: Table, key: str, column: str) -> tuple[NDArray[Any], Floats]:
     """Return the keys of a table, and for each the mean over the seeds by fold, NaN where there is none.
 
-    >>> keys, means = fold_means({"fold": np.array([1, 1, 2]), "k": np.array([5, 5, 5]), "v": np.arange(3.0)}, "k", "v")
+    >>> table = {"fold": np.array([1, 1, 2]), "k": np.array([5, 5, 5]), "v": np.arange(3.0)}
+    >>> keys, means = compute_fold_means(table, "k", "v")
     >>> keys.tolist(), means.tolist()
     ([5], [[0.5, 2.0]])
     """

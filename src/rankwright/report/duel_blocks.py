@@ -11,14 +11,14 @@ import numpy as np
 from rankwright.analysis.significance import EQUAL_WEIGHTS, QueryWeighting, count_wins
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError, quote
-from rankwright.report.json_values import Json, check_names, plain
-from rankwright.report.notation import signed
+from rankwright.report.json_values import Json, check_names, to_plain
+from rankwright.report.notation import format_signed
 
 _SCALE = 1_000_000  # values travel as whole numbers of a millionth
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Documents:
+class DuelDocuments:
     """The documents of a query, and where each method ranks them.
 
     Parameters
@@ -42,7 +42,7 @@ class Documents:
 
     def to_json(self) -> Json:
         """Return ids, grades and a list of ranks for each method."""
-        return {"ids": list(self.ids), "grades": plain(self.grades), "ranks": plain(self.ranks)}
+        return {"ids": list(self.ids), "grades": to_plain(self.grades), "ranks": to_plain(self.ranks)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,7 @@ class DuelQuery:
     qid: str
     fold: str
     n_docs: int
-    documents: Documents | None = None
+    documents: DuelDocuments | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +125,7 @@ class Duel:
             "fold": [str(query.fold) for query in self.queries],
             "n_docs": [int(query.n_docs) for query in self.queries],
             "scale": _SCALE,
-            "values": plain(scaled),
+            "values": to_plain(scaled),
             "tallies": [[self._tallies(own, row) for row in range(len(own))] for own in self.values],
             "documents": documents,
             "caption": self.caption,
@@ -136,7 +136,7 @@ class Duel:
     def _tallies(self, values: Floats, one: int) -> list[list[int | str]]:
         """Return wins, ties, losses and mean difference of one method against every other under a measure."""
         found = [count_wins(values[one], other, self.weighting) for other in values]
-        return [[each.wins, each.ties, each.losses, signed(each.difference)] for each in found]
+        return [[each.wins, each.ties, each.losses, format_signed(each.difference)] for each in found]
 
     def _start(self) -> list[int]:
         """Return where the first pair stands among the methods; a method alone meets itself."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from rankwright.basics.errors import InputError, quote
-from rankwright.report.json_values import Json, Value, given, plain
+from rankwright.report.json_values import Json, Value, drop_none, to_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Column:
 
     def to_json(self) -> Json:
         """Return the attributes that are not the default."""
-        return given(name=self.name, digits=self.digits, title=self.title or None, method=self.method)
+        return drop_none(name=self.name, digits=self.digits, title=self.title or None, method=self.method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,10 @@ class Cell:
 
     def to_json(self) -> Json:
         """Return the value and the attributes that are not the default."""
-        extras = given(text=self.text, mark=self.mark or None, title=self.title or None, emphasis=self.emphasis or None)
-        return {"value": plain(self.value), **extras}
+        extras = drop_none(
+            text=self.text, mark=self.mark or None, title=self.title or None, emphasis=self.emphasis or None
+        )
+        return {"value": to_plain(self.value), **extras}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,8 @@ class Row:
 
     def to_json(self) -> Json:
         """Return the cells, bare where they are values, and the methods."""
-        cells = [cell.to_json() if isinstance(cell, Cell) else plain(cell) for cell in self.cells]
-        return given(cells=cells, methods=list(self.methods) or None)
+        cells = [cell.to_json() if isinstance(cell, Cell) else to_plain(cell) for cell in self.cells]
+        return drop_none(cells=cells, methods=list(self.methods) or None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ Value = float | int | str | None
 _DIGITS = 7  # significant digits of a number on the page
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Convert a value for JSON: arrays to lists, numbers to seven digits, NaN and infinity to ``None``.
 
     >>> import numpy as np
-    >>> plain({"x": np.array([1.0, np.nan]), "y": (1 / 3, np.int64(2), True, "a")})
+    >>> to_plain({"x": np.array([1.0, np.nan]), "y": (1 / 3, np.int64(2), True, "a")})
     {'x': [1, None], 'y': [0.3333333, 2, True, 'a']}
     """
     if hasattr(value, "tolist"):
@@ -29,9 +29,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return _plain_number(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, Iterable):
-        return [plain(item) for item in value]
+        return [to_plain(item) for item in value]
     raise InputError(f"{quote(value)} on a page; expected numbers, text, lists or mappings")
 
 
@@ -42,7 +42,7 @@ def _plain_number(value: float) -> float | int | None:
     return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
 
 
-def given(**entries: Any) -> Json:
+def drop_none(**entries: Any) -> Json:
     """Return the entries that are not None."""
     return {key: value for key, value in entries.items() if value is not None}
 

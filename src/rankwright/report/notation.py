@@ -9,10 +9,10 @@ MISSING = "\N{EN DASH}"
 DIGITS = 4  # of a measure, behind the point
 
 
-def number(value: float, digits: int = DIGITS) -> str:
+def format_number(value: float, digits: int = DIGITS) -> str:
     """Return a number with so many digits behind the point, or a dash where there is none.
 
-    >>> number(0.12345), number(float("nan")), number(float("-inf"))
+    >>> format_number(0.12345), format_number(float("nan")), format_number(float("-inf"))
     ('0.1235', '–', '-∞')
     """
     if isnan(value):
@@ -22,59 +22,59 @@ def number(value: float, digits: int = DIGITS) -> str:
     return f"{value:.{digits}f}"
 
 
-def signed(value: float, digits: int = DIGITS) -> str:
+def format_signed(value: float, digits: int = DIGITS) -> str:
     """Return a difference: a number with its sign; what rounds to zero has none.
 
-    >>> signed(0.25, 2), signed(-0.25, 2), signed(-0.001, 2)
+    >>> format_signed(0.25, 2), format_signed(-0.25, 2), format_signed(-0.001, 2)
     ('+0.25', '-0.25', '0.00')
     """
     if not isfinite(value):
-        return number(value)
+        return format_number(value)
     text = f"{value:+.{digits}f}"
     return text[1:] if float(text) == 0 else text
 
 
-def interval(low: float, high: float, digits: int = DIGITS) -> str:
+def format_interval(low: float, high: float, digits: int = DIGITS) -> str:
     """Return an interval.
 
-    >>> interval(0.1, 0.25, 2), interval(float("nan"), float("nan"))
+    >>> format_interval(0.1, 0.25, 2), format_interval(float("nan"), float("nan"))
     ('[0.10, 0.25]', '–')
     """
-    return MISSING if isnan(low) or isnan(high) else f"[{number(low, digits)}, {number(high, digits)}]"
+    return MISSING if isnan(low) or isnan(high) else f"[{format_number(low, digits)}, {format_number(high, digits)}]"
 
 
-def p_value(p: float) -> str:
+def format_p(p: float) -> str:
     """Return a p-value: three digits, more near 0.05, or that it is smaller.
 
-    >>> p_value(0.0214), p_value(0.0497), p_value(0.00002), p_value(0.9999), p_value(float("nan"))
+    >>> format_p(0.0214), format_p(0.0497), format_p(0.00002), format_p(0.9999), format_p(float("nan"))
     ('0.021', '0.0497', '<0.001', '1.000', '–')
     """
-    return "<0.001" if p < 0.001 else number(p, 4 if 0.0495 <= p < 0.0505 else 3)
+    return "<0.001" if p < 0.001 else format_number(p, 4 if 0.0495 <= p < 0.0505 else 3)
 
 
-def p_equals(p: float) -> str:
+def format_p_equals(p: float) -> str:
     """Return a p-value in a sentence.
 
-    >>> p_equals(0.0214), p_equals(0.00002)
+    >>> format_p_equals(0.0214), format_p_equals(0.00002)
     ('p = 0.021', 'p < 0.001')
     """
-    return f"p {p_value(p).replace('<', '< ')}" if p < 0.001 else f"p = {p_value(p)}"
+    return f"p {format_p(p).replace('<', '< ')}" if p < 0.001 else f"p = {format_p(p)}"
 
 
-def count(value: int, noun: str) -> str:
+def format_count(value: int, noun: str) -> str:
     """Return so many things.
 
-    >>> count(1, "fold"), count(1200, "method"), count(2, "query")
+    >>> format_count(1, "fold"), format_count(1200, "method"), format_count(2, "query")
     ('1 fold', '1,200 methods', '2 queries')
     """
     plural = noun if value == 1 else f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
     return f"{value:,} {plural}"
 
 
-def parameters(text: str) -> str:
+def format_parameters(text: str) -> str:
     """Return the parameters of a trial, which are JSON.
 
-    >>> parameters('{"alpha": 0.1, "scale": "query"}'), parameters("{}")
+    >>> format_parameters('{"alpha": 0.1, "scale": "query"}'), format_parameters("{}")
     ('alpha=0.1, scale=query', 'as by default')
     """
     values = json.loads(text)

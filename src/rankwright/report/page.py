@@ -29,79 +29,81 @@ _RESTORE_THEME = (
 _HIDDEN = re.compile(r"(?<!\\)((?:\\\\)*)\\(u(?:00[01][0-9a-f]|00[7-9][0-9a-f]|200[ef]|202[a-e]|206[0-9a-f]|feff))")
 
 
-def render(page: Page) -> str:
+def render_page(page: Page) -> str:
     """Return the page as HTML: the same page gives the same text.
 
     Text is escaped, and data travel as JSON that the page's script turns into text nodes. As a second wall, the page
     forbids the browser every script but its own three, and every request.
     """
-    plotly, script = _plotly(), _script()
-    template = Template(_asset("page.html"))
+    plotly, script = _read_plotly(), _join_scripts()
+    template = Template(_read_asset("page.html"))
     return template.substitute(
-        policy=_policy(_RESTORE_THEME, plotly, script),
-        title=_text(page.title),
-        subtitle=_text(page.subtitle),
-        facts="\n".join(f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in page.facts),
-        navigation="\n".join(_link(number, section) for number, section in enumerate(page.sections, start=1)),
-        sections="\n".join(_section(number, section) for number, section in enumerate(page.sections, start=1)),
-        footer=_text(page.footer),
-        methods=embedded(page.methods),
-        style="\n".join(_asset(name) for name in _STYLES),
+        policy=_make_policy(_RESTORE_THEME, plotly, script),
+        title=_escape_text(page.title),
+        subtitle=_escape_text(page.subtitle),
+        facts="\n".join(
+            f"<div><dt>{_escape_text(name)}</dt><dd>{_escape_text(value)}</dd></div>" for name, value in page.facts
+        ),
+        navigation="\n".join(_render_link(number, section) for number, section in enumerate(page.sections, start=1)),
+        sections="\n".join(_render_section(number, section) for number, section in enumerate(page.sections, start=1)),
+        footer=_escape_text(page.footer),
+        methods=embed_json(page.methods),
+        style="\n".join(_read_asset(name) for name in _STYLES),
         theme=_RESTORE_THEME,
         plotly=plotly,
         script=script,
     )
 
 
-def embedded(value: Any) -> str:
+def embed_json(value: Any) -> str:
     r"""Return JSON that is safe inside a script element: pure ASCII, and no ``<`` that could end the element.
 
     Control characters, and what reverses the direction of text, show themselves as escapes.
 
-    >>> embedded({"name": "</script>", "other": "\x1b[0m"})
+    >>> embed_json({"name": "</script>", "other": "\x1b[0m"})
     '{"name":"\\u003c/script>","other":"\\\\u001b[0m"}'
     """
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return _HIDDEN.sub(r"\1\\\\\2", text).replace("<", "\\u003c")
 
 
-def _text(text: str) -> str:
+def _escape_text(text: str) -> str:
     return escape(printable(text))
 
 
-def _section(number: int, section: Section) -> str:
-    anchor = _anchor(number, section)
+def _render_section(number: int, section: Section) -> str:
+    anchor = _make_anchor(number, section)
     return "\n".join(
         [
             f'<section id="{anchor}" aria-labelledby="{anchor}-title">',
-            f'<h2 id="{anchor}-title">{_text(section.title)}</h2>',
-            f'<p class="lead">{_text(section.lead)}</p>',
-            *(_block(block) for block in section.blocks),
+            f'<h2 id="{anchor}-title">{_escape_text(section.title)}</h2>',
+            f'<p class="lead">{_escape_text(section.lead)}</p>',
+            *(_render_block(block) for block in section.blocks),
             "</section>",
         ]
     )
 
 
-def _block(block: Block) -> str:
-    return f'<div class="block"><script type="application/json">{embedded(block.to_json())}</script></div>'
+def _render_block(block: Block) -> str:
+    return f'<div class="block"><script type="application/json">{embed_json(block.to_json())}</script></div>'
 
 
-def _link(number: int, section: Section) -> str:
-    return f'<li><a href="#{_anchor(number, section)}">{_text(section.title)}</a></li>'
+def _render_link(number: int, section: Section) -> str:
+    return f'<li><a href="#{_make_anchor(number, section)}">{_escape_text(section.title)}</a></li>'
 
 
-def _anchor(number: int, section: Section) -> str:
+def _make_anchor(number: int, section: Section) -> str:
     """Return the id of a section: unique by its number, readable by its title."""
     words = re.findall(r"[a-z0-9]+", section.title.lower())
     return "-".join([f"s{number}", *words])
 
 
-def _policy(*scripts: str) -> str:
+def _make_policy(*scripts: str) -> str:
     """Return a content security policy: these scripts only, inline styles (Plotly's), and no requests at all."""
     return "; ".join(
         [
             "default-src 'none'",
-            f"script-src {' '.join(_hashes(scripts))}",
+            f"script-src {' '.join(_hash_scripts(scripts))}",
             "style-src 'unsafe-inline'",
             "img-src data: blob:",  # charts saved as images, and the icon
             "base-uri 'none'",
@@ -110,19 +112,19 @@ def _policy(*scripts: str) -> str:
     )
 
 
-def _hashes(scripts: Sequence[str]) -> list[str]:
+def _hash_scripts(scripts: Sequence[str]) -> list[str]:
     return [f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts]
 
 
-def _script() -> str:
-    parts = "\n".join(_asset(name) for name in _SCRIPTS)
+def _join_scripts() -> str:
+    parts = "\n".join(_read_asset(name) for name in _SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}\n}})();'
 
 
-def _plotly() -> str:
+def _read_plotly() -> str:
     """Return Plotly's script, with the line ends that a browser sees before it computes the hash."""
     return str(require("plotly").offline.get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _asset(name: str) -> str:
+def _read_asset(name: str) -> str:
     return files("rankwright.report").joinpath(name).read_text(encoding="utf-8")

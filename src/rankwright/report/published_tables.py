@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from math import isnan, nan
 
-from rankwright.report.notation import number, signed
+from rankwright.report.notation import format_number, format_signed
 from rankwright.report.summary import Summary
 from rankwright.report.text_tables import Entry, TextTable
 
@@ -16,7 +16,7 @@ CAPTION = "Published figures and ours: the difference, and the standard error of
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class PublishedFigure:
     """A published figure and ours; NaN where the method has not been run or the measure not been taken."""
 
     method: str
@@ -31,7 +31,7 @@ class Beside:
 
     @property
     def difference(self) -> float:
-        """Ours less the published one."""
+        """The difference of our figure and the published one."""
         return self.ours - self.published
 
     @property
@@ -45,7 +45,7 @@ class Beside:
         return not self.ours < self.lowest
 
 
-def published_figures(summary: Summary) -> list[Beside]:
+def match_published(summary: Summary) -> list[PublishedFigure]:
     """Return the published figures of a spec, each beside ours."""
     table = summary.table("published")
     found = []
@@ -58,23 +58,23 @@ def published_figures(summary: Summary) -> list[Beside]:
         value, lowest = float(table["value"][row]), float(table["lowest"][row])
         source, note = str(table["source"][row]), str(table["note"][row])
         folds = tuple(json.loads(table["by_fold"][row])) if "by_fold" in table else ()
-        found.append(Beside(method, measure, value, ours, error, lowest, source, note, folds))
+        found.append(PublishedFigure(method, measure, value, ours, error, lowest, source, note, folds))
     return found
 
 
-def published_table(summary: Summary) -> TextTable:
+def make_published_table(summary: Summary) -> TextTable:
     """Return the published figures and ours, as a table."""
     rows = []
-    for figure in published_figures(summary):
+    for figure in match_published(summary):
         missing = isnan(figure.ours)
         rows.append(
             [
                 Entry(figure.method, figure.method),
-                Entry(label(summary, figure.measure), label(summary, figure.measure)),
-                Entry(figure.published, number(figure.published)),
-                Entry(figure.ours, "" if missing else number(figure.ours)),
-                Entry(figure.difference, "" if missing else signed(figure.difference)),
-                Entry(figure.error, "" if missing else number(figure.error)),
+                Entry(label_measure(summary, figure.measure), label_measure(summary, figure.measure)),
+                Entry(figure.published, format_number(figure.published)),
+                Entry(figure.ours, "" if missing else format_number(figure.ours)),
+                Entry(figure.difference, "" if missing else format_signed(figure.difference)),
+                Entry(figure.error, "" if missing else format_number(figure.error)),
                 Entry(figure.source, figure.source),
             ]
         )
@@ -82,30 +82,30 @@ def published_table(summary: Summary) -> TextTable:
     return TextTable(header, rows, CAPTION)
 
 
-def fold_table(summary: Summary) -> TextTable | None:
+def make_fold_table(summary: Summary) -> TextTable | None:
     """Return published figures of single folds, each row above ours; None if there are none."""
     rows = []
-    for figure in published_figures(summary):
+    for figure in match_published(summary):
         if len(figure.by_fold) == len(summary.results.folds) and not isnan(figure.ours):
             ours = summary.results.fold_means(figure.measure)[summary.methods.index(figure.method)].tolist()
             for who, values in (("published", figure.by_fold), ("ours", ours)):
-                entries = [Entry(text, text) for text in (figure.method, label(summary, figure.measure), who)]
-                rows.append([*entries, *(Entry(value, number(value)) for value in values)])
+                entries = [Entry(text, text) for text in (figure.method, label_measure(summary, figure.measure), who)]
+                rows.append([*entries, *(Entry(value, format_number(value)) for value in values)])
     if not rows:
         return None
     header = ["method", "measure", "whose", *(f"fold {fold}" for fold in summary.results.folds)]
     return TextTable(header, rows, "Published figures of single folds and ours.")
 
 
-def notes(summary: Summary) -> list[str]:
+def list_notes(summary: Summary) -> list[str]:
     """Return an explanation of each figure that is far from the published one."""
     return [
-        f"{figure.method}, {label(summary, figure.measure)} ({signed(figure.difference)}): {figure.note}"
-        for figure in published_figures(summary)
+        f"{figure.method}, {label_measure(summary, figure.measure)} ({format_signed(figure.difference)}): {figure.note}"
+        for figure in match_published(summary)
         if figure.far and figure.note
     ]
 
 
-def label(summary: Summary, measure: str) -> str:
+def label_measure(summary: Summary, measure: str) -> str:
     """Return the label of a measure, also of one that was not computed."""
     return summary.labels.get(measure, measure)

@@ -11,11 +11,11 @@ from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath, write_atomic
 from rankwright.basics.version import __version__
 from rankwright.report.blocks import Page
-from rankwright.report.notation import count
-from rankwright.report.page import render
+from rankwright.report.notation import format_count
+from rankwright.report.page import render_page
 from rankwright.report.sections import SECTIONS
 from rankwright.report.summary import Summary
-from rankwright.report.text_tables import FORMATS, comparison_table, results_table
+from rankwright.report.text_tables import FORMATS, make_comparison_table, make_results_table
 
 
 def write_report(results: Results, folder: StrPath, *, date: datetime.date | None = None) -> Path:
@@ -35,15 +35,15 @@ def write_report(results: Results, folder: StrPath, *, date: datetime.date | Non
     summary = Summary(results)
     folder = Path(folder)
     (folder / "tables").mkdir(parents=True, exist_ok=True)
-    page, *tables = report_files(folder)
-    made = (results_table(summary), comparison_table(summary))
+    page, *tables = list_report_files(folder)
+    made = (make_results_table(summary), make_comparison_table(summary))
     for path, (table, formatted) in zip(tables, product(made, FORMATS.values()), strict=True):
         _write(path, formatted(table))
-    _write(page, render(make_page(summary, date)))
+    _write(page, render_page(make_page(summary, date)))
     return page
 
 
-def report_files(folder: StrPath) -> list[Path]:
+def list_report_files(folder: StrPath) -> list[Path]:
     """Return the files that ``write_report`` writes into a folder, the page first."""
     names = [f"{name}.{ending}" for name in ("results", "comparisons") for ending in FORMATS]
     return [Path(folder) / "report.html", *(Path(folder) / "tables" / name for name in names)]
@@ -53,7 +53,7 @@ def make_page(summary: Summary, date: datetime.date | None = None) -> Page:
     """Return the page of a report: the sections that have something to say."""
     sections = [section for entry in SECTIONS if (section := entry.build(summary)) is not None]
     footer = f"Rankwright {__version__}" + (f", {date.isoformat()}" if date else "")
-    subtitle = f"{count(len(summary.methods), 'method')} on {count(len(summary.results.folds), 'fold')}"
+    subtitle = f"{format_count(len(summary.methods), 'method')} on {format_count(len(summary.results.folds), 'fold')}"
     return Page(summary.results.name, subtitle, _facts(summary), summary.methods, sections, footer)
 
 

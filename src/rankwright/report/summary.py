@@ -48,11 +48,11 @@ class Figure:
     @property
     def below(self) -> bool:
         """Whether the method is significantly worse than the best."""
-        return self.against is not None and mark(self.against) == BELOW
+        return self.against is not None and choose_mark(self.against) == BELOW
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class MeanSpread:
     """The uncertainty of a mean: its standard error and its 95% bootstrap interval over queries."""
 
     error: float
@@ -148,10 +148,10 @@ class Summary:
         return np.asarray(ranked.mean(axis=0)) if len(ranked) else np.full(len(self.methods), np.nan)
 
     @cached_property
-    def spreads(self) -> tuple[Spread, ...]:
+    def spreads(self) -> tuple[MeanSpread, ...]:
         """The uncertainty of the mean of the deciding measure, for each method."""
         rows = zip(self.results.contributions(), self.values[self.results.measure], self.results.errors(), strict=True)
-        return tuple(_spread(parts[~np.isnan(v)], v[~np.isnan(v)], float(error)) for parts, v, error in rows)
+        return tuple(_estimate_spread(parts[~np.isnan(v)], v[~np.isnan(v)], float(error)) for parts, v, error in rows)
 
     @cached_property
     def seed_deviations(self) -> Floats:
@@ -177,39 +177,39 @@ class Summary:
         means = self.results.means(measure)
         known = ~np.isnan(means)
         rounded = np.round(means, 12)  # so that rounding errors decide no rank
-        ranks, top = _ranks(rounded), np.max(rounded, where=known, initial=-np.inf)
+        ranks, top = _compute_ranks(rounded), np.max(rounded, where=known, initial=-np.inf)
         against: dict[str, Comparison] = {}
         if known.sum() > 1:
             best = self.methods[int(np.flatnonzero(rounded == top)[0])]
             pairs = (found.reverse() if found.second == best else found for found in self.comparisons[measure])
             against = {found.second: found for found in pairs if found.first == best}
-        told = bool((rounded[known] < top).any())  # one method alone, or all alike: none is best
+        differs = bool((rounded[known] < top).any())  # one method alone, or all alike: none is best
         return tuple(
-            Figure(float(means[m]), float(ranks[m]), bool(rounded[m] == top) and told, against.get(name))
+            Figure(float(means[m]), float(ranks[m]), bool(rounded[m] == top) and differs, against.get(name))
             for m, name in enumerate(self.methods)
         )
 
 
-def mark(comparison: Comparison) -> str:
+def choose_mark(comparison: Comparison) -> str:
     """Return a sign where the second method is significantly better or worse than the first."""
     if not comparison.adjusted.randomisation < LEVEL:
         return ""
     return ABOVE if comparison.difference > 0 else BELOW
 
 
-def by_test(p: PValues) -> tuple[float, float, float]:
+def order_p_values(p: PValues) -> tuple[float, float, float]:
     """Return the p-values in the order of ``TESTS``."""
     return p.randomisation, p.t, p.wilcoxon
 
 
-def _ranks(means: Floats) -> Floats:
+def _compute_ranks(means: Floats) -> Floats:
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(-means, nan_policy="omit"), dtype=np.float64)
 
 
-def _spread(parts: Floats, values: Floats, error: float) -> Spread:
+def _estimate_spread(parts: Floats, values: Floats, error: float) -> MeanSpread:
     if np.isnan(error):
-        return Spread(np.nan, np.nan, np.nan)
+        return MeanSpread(np.nan, np.nan, np.nan)
     low, high = np.clip(bootstrap_interval(parts, n=_DRAWS), values.min(), values.max())  # no mean lies beyond
-    return Spread(error, float(low), float(high))
+    return MeanSpread(error, float(low), float(high))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv as csv_format
+import csv
 import io
 import re
 from collections.abc import Callable, Sequence
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from math import isnan
 
 from rankwright.basics.errors import printable
-from rankwright.report.notation import number, p_value, signed
-from rankwright.report.summary import BELOW, COMPARISON_NOTE, TESTS, Figure, Summary, by_test, mark
+from rankwright.report.notation import format_number, format_p, format_signed
+from rankwright.report.summary import BELOW, COMPARISON_NOTE, TESTS, Figure, Summary, choose_mark, order_p_values
 
 _MARKDOWN_SPECIAL = re.compile(r"[\\`*_|<>\[\]&~$]|^[#+-](?=\s)|(?<=^\d)[.)](?=\s)")
 _MINUS = "\N{MINUS SIGN}"
@@ -75,7 +75,7 @@ class TextTable:
     Examples
     --------
     >>> table = TextTable(["method", "map"], [[Entry("A", "A"), Entry(0.5, "0.50", best=True)]], "Means.")
-    >>> print(text(table))
+    >>> print(format_aligned(table))
     Means.
     <BLANKLINE>
     method    map
@@ -96,7 +96,7 @@ class TextTable:
         return [all(not isinstance(entry.value, str) for entry in column) for column in columns]
 
 
-def markdown(table: TextTable) -> str:
+def format_markdown(table: TextTable) -> str:
     """Format a table as GitHub's Markdown: the best in bold, the caption above and the note below."""
     lines = [
         _markdown_row([_escape_markdown(name) for name in table.header]),
@@ -109,16 +109,16 @@ def markdown(table: TextTable) -> str:
     )
 
 
-def csv(table: TextTable) -> str:
+def format_csv(table: TextTable) -> str:
     """Format a table as CSV: header and full values, empty where missing; no marks, caption or note."""
     buffer = io.StringIO()
-    writer = csv_format.writer(buffer, lineterminator="\n")
+    writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(table.header)
     writer.writerows([_csv_value(entry.value) for entry in row] for row in table.rows)
     return buffer.getvalue()
 
 
-def latex(table: TextTable) -> str:
+def format_latex(table: TextTable) -> str:
     r"""Format a table as LaTeX for ``\usepackage{booktabs}``: the best in bold, the note below the table."""
     note = [rf"\par\smallskip{{\footnotesize {_escape_latex(table.note)}}}"] if table.note else []
     lines = [
@@ -138,7 +138,7 @@ def latex(table: TextTable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def text(table: TextTable) -> str:
+def format_aligned(table: TextTable) -> str:
     """Return aligned columns for a terminal; the best has a star."""
     columns = [
         _align(name, [row[i] for row in table.rows], numeric)
@@ -149,15 +149,15 @@ def text(table: TextTable) -> str:
     return "\n\n".join(filter(None, [printable(table.caption), lines, " ".join(filter(None, [best, table.note]))]))
 
 
-def results_table(summary: Summary) -> TextTable:
+def make_results_table(summary: Summary) -> TextTable:
     """Return every method under every measure: means, the interval of the deciding measure, and the mean rank."""
     decisive, *others = (summary.labels[name] for name in summary.measures)
     rows = []
     for m, method in enumerate(summary.methods):
         first, *rest = (_figure(summary.figures[name][m]) for name in summary.measures)
-        ends = [Entry(end, number(end)) for end in (summary.spreads[m].low, summary.spreads[m].high)]
+        ends = [Entry(end, format_number(end)) for end in (summary.spreads[m].low, summary.spreads[m].high)]
         rank = float(summary.mean_ranks[m])
-        rows.append([_name(method), first, *ends, *rest, Entry(rank, number(rank, 2))])
+        rows.append([_name(method), first, *ends, *rest, Entry(rank, format_number(rank, 2))])
     means = "means of the fold means on test queries" if len(summary.results.folds) > 1 else "means over the queries"
     caption = f"{summary.results.name}: {means}, with the 95% bootstrap interval of {decisive}. {summary.options}"
     if summary.results.unfinished:
@@ -167,18 +167,20 @@ def results_table(summary: Summary) -> TextTable:
     )
 
 
-def comparison_table(summary: Summary) -> TextTable:
+def make_comparison_table(summary: Summary) -> TextTable:
     """Return every two methods on the deciding measure."""
     header = ["first", "second", "difference", "low", "high", "wins", "ties", "losses", *TESTS, "effect", "queries"]
     rows = []
     for found in summary.comparisons.get(summary.results.measure, []):
-        sign = mark(found)
-        differences = [Entry(value, signed(value)) for value in (found.low, found.high)]
+        sign = choose_mark(found)
+        differences = [Entry(value, format_signed(value)) for value in (found.low, found.high)]
         counts = [Entry(value, str(value)) for value in (found.wins, found.ties, found.losses)]
-        p = [Entry(value, p_value(value)) for value in by_test(found.adjusted)]
+        p = [Entry(value, format_p(value)) for value in order_p_values(found.adjusted)]
         rows.append([
-            _name(found.first), _name(found.second), Entry(found.difference, signed(found.difference), mark=sign),
-            *differences, *counts, *p, Entry(found.effect, signed(found.effect, 2)), Entry(found.n, str(found.n)),
+            _name(found.first), _name(found.second),
+            Entry(found.difference, format_signed(found.difference), mark=sign),
+            *differences, *counts, *p,
+            Entry(found.effect, format_signed(found.effect, 2)), Entry(found.n, str(found.n)),
         ])  # fmt: skip
     caption = (
         f"{summary.results.name}: {summary.decisive} of the second method less that of the first, paired by query."
@@ -186,11 +188,15 @@ def comparison_table(summary: Summary) -> TextTable:
     return TextTable(header, rows, caption, COMPARISON_NOTE)
 
 
-FORMATS: dict[str, Callable[[TextTable], str]] = {"md": markdown, "csv": csv, "tex": latex}  # by the ending of a file
+FORMATS: dict[str, Callable[[TextTable], str]] = {
+    "md": format_markdown,
+    "csv": format_csv,
+    "tex": format_latex,
+}  # by the ending of a file
 
 
 def _figure(figure: Figure) -> Entry:
-    return Entry(figure.mean, number(figure.mean), figure.best, BELOW if figure.below else "")
+    return Entry(figure.mean, format_number(figure.mean), figure.best, BELOW if figure.below else "")
 
 
 def _name(method: str) -> Entry:

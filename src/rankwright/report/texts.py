@@ -7,20 +7,20 @@ from typing import Any
 
 from rankwright.analysis.results import Results
 from rankwright.report.summary import Summary
-from rankwright.report.text_tables import comparison_table, results_table, text
+from rankwright.report.text_tables import format_aligned, make_comparison_table, make_results_table
 
 
-def results_text(results: Results) -> str:
+def format_results(results: Results) -> str:
     """Return every method under every measure, as aligned columns."""
-    return text(results_table(Summary(results)))
+    return format_aligned(make_results_table(Summary(results)))
 
 
-def comparisons_text(results: Results) -> str:
+def format_comparisons(results: Results) -> str:
     """Return every two methods on the deciding measure, as aligned columns."""
-    return text(comparison_table(Summary(results)))
+    return format_aligned(make_comparison_table(Summary(results)))
 
 
-def results_json(results: Results) -> dict[str, Any]:
+def make_results_json(results: Results) -> dict[str, Any]:
     """Return means and comparisons, as JSON can hold them."""
     comparisons = Summary(results).comparisons.get(results.measure, [])
     plain = [asdict(found) | {"p": found.p._asdict(), "adjusted": found.adjusted._asdict()} for found in comparisons]

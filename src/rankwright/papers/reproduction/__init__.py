@@ -16,10 +16,10 @@ from rankwright.basics.errors import InputError, suggest
 from rankwright.basics.files import StrPath
 from rankwright.experiments import Experiment, read_experiment
 from rankwright.experiments.data_sources import FoldFolder
-from rankwright.report.notation import number, p_value, signed
-from rankwright.report.published_tables import fold_table, notes, published_table
+from rankwright.report.notation import format_number, format_p, format_signed
+from rankwright.report.published_tables import list_notes, make_fold_table, make_published_table
 from rankwright.report.summary import Summary
-from rankwright.report.text_tables import Entry, TextTable, markdown, text
+from rankwright.report.text_tables import Entry, TextTable, format_aligned, format_markdown
 
 NAMES = ("ohsumed", "ohsumed-2.0", "mq2008")
 
@@ -60,9 +60,9 @@ def t_tests(summary: Summary, measure: str) -> TextTable:
         [
             Entry(found.first, found.first),
             Entry(found.second, found.second),
-            Entry(found.difference, signed(found.difference)),
-            Entry(found.p.t, p_value(found.p.t)),
-            Entry(found.adjusted.t, p_value(found.adjusted.t)),
+            Entry(found.difference, format_signed(found.difference)),
+            Entry(found.p.t, format_p(found.p.t)),
+            Entry(found.adjusted.t, format_p(found.adjusted.t)),
         ]
         for found in summary.comparisons[measure]
     ]
@@ -82,7 +82,7 @@ def _means(results: Results, start: str) -> dict[str, float]:
 def means(results: Results) -> TextTable:
     """Return every method's means on the test queries, also of those without a published figure."""
     columns = [_means(results, start) for start in _SHOWN.values()]
-    rows = [[Entry(m, m), *(Entry(c[m], number(c[m])) for c in columns)] for m in results.methods]
+    rows = [[Entry(m, m), *(Entry(c[m], format_number(c[m])) for c in columns)] for m in results.methods]
     return TextTable(["method", *_SHOWN], rows, "All methods: means of the fold means on test queries.")
 
 
@@ -97,11 +97,17 @@ def winners(results: Mapping[str, Results]) -> TextTable:
     return TextTable(["method", *_SHOWN, "comparisons"], rows, caption)
 
 
-def told(results: Results) -> str:
+def format_text(results: Results) -> str:
     """Return published beside ours, and the t-tests, for a terminal."""
     summary = Summary(results)
     tests = t_tests(summary, first_place(results))
-    parts = [results.name, text(published_table(summary)), *notes(summary), text(means(results)), text(tests)]
+    parts = [
+        results.name,
+        format_aligned(make_published_table(summary)),
+        *list_notes(summary),
+        format_aligned(means(results)),
+        format_aligned(tests),
+    ]
     return "\n\n".join(parts)
 
 
@@ -116,16 +122,16 @@ def written(results: Mapping[str, Results], commands: Sequence[str]) -> str:
     for name, found in results.items():
         summary = Summary(found)
         trials = found.tables["trials"]
-        parts += [f"## {found.name}", markdown(published_table(summary)).strip()]
-        parts += [f"- {note}" for note in notes(summary)]
-        folds = fold_table(summary)
-        parts += [] if folds is None else [markdown(folds).strip()]
-        parts += [markdown(means(found)).strip()]
-        parts += [markdown(t_tests(summary, first_place(found))).strip()]
+        parts += [f"## {found.name}", format_markdown(make_published_table(summary)).strip()]
+        parts += [f"- {note}" for note in list_notes(summary)]
+        folds = make_fold_table(summary)
+        parts += [] if folds is None else [format_markdown(folds).strip()]
+        parts += [format_markdown(means(found)).strip()]
+        parts += [format_markdown(t_tests(summary, first_place(found))).strip()]
         parts += [_CLAIM] * (name == "ohsumed-2.0")
         parts += [f"{len(trials['method'])} trials, {trials['seconds'].sum():.1f} s of training in all."]
     if len(results) > 1:
-        parts += ["## Winning numbers", markdown(winners(results)).strip()]
+        parts += ["## Winning numbers", format_markdown(winners(results)).strip()]
     return "\n\n".join(parts) + "\n"
 
 

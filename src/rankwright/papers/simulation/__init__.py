@@ -11,10 +11,10 @@ from rankwright.data.folds import Folds, read_folds
 from rankwright.measures import Measure, parse
 from rankwright.papers.simulation.base import Findings, FoldData, Simulation
 from rankwright.papers.simulation.bounds import BOUNDS
-from rankwright.papers.simulation.simulation_files import Written, write_findings
+from rankwright.papers.simulation.simulation_files import WrittenFindings, write_findings
 from rankwright.papers.simulation.smoothing import SMOOTHING
 
-__all__ = ["SIMULATIONS", "Findings", "Simulation", "Written", "simulate"]
+__all__ = ["SIMULATIONS", "Findings", "Simulation", "WrittenFindings", "simulate"]
 
 SIMULATIONS: Mapping[str, Simulation] = {"bounds": BOUNDS, "smoothing": SMOOTHING}  # by name: add one here
 
@@ -26,7 +26,7 @@ def simulate(
     measure: str | Measure | None = None,
     seed: int = 0,
     data: StrPath | None = None,
-) -> Written:
+) -> WrittenFindings:
     """Run a simulation, and write its tables and its page into a folder.
 
     Parameters

@@ -22,13 +22,13 @@ class Findings:
         Each becomes a CSV file of its name.
     page : Page
         Charts, and the facts beside what the paper says.
-    told : str
+    text : str
         The short of it, for a terminal.
     """
 
     tables: Mapping[str, Table]
     page: Page
-    told: str
+    text: str
 
 
 class FoldData(NamedTuple):

@@ -11,17 +11,19 @@ from typing import Any, NamedTuple
 from rankwright.analysis.results import Table
 from rankwright.basics.files import StrPath, check_apart, check_writable, write_atomic
 from rankwright.papers.simulation.base import Findings
-from rankwright.report.page import render
+from rankwright.report.page import render_page
 
 
-class Written(NamedTuple):
+class WrittenFindings(NamedTuple):
     """The findings of a simulation, and the path of their page."""
 
     findings: Findings
     page: Path
 
 
-def write_findings(find: Callable[[], Findings], folder: StrPath, name: str, inputs: Iterable[StrPath] = ()) -> Written:
+def write_findings(
+    find: Callable[[], Findings], folder: StrPath, name: str, inputs: Iterable[StrPath] = ()
+) -> WrittenFindings:
     """Write ``name.html``, and a CSV file for each table, but over none of the ``inputs``.
 
     Nothing is computed if the folder cannot be written to.
@@ -33,11 +35,11 @@ def write_findings(find: Callable[[], Findings], folder: StrPath, name: str, inp
     check_writable(page)
     findings = find()
     texts = {folder / f"{name}.csv": csv_text(table) for name, table in findings.tables.items()}
-    texts[page] = render(findings.page)
+    texts[page] = render_page(findings.page)
     for path, text in texts.items():
         with write_atomic(path) as file:
             file.write(text)
-    return Written(findings, page)
+    return WrittenFindings(findings, page)
 
 
 def csv_text(table: Table) -> str:

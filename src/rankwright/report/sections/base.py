@@ -43,6 +43,6 @@ class ReportSection:
         return None if content is None else Section(self.title, content.lead, content.blocks)
 
 
-def choice(label: str, options: Sequence[tuple[str, Block]]) -> Block:
+def make_choice(label: str, options: Sequence[tuple[str, Block]]) -> Block:
     """Return a choice among blocks; a single one needs no choice."""
     return Choice(label, options) if len(options) > 1 else options[0][1]

@@ -9,10 +9,10 @@ import numpy as np
 
 from rankwright.analysis.results import Table
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
-from rankwright.report.chosen_runs import by_method, on_all_folds, rows
+from rankwright.report.chosen_runs import rows_by_method, rows_on_all_folds, select_rows
 from rankwright.report.notation import DIGITS
 from rankwright.report.sections.base import Content, ReportSection
-from rankwright.report.sections.judged import Judged, judged_by
+from rankwright.report.sections.judged import Judged, find_judging_measures
 from rankwright.report.summary import Summary
 
 _ROW, _REST = 30, 110  # pixels for each method, and for the axis and its title
@@ -43,9 +43,9 @@ Methods = Mapping[str, Sequence[Bounded]]
 
 
 def _content(summary: Summary) -> Content | None:
-    methods = {method: bounded(table) for method, table in by_method(summary.results, "bounds").items()}
-    complete = on_all_folds(summary.results, "bounds")
-    judged = judged_by(summary, complete)
+    methods = {method: bounded(table) for method, table in rows_by_method(summary.results, "bounds").items()}
+    complete = rows_on_all_folds(summary.results, "bounds")
+    judged = find_judging_measures(summary, complete)
     lead = (
         "What is wanted is a small loss: 1 - E, where E is the measure divided by its highest value on the query. What "
         "is minimised is mostly a bound above it. All on the training queries: the gap is what a bound gives away "
@@ -62,7 +62,7 @@ def bounded(table: Table) -> list[Bounded]:
     """Return the bounds of a method, each in the mean over its runs; those on the method's own measure first."""
     found = []
     for bound, measure in dict.fromkeys(zip(table["bound"].tolist(), table["measure"].tolist(), strict=True)):
-        of = rows(table, (table["bound"] == bound) & (table["measure"] == measure))
+        of = select_rows(table, (table["bound"] == bound) & (table["measure"] == measure))
         loss, value, least, exact = (float(np.mean(of[name])) for name in ("loss", "value", "least", "exact"))
         factor = float(np.median(of["factor"]))  # they differ by powers of ten
         found.append(Bounded(str(bound), str(measure), bool(of["own"][0]), loss, value, least, factor, exact))

@@ -7,18 +7,18 @@ import numpy as np
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Block, Column, Grid, Row
-from rankwright.report.chosen_runs import by_method, rows
+from rankwright.report.chosen_runs import rows_by_method, select_rows
 from rankwright.report.sections.base import Content, ReportSection
-from rankwright.report.sections.dots import Dot, dot_chart
+from rankwright.report.sections.dots import Dot, make_dot_chart
 from rankwright.report.summary import Summary
 
 _MEGABYTE = 1e6
 
 
 def _content(summary: Summary) -> Content | None:
-    tables = by_method(summary.results, "trials")
+    tables = rows_by_method(summary.results, "trials")
     methods = {
-        m: done for m, table in tables.items() if len((done := rows(table, table["status"] == "done"))["method"])
+        m: done for m, table in tables.items() if len((done := select_rows(table, table["status"] == "done"))["method"])
     }
     if not methods:
         return None
@@ -27,7 +27,7 @@ def _content(summary: Summary) -> Content | None:
     caption = "Seconds to fit one candidate on one fold: the mean, from the fastest to the slowest trial."
     blocks: list[Block] = [
         _grid(methods),
-        dot_chart(sorted(dots, key=lambda dot: dot.value), axis, "%{y}: %{x:.3g} s", caption),
+        make_dot_chart(sorted(dots, key=lambda dot: dot.value), axis, "%{y}: %{x:.3g} s", caption),
     ]
     lead = (
         "What each method costs, over the trials that were done. Times are those of this run: compare them with each "

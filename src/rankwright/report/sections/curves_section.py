@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from rankwright.analysis.results import Table
 from rankwright.report.blocks import Chart
-from rankwright.report.chosen_runs import fold_means, on_all_folds
+from rankwright.report.chosen_runs import compute_fold_means, rows_on_all_folds
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
 
 
 def _content(summary: Summary) -> Content | None:
-    methods = on_all_folds(summary.results, "curve")
+    methods = rows_on_all_folds(summary.results, "curve")
     if not methods:
         return None
     data = []
     for method, table in methods.items():
-        k, means = fold_means(table, "k", "value")
+        k, means = compute_fold_means(table, "k", "value")
         data.append({"type": "scatter", "mode": "lines+markers", "x": k, "y": means.mean(axis=1), "method": method})
     family = _family(next(iter(methods.values())))
     layout = {

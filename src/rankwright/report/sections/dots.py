@@ -20,7 +20,7 @@ class Dot(NamedTuple):
     high: float
 
 
-def dot_chart(dots: Sequence[Dot], axis: dict[str, Any], hover: str, caption: str) -> Chart:
+def make_dot_chart(dots: Sequence[Dot], axis: dict[str, Any], hover: str, caption: str) -> Chart:
     """Return a dot with its range for each method, the first at the top; ``axis`` is Plotly's x axis."""
     data = [
         {

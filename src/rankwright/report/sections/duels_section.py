@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.report.blocks import Documents, Duel, DuelQuery
+from rankwright.report.blocks import Duel, DuelDocuments, DuelQuery
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
 
@@ -59,7 +59,7 @@ def _affordable(summary: Summary, n_values: int) -> tuple[str, ...]:
     return summary.measures[: max(1, VALUE_BYTES // (_BYTES_A_VALUE * n_values))]
 
 
-def _why_none(documents: Mapping[int, Documents], n_queries: int) -> str:
+def _why_none(documents: Mapping[int, DuelDocuments], n_queries: int) -> str:
     if not documents:
         return "The experiment kept no documents and scores."
     return (
@@ -68,7 +68,7 @@ def _why_none(documents: Mapping[int, Documents], n_queries: int) -> str:
     )
 
 
-def _documents(summary: Summary, methods: Ints) -> dict[int, Documents]:
+def _documents(summary: Summary, methods: Ints) -> dict[int, DuelDocuments]:
     """Return the documents of the queries on which the methods differ most, as far as the budget goes."""
     table = summary.table("documents")
     n_queries = len(summary.table("queries")["qid"])
@@ -111,9 +111,9 @@ def first_scores(table: Table, methods: Ints, n_docs: int) -> Floats:
     return scores
 
 
-def _of_query(table: Table, scores: Floats, start: int, stop: int) -> Documents:
+def _of_query(table: Table, scores: Floats, start: int, stop: int) -> DuelDocuments:
     ids = [str(docid) for docid in table["docid"][start:stop]]
-    return Documents(ids, table["grade"][start:stop], ranks(scores[:, start:stop]))
+    return DuelDocuments(ids, table["grade"][start:stop], ranks(scores[:, start:stop]))
 
 
 def ranks(scores: Floats) -> Ints:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Chart
-from rankwright.report.chosen_runs import fold_means
+from rankwright.report.chosen_runs import compute_fold_means
 
 MOST_FEATURES = 25
 _ROW, _REST = 20, 130  # pixels for each feature, and for the axes
@@ -29,14 +29,14 @@ class Effects(NamedTuple):
         return Effects(self.features, self.mean * factor, self.spread * factor)
 
 
-def effects_of(table: Table, column: str) -> Effects:
+def compute_effects(table: Table, column: str) -> Effects:
     """Return the numbers of a method's features; a feature without one on some fold has 0 there."""
-    features, means = fold_means(table, "feature", column)
+    features, means = compute_fold_means(table, "feature", column)
     known = np.nan_to_num(means)
     return Effects(features, known.mean(axis=1), known.std(axis=1))
 
 
-def leading(methods: Mapping[str, Effects]) -> list[str]:
+def rank_features(methods: Mapping[str, Effects]) -> list[str]:
     """Return the features of the largest number in any method, the largest first."""
     largest: dict[str, float] = {}
     for effects in methods.values():
@@ -45,12 +45,12 @@ def leading(methods: Mapping[str, Effects]) -> list[str]:
     return sorted(largest, key=lambda feature: -largest[feature])[:MOST_FEATURES]
 
 
-def feature_map(methods: Mapping[str, Effects], colours: Mapping[str, Any], caption: str) -> Chart:
+def make_feature_map(methods: Mapping[str, Effects], colours: Mapping[str, Any], caption: str) -> Chart:
     """Return a column for each method: a trace of its own, so that the reader can hide it.
 
     ``colours`` are Plotly's ``cmin``, ``cmax`` and ``colorscale``; {} in the caption is the number of features.
     """
-    features = leading(methods)
+    features = rank_features(methods)
     data = [
         {
             "type": "heatmap",
@@ -86,7 +86,7 @@ def _column(effects: Effects, features: list[str]) -> list[list[float | None]]:
     return [[known.get(name)] for name in features]
 
 
-def feature_bars(method: str, effects: Effects, axis: str, caption: str) -> Chart:
+def make_feature_bars(method: str, effects: Effects, axis: str, caption: str) -> Chart:
     """Return the largest numbers of a method, with the spread between folds."""
     n = max(min(MOST_FEATURES, np.count_nonzero(effects.mean)), 1)
     order = np.argsort(-np.abs(effects.mean), kind="stable")[:n]

@@ -9,7 +9,7 @@ import numpy as np
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Chart
-from rankwright.report.chosen_runs import on_all_folds
+from rankwright.report.chosen_runs import rows_on_all_folds
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
 
@@ -20,7 +20,7 @@ _LETOR_NOTE = " d: definitely relevant (2), p: possibly relevant (1), n: not rel
 
 
 def _content(summary: Summary) -> Content | None:
-    methods = on_all_folds(summary.results, "pairs")
+    methods = rows_on_all_folds(summary.results, "pairs")
     pairs = pairs_of(methods.values())
     if not pairs:
         return None

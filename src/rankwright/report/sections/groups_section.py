@@ -9,8 +9,8 @@ import numpy as np
 from rankwright.analysis.significance import QueryWeighting
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.report.blocks import Block, Chart
-from rankwright.report.notation import count
-from rankwright.report.sections.base import Content, ReportSection, choice
+from rankwright.report.notation import format_count
+from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.summary import Summary
 
 MOST_BINS = 8  # and an open one for the few largest
@@ -31,7 +31,7 @@ def _content(summary: Summary) -> Content | None:
         return None
     charts = [(summary.labels[name], _chart(summary, name, groups)) for name in _shown(summary)]
     filled = [(label, chart) for label, chart in charts if chart.data]
-    blocks: list[Block] = [choice("Measure", filled)] if filled else []
+    blocks: list[Block] = [make_choice("Measure", filled)] if filled else []
     lead = (
         "Queries with many pairs of documents of different grades weigh most when a method learns from pairs. Does it "
         "do well on these only?"
@@ -90,7 +90,7 @@ def _chart(summary: Summary, measure: str, groups: Groups) -> Chart:
     rows = zip(summary.methods, summary.values[measure], complete, strict=True)
     weighting = summary.results.weighting
     sizes = np.bincount(groups.of_query, minlength=len(groups.names))
-    names = [f"{name} ({count(int(n), 'query')})" for name, n in zip(groups.names, sizes, strict=True)]
+    names = [f"{name} ({format_count(int(n), 'query')})" for name, n in zip(groups.names, sizes, strict=True)]
     data = [
         {
             "type": "scatter",

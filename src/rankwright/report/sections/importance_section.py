@@ -8,10 +8,10 @@ import numpy as np
 
 from rankwright.analysis.results import Table
 from rankwright.report.blocks import Block, Cell, Column, Grid, Row
-from rankwright.report.chosen_runs import on_all_folds
+from rankwright.report.chosen_runs import rows_on_all_folds
 from rankwright.report.notation import DIGITS
-from rankwright.report.sections.base import Content, ReportSection, choice
-from rankwright.report.sections.features import Effects, effects_of, feature_bars, feature_map
+from rankwright.report.sections.base import Content, ReportSection, make_choice
+from rankwright.report.sections.features import Effects, compute_effects, make_feature_bars, make_feature_map
 from rankwright.report.summary import Summary
 
 MOST_ROWS = 100  # features of a method in the table
@@ -19,24 +19,24 @@ _COLOURS = {"cmin": 0, "colorscale": [[0, "var(--paper)"], [1, "var(--better)"]]
 
 
 def _content(summary: Summary) -> Content | None:
-    tables = on_all_folds(summary.results, "importance")
+    tables = rows_on_all_folds(summary.results, "importance")
     if not tables:
         return None
-    methods = {method: effects_of(table, "gain") for method, table in tables.items()}
+    methods = {method: compute_effects(table, "gain") for method, table in tables.items()}
     about = "the features of the largest share of the gain, mean over the folds, with the standard deviation between"
     bars: list[tuple[str, Block]] = [
-        (m, feature_bars(m, effects, "share of the gain of all splits", f"{m}: {about} folds."))
+        (m, make_feature_bars(m, effects, "share of the gain of all splits", f"{m}: {about} folds."))
         for m, effects in methods.items()
     ]
     caption = "The {} features of the largest share of the gain in any method: the mean over the folds."
     colours = {**_COLOURS, "cmax": max(float(effects.mean.max()) for effects in methods.values())}
-    options = [("all methods", feature_map(methods, colours, caption)), *bars] if len(bars) > 1 else bars
+    options = [("all methods", make_feature_map(methods, colours, caption)), *bars] if len(bars) > 1 else bars
     lead = (
         "What the trees of a method split on. The gain of a split is what it took off the loss that its tree was "
         "fitted to: it tells of the fit, not of the measure, and not which way scores go. Features that tell much the "
         "same share their gain by chance; where the folds differ much, they may have taken turns."
     )
-    return Content(lead, [choice("Method", options), _grid(tables, methods)])
+    return Content(lead, [make_choice("Method", options), _grid(tables, methods)])
 
 
 def _grid(tables: Mapping[str, Table], methods: Mapping[str, Effects]) -> Grid:

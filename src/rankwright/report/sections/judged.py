@@ -17,7 +17,7 @@ class Judged(NamedTuple):
     more: str = ""
 
 
-def judged_by(summary: Summary, methods: Mapping[str, Table]) -> Judged:
+def find_judging_measures(summary: Summary, methods: Mapping[str, Table]) -> Judged:
     """Return the measures that the points of these tables are values of."""
     names = {m: str(table["measure"][0]) if "measure" in table else summary.decisive for m, table in methods.items()}
     heads = {m: summary.labels.get(name, name) for m, name in names.items()}

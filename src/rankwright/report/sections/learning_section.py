@@ -10,9 +10,16 @@ import numpy as np
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.report.blocks import Block, Chart
-from rankwright.report.chosen_runs import by_method, grown, has_restarts, kept_climbs, rows, split
-from rankwright.report.sections.base import Content, ReportSection, choice
-from rankwright.report.sections.judged import judged_by
+from rankwright.report.chosen_runs import (
+    drop_polishing,
+    has_restarts,
+    rows_by_method,
+    select_kept_climbs,
+    select_rows,
+    split_runs,
+)
+from rankwright.report.sections.base import Content, ReportSection, make_choice
+from rankwright.report.sections.judged import find_judging_measures
 from rankwright.report.summary import Summary
 
 MOST_POINTS = 150  # of a line
@@ -75,7 +82,9 @@ _TITLES = {
 
 
 def _content(summary: Summary) -> Content | None:
-    histories = {m: grown(kept_climbs(table)) for m, table in by_method(summary.results, "history").items()}
+    histories = {
+        m: drop_polishing(select_kept_climbs(table)) for m, table in rows_by_method(summary.results, "history").items()
+    }
     methods = {m: table for m, table in histories.items() if _n_rounds(table) > 1}
     found = [(name, _by_fold(summary, methods, columns)) for name, columns in _quantities(methods).items()]
     blocks = [(name, block) for name, block in found if block is not None]
@@ -85,7 +94,7 @@ def _content(summary: Summary) -> Content | None:
         "What each round of training brought. Where validation falls while training still rises, a method learns the "
         "training queries by heart."
     )
-    return Content(lead, [choice("Quantity", blocks)])
+    return Content(lead, [make_choice("Quantity", blocks)])
 
 
 def _n_rounds(table: Table) -> int:
@@ -109,11 +118,11 @@ def _by_fold(summary: Summary, methods: Mapping[str, Table], columns: tuple[str,
     complete = {m: table for m, table in methods.items() if np.isin(folds, table["fold"]).all()}
     parts = {_MEAN: complete} if len(folds) > 1 else {}
     for fold in folds:
-        inside = {m: rows(table, table["fold"] == fold) for m, table in methods.items() if fold in table["fold"]}
+        inside = {m: select_rows(table, table["fold"] == fold) for m, table in methods.items() if fold in table["fold"]}
         parts[f"fold {fold}"] = inside
     charts = [(name, _chart(summary, part, columns, name)) for name, part in parts.items()]
     filled = [(name, chart) for name, chart in charts if chart.data]
-    return choice("Fold", filled) if filled else None
+    return make_choice("Fold", filled) if filled else None
 
 
 def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, ...], where: str) -> Chart:
@@ -141,7 +150,7 @@ def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, .
     if columns[0] in _OWN and len(shown) > 1:
         more = " Each method has its own: compare the shapes, not the heights."
     if columns[0] in _JUDGED:
-        value, name, more = judged_by(summary, {m: methods[m] for m in shown})
+        value, name, more = find_judging_measures(summary, {m: methods[m] for m in shown})
     whose = f"{next(iter(shown))}: " if len(shown) == 1 else ""  # a single line has no legend
     unit, by = _units([has_restarts(methods[m]) for m in shown])
     caption = f"{whose}{title.format(name)} by {by}, {where}.{more}"
@@ -191,7 +200,7 @@ def uneven(lines: Sequence[Floats]) -> bool:
 def mean_line(table: Table, column: str) -> tuple[Floats, Floats]:
     """Return rounds and the mean of a column over runs, thinned; a run that ended keeps its last value."""
     rounds = np.unique(table["round"])
-    values = np.stack([_filled(rounds, run, column) for run in split(table)]).mean(axis=0)
+    values = np.stack([_filled(rounds, run, column) for run in split_runs(table)]).mean(axis=0)
     known = np.flatnonzero(np.isfinite(values))
     kept = known[thinned(len(known))]
     return rounds[kept], values[kept]

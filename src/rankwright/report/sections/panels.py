@@ -10,32 +10,32 @@ _BETWEEN = 50  # pixels between rows: ticks, and the name of the next panel
 _LONGEST = 18  # characters of a feature's name
 
 
-def height(n: int) -> int:
+def chart_height(n: int) -> int:
     """Return the pixels of a chart of n panels."""
     return _REST + _PANEL * _n_rows(n)
 
 
-def suffix(panel: int) -> str:
+def axis_suffix(panel: int) -> str:
     """Return the number in the names of a panel's axes: Plotly's first have none."""
     return "" if panel == 0 else str(panel + 1)
 
 
-def axes_of(panel: int) -> dict[str, str]:
+def trace_axes(panel: int) -> dict[str, str]:
     """Return where a trace belongs."""
-    return {"xaxis": f"x{suffix(panel)}", "yaxis": f"y{suffix(panel)}"}
+    return {"xaxis": f"x{axis_suffix(panel)}", "yaxis": f"y{axis_suffix(panel)}"}
 
 
-def layout(names: list[str], x: str, y: str) -> dict[str, Any]:
+def make_layout(names: list[str], x: str, y: str) -> dict[str, Any]:
     """Return the layout of a panel for each feature, with what is along the axes."""
     n = len(names)
     made: dict[str, Any] = {"annotations": [_title(name, panel) for panel, name in enumerate(names)]}
     for panel in range(n):
         made |= _axes(panel, n, x)
-    made[f"yaxis{suffix(WIDE * ((_n_rows(n) - 1) // 2))}"]["title"] = {"text": y}
+    made[f"yaxis{axis_suffix(WIDE * ((_n_rows(n) - 1) // 2))}"]["title"] = {"text": y}
     return made
 
 
-def named(feature: str) -> str:
+def name_feature(feature: str) -> str:
     """Return a feature without a name is known by its number."""
     return f"feature {feature}" if feature.isdecimal() else feature
 
@@ -46,8 +46,8 @@ def _n_rows(n: int) -> int:
 
 def _title(feature: str, panel: int) -> dict[str, Any]:
     corner = {"x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 12.5}}
-    axes = {"xref": f"x{suffix(panel)} domain", "yref": f"y{suffix(panel)} domain"}
-    return {"text": _short(named(feature)), **corner, **axes}
+    axes = {"xref": f"x{axis_suffix(panel)} domain", "yref": f"y{axis_suffix(panel)} domain"}
+    return {"text": _short(name_feature(feature)), **corner, **axes}
 
 
 def _short(name: str) -> str:
@@ -64,9 +64,9 @@ def _axes(panel: int, n: int, title: str) -> dict[str, Any]:
     top, bottom = 1 - row / n_rows - between / 2, 1 - (row + 1) / n_rows + between / 2
     x: dict[str, Any] = {
         "domain": [column / WIDE + 0.02 * (column > 0), (column + 1) / WIDE - 0.02 * (column < WIDE - 1)],
-        "anchor": f"y{suffix(panel)}",
+        "anchor": f"y{axis_suffix(panel)}",
         "nticks": 5,
         "title": {"text": title if panel + WIDE >= n else ""},
     }
-    y = {"domain": [bottom, top], "anchor": f"x{suffix(panel)}", "nticks": 5, "showticklabels": column == 0}
-    return {f"xaxis{suffix(panel)}": x, f"yaxis{suffix(panel)}": y if panel == 0 else {**y, "matches": "y"}}
+    y = {"domain": [bottom, top], "anchor": f"x{axis_suffix(panel)}", "nticks": 5, "showticklabels": column == 0}
+    return {f"xaxis{axis_suffix(panel)}": x, f"yaxis{axis_suffix(panel)}": y if panel == 0 else {**y, "matches": "y"}}

@@ -10,10 +10,10 @@ import numpy as np
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row
-from rankwright.report.chosen_runs import by_method, decisive, grown, rows, split
+from rankwright.report.chosen_runs import deciding_values, drop_polishing, rows_by_method, select_rows, split_runs
 from rankwright.report.notation import DIGITS
-from rankwright.report.sections.base import Content, ReportSection, choice
-from rankwright.report.sections.judged import Judged, judged_by
+from rankwright.report.sections.base import Content, ReportSection, make_choice
+from rankwright.report.sections.judged import Judged, find_judging_measures
 from rankwright.report.sections.learning_section import mean_line, thinned
 from rankwright.report.summary import Summary
 
@@ -22,7 +22,7 @@ _MEAN = "mean over folds"
 _TICKED = 12  # rounds of polishing that have a tick each
 
 
-class Polished(NamedTuple):
+class PolishedRun(NamedTuple):
     """A run whose trees were polished: its rounds of growing and of polishing, and the rows that a model was made of.
 
     The first row of ``polishing`` is the model that it began with, in round 0. Steps inside a round are parts of it.
@@ -39,43 +39,45 @@ class Polished(NamedTuple):
         return float(self.polishing[part][at]) if part in self.polishing else float("nan")
 
 
-Methods = Mapping[str, Sequence[Polished]]
+Methods = Mapping[str, Sequence[PolishedRun]]
 
 
 def _content(summary: Summary) -> Content | None:
-    histories = {m: table for m, table in by_method(summary.results, "history").items() if "polish" in table}
+    histories = {m: table for m, table in rows_by_method(summary.results, "history").items() if "polish" in table}
     found = {method: polished_runs(table) for method, table in histories.items()}
     methods = {method: runs for method, runs in found.items() if runs}
     if not methods:
         return None
-    n_runs = {method: len(split(histories[method])) for method in methods}
-    judged = judged_by(summary, {m: histories[m] for m in methods})
-    charts = [(m, _by_fold(m, runs, judged_by(summary, {m: histories[m]}).axis)) for m, runs in methods.items()]
+    n_runs = {method: len(split_runs(histories[method])) for method in methods}
+    judged = find_judging_measures(summary, {m: histories[m] for m in methods})
+    charts = [
+        (m, _by_fold(m, runs, find_judging_measures(summary, {m: histories[m]}).axis)) for m, runs in methods.items()
+    ]
     lead = (
         "Once its trees are grown, a method may search exactly for better weights of theirs. That never lowers the "
         "measure on the training queries, and the step that is best on the validation queries is kept, so that is not "
         "lowered either; but some of its rise is luck on these queries. What polishing is worth on test queries, the "
         "same method without it tells, if it is among the results."
     )
-    return Content(lead, [_grid(methods, n_runs, judged), choice("Method", charts)])
+    return Content(lead, [_grid(methods, n_runs, judged), make_choice("Method", charts)])
 
 
-def polished_runs(table: Table) -> list[Polished]:
+def polished_runs(table: Table) -> list[PolishedRun]:
     """Return the runs whose polishing took any step."""
-    return [_polished(run) for run in split(table) if np.isfinite(run["polish"]).any()]
+    return [_polished(run) for run in split_runs(table) if np.isfinite(run["polish"]).any()]
 
 
-def _polished(run: Table) -> Polished:
-    growing, steps = grown(run), rows(run, np.isfinite(run["polish"]))
+def _polished(run: Table) -> PolishedRun:
+    growing, steps = drop_polishing(run), select_rows(run, np.isfinite(run["polish"]))
     has_valid = "valid" in growing and bool(np.isfinite(growing["valid"]).any())
-    begun = int(np.argmax(decisive(growing))) if has_valid else len(growing["round"]) - 1
+    begun = int(np.argmax(deciding_values(growing))) if has_valid else len(growing["round"]) - 1
     marked = np.flatnonzero(np.nan_to_num(steps["kept"])) if "kept" in steps else np.empty(0)
     first = {name: growing[name][begun : begun + 1] for name in _PARTS if name in growing}
     polishing = {name: np.append(first[name], steps[name]).astype(np.float64) for name in first}
     for name in ("fold", "seed"):
         polishing[name] = np.append(run[name][:1], steps[name])
     polishing["round"] = np.append(0.0, places(steps["polish"]))
-    return Polished(int(run["fold"][0]), growing, polishing, begun, int(marked[0]) + 1 if len(marked) else 0)
+    return PolishedRun(int(run["fold"][0]), growing, polishing, begun, int(marked[0]) + 1 if len(marked) else 0)
 
 
 def places(numbers: Floats) -> Floats:
@@ -115,7 +117,7 @@ def _grid(methods: Methods, n_runs: Mapping[str, int], judged: Judged) -> Grid:
     return Grid(columns, body, f"{judged.name} before and after polishing.", note)
 
 
-def _figures(runs: Sequence[Polished], n_runs: int) -> list[Any]:
+def _figures(runs: Sequence[PolishedRun], n_runs: int) -> list[Any]:
     n_kept = sum(run.kept > 0 for run in runs)
     figures: list[Any] = [
         Cell(len(runs), f"{len(runs)} of {n_runs}"),
@@ -129,17 +131,17 @@ def _figures(runs: Sequence[Polished], n_runs: int) -> list[Any]:
     return figures
 
 
-def _by_fold(method: str, runs: Sequence[Polished], measure: str) -> Block:
+def _by_fold(method: str, runs: Sequence[PolishedRun], measure: str) -> Block:
     """Return the first run of each fold, and the mean over all."""
     first = {run.fold: run for run in reversed(runs)}
     charts: list[tuple[str, Block]] = [
         (f"fold {fold}", _chart(method, [first[fold]], measure, f"fold {fold}")) for fold in sorted(first)
     ]
     mean: list[tuple[str, Block]] = [(_MEAN, _chart(method, runs, measure, _MEAN))] if len(first) > 1 else []
-    return choice("Fold", [*mean, *charts])
+    return make_choice("Fold", [*mean, *charts])
 
 
-def _chart(method: str, runs: Sequence[Polished], measure: str, where: str) -> Chart:
+def _chart(method: str, runs: Sequence[PolishedRun], measure: str, where: str) -> Chart:
     """Return a chart with growing to the left and polishing to the right."""
     single = runs[0] if len(runs) == 1 else None
     data = []
@@ -167,7 +169,7 @@ def _chart(method: str, runs: Sequence[Polished], measure: str, where: str) -> C
     return Chart(data, _layout(measure, last), caption, height=380)
 
 
-def _line(runs: Sequence[Polished], stage: str, part: str) -> tuple[Floats, Floats]:
+def _line(runs: Sequence[PolishedRun], stage: str, part: str) -> tuple[Floats, Floats]:
     """Return the measure along a stage: of one run all that is known, of several the mean at the ends of rounds."""
     tables: list[Table] = [getattr(run, stage) for run in runs]
     if any(part not in table for table in tables):
@@ -176,13 +178,13 @@ def _line(runs: Sequence[Polished], stage: str, part: str) -> tuple[Floats, Floa
         known = np.flatnonzero(np.isfinite(tables[0][part]))
         known = known[thinned(len(known))] if len(known) else known
         return tables[0]["round"][known], tables[0][part][known]
-    whole = [rows(table, table["round"] == np.floor(table["round"])) for table in tables]
+    whole = [select_rows(table, table["round"] == np.floor(table["round"])) for table in tables]
     numbered = [{**table, "seed": np.full(len(table["round"]), i)} for i, table in enumerate(whole)]
     columns = ("fold", "seed", "round", part)
     return mean_line({name: np.concatenate([table[name] for table in numbered]) for name in columns}, part)
 
 
-def _marks(method: str, run: Polished) -> list[dict[str, Any]]:
+def _marks(method: str, run: PolishedRun) -> list[dict[str, Any]]:
     ring = {"size": 11, "line": {"color": "var(--ink)", "width": 2}}
     marks = [
         (run.growing["round"][run.begun], 0, "start of polishing", "circle-open"),

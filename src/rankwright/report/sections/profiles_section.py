@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
-from rankwright.report.chosen_runs import by_method, rows, split
-from rankwright.report.notation import DIGITS, number
+from rankwright.report.chosen_runs import rows_by_method, select_rows, split_runs
+from rankwright.report.notation import DIGITS, format_number
 from rankwright.report.sections import panels
-from rankwright.report.sections.base import Content, ReportSection, choice
-from rankwright.report.sections.judged import judged_by
+from rankwright.report.sections.base import Content, ReportSection, make_choice
+from rankwright.report.sections.judged import find_judging_measures
 from rankwright.report.summary import Summary
 
 MOST_CHARTS = 20  # of a page: each may have 90 kilobytes
@@ -23,7 +23,7 @@ _PARTS = {"train": "training", "valid": "validation", "test": "test"}
 _COLOURS = {"train": "var(--ink)", "valid": "var(--method-4)", "test": "var(--worse)"}
 
 
-class Line(NamedTuple):
+class ProfileLine(NamedTuple):
     """The measure along one weight: at effects it might have, of which one is 0 and one is its own."""
 
     feature: str
@@ -52,7 +52,7 @@ class Line(NamedTuple):
 
 
 def _content(summary: Summary) -> Content | None:
-    methods = by_method(summary.results, "profiles")
+    methods = rows_by_method(summary.results, "profiles")
     if not methods:
         return None
     n_folds = max(MOST_CHARTS // len(methods), 1)
@@ -62,36 +62,40 @@ def _content(summary: Summary) -> Content | None:
         "a curve hardly falls, the weight hardly matters; a narrow peak may be luck; and where validation or test "
         "queries peak elsewhere, the weight suits the training queries only."
     )
-    return Content(lead, [choice("Method", charts), _grid(summary, methods)])
+    return Content(lead, [make_choice("Method", charts), _grid(summary, methods)])
 
 
-def lines_of(run: Table) -> list[Line]:
+def lines_of(run: Table) -> list[ProfileLine]:
     """Return the lines of a run, that of the largest effect first."""
     found = []
     for feature in dict.fromkeys(run["feature"].tolist()):
-        own = rows(run, run["feature"] == feature)
+        own = select_rows(run, run["feature"] == feature)
         values = {part: np.asarray(own[part], dtype=np.float64) for part in _PARTS}
-        found.append(Line(str(feature), float(own["effect"][0]), np.asarray(own["at"], dtype=np.float64), values))
+        found.append(
+            ProfileLine(str(feature), float(own["effect"][0]), np.asarray(own["at"], dtype=np.float64), values)
+        )
     return sorted(found, key=lambda line: -abs(line.effect))
 
 
 def _by_fold(summary: Summary, method: str, table: Table, n_folds: int) -> Block:
     """Return a chart for each of the first folds, of its first seed."""
-    measure = judged_by(summary, {method: table}).axis
-    first = {int(run["fold"][0]): run for run in reversed(split(table))}
+    measure = find_judging_measures(summary, {method: table}).axis
+    first = {int(run["fold"][0]): run for run in reversed(split_runs(table))}
     charts = [
         (f"fold {fold}", _chart(lines_of(first[fold]), measure, f"{method}, fold {fold}"))
         for fold in sorted(first)[:n_folds]
     ]
-    return choice("Fold", charts)
+    return make_choice("Fold", charts)
 
 
-def _chart(lines: Sequence[Line], measure: str, where: str) -> Chart:
-    layout = panels.layout([line.feature for line in lines], "effect", f"change of {measure}")
+def _chart(lines: Sequence[ProfileLine], measure: str, where: str) -> Chart:
+    layout = panels.make_layout([line.feature for line in lines], "effect", f"change of {measure}")
     layout["shapes"] = [_mark(line, panel) for panel, line in enumerate(lines)]
     layout["yaxis"] |= {"range": heights(lines)}
     levels = ", ".join(
-        f"{number(lines[0].chosen(part))} on {name} queries" for part, name in _PARTS.items() if _known(lines[0], part)
+        f"{format_number(lines[0].chosen(part))} on {name} queries"
+        for part, name in _PARTS.items()
+        if _known(lines[0], part)
     )
     caption = (
         f"{where}: how {measure} changes along {_largest(len(lines))}; it is {levels}. From left to right, the effect "
@@ -100,18 +104,18 @@ def _chart(lines: Sequence[Line], measure: str, where: str) -> Chart:
         "leaves its panel falls further."
     )
     data = [trace for panel, line in enumerate(lines) for trace in _traces(line, panel)]
-    return Chart(data, layout, caption, panels.height(len(lines)))
+    return Chart(data, layout, caption, panels.chart_height(len(lines)))
 
 
 def _largest(n: int) -> str:
     return "the weight that is not 0" if n == 1 else f"the {n} weights of the largest effect, one by one"
 
 
-def _known(line: Line, part: str) -> bool:
+def _known(line: ProfileLine, part: str) -> bool:
     return bool(np.isfinite(line.values[part]).all())
 
 
-def heights(lines: Sequence[Line]) -> list[float]:
+def heights(lines: Sequence[ProfileLine]) -> list[float]:
     """Return the vertical range of the panels: all rises, and such falls as most panels have."""
     changes = [[line.change(part) for part in _PARTS if _known(line, part)] for line in lines]
     rise = max(float(np.max(change)) for panel in changes for change in panel)
@@ -120,11 +124,11 @@ def heights(lines: Sequence[Line]) -> list[float]:
     return [-1.25 * reach, 1.25 * max(rise, reach / 4)]
 
 
-def _traces(line: Line, panel: int) -> list[dict[str, Any]]:
+def _traces(line: ProfileLine, panel: int) -> list[dict[str, Any]]:
     return [_trace(line, part, panel) for part in _PARTS if _known(line, part)]
 
 
-def _trace(line: Line, part: str, panel: int) -> dict[str, Any]:
+def _trace(line: ProfileLine, part: str, panel: int) -> dict[str, Any]:
     at, change = _rounded(line.at), np.round(line.change(part), 5)
     kept = turns(change)
     return {
@@ -133,10 +137,10 @@ def _trace(line: Line, part: str, panel: int) -> dict[str, Any]:
         "x": at[kept],
         "y": change[kept],
         "name": _PARTS[part],
-        "meta": f"{panels.named(line.feature)}, {_PARTS[part]}",
+        "meta": f"{panels.name_feature(line.feature)}, {_PARTS[part]}",
         "line": {"shape": "hvh", "width": 1.3, "color": _COLOURS[part], "dash": "solid"},
         "hovertemplate": "effect %{x:.4g}<br>%{y:+.4f}",
-        **panels.axes_of(panel),
+        **panels.trace_axes(panel),
     }
 
 
@@ -157,9 +161,9 @@ def _rounded(at: Floats) -> Floats:
     return np.round(at, 4 - int(np.floor(np.log10(np.ptp(at)))))
 
 
-def _mark(line: Line, panel: int) -> dict[str, Any]:
+def _mark(line: ProfileLine, panel: int) -> dict[str, Any]:
     """Return where the weight is."""
-    axes = {"xref": f"x{panels.suffix(panel)}", "yref": f"y{panels.suffix(panel)} domain"}
+    axes = {"xref": f"x{panels.axis_suffix(panel)}", "yref": f"y{panels.axis_suffix(panel)} domain"}
     stroke = {"color": "var(--muted)", "width": 1.5, "dash": "dot"}
     return {"type": "line", "x0": line.effect, "x1": line.effect, "y0": 0, "y1": 1, **axes, "line": stroke}
 
@@ -176,7 +180,7 @@ def _grid(summary: Summary, methods: Mapping[str, Table]) -> Grid:
         *(Column(f"missed, {part}", DIGITS, title=f"{_PARTS[part]} queries: {missed}") for part in ("valid", "test")),
     ]
     body = [row for method, table in methods.items() for row in _features(method, table)]
-    judged = judged_by(summary, methods)
+    judged = find_judging_measures(summary, methods)
     caption = f"What each weight is worth: {judged.axis}, mean over folds and seeds."
     note = (
         f"Lost: {lost}, the others staying as they are. Missed: {missed}, which nobody could know before; where it is "
@@ -188,7 +192,7 @@ def _grid(summary: Summary, methods: Mapping[str, Table]) -> Grid:
 def _features(method: str, table: Table) -> list[Row]:
     """Return a row for each feature, first the one whose weight is worth most in training."""
     found: dict[str, list[list[float]]] = {}
-    for run in split(table):
+    for run in split_runs(table):
         lines = lines_of(run)
         for line in lines:
             lost, missed = [line.lost(part) for part in _PARTS], [line.missed(part) for part in ("valid", "test")]

@@ -6,8 +6,16 @@ from math import isnan
 
 from rankwright.report.blocks import Block, Cell, Column, Grid, Row, Text
 from rankwright.report.json_values import Value
-from rankwright.report.notation import DIGITS, number, signed
-from rankwright.report.published_tables import CAPTION, FAR, Beside, fold_table, label, notes, published_figures
+from rankwright.report.notation import DIGITS, format_number, format_signed
+from rankwright.report.published_tables import (
+    CAPTION,
+    FAR,
+    PublishedFigure,
+    label_measure,
+    list_notes,
+    make_fold_table,
+    match_published,
+)
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
 
@@ -22,26 +30,26 @@ def _content(summary: Summary) -> Content | None:
         Column("standard error", DIGITS, title="of ours, over the test queries"),
         Column("source"),
     ]
-    rows = [_row(summary, figure) for figure in published_figures(summary)]
+    rows = [_row(summary, figure) for figure in match_published(summary)]
     lead = (
         "What others report on the same folds. The standard error says how far our mean would move on other queries; "
         f"on these very queries two trainings of one method should agree more closely, within about {FAR:g}."
     )
     blocks: list[Block] = [Grid(columns, rows, CAPTION)]
-    blocks.extend(Text(note, "note") for note in notes(summary))
-    folds = fold_table(summary)
+    blocks.extend(Text(note, "note") for note in list_notes(summary))
+    folds = make_fold_table(summary)
     if folds is not None:
         names = [Column(name, DIGITS if name.startswith("fold") else None) for name in folds.header]
         blocks.append(Grid(names, [Row([e.value for e in row]) for row in folds.rows], folds.caption))
     return Content(lead, blocks)
 
 
-def _row(summary: Summary, figure: Beside) -> Row:
+def _row(summary: Summary, figure: PublishedFigure) -> Row:
     measured = not isnan(figure.ours)
-    ours = Cell(figure.ours if measured else None, number(figure.ours))
-    difference = Cell(figure.difference if measured else None, signed(figure.difference))
-    error = Cell(figure.error if measured else None, number(figure.error))
-    name = label(summary, figure.measure)
+    ours = Cell(figure.ours if measured else None, format_number(figure.ours))
+    difference = Cell(figure.difference if measured else None, format_signed(figure.difference))
+    error = Cell(figure.error if measured else None, format_number(figure.error))
+    name = label_measure(summary, figure.measure)
     cells: list[Cell | Value] = [figure.method, name, figure.published, ours, difference, error, figure.source]
     return Row(cells, (figure.method,) if figure.method in summary.methods else ())
 

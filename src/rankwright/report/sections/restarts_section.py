@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
-from rankwright.report.chosen_runs import best_points, by_method, decisive, has_restarts, split
+from rankwright.report.chosen_runs import deciding_values, find_best_points, has_restarts, rows_by_method, split_runs
 from rankwright.report.notation import DIGITS
-from rankwright.report.sections.base import Content, ReportSection, choice
-from rankwright.report.sections.judged import Judged, judged_by
+from rankwright.report.sections.base import Content, ReportSection, make_choice
+from rankwright.report.sections.judged import Judged, find_judging_measures
 from rankwright.report.summary import Summary
 
 MOST_STARTS = 300  # of a method in one chart
@@ -22,7 +22,7 @@ _MARKED, _TICKED = 30, 12  # starts that have a marker each, and a tick each
 _POINT, _KEPT = 7, 12  # pixels
 
 
-class Starts(NamedTuple):
+class StartValues(NamedTuple):
     """The best point of every start of one run, and which of them was kept."""
 
     fold: int
@@ -31,21 +31,21 @@ class Starts(NamedTuple):
     valid: Floats
     kept: int
 
-    def centred(self) -> Starts:
+    def centred(self) -> StartValues:
         """Return the same, as differences from the mean of the run."""
         return self._replace(train=self.train - self.train.mean(), valid=self.valid - self.valid.mean())
 
 
-Methods = Mapping[str, Sequence[Starts]]
+Methods = Mapping[str, Sequence[StartValues]]
 
 
 def _content(summary: Summary) -> Content | None:
-    histories = {m: table for m, table in by_method(summary.results, "history").items() if has_restarts(table)}
+    histories = {m: table for m, table in rows_by_method(summary.results, "history").items() if has_restarts(table)}
     found = {method: starts_of(table) for method, table in histories.items()}
     methods = {m: runs for m, runs in found.items() if max((len(run.number) for run in runs), default=0) > 1}
     if not methods:
         return None
-    judged = judged_by(summary, {m: histories[m] for m in methods})
+    judged = find_judging_measures(summary, {m: histories[m] for m in methods})
     lead = (
         "Some methods climb from several starts and keep the best point on the validation queries. Do more starts pay? "
         "And where the training measure is higher, is the validation measure, too?"
@@ -53,24 +53,26 @@ def _content(summary: Summary) -> Content | None:
     return Content(lead, [_grid(methods, judged), _by_fold(methods, judged), _gains(methods, judged)])
 
 
-def starts_of(table: Table) -> list[Starts]:
+def starts_of(table: Table) -> list[StartValues]:
     """Return the starts of each run whose points have both measures."""
     if not {"train", "valid"} <= table.keys():
         return []
     found = []
-    for run in split(table):
-        best = best_points(run)
+    for run in split_runs(table):
+        best = find_best_points(run)
         train, valid = (np.asarray(run[name], dtype=np.float64)[best] for name in ("train", "valid"))
         if np.isfinite(train).all() and np.isfinite(valid).all():
             numbers = run["restart"][best].astype(np.int64)
-            found.append(Starts(int(run["fold"][0]), numbers, train, valid, int(np.argmax(decisive(run)[best]))))
+            found.append(
+                StartValues(int(run["fold"][0]), numbers, train, valid, int(np.argmax(deciding_values(run)[best])))
+            )
     return found
 
 
-def agreement(runs: Sequence[Starts]) -> float:
+def agreement(runs: Sequence[StartValues]) -> float:
     """Return the correlation of training and validation within runs; NaN where one of them never differs.
 
-    >>> run = Starts(1, np.arange(3), np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.6, 0.7]), 2)
+    >>> run = StartValues(1, np.arange(3), np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.6, 0.7]), 2)
     >>> round(agreement([run, run._replace(valid=np.array([0.1, 0.2, 0.3]))]), 6)
     1.0
     """
@@ -80,7 +82,7 @@ def agreement(runs: Sequence[Starts]) -> float:
     return float((train * valid).sum()) / scale if scale > 1e-18 else float("nan")
 
 
-def best_so_far(runs: Sequence[Starts]) -> Floats:
+def best_so_far(runs: Sequence[StartValues]) -> Floats:
     """Return the best validation measure of the first start, of the first two, and so on: the mean over runs."""
     longest = max(len(run.valid) for run in runs)
     lines = [np.maximum.accumulate(run.valid) for run in runs]
@@ -114,7 +116,7 @@ def _grid(methods: Methods, judged: Judged) -> Grid:
     return Grid(columns, body, caption, note)
 
 
-def _figures(runs: Sequence[Starts]) -> list[float]:
+def _figures(runs: Sequence[StartValues]) -> list[float]:
     def mean(values: Sequence[Any]) -> float:
         return float(np.mean(values))
 
@@ -143,7 +145,7 @@ def _by_fold(methods: Methods, judged: Judged) -> Block:
         inside = {method: [run for run in runs if run.fold == fold] for method, runs in methods.items()}
         present = {method: runs for method, runs in inside.items() if runs}
         charts.append((f"fold {fold}", _chart(present, f"{judged.name}, fold {fold}", judged.axis, judged)))
-    return choice("Fold", charts)
+    return make_choice("Fold", charts)
 
 
 def _chart(methods: Methods, what: str, axis: str, judged: Judged) -> Chart:
@@ -153,7 +155,7 @@ def _chart(methods: Methods, what: str, axis: str, judged: Judged) -> Chart:
     return Chart(data, layout, caption, height=420)
 
 
-def _points(method: str, runs: Sequence[Starts]) -> dict[str, Any]:
+def _points(method: str, runs: Sequence[StartValues]) -> dict[str, Any]:
     kept = np.concatenate([np.arange(len(run.number)) == run.kept for run in runs])
     shown = _some(kept)
     named = np.array([(number, run.fold) for run in runs for number in run.number])

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row, Text
 from rankwright.report.json_values import Value
-from rankwright.report.notation import DIGITS, interval, number, p_equals, p_value, signed
-from rankwright.report.sections.base import Content, ReportSection, choice
-from rankwright.report.sections.dots import Dot, dot_chart
+from rankwright.report.notation import DIGITS, format_interval, format_number, format_p, format_p_equals, format_signed
+from rankwright.report.sections.base import Content, ReportSection, make_choice
+from rankwright.report.sections.dots import Dot, make_dot_chart
 from rankwright.report.summary import BELOW, Figure, Summary
 
 
@@ -22,7 +22,7 @@ def _content(summary: Summary) -> Content:
         *([Text(f"The experiment is {unfinished}.", level="warning")] if unfinished else []),
         *_absent(summary),
         *_fewer_seeds(summary),
-        choice("Show", [("means", _means(summary)), *_more(summary), ("ranks", _ranks(summary))]),
+        make_choice("Show", [("means", _means(summary)), *_more(summary), ("ranks", _ranks(summary))]),
         *_chart(summary),
     ]
     return Content(f"{_verdict(summary)} {_protocol(summary)}".strip(), blocks)
@@ -36,14 +36,14 @@ def _verdict(summary: Summary) -> str:
         return ""
     others = {name: figure for name, figure in figures.items() if figure.against is not None}
     alike = [name for name, figure in others.items() if not figure.below]
-    found = f"{best[0]} has the highest {summary.decisive}, {number(figures[best[0]].mean)}"
+    found = f"{best[0]} has the highest {summary.decisive}, {format_number(figures[best[0]].mean)}"
     if not others:
         return f"{found}."
     if not alike:
         return f"{found}, significantly above every other method."
     if len(alike) == len(others):
-        return f"{found}, but it cannot be told from any other method: no difference is significant."
-    return f"{found}. It cannot be told from {_and(alike)}; it is significantly above the others."
+        return f"{found}, but no difference from another method is significant."
+    return f"{found}. The difference from {_and(alike)} is not significant; that from the others is."
 
 
 def _and(names: list[str]) -> str:
@@ -87,7 +87,7 @@ def _differences(summary: Summary) -> Grid:
                 cells += [Cell(None if isnan(figure.mean) else 0.0, "best" if figure.best else None), None]
                 continue
             p = figure.against.adjusted.randomisation
-            cells += [Cell(figure.against.difference, signed(figure.against.difference)), Cell(p, p_value(p))]
+            cells += [Cell(figure.against.difference, format_signed(figure.against.difference)), Cell(p, format_p(p))]
         rows.append(Row([method, *cells], (method,)))
     caption = "The mean of each method less that of the best, and p of the randomisation test after Holm's correction."
     return Grid(columns, rows, caption)
@@ -119,7 +119,7 @@ def _means(summary: Summary) -> Grid:
     rows = []
     for m, (method, spread) in enumerate(zip(summary.methods, summary.spreads, strict=True)):
         first, *others = (_cell(summary.figures[name][m], _ranked(summary, name)) for name in summary.measures)
-        between = Cell(None if isnan(spread.low) else spread.low, interval(spread.low, spread.high))
+        between = Cell(None if isnan(spread.low) else spread.low, format_interval(spread.low, spread.high))
         between_seeds = [float(summary.seed_deviations[m])] * len(seeds)
         cells: list[Cell | Value] = [
             method,
@@ -141,7 +141,7 @@ def _cell(figure: Figure, n_ranked: int) -> Cell:
     title = f"rank {figure.rank:g} of {n_ranked}"
     if figure.against is not None:
         difference, p = figure.against.difference, figure.against.adjusted.randomisation
-        title += f"; {signed(difference)} against {figure.against.first}, {p_equals(p)}"
+        title += f"; {format_signed(difference)} against {figure.against.first}, {format_p_equals(p)}"
     return Cell(figure.mean, mark=BELOW if figure.below else "", title=title, emphasis="best" if figure.best else "")
 
 
@@ -158,7 +158,7 @@ def _ranks(summary: Summary) -> Grid:
     rows = []
     for m, method in enumerate(summary.methods):
         figures = [summary.figures[name][m] for name in summary.measures]
-        cells = [Cell(f.rank, emphasis="best" if f.best else "", title=number(f.mean)) for f in figures]
+        cells = [Cell(f.rank, emphasis="best" if f.best else "", title=format_number(f.mean)) for f in figures]
         rows.append(Row([method, *cells, float(summary.mean_ranks[m])], (method,)))
     return Grid(columns, rows, "Ranks of the methods under each measure, 1 for the best. Equal means share a rank.")
 
@@ -178,7 +178,7 @@ def _chart(summary: Summary) -> list[Chart]:
         caption += " Intervals may overlap although two methods differ significantly, because the tests pair queries."
     axis = {"title": {"text": f"{summary.decisive}, mean over folds"}}
     best_first = sorted(dots, key=lambda dot: -dot.value)
-    return [dot_chart(best_first, axis, "%{y}: %{x:.4f}", caption)]
+    return [make_dot_chart(best_first, axis, "%{y}: %{x:.4f}", caption)]
 
 
 def _absent(summary: Summary) -> list[Text]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from rankwright.analysis.results import Table
 from rankwright.report.blocks import Block, Cell, Column, Grid, Row, Text
-from rankwright.report.chosen_runs import by_method, rows
-from rankwright.report.notation import DIGITS, count, parameters
+from rankwright.report.chosen_runs import rows_by_method, select_rows
+from rankwright.report.notation import DIGITS, format_count, format_parameters
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
 
@@ -17,7 +17,7 @@ MOST_FAILURES = 10  # shown one by one
 
 
 def _content(summary: Summary) -> Content | None:
-    methods = by_method(summary.results, "trials")
+    methods = rows_by_method(summary.results, "trials")
     several = {m: table for m, table in methods.items() if len(np.unique(table["candidate"])) > 1}
     blocks: list[Block] = [*_failures(summary), *_warnings(summary)]
     if several:
@@ -49,14 +49,14 @@ def _grid(summary: Summary, methods: dict[str, Table]) -> Grid:
 
 
 def _candidates(method: str, table: Table) -> list[Row]:
-    trials = [rows(table, table["candidate"] == candidate) for candidate in np.unique(table["candidate"])]
+    trials = [select_rows(table, table["candidate"] == candidate) for candidate in np.unique(table["candidate"])]
     means = [_mean_valid(trial) for trial in trials]
     best = np.nanmax(means, initial=-np.inf)
     return [
         Row(
             [
                 method,
-                parameters(str(trial["params"][0])),
+                format_parameters(str(trial["params"][0])),
                 Cell(mean, emphasis="best" if mean == best else ""),
                 int(trial["chosen"].sum()),
                 len(trial["chosen"]),
@@ -81,12 +81,12 @@ def _failures(summary: Summary) -> list[Text]:
         return []
     lines = [
         f"{summary.methods[table['method'][i]]}, fold {table['fold'][i]}, seed {table['seed'][i]}, "
-        f"{parameters(str(table['params'][i]))}: {table['error'][i]}"
+        f"{format_parameters(str(table['params'][i]))}: {table['error'][i]}"
         for i in failed[:MOST_FAILURES]
     ]
     rest = len(failed) - len(lines)
-    more = [f"And {count(rest, 'more trial')}."] if rest else []
-    return [Text("\n\n".join([f"{count(len(failed), 'trial')} failed:", *lines, *more]), level="warning")]
+    more = [f"And {format_count(rest, 'more trial')}."] if rest else []
+    return [Text("\n\n".join([f"{format_count(len(failed), 'trial')} failed:", *lines, *more]), level="warning")]
 
 
 def _warnings(summary: Summary) -> list[Text]:
@@ -99,10 +99,10 @@ def _warnings(summary: Summary) -> list[Text]:
     if not counts:
         return []
     shown = counts.most_common(MOST_FAILURES)
-    lines = [f"{summary.methods[method]}, {count(n, 'trial')}: {text}" for (method, text), n in shown]
+    lines = [f"{summary.methods[method]}, {format_count(n, 'trial')}: {text}" for (method, text), n in shown]
     rest = len(counts) - len(lines)
-    more = [f"And {count(rest, 'more warning')}."] if rest else []
-    said = f"{count(counts.total(), 'trial')} issued warnings:"
+    more = [f"And {format_count(rest, 'more warning')}."] if rest else []
+    said = f"{format_count(counts.total(), 'trial')} issued warnings:"
     return [Text("\n\n".join([said, *lines, *more]), level="warning")]
 
 

@@ -7,9 +7,9 @@ from math import isnan
 from rankwright.analysis.significance import Comparison
 from rankwright.report.blocks import Cell, Column, Grid, Row
 from rankwright.report.json_values import Value
-from rankwright.report.notation import DIGITS, count, interval, p_value, signed
-from rankwright.report.sections.base import Content, ReportSection, choice
-from rankwright.report.summary import COMPARISON_NOTE, TESTS, Summary, by_test, mark
+from rankwright.report.notation import DIGITS, format_count, format_interval, format_p, format_signed
+from rankwright.report.sections.base import Content, ReportSection, make_choice
+from rankwright.report.summary import COMPARISON_NOTE, TESTS, Summary, choose_mark, order_p_values
 
 
 def _content(summary: Summary) -> Content | None:
@@ -23,7 +23,7 @@ def _content(summary: Summary) -> Content | None:
         "these, not what another training set would bring."
     )
     options = [(summary.labels[name], _grid(summary, name)) for name in summary.shown]
-    return Content(lead, [choice("Measure", options)])
+    return Content(lead, [make_choice("Measure", options)])
 
 
 def _grid(summary: Summary, measure: str) -> Grid:
@@ -42,7 +42,7 @@ def _grid(summary: Summary, measure: str) -> Grid:
     ]
     label = summary.labels[measure]
     caption = (
-        f"{label}: {count(len(comparisons), 'comparison')} of two methods with results on all folds. "
+        f"{label}: {format_count(len(comparisons), 'comparison')} of two methods with results on all folds. "
         "Differences are the second less the first, each query weighting as in the means."
     )
     return Grid(columns, [_row(found) for found in comparisons], caption, COMPARISON_NOTE)
@@ -50,19 +50,19 @@ def _grid(summary: Summary, measure: str) -> Grid:
 
 def _row(found: Comparison) -> Row:
     p_values = [
-        Cell(p, p_value(p), title=f"{p_value(raw)} before Holm's correction")
-        for p, raw in zip(by_test(found.adjusted), by_test(found.p), strict=True)
+        Cell(p, format_p(p), title=f"{format_p(raw)} before Holm's correction")
+        for p, raw in zip(order_p_values(found.adjusted), order_p_values(found.p), strict=True)
     ]
-    between = Cell(None if isnan(found.low) else found.low, interval(found.low, found.high))
-    sign = mark(found)
+    between = Cell(None if isnan(found.low) else found.low, format_interval(found.low, found.high))
+    sign = choose_mark(found)
     title = f"the second method is significantly {'better' if found.difference > 0 else 'worse'}" if sign else ""
-    difference = Cell(found.difference, signed(found.difference), sign, title)
+    difference = Cell(found.difference, format_signed(found.difference), sign, title)
     cells: list[Cell | Value] = [found.wins, found.ties, found.losses, *p_values, _effect(found.effect), found.n]
     return Row([found.first, found.second, difference, between, *cells], (found.first, found.second))
 
 
 def _effect(value: float) -> Cell:
-    return Cell(value, signed(value, 2))
+    return Cell(value, format_signed(value, 2))
 
 
 SIGNIFICANCE = ReportSection("Significance", ("queries", "values"), _content)

@@ -12,10 +12,10 @@ from rankwright.analysis.feature_effects import describe_trend
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Cell, Chart, Column, Grid, Row
-from rankwright.report.chosen_runs import by_method, rows, split
-from rankwright.report.notation import DIGITS, count
+from rankwright.report.chosen_runs import rows_by_method, select_rows, split_runs
+from rankwright.report.notation import DIGITS, format_count
 from rankwright.report.sections import panels
-from rankwright.report.sections.base import Content, ReportSection, choice
+from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.summary import Summary
 
 MOST_PANELS = 8
@@ -64,7 +64,7 @@ class Learned(NamedTuple):
 
 
 def _content(summary: Summary) -> Content:
-    methods = by_method(summary.results, "steps")
+    methods = rows_by_method(summary.results, "steps")
     charts = [(method, _chart(method, learned(_first_seeds(table)))) for method, table in methods.items()]
     lead = (
         "What each feature adds to the score of a method with stumps: its value is looked up in a step function. Where "
@@ -73,15 +73,15 @@ def _content(summary: Summary) -> Content:
         "improves rankings; and steps at the far ends may rest on few documents. If a method scales features within "
         "each query, this is about scaled features."
     )
-    return Content(lead, [choice("Method", charts), _grid(methods)])
+    return Content(lead, [make_choice("Method", charts), _grid(methods)])
 
 
 def learned(table: Table) -> list[Learned]:
     """Return the step functions of a method's features, the one with the largest mean range first."""
-    runs, found = split(table), dict[str, list[Function]]()
+    runs, found = split_runs(table), dict[str, list[Function]]()
     for run in runs:
         for feature in dict.fromkeys(run["feature"].tolist()):
-            found.setdefault(feature, []).append(_function(rows(run, run["feature"] == feature)))
+            found.setdefault(feature, []).append(_function(select_rows(run, run["feature"] == feature)))
     made = [Learned(feature, functions, len(runs)) for feature, functions in found.items()]
     return sorted(made, key=lambda feature: -feature.range)
 
@@ -94,24 +94,26 @@ def _function(own: Table) -> Function:
 def _first_seeds(table: Table) -> Table:
     """Return the rows of the first seed of each fold."""
     first = {fold: table["seed"][table["fold"] == fold].min() for fold in np.unique(table["fold"]).tolist()}
-    return rows(table, table["seed"] == np.array([first[fold] for fold in table["fold"].tolist()]))
+    return select_rows(table, table["seed"] == np.array([first[fold] for fold in table["fold"].tolist()]))
 
 
 def _chart(method: str, features: Sequence[Learned]) -> Chart:
     shown = features[:MOST_PANELS]
-    layout = panels.layout([feature.feature for feature in shown], "value of the feature", "adds to the score")
+    layout = panels.make_layout([feature.feature for feature in shown], "value of the feature", "adds to the score")
     data = []
     for panel, feature in enumerate(shown):
         axis = _axis(feature.thresholds)
-        layout[f"xaxis{panels.suffix(panel)}"] |= axis.layout
+        layout[f"xaxis{panels.axis_suffix(panel)}"] |= axis.layout
         data += _traces(method, feature, axis, panel)
-    what = f"the {count(len(shown), 'feature')} of the largest range" if len(features) > 1 else "its only feature"
+    what = (
+        f"the {format_count(len(shown), 'feature')} of the largest range" if len(features) > 1 else "its only feature"
+    )
     folds = "Thin: single folds; thick: their mean, a fold that does not use a feature weighting 0. "
     caption = (
         f"{method}: step functions of {what}. {folds if shown[0].n_runs > 1 else ''}Each starts at 0 on the left, as "
         "only differences matter. All panels have the same height; each has a width of its own."
     )
-    return Chart(data, layout, caption, panels.height(len(shown)))
+    return Chart(data, layout, caption, panels.chart_height(len(shown)))
 
 
 class _Axis(NamedTuple):
@@ -133,7 +135,7 @@ def _axis(thresholds: Floats) -> _Axis:
 
 
 def _traces(method: str, feature: Learned, axis: _Axis, panel: int) -> list[dict[str, Any]]:
-    name = panels.named(feature.feature)
+    name = panels.name_feature(feature.feature)
     several = feature.n_runs > 1
     thin = {"shape": "hv", "width": 1 if several else 2, "dash": "solid"}
     own = [
@@ -154,7 +156,9 @@ def _traces(method: str, feature: Learned, axis: _Axis, panel: int) -> list[dict
         hover = "mean: %{y:.4f} above %{x:.4g}"
         line = _line(places, values, axis)
         own.append({"name": _MEAN, "meta": f"{name}, mean", "line": thick, "hovertemplate": hover, **line})
-    return [{"type": "scatter", "mode": "lines", "method": method, **panels.axes_of(panel), **trace} for trace in own]
+    return [
+        {"type": "scatter", "mode": "lines", "method": method, **panels.trace_axes(panel), **trace} for trace in own
+    ]
 
 
 def _line(thresholds: Floats, values: Floats, axis: _Axis) -> dict[str, list[float]]:

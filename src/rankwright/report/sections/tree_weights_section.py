@@ -10,9 +10,9 @@ import numpy as np
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Chart, Column, Grid, Row
-from rankwright.report.chosen_runs import by_method, rows, split
+from rankwright.report.chosen_runs import rows_by_method, select_rows, split_runs
 from rankwright.report.sections import panels
-from rankwright.report.sections.base import Content, ReportSection, choice
+from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.sections.learning_section import MOST_POINTS, thinned
 from rankwright.report.summary import Summary
 
@@ -41,7 +41,7 @@ class Weighted(NamedTuple):
 
 
 def _content(summary: Summary) -> Content | None:
-    histories = {m: table for m, table in by_method(summary.results, "history").items() if "searched" in table}
+    histories = {m: table for m, table in rows_by_method(summary.results, "history").items() if "searched" in table}
     found = {method: weighted_runs(table) for method, table in histories.items()}
     methods = {method: runs for method, runs in found.items() if runs}
     if not methods:
@@ -51,15 +51,15 @@ def _content(summary: Summary) -> Content | None:
         "Above the highest weight allowed, the tree would have gained more there and then; at 0, nothing was as good "
         "as to leave it out; below 0, it would have helped reverse round."
     )
-    return Content(lead, [choice("Method", [(m, _chart(m, runs)) for m, runs in methods.items()]), _grid(methods)])
+    return Content(lead, [make_choice("Method", [(m, _chart(m, runs)) for m, runs in methods.items()]), _grid(methods)])
 
 
 def weighted_runs(table: Table) -> list[Weighted]:
     """Return the trees of each run, as they were grown."""
-    searched = rows(table, np.isfinite(table["searched"]))
+    searched = select_rows(table, np.isfinite(table["searched"]))
     return [
         Weighted(int(run["fold"][0]), *(np.asarray(run[name], np.float64) for name in ("round", "searched", "weight")))
-        for run in (split(searched) if len(searched["fold"]) else [])
+        for run in (split_runs(searched) if len(searched["fold"]) else [])
     ]
 
 
@@ -67,7 +67,7 @@ def _chart(method: str, runs: Sequence[Weighted]) -> Chart:
     """Return a panel for each fold, of its first seed."""
     first = {run.fold: run for run in reversed(runs)}
     shown = [first[fold] for fold in sorted(first)][:MOST_PANELS]
-    layout = panels.layout([f"fold {run.fold}" for run in shown], "tree", "weight")
+    layout = panels.make_layout([f"fold {run.fold}" for run in shown], "tree", "weight")
     layout["yaxis"] |= {"range": heights(shown)}
     data = [trace for panel, run in enumerate(shown) for trace in _traces(method, run, panel)]
     caption = f"{method}: the weight of each tree as searched (points) and as given (line)."
@@ -79,7 +79,7 @@ def _chart(method: str, runs: Sequence[Weighted]) -> Chart:
     outside = np.mean(np.concatenate([(run.searched < low) | (run.searched > high) for run in shown]))
     if outside > 0:
         caption += f" {outside:.0%} of the searched weights lie outside." if outside > 0.01 else " A few lie outside."
-    return Chart(data, layout, caption, panels.height(len(shown)))
+    return Chart(data, layout, caption, panels.chart_height(len(shown)))
 
 
 def heights(runs: Sequence[Weighted]) -> list[float]:
@@ -104,7 +104,7 @@ def _traces(method: str, run: Weighted, panel: int) -> list[dict[str, Any]]:
         },
         {"name": "given", "mode": "lines", "y": run.weight[some], "line": {"width": 1.5, "dash": "solid"}},
     ]
-    about = {"type": "scatter", "method": method, "x": run.tree[some], **panels.axes_of(panel)}
+    about = {"type": "scatter", "method": method, "x": run.tree[some], **panels.trace_axes(panel)}
     hover = "tree %{x}: %{y:.3f}"
     return [{**about, "meta": f"fold {run.fold}, {each['name']}", "hovertemplate": hover, **each} for each in own]
 

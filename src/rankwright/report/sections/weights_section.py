@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.report.blocks import Block
-from rankwright.report.chosen_runs import on_all_folds
-from rankwright.report.sections.base import Content, ReportSection, choice
-from rankwright.report.sections.features import Effects, effects_of, feature_bars, feature_map
+from rankwright.report.chosen_runs import rows_on_all_folds
+from rankwright.report.sections.base import Content, ReportSection, make_choice
+from rankwright.report.sections.features import Effects, compute_effects, make_feature_bars, make_feature_map
 from rankwright.report.summary import Summary
 
 _COLOURS = {
@@ -18,25 +18,27 @@ _COLOURS = {
 
 
 def _content(summary: Summary) -> Content | None:
-    methods = {m: effects_of(table, "effect") for m, table in on_all_folds(summary.results, "weights").items()}
+    methods = {
+        m: compute_effects(table, "effect") for m, table in rows_on_all_folds(summary.results, "weights").items()
+    }
     if not methods:
         return None
     axis = "effect: weight times standard deviation of the feature"
     about = "the features of the largest effect, mean over the folds, with the standard deviation between folds."
     bars: list[tuple[str, Block]] = [
-        (m, feature_bars(m, effects, axis, f"{m}: {about}")) for m, effects in methods.items()
+        (m, make_feature_bars(m, effects, axis, f"{m}: {about}")) for m, effects in methods.items()
     ]
     caption = (
         "The {} features of the largest effect in any method: the mean over the folds, in shares of the method's "
         "largest. Where it is positive, a larger value of the feature raises the score."
     )
     shares = {m: relative(effects) for m, effects in methods.items()}
-    options = [("all methods", feature_map(shares, _COLOURS, caption)), *bars] if len(bars) > 1 else bars
+    options = [("all methods", make_feature_map(shares, _COLOURS, caption)), *bars] if len(bars) > 1 else bars
     lead = (
         "What a linear method looks at. The effect of a feature is its weight times its standard deviation in "
         "training: how far a typical change of the feature moves the score."
     )
-    return Content(lead, [choice("Method", options)])
+    return Content(lead, [make_choice("Method", options)])
 
 
 def relative(effects: Effects) -> Effects:

@@ -6,14 +6,14 @@ from rankwright.measures import Measure
 from rankwright.papers.simulation.base import Findings, Simulation
 from rankwright.papers.simulation.bounds.bounds_facts import samples
 from rankwright.papers.simulation.bounds.bounds_page import make_page
-from rankwright.papers.simulation.bounds.bounds_tables import make_tables, told
+from rankwright.papers.simulation.bounds.bounds_tables import format_text, make_tables
 
 __all__ = ["BOUNDS"]
 
 
 def _run(measure: Measure, seed: int) -> Findings:
     found = samples(measure, seed)
-    return Findings(make_tables(found), make_page(measure, found), told(measure, found))
+    return Findings(make_tables(found), make_page(measure, found), format_text(measure, found))
 
 
 BOUNDS = Simulation("upper bounds on 1 - measure (Xu et al., figures 1 to 4)", "map", _run)

@@ -18,9 +18,9 @@ from rankwright.papers.simulation.bounds.bounds_curves import (
     type_one_curves,
     type_two_curves,
 )
-from rankwright.papers.simulation.bounds.bounds_facts import Facts, Sample
+from rankwright.papers.simulation.bounds.bounds_facts import BoundFacts, Sample
 from rankwright.report.blocks import Chart, Choice
-from rankwright.report.notation import number
+from rankwright.report.notation import format_number
 
 _COLOURS = dict(zip(NAMES, ("var(--muted)", "var(--method-0)", "var(--method-1)", "var(--method-2)"), strict=True))
 _DASHES = dict(zip(NAMES, ("solid", "solid", "solid", "dash"), strict=True))
@@ -76,7 +76,7 @@ def _circle(measure: Measure, each: SyntheticSet, sample: Sample, y: Mapping[str
     return Chart(data, layout, caption, 420)
 
 
-def _minimum(name: str, own: Facts) -> dict[str, Any]:
+def _minimum(name: str, own: BoundFacts) -> dict[str, Any]:
     marker = {"color": _COLOURS[name], "size": 9, "symbol": "circle"}
     return _line([own.start % 2.0], [own.minimum], f"minimum of {name}", "markers", marker=marker, showlegend=False)
 
@@ -89,13 +89,17 @@ def points(each: SyntheticSet, sample: Sample) -> Chart:
         _line(X[y == grade, 0], X[y == grade, 1], name, "markers", marker={"color": colour, "symbol": symbol})
         for grade, name, colour, symbol in kinds
     ]
-    least = f"minimum of {PAIRS}, {number(sample.facts[PAIRS].start, 3)} π"
+    least = f"minimum of {PAIRS}, {format_number(sample.facts[PAIRS].start, 3)} π"
     directions = {
         "π/4": (0.25, "var(--muted)", "dot"),
         least: (sample.facts[PAIRS].start, _COLOURS[PAIRS], "solid"),
     }
     if not np.isclose(each.fisher, 0.25):
-        directions[f"best for the Gaussians, {number(each.fisher, 3)} π"] = (each.fisher, "var(--method-3)", "dash")
+        directions[f"best for the Gaussians, {format_number(each.fisher, 3)} π"] = (
+            each.fisher,
+            "var(--method-3)",
+            "dash",
+        )
     reach = 1.1 * float(np.abs(X).max())
     ends = np.array([-reach, reach])
     for name, (theta, colour, dash) in directions.items():

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from rankwright.papers.simulation.bounds.bounds_curves import ONE, PAIRS, RANKS, SETS, STEPS
-from rankwright.papers.simulation.bounds.bounds_facts import Facts, Samples
+from rankwright.papers.simulation.bounds.bounds_facts import BoundFacts, Samples
 from rankwright.papers.simulation.bounds.bounds_tables import between, where
 from rankwright.report.grid_blocks import Column, Grid, Row
-from rankwright.report.notation import number
+from rankwright.report.notation import format_number
 
 
 class Claim(NamedTuple):
@@ -17,46 +17,48 @@ class Claim(NamedTuple):
 
     said: str
     bound: str
-    one: Callable[[Facts], str]  # under one seed
-    all: Callable[[Sequence[Facts]], str]  # under all seeds
+    one: Callable[[BoundFacts], str]  # under one seed
+    all: Callable[[Sequence[BoundFacts]], str]  # under all seeds
 
 
-def _where(own: Facts) -> str:
+def _where(own: BoundFacts) -> str:
     return f"at {where(own)}, in π"
 
 
-def _contains(own: Sequence[Facts]) -> str:
+def _contains(own: Sequence[BoundFacts]) -> str:
     inside = sum(one.distance == 0.0 for one in own)
     return f"π/4 among them: {inside} of {len(own)}"
 
 
-def _places(own: Sequence[Facts]) -> str:
+def _places(own: Sequence[BoundFacts]) -> str:
     return f"at {between(min(one.start for one in own), max(one.end for one in own))}, in π"
 
 
-def _against(own: Facts) -> str:
-    return f"{number(own.minimum, 3)} {'<' if own.minimum < own.type_one else '≥'} {number(own.type_one, 3)}"
+def _against(own: BoundFacts) -> str:
+    return (
+        f"{format_number(own.minimum, 3)} {'<' if own.minimum < own.type_one else '≥'} {format_number(own.type_one, 3)}"
+    )
 
 
-def _lower(own: Sequence[Facts]) -> str:
+def _lower(own: Sequence[BoundFacts]) -> str:
     return f"{sum(one.minimum < one.type_one for one in own)} of {len(own)}"
 
 
-def _holds(own: Facts) -> str:
-    return f"in {_directions(own.condition)} of {STEPS}; left side ≤ {number(own.margin, 3)}"
+def _holds(own: BoundFacts) -> str:
+    return f"in {_directions(own.condition)} of {STEPS}; left side ≤ {format_number(own.margin, 3)}"
 
 
-def _hold(own: Sequence[Facts]) -> str:
+def _hold(own: Sequence[BoundFacts]) -> str:
     margin = max(one.margin for one in own)
     shares = [one.condition for one in own]
-    return f"in {between(min(shares), max(shares), _directions)} of {STEPS}; left side ≤ {number(margin, 3)}"
+    return f"in {between(min(shares), max(shares), _directions)} of {STEPS}; left side ≤ {format_number(margin, 3)}"
 
 
-def _below(own: Facts) -> str:
+def _below(own: BoundFacts) -> str:
     return f"in {_directions(own.below)} of {STEPS}"
 
 
-def _belows(own: Sequence[Facts]) -> str:
+def _belows(own: Sequence[BoundFacts]) -> str:
     shares = [one.below for one in own]
     return f"in {between(min(shares), max(shares), _directions)} of {STEPS}"
 

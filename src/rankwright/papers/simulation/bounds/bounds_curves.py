@@ -46,18 +46,18 @@ class SyntheticSet(NamedTuple):
 SETS = (SyntheticSet(1, 3, (0.2, 0.2)), SyntheticSet(2, 4, (0.2, 1.3)))
 
 
-class Documents(NamedTuple):
+class SimulatedDocuments(NamedTuple):
     """A query in the plane."""
 
     X: Floats  # (21, 2)
     y: Floats
 
 
-def draw(variances: tuple[float, float], rng: np.random.Generator) -> Documents:
-    """7 relevant documents around (1, 1), then 14 irrelevant ones around (-1, -1)."""
+def draw(variances: tuple[float, float], rng: np.random.Generator) -> SimulatedDocuments:
+    """Draw 7 relevant documents around (1, 1), then 14 irrelevant ones around (-1, -1)."""
     y = np.repeat([1.0, 0.0], [7, 14])
     centres = np.where(y > 0, 1.0, -1.0)[:, None]
-    return Documents(centres + rng.standard_normal((len(y), 2)) * np.sqrt(variances), y)
+    return SimulatedDocuments(centres + rng.standard_normal((len(y), 2)) * np.sqrt(variances), y)
 
 
 class Curves(NamedTuple):
@@ -68,7 +68,7 @@ class Curves(NamedTuple):
     margins: Mapping[str, Floats]  # by type two bound: the left side of condition (9)
 
 
-def curves(measure: Measure, documents: Documents) -> Curves:
+def curves(measure: Measure, documents: SimulatedDocuments) -> Curves:
     """Return the basic loss and the exponential bounds in every direction."""
     theta = np.linspace(0.0, 2.0 * np.pi, STEPS + 1)
     scores = (np.cos(theta)[:, None] * documents.X[:, 0] + np.sin(theta)[:, None] * documents.X[:, 1]).ravel()

@@ -19,7 +19,7 @@ from rankwright.papers.simulation.bounds.bounds_curves import (
     SETS,
     STEPS,
     Curves,
-    Documents,
+    SimulatedDocuments,
     curves,
     draw,
 )
@@ -37,7 +37,7 @@ class Arc(NamedTuple):
 
     @property
     def distance(self) -> float:
-        """How far pi / 4 is from it, in pi."""
+        """The distance from the arc to pi / 4, in units of pi."""
         return max(self.start - 0.25, 0.25 - self.end, 0.0)
 
 
@@ -59,7 +59,7 @@ def nearest_arc(inside: NDArray[np.bool_]) -> Arc:
     return Arc(*(float(0.25 + step * _UNIT) for step in (steps[row] - left, steps[row] + right)))
 
 
-class Facts(NamedTuple):
+class BoundFacts(NamedTuple):
     """The facts about one bound on one data set; those about type two bounds are NaN for the others."""
 
     minimum: float
@@ -76,13 +76,13 @@ class Facts(NamedTuple):
     margin: float  # the largest left side of condition (9)
 
 
-def facts(found: Curves) -> dict[str, Facts]:
+def facts(found: Curves) -> dict[str, BoundFacts]:
     """Return the facts by bound."""
     values = {name: column[:STEPS] for name, column in found.values.items()}
     return {name: _facts(name, values, found.margins) for name in values}
 
 
-def _facts(name: str, values: Mapping[str, Floats], margins: Mapping[str, Floats]) -> Facts:
+def _facts(name: str, values: Mapping[str, Floats], margins: Mapping[str, Floats]) -> BoundFacts:
     own = values[name]
     least = own.min()
     arc = nearest_arc(own <= least + _FLAT)
@@ -93,15 +93,15 @@ def _facts(name: str, values: Mapping[str, Floats], margins: Mapping[str, Floats
         below, below_arc = lower.mean(), nearest_arc(lower)
         condition, margin = (left >= 1.0 - values[BASIC]).mean(), left.max()
     at = (own[QUARTER], values[BASIC][there], values[ONE][there])
-    return Facts(*map(float, (least, *arc, arc.distance, *at, below, *below_arc, condition, margin)))
+    return BoundFacts(*map(float, (least, *arc, arc.distance, *at, below, *below_arc, condition, margin)))
 
 
 class Sample(NamedTuple):
     """A data set that was drawn, its curves and their facts."""
 
-    documents: Documents
+    documents: SimulatedDocuments
     curves: Curves
-    facts: Mapping[str, Facts]
+    facts: Mapping[str, BoundFacts]
 
 
 Samples = Mapping[int, tuple[Sample, ...]]  # by seed, a sample for each of SETS
@@ -120,7 +120,7 @@ def _drawn(measure: Measure, seed: int) -> tuple[Sample, ...]:
     return tuple(Sample(each, its, facts(its)) for each, its in zip(documents, found, strict=True))
 
 
-def spread(samples: Samples, number: int, name: str) -> tuple[Facts, Facts]:
+def spread(samples: Samples, number: int, name: str) -> tuple[BoundFacts, BoundFacts]:
     """Return the lowest and the highest of each fact of a bound over the seeds; ``number`` is the data set's."""
     rows = np.array([each[number - 1].facts[name] for each in samples.values()])
-    return Facts(*rows.min(axis=0).tolist()), Facts(*rows.max(axis=0).tolist())
+    return BoundFacts(*rows.min(axis=0).tolist()), BoundFacts(*rows.max(axis=0).tolist())

@@ -7,10 +7,10 @@ from rankwright.measures import Measure
 from rankwright.papers.simulation.bounds.bounds_charts import figure, figure_1, figure_2, points
 from rankwright.papers.simulation.bounds.bounds_claims import claims_grid
 from rankwright.papers.simulation.bounds.bounds_curves import NAMES, SETS, STEPS, SyntheticSet
-from rankwright.papers.simulation.bounds.bounds_facts import Facts, Sample, Samples, spread
+from rankwright.papers.simulation.bounds.bounds_facts import BoundFacts, Sample, Samples, spread
 from rankwright.papers.simulation.bounds.bounds_tables import between, percent, where
 from rankwright.report.blocks import Block, Column, Grid, Page, Row, Section, Text
-from rankwright.report.notation import MISSING, number
+from rankwright.report.notation import MISSING, format_number
 
 
 def make_page(measure: Measure, found: Samples) -> Page:
@@ -67,7 +67,7 @@ _SEEDS = "Both sets drawn with the seeds {} to {}: the lowest and the highest of
 
 
 def _section(measure: Measure, each: SyntheticSet, sample: Sample) -> Section:
-    first, second = (number(variance, 1) for variance in each.variances)
+    first, second = (format_number(variance, 1) for variance in each.variances)
     lead = (
         f"Gaussians around (1, 1) and (-1, -1); the features have the variances {first} and {second}, and no "
         f"correlation. The ranking model is w = (cos θ, sin θ)."
@@ -93,8 +93,8 @@ def _facts(each: SyntheticSet, sample: Sample) -> Grid:
     return Grid(columns, rows, f"Where the curves of figure {each.figure} are least")
 
 
-def _below(own: Facts) -> str:
-    arc = f"{number(own.below_start, 3)} to {number(own.below_end, 3)} ({percent(own.below)})"
+def _below(own: BoundFacts) -> str:
+    arc = f"{format_number(own.below_start, 3)} to {format_number(own.below_end, 3)} ({percent(own.below)})"
     return arc if own.below > 0.0 else "nowhere" if own.below == 0.0 else MISSING
 
 
@@ -112,7 +112,7 @@ def _seeds(found: Samples) -> Grid:
     return Grid(columns, rows, "Ranges over the seeds", "seeds.csv has every seed, summary.csv every fact.")
 
 
-def _ranges(low: Facts, high: Facts) -> list[str]:
+def _ranges(low: BoundFacts, high: BoundFacts) -> list[str]:
     pairs = [
         (low.minimum, high.minimum),
         (low.start, high.start),

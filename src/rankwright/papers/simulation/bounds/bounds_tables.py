@@ -9,9 +9,9 @@ import numpy as np
 from rankwright.analysis.results import Table
 from rankwright.measures import Measure
 from rankwright.papers.simulation.bounds.bounds_curves import NAMES, SETS, type_one_curves, type_two_curves
-from rankwright.papers.simulation.bounds.bounds_facts import Facts, Sample, Samples, spread
-from rankwright.report.notation import MISSING, number
-from rankwright.report.text_tables import Entry, TextTable, text
+from rankwright.papers.simulation.bounds.bounds_facts import BoundFacts, Sample, Samples, spread
+from rankwright.report.notation import MISSING, format_number
+from rankwright.report.text_tables import Entry, TextTable, format_aligned
 
 FACTS: Mapping[str, str] = {
     "minimum": "minimum",
@@ -75,7 +75,7 @@ def _table(names: tuple[str, ...], rows: Sequence[tuple[float | str, ...]]) -> T
     return {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
 
 
-def told(measure: Measure, found: Samples) -> str:
+def format_text(measure: Measure, found: Samples) -> str:
     """Return where each bound is least, as a table for a terminal."""
     seed, last = min(found), max(found)
     header = ["data set", "bound", "minimum", "at theta/pi", "from pi/4", "range", "below type one", "range"]
@@ -85,8 +85,8 @@ def told(measure: Measure, found: Samples) -> str:
             own = found[seed][each.number - 1].facts[name]
             low, high = spread(found, each.number, name)
             rows.append([
-                Entry(each.number, str(each.number)), _words(name), Entry(own.minimum, number(own.minimum)),
-                _words(where(own)), Entry(own.distance, number(own.distance, 3)),
+                Entry(each.number, str(each.number)), _words(name), Entry(own.minimum, format_number(own.minimum)),
+                _words(where(own)), Entry(own.distance, format_number(own.distance, 3)),
                 _words(between(low.distance, high.distance)), _words(percent(own.below)),
                 _words(between(low.below, high.below, percent)),
             ])  # fmt: skip
@@ -95,12 +95,16 @@ def told(measure: Measure, found: Samples) -> str:
         f"from pi/4: the distance of the minimum, in pi. below type one: on how much of the circle. "
         f"range: seeds {seed} to {last}."
     )
-    return text(TextTable(header, rows, caption, note))
+    return format_aligned(TextTable(header, rows, caption, note))
 
 
-def where(own: Facts) -> str:
+def where(own: BoundFacts) -> str:
     """Return where a bound is least: a direction, or all from one to another."""
-    return number(own.start, 3) if own.start == own.end else f"{number(own.start, 3)} to {number(own.end, 3)}"
+    return (
+        format_number(own.start, 3)
+        if own.start == own.end
+        else f"{format_number(own.start, 3)} to {format_number(own.end, 3)}"
+    )
 
 
 def percent(share: float) -> str:
@@ -113,7 +117,7 @@ def percent(share: float) -> str:
 
 
 def _three(value: float) -> str:
-    return number(value, 3)
+    return format_number(value, 3)
 
 
 def between(low: float, high: float, written: Callable[[float], str] = _three) -> str:

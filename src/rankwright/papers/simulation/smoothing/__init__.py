@@ -8,7 +8,7 @@ from rankwright.measures import Measure
 from rankwright.papers.simulation.base import Findings, FoldData, Simulation
 from rankwright.papers.simulation.smoothing.smoothing_findings import find
 from rankwright.papers.simulation.smoothing.smoothing_page import make_page
-from rankwright.papers.simulation.smoothing.smoothing_tables import make_tables, told
+from rankwright.papers.simulation.smoothing.smoothing_tables import format_text, make_tables
 
 __all__ = ["SMOOTHING"]
 
@@ -22,7 +22,7 @@ def _run(measure: Measure, seed: int) -> Findings:
 
 def _run_on(measure: Measure, seed: int, data: FoldData) -> Findings:
     found = find(measure, seed, data)
-    return Findings(make_tables(found), make_page(found), told(found))
+    return Findings(make_tables(found), make_page(found), format_text(found))
 
 
 SMOOTHING = Simulation(

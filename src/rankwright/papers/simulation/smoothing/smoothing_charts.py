@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rankwright.papers.simulation.smoothing.annealing import CHOSEN, Annealing
-from rankwright.papers.simulation.smoothing.smoothing_findings import Found
-from rankwright.papers.simulation.smoothing.smoothing_lines import SIGMAS, TRUE, Line, View
+from rankwright.papers.simulation.smoothing.smoothing_findings import SmoothingFindings
+from rankwright.papers.simulation.smoothing.smoothing_lines import SIGMAS, TRUE, LineView, SmoothedLine
 from rankwright.papers.simulation.smoothing.smoothing_tables import raised
 from rankwright.report.blocks import Chart, Choice
 
@@ -14,18 +14,18 @@ _COLOURS = [f"var(--method-{i})" for i in (3, 0, 4, 2, 5, 1, 7)]  # from cold to
 _DOTTED = {"color": "var(--muted)", "width": 1, "dash": "dot"}
 
 
-def figure_1(found: Found) -> Choice:
+def figure_1(found: SmoothingFindings) -> Choice:
     """Return a chart for each view."""
     return Choice("Line", [(named(view), _line(found, view, line)) for view, line in found.lines.items()])
 
 
-def named(view: View) -> str:
+def named(view: LineView) -> str:
     """Return the name of a view on the page."""
     queries = "" if view.queries == "mean" else ", one query"
     return f"direction {view.direction}{queries}, {view.range}"
 
 
-def _line(found: Found, view: View, line: Line) -> Chart:
+def _line(found: SmoothingFindings, view: LineView, line: SmoothedLine) -> Chart:
     data: list[dict[str, Any]] = [
         _trace(line.t, line.values[sigma], f"sigma = {raised(sigma)}", {"color": colour})
         for sigma, colour in zip(SIGMAS, _COLOURS, strict=True)
@@ -44,7 +44,7 @@ def _line(found: Found, view: View, line: Line) -> Chart:
     return Chart(data, layout, caption, 460)
 
 
-def figure_2(found: Found) -> Choice:
+def figure_2(found: SmoothingFindings) -> Choice:
     """Return a chart for each alpha."""
     options = [(_option(name), _annealing(found, name, each)) for name, each in found.annealings.items()]
     return Choice("alpha", options)
@@ -54,7 +54,7 @@ def _option(name: str) -> str:
     return "chosen in each fold" if name == CHOSEN else name.removeprefix("alpha ")
 
 
-def _annealing(found: Found, name: str, each: Annealing) -> Chart:
+def _annealing(found: SmoothingFindings, name: str, each: Annealing) -> Chart:
     sigma = each.sigma[1:]
     train, test = {"color": "var(--method-0)"}, {"color": "var(--method-1)"}
     data: list[dict[str, Any]] = [

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.papers.simulation.smoothing.annealing import Annealing
-from rankwright.papers.simulation.smoothing.smoothing_lines import TRUE, Line
+from rankwright.papers.simulation.smoothing.smoothing_lines import TRUE, SmoothedLine
 
 _THOUSANDTH = 0.001
 
@@ -22,7 +22,7 @@ class LineFacts(NamedTuple):
     measure_there: float  # the measure itself at that t
 
 
-def line_facts(line: Line) -> dict[float, LineFacts]:
+def line_facts(line: SmoothedLine) -> dict[float, LineFacts]:
     """Return the facts by sigma."""
     found = {}
     for sigma, values in line.values.items():

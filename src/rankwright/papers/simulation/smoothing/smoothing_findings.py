@@ -20,10 +20,10 @@ from rankwright.papers.simulation.smoothing.smoothing_facts import (
     annealing_facts,
     line_facts,
 )
-from rankwright.papers.simulation.smoothing.smoothing_lines import Line, View, draw_lines
+from rankwright.papers.simulation.smoothing.smoothing_lines import LineView, SmoothedLine, draw_lines
 
 
-class Found(NamedTuple):
+class SmoothingFindings(NamedTuple):
     """The data of both figures, and the facts that they show."""
 
     measure: Measure
@@ -34,18 +34,18 @@ class Found(NamedTuple):
     folds: Sequence[Annealed]
     annealings: Mapping[str, Annealing]  # fold means, by name
     annealing_facts: Mapping[str, AnnealingFacts]
-    lines: Mapping[View, Line]
-    line_facts: Mapping[View, Mapping[float, LineFacts]]
+    lines: Mapping[LineView, SmoothedLine]
+    line_facts: Mapping[LineView, Mapping[float, LineFacts]]
 
 
-def find(measure: Measure, seed: int, data: FoldData) -> Found:
+def find(measure: Measure, seed: int, data: FoldData) -> SmoothingFindings:
     """Compute everything; the seed is that of the directions."""
     measure = parse(smooth_measure(measure, 1.0).measure)  # whose limit the smooth one is, whatever a dialect adds
     folds = anneal_folds(data.folds, measure)
     first = data.folds[0]
     lines = draw_lines(first.train, settled(measure, first), folds[0].coef, seed)
     means = by_name(folds)
-    return Found(
+    return SmoothingFindings(
         measure,
         data.name,
         seed,

@@ -25,7 +25,7 @@ STEPS = 400  # of a line
 _WIDE, _CLOSE = 20.0, 2.0  # the end of a line, where a weight of w* is 1 (root mean square)
 
 
-class View(NamedTuple):
+class LineView(NamedTuple):
     """A view of figure 1: its queries, its direction, and its range."""
 
     queries: str  # "mean" of all training queries, or "one query"
@@ -33,7 +33,7 @@ class View(NamedTuple):
     range: str  # "wide" or "close"
 
 
-class Line(NamedTuple):
+class SmoothedLine(NamedTuple):
     """The measures at w* + t w_rand."""
 
     t: Floats
@@ -41,14 +41,14 @@ class Line(NamedTuple):
     profile: MeasureProfile  # of the measure: every jump
 
 
-def draw_lines(train: Queries, measure: Measure, coef: Floats, seed: int) -> dict[View, Line]:
-    """Return the mean over the queries in each direction, and in the first that of one query; ``coef`` is w* in raw units."""
+def draw_lines(train: Queries, measure: Measure, coef: Floats, seed: int) -> dict[LineView, SmoothedLine]:
+    """Compute the lines of all views: the mean over the queries, and one query; ``coef`` is w* in raw units."""
     standard = StandardScaling.fit(train)
     # w_rand has unit variance on each component of the weights of scaled features
     drawn = make_generator(seed).standard_normal((DIRECTIONS, len(coef))) * standard.factor
     reaches = dict(zip(("wide", "close"), reach(coef * standard.deviation), strict=True))
-    views = [View("mean", i + 1, name) for i in range(DIRECTIONS) for name in reaches]
-    views += [View("one query", 1, name) for name in reaches]
+    views = [LineView("mean", i + 1, name) for i in range(DIRECTIONS) for name in reaches]
+    views += [LineView("one query", 1, name) for name in reaches]
     richest = train.take([int(np.argmax(np.add.reduceat(train.y > 0, train.indptr[:-1])))])
     return {
         view: draw_line(
@@ -63,7 +63,7 @@ def draw_lines(train: Queries, measure: Measure, coef: Floats, seed: int) -> dic
 
 
 def reach(w: Floats) -> tuple[float, float]:
-    """Return how far to go from weights to both sides: far, where w_rand outweighs them, and near; rounded to a digit."""
+    """Return two ranges around the weights: wide, where w_rand outweighs them, and close; rounded to a digit."""
     size = float(np.sqrt(np.mean(w**2))) or 1.0
     far, near = (float(f"{times * size:.0e}") for times in (_WIDE, _CLOSE))
     return far, near
@@ -71,7 +71,7 @@ def reach(w: Floats) -> tuple[float, float]:
 
 def draw_line(
     queries: Queries, measure: Measure, coef: Floats, way: Floats, end: float, backend: Backend | None = None
-) -> Line:
+) -> SmoothedLine:
     """Return the measures from -end to end."""
     backend = resolve(backend)
     objective = smooth_measure(measure, SIGMAS[0])
@@ -82,7 +82,7 @@ def draw_line(
     shards, ones = backend.scatter(queries), np.ones(len(coef))
     risk = LinearRisk(objective, shards, ones, landscape.total_weight, backend)
     values = {sigma: _smooth(risk.with_smoothing(sigma), coef, way, t) for sigma in SIGMAS}
-    return Line(t, values | {TRUE: profile(t)}, profile)
+    return SmoothedLine(t, values | {TRUE: profile(t)}, profile)
 
 
 def _smooth(risk: LinearRisk, coef: Floats, way: Floats, t: Floats) -> Floats:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from rankwright.basics.version import __version__
 from rankwright.papers.simulation.smoothing.smoothing_charts import figure_1, figure_2, named
 from rankwright.papers.simulation.smoothing.smoothing_claims import claims_grid
-from rankwright.papers.simulation.smoothing.smoothing_findings import Found
+from rankwright.papers.simulation.smoothing.smoothing_findings import SmoothingFindings
 from rankwright.papers.simulation.smoothing.smoothing_lines import STEPS
-from rankwright.papers.simulation.smoothing.smoothing_tables import raised, span
+from rankwright.papers.simulation.smoothing.smoothing_tables import format_span, raised
 from rankwright.report.blocks import Column, Grid, Page, Row, Section, Text
 
 
-def make_page(found: Found) -> Page:
+def make_page(found: SmoothingFindings) -> Page:
     """Make the page: claims and the two figures."""
     chosen = ", ".join(f"{fold.chosen:g}" for fold in found.folds)
     facts = [
@@ -55,7 +55,7 @@ _FIGURE_2 = (
 )
 
 
-def _lines(found: Found) -> Grid:
+def _lines(found: SmoothingFindings) -> Grid:
     columns = [
         Column("line"),
         Column("sigma"),
@@ -69,11 +69,11 @@ def _lines(found: Found) -> Grid:
         for view, by_sigma in found.line_facts.items()
         for sigma, own in by_sigma.items()
     ]
-    jumps = span([len(line.profile.times) for line in found.lines.values()])
+    jumps = format_span([len(line.profile.times) for line in found.lines.values()])
     return Grid(columns, rows, "Each curve of figure 1", f"sigma = 0 is the measure itself: {jumps} jumps on a line.")
 
 
-def _annealing(found: Found) -> Grid:
+def _annealing(found: SmoothingFindings) -> Grid:
     columns = [
         Column("alpha"),
         Column("train, start", 4, "The regression"),

@@ -9,10 +9,10 @@ import numpy as np
 from rankwright.analysis.results import Table
 from rankwright.papers.simulation.smoothing.annealing import ALPHAS, Annealing
 from rankwright.papers.simulation.smoothing.smoothing_facts import AnnealingFacts, LineFacts
-from rankwright.papers.simulation.smoothing.smoothing_findings import Found
-from rankwright.papers.simulation.smoothing.smoothing_lines import SIGMAS, STEPS, TRUE, View
-from rankwright.report.notation import count, number
-from rankwright.report.text_tables import Entry, TextTable, text
+from rankwright.papers.simulation.smoothing.smoothing_findings import SmoothingFindings
+from rankwright.papers.simulation.smoothing.smoothing_lines import SIGMAS, STEPS, TRUE, LineView
+from rankwright.report.notation import format_count, format_number
+from rankwright.report.text_tables import Entry, TextTable, format_aligned
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -36,7 +36,7 @@ def raised(sigma: float) -> str:
     return base + exponent.translate(_RAISED)
 
 
-def make_tables(found: Found) -> dict[str, Table]:
+def make_tables(found: SmoothingFindings) -> dict[str, Table]:
     """Return every file."""
     folds = [
         ((i + 1, alpha, alpha == fold.chosen), fold.by_alpha[alpha])
@@ -45,19 +45,19 @@ def make_tables(found: Found) -> dict[str, Table]:
     ]
     return {
         "figure1": _lines(found),
-        "figure2": _stacked(("alpha",), [((name,), each) for name, each in found.annealings.items()]),
-        "folds": _stacked(("fold", "alpha", "chosen"), folds),
+        "figure2": _stack_annealings(("alpha",), [((name,), each) for name, each in found.annealings.items()]),
+        "folds": _stack_annealings(("fold", "alpha", "chosen"), folds),
         "lines": _line_facts(found),
         "annealing": _annealing_facts(found),
     }
 
 
-def _lines(found: Found) -> Table:
+def _lines(found: SmoothingFindings) -> Table:
     """Return a row for each view and t; a column for each sigma, the measure itself last."""
     lines = found.lines.values()
     columns = {
         field: np.repeat([getattr(view, field) for view in found.lines], [len(line.t) for line in lines])
-        for field in View._fields
+        for field in LineView._fields
     }
     columns["t"] = np.concatenate([line.t for line in lines])
     for sigma in (*SIGMAS, TRUE):
@@ -65,7 +65,7 @@ def _lines(found: Found) -> Table:
     return columns
 
 
-def _stacked(names: Sequence[str], parts: Sequence[tuple[tuple[object, ...], Annealing]]) -> Table:
+def _stack_annealings(names: Sequence[str], parts: Sequence[tuple[tuple[object, ...], Annealing]]) -> Table:
     """Concatenate annealings, each with columns that name it."""
     sizes = [len(each.sigma) for _, each in parts]
     table = {name: np.repeat([labels[k] for labels, _ in parts], sizes) for k, name in enumerate(names)}
@@ -73,16 +73,16 @@ def _stacked(names: Sequence[str], parts: Sequence[tuple[tuple[object, ...], Ann
     return table | dict(zip(Annealing._fields, columns, strict=True))
 
 
-def _line_facts(found: Found) -> Table:
+def _line_facts(found: SmoothingFindings) -> Table:
     rows = [
         (*view, found.lines[view].t[-1], len(found.lines[view].profile.times), sigma, *facts)
         for view, by_sigma in found.line_facts.items()
         for sigma, facts in by_sigma.items()
     ]
-    return _table((*View._fields, "end", "jumps", "sigma", *LineFacts._fields), rows)
+    return _table((*LineView._fields, "end", "jumps", "sigma", *LineFacts._fields), rows)
 
 
-def _annealing_facts(found: Found) -> Table:
+def _annealing_facts(found: SmoothingFindings) -> Table:
     rows = [(name, *facts) for name, facts in found.annealing_facts.items()]
     return _table(("alpha", *AnnealingFacts._fields), rows)
 
@@ -93,25 +93,25 @@ def _table(names: Iterable[str], rows: Sequence[tuple[object, ...]]) -> Table:
     }
 
 
-def told(found: Found) -> str:
+def format_text(found: SmoothingFindings) -> str:
     """Format the findings of both figures as tables for a terminal."""
-    return f"{_told_lines(found)}\n\n{_told_annealing(found)}"
+    return f"{_format_lines(found)}\n\n{_format_annealing(found)}"
 
 
-def _told_lines(found: Found) -> str:
+def _format_lines(found: SmoothingFindings) -> str:
     header = ["sigma", "maxima, wide", "close", "one query", "distance, wide", "close"]
     wide, close = ([view for view in found.lines if view[::2] == ("mean", name)] for name in ("wide", "close"))
     [one] = [view for view in found.lines if view.queries != "mean" and view.range == "close"]
     rows = []
     for sigma in (*SIGMAS, TRUE):
         own = {view: by_sigma[sigma] for view, by_sigma in found.line_facts.items()}
-        maxima = [span([own[view].maxima for view in views]) for views in (wide, close, [one])]
-        distances = [number(float(np.mean([own[view].distance for view in views]))) for views in (wide, close)]
+        maxima = [format_span([own[view].maxima for view in views]) for views in (wide, close, [one])]
+        distances = [format_number(float(np.mean([own[view].distance for view in views]))) for views in (wide, close)]
         rows.append([_words(cell) for cell in (power(sigma), *maxima, *distances)])
-    jumps = span([len(found.lines[view].profile.times) for view in wide])
+    jumps = format_span([len(found.lines[view].profile.times) for view in wide])
     caption = (
-        f"Figure 1: {found.measure} made smooth, along {count(len(wide), 'random line')} through SmoothRank's w*; "
-        f"{found.data}, fold 1, {count(found.n_train, 'training query')}."
+        f"Figure 1: {found.measure} made smooth, along {format_count(len(wide), 'random line')} through "
+        f"SmoothRank's w*; {found.data}, fold 1, {format_count(found.n_train, 'training query')}."
     )
     ties = (
         f" Scores tie in {found.n_tied} of {found.n_train} queries, where the measure takes the worst order and the "
@@ -122,16 +122,16 @@ def _told_lines(found: Found) -> str:
         f"{found.lines[close[0]].t[-1]:g} (close, and one query). distance: mean from the measure itself. "
         f"sigma 0: the measure itself, with {jumps} jumps and every maximum.{ties if found.n_tied else ''}"
     )
-    return text(TextTable(header, rows, caption, note))
+    return format_aligned(TextTable(header, rows, caption, note))
 
 
-def _told_annealing(found: Found) -> str:
+def _format_annealing(found: SmoothingFindings) -> str:
     header = ["alpha", "train: start", "first sigma", "last sigma", "rises", "test: start", "first sigma", "best", "at",
               "last sigma", "near best"]  # fmt: skip
     rows = []
     for name, own in found.annealing_facts.items():
-        train = map(number, (own.train_start, own.train_first, own.train_last))
-        test = map(number, (own.test_start, own.test_first, own.test_best))
+        train = map(format_number, (own.train_start, own.train_first, own.train_last))
+        test = map(format_number, (own.test_start, own.test_first, own.test_best))
         rises = f"{own.rises} of {own.halvings}"
         cells = (
             name.removeprefix("alpha "),
@@ -139,24 +139,26 @@ def _told_annealing(found: Found) -> str:
             rises,
             *test,
             power(own.best_sigma),
-            number(own.test_last),
+            format_number(own.test_last),
             power(own.test_near),
         )
         rows.append([_words(cell) for cell in cells])
     sigma = next(iter(found.annealings.values())).sigma
-    caption = f"Figure 2: {found.measure} while sigma falls; {found.data}, means of {count(len(found.folds), 'fold')}."
+    caption = (
+        f"Figure 2: {found.measure} while sigma falls; {found.data}, means of {format_count(len(found.folds), 'fold')}."
+    )
     note = (
         f"start: the regression. sigma from {power(sigma[1])} to {power(sigma[-1])}. rises: halvings after which train "
         f"is higher. near best: the first sigma within 0.001 of it. chosen: the alpha that is best on validation "
         f"queries, in each fold."
     )
-    return text(TextTable(header, rows, caption, note))
+    return format_aligned(TextTable(header, rows, caption, note))
 
 
-def span(values: Sequence[int]) -> str:
+def format_span(values: Sequence[int]) -> str:
     """Format the lowest and the highest value.
 
-    >>> span([3, 1200, 7]), span([2, 2])
+    >>> format_span([3, 1200, 7]), format_span([2, 2])
     ('3 to 1,200', '2')
     """
     ends = f"{min(values):,}", f"{max(values):,}"
