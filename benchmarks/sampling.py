@@ -11,7 +11,7 @@ from benchmarks.report import Row, Table, publish
 from benchmarks.timing import medians, take_turns
 from rankwright.basics.array_types import Floats
 from rankwright.objectives import ExpectedMeasure
-from rankwright.objectives.listwise import draw_gumbel_noise
+from rankwright.objectives.listwise_objectives import draw_gumbel_noise
 
 MEASURES = ("ndcg@10", "ndcg", "map", "err")
 LENGTHS, SEEDS, SAMPLES, COPIES = (20, 35, 50), 5, 8, 400

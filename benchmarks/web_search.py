@@ -25,7 +25,7 @@ from benchmarks.report import Row, Table, below, publish
 from benchmarks.timing import THREADS, timed
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.objectives.pairwise import count_query_pairs
+from rankwright.objectives.pairwise_objectives import count_query_pairs
 from rankwright.optimisers.weak.threshold_stumps import FeatureBins
 
 QUERIES, FEATURES, ROUNDS = 12_000, 619, 271

@@ -12,10 +12,10 @@ from tests.reference import listwise, measures
 from tests.scored import problems
 
 import rankwright as rw
-from rankwright.objectives.listwise import Cosine, Likelihood, TopOne
+from rankwright.objectives.listwise_objectives import Cosine, Likelihood, TopOne
 from rankwright.objectives.objective_names import OBJECTIVES, as_objective
-from rankwright.objectives.pairwise import Fidelity, Logistic
-from rankwright.objectives.smooth import SoftPositions
+from rankwright.objectives.pairwise_objectives import Fidelity, Logistic
+from rankwright.objectives.smooth_objectives import SoftPositions
 from rankwright.objectives.swap_lambdas import Lambdas, PreparedLambdas, PreparedSwapLambdas
 
 LISTWISE = {

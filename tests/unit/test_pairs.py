@@ -14,7 +14,7 @@ import rankwright as rw
 from rankwright.kernels.objectives import pair_sums as kernels
 from rankwright.kernels.objectives.pair_products import query_product
 from rankwright.kernels.optimisers.linear_systems import cholesky_solve, shifted_cholesky
-from rankwright.objectives.pairwise import Hinge, SquaredHinge, count_query_pairs
+from rankwright.objectives.pairwise_objectives import Hinge, SquaredHinge, count_query_pairs
 from rankwright.optimisers.newton import minimise_by_newton
 from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.scorers.scaling import StandardScaling

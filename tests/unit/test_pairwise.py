@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from tests.reference.pairwise import pairs
 
 import rankwright as rw
-from rankwright.objectives.pairwise import Exponential, Fidelity, Logistic
+from rankwright.objectives.pairwise_objectives import Exponential, Fidelity, Logistic
 
 
 def sigmoid(o):

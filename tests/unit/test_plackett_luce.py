@@ -21,8 +21,8 @@ from tests.scored import problems
 
 import rankwright as rw
 from rankwright.kernels.objectives.plackett_luce import _draw
-from rankwright.objectives import listwise
-from rankwright.objectives.listwise import ExpectedMeasure
+from rankwright.objectives import listwise_objectives as listwise
+from rankwright.objectives.listwise_objectives import ExpectedMeasure
 
 TOP_TWO = {
     **{f"ndcg@{k}": partial(measures.ndcg, k=k) for k in (1, 2)},

@@ -11,7 +11,7 @@ from tests.drawn import ALARM, BLOCKS, may_be
 from tests.reference import measures, plackett_luce
 
 import rankwright as rw
-from rankwright.objectives.listwise import ExpectedMeasure, draw_gumbel_noise
+from rankwright.objectives.listwise_objectives import ExpectedMeasure, draw_gumbel_noise
 
 
 def own(ranked):

@@ -13,7 +13,7 @@ from tests.reference import plackett_luce
 import rankwright as rw
 from rankwright.kernels.objectives.graded_pairs import misordered_shares
 from rankwright.kernels.objectives.pair_sums import grade_places
-from rankwright.objectives.pointwise import Squares
+from rankwright.objectives.pointwise_objectives import Squares
 
 
 class TestSquares:

@@ -17,7 +17,7 @@ from tests.warned import may_learn_nothing
 
 import rankwright as rw
 from rankwright.kernels.objectives.graded_pairs import Graded, exponential_sums, grade_order
-from rankwright.objectives.pairwise import count_query_pairs
+from rankwright.objectives.pairwise_objectives import count_query_pairs
 from rankwright.runtime import backends
 
 MOST = 1 - 1e-9  # of |r|: the step is finite

@@ -11,7 +11,7 @@ from tests.warned import may_learn_nothing, may_not_converge
 
 import rankwright as rw
 from rankwright.analysis import selection
-from rankwright.objectives.pairwise import count_query_pairs
+from rankwright.objectives.pairwise_objectives import count_query_pairs
 from rankwright.rankers import PathRanker
 from rankwright.scorers.scaling import StandardScaling
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import rankwright as rw
-from rankwright.objectives.pairwise import compute_pair_weights
+from rankwright.objectives.pairwise_objectives import compute_pair_weights
 from rankwright.optimisers import newton
 from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.optimisers.weight_space import WeightSpace

@@ -20,7 +20,7 @@ from rankwright.kernels.measures.discounts import GEOMETRIC, HARMONIC, LOGARITHM
 from rankwright.kernels.objectives import exponentials
 from rankwright.kernels.objectives.smooth_measures import _soften
 from rankwright.measures.definitions import discounts
-from rankwright.objectives.smooth import FORMS, SoftPositions, SoftRanks, default_form
+from rankwright.objectives.smooth_objectives import FORMS, SoftPositions, SoftRanks, default_form
 
 NAMES = (
     "ndcg@3", "ndcg", "ndcg@10", "dcg", "dcg@2", "p@2", "p", "recall@2", "rbp", "rbp@3", "wta", "map", "ap@2", "ap@2(norm=min)", "err",

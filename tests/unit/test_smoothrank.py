@@ -11,9 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.warned import may_be_ineffective, may_learn_nothing, may_not_converge
 
 import rankwright as rw
-from rankwright.objectives.listwise import Cosine
+from rankwright.objectives.listwise_objectives import Cosine
 from rankwright.objectives.objective_names import OBJECTIVES
-from rankwright.objectives.smooth import FORMS, SoftRanks
+from rankwright.objectives.smooth_objectives import FORMS, SoftRanks
 from rankwright.objectives.swap_lambdas import Lambdas
 from rankwright.scorers.scaling import StandardScaling
 

@@ -12,12 +12,12 @@ from tests.reference import measures, plackett_luce
 
 import rankwright as rw
 from rankwright import objectives
-from rankwright.objectives.listwise import draw_gumbel_noise
+from rankwright.objectives.listwise_objectives import draw_gumbel_noise
 from rankwright.objectives.objective_names import OBJECTIVES, as_objective
 
 torch = pytest.importorskip("torch")
 losses = pytest.importorskip("rankwright.torch")
-from rankwright.torch.expected_measure import sampled  # noqa: E402
+from rankwright.torch.expected_losses import sampled  # noqa: E402
 
 ADDITIVE = ("ndcg@3", "ndcg", "ndcg@20", "dcg", "p@3", "p", "recall@4", "rbp", "rbp@3", "wta", "ndcg@3(gain=linear)")
 DIALECTS = ("ndcg@5(dialect=letor3)", "ndcg(dialect=letor3)", "ndcg@3(empty=skip)", "map(dialect=letor3)")

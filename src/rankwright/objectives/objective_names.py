@@ -14,10 +14,10 @@ from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import BuiltinObjective, Evaluation, Objective, PreparedObjective, infinite_evaluation
-from rankwright.objectives.listwise import Cosine, ExpectedMeasure, Likelihood, TopOne
-from rankwright.objectives.pairwise import Exponential, Fidelity, Hinge, Logistic, SquaredHinge
-from rankwright.objectives.pointwise import Squares
-from rankwright.objectives.smooth import SoftPositions, SoftRanks
+from rankwright.objectives.listwise_objectives import Cosine, ExpectedMeasure, Likelihood, TopOne
+from rankwright.objectives.pairwise_objectives import Exponential, Fidelity, Hinge, Logistic, SquaredHinge
+from rankwright.objectives.pointwise_objectives import Squares
+from rankwright.objectives.smooth_objectives import SoftPositions, SoftRanks
 from rankwright.objectives.swap_lambdas import Lambdas
 
 UserFunction = Callable[[Floats, Queries], tuple[float, Floats]]

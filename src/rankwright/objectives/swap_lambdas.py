@@ -14,7 +14,7 @@ from rankwright.kernels.objectives.lambda_sums import lambda_sums
 from rankwright.kernels.objectives.smooth_measures import Gained
 from rankwright.measures import Measure, PreparedMeasure, parse
 from rankwright.objectives.base import Evaluation, MeasureObjective, PreparedObjective, check_scores
-from rankwright.objectives.smooth import prepare_gains
+from rankwright.objectives.smooth_objectives import prepare_gains
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ from rankwright.measures import parse
 require("torch")
 
 from rankwright.torch.base import Loss, Prepared  # noqa: E402
-from rankwright.torch.expected_measure import ExpectedMeasure  # noqa: E402
-from rankwright.torch.listwise import Cosine, Likelihood, TopOne  # noqa: E402
-from rankwright.torch.pairwise import Exponential, Fidelity, Hinge, Logistic, SquaredHinge  # noqa: E402
-from rankwright.torch.pointwise import Squares  # noqa: E402
-from rankwright.torch.smooth import SoftPositions, SoftRanks  # noqa: E402
-from rankwright.torch.swap_lambdas import Lambdas  # noqa: E402
+from rankwright.torch.expected_losses import ExpectedMeasure  # noqa: E402
+from rankwright.torch.lambda_losses import Lambdas  # noqa: E402
+from rankwright.torch.listwise_losses import Cosine, Likelihood, TopOne  # noqa: E402
+from rankwright.torch.pairwise_losses import Exponential, Fidelity, Hinge, Logistic, SquaredHinge  # noqa: E402
+from rankwright.torch.pointwise_losses import Squares  # noqa: E402
+from rankwright.torch.smooth_losses import SoftPositions, SoftRanks  # noqa: E402
 
 LOSSES: tuple[type[Loss], ...] = (
     Cosine,

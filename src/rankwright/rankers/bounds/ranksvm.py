@@ -12,7 +12,7 @@ from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.objectives.pairwise import compute_pair_weights
+from rankwright.objectives.pairwise_objectives import compute_pair_weights
 from rankwright.optimisers.newton import NewtonResult, minimise_by_newton
 from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.optimisers.weight_space import WeightSpace

@@ -7,7 +7,7 @@ from typing import final
 
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
-from rankwright.objectives.listwise import TopOne
+from rankwright.objectives.listwise_objectives import TopOne
 from rankwright.rankers.listwise.descent_ranker import Descending
 from rankwright.rankers.networks.network_ranker import NetworkRanker
 

@@ -9,7 +9,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
-from rankwright.objectives.listwise import Cosine
+from rankwright.objectives.listwise_objectives import Cosine
 from rankwright.rankers.listwise.descent_ranker import Descending, Problem
 from rankwright.rankers.parameter_checks import check_among
 from rankwright.runtime.backends import Backend

@@ -7,7 +7,7 @@ from typing import final
 
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
-from rankwright.objectives.pairwise import Fidelity, Logistic
+from rankwright.objectives.pairwise_objectives import Fidelity, Logistic
 from rankwright.rankers.listwise.descent_ranker import Descending
 from rankwright.rankers.networks.network_ranker import NetworkRanker
 from rankwright.rankers.parameter_checks import check_among

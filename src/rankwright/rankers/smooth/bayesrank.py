@@ -14,7 +14,7 @@ from rankwright.kernels.objectives.graded_pairs import misordered_shares
 from rankwright.kernels.objectives.pair_sums import grade_places
 from rankwright.measures import Measure, TableMeasure
 from rankwright.measures.base import weighted_mean
-from rankwright.objectives.listwise import ExpectedMeasure
+from rankwright.objectives.listwise_objectives import ExpectedMeasure
 from rankwright.optimisers.epochs import ADAPTIVE
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import LinearScoring

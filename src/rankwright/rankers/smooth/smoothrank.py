@@ -15,8 +15,8 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.objectives.pointwise import Squares
-from rankwright.objectives.smooth import FORMS, SmoothObjective, check_sigma, default_form, smooth_measure
+from rankwright.objectives.pointwise_objectives import Squares
+from rankwright.objectives.smooth_objectives import FORMS, SmoothObjective, check_sigma, default_form, smooth_measure
 from rankwright.optimisers.descent import DESCENT_METHODS, AnnealingStage, L2Penalty, anneal
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring

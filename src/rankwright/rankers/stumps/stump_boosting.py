@@ -15,7 +15,7 @@ from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.graded_pairs import Graded, grade_order
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
-from rankwright.objectives.pairwise import compute_pair_weights, count_query_pairs
+from rankwright.objectives.pairwise_objectives import compute_pair_weights, count_query_pairs
 from rankwright.optimisers.weak.threshold_stumps import BinCut, BinnedPart, FeatureBins, Stump
 from rankwright.rankers.boosting import Boosting, recalled
 from rankwright.runtime.backends import Backend, Shards

@@ -11,7 +11,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.measures import Measure, parse
-from rankwright.objectives.smooth import smooth_measure
+from rankwright.objectives.smooth_objectives import smooth_measure
 from rankwright.papers.simulation.base import FoldData
 from rankwright.papers.simulation.smoothing.annealing import Annealed, Annealing, anneal_folds, by_name, settled
 from rankwright.papers.simulation.smoothing.smoothing_facts import (

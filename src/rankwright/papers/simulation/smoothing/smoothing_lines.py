@@ -12,7 +12,7 @@ from rankwright.basics.progress import track
 from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse
-from rankwright.objectives.smooth import smooth_measure
+from rankwright.objectives.smooth_objectives import smooth_measure
 from rankwright.optimisers.landscape import Landscape, MeasureProfile
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.runtime.backends import Backend, resolve

@@ -13,7 +13,7 @@ from torch.nn.functional import softplus
 from rankwright import objectives
 from rankwright.basics.array_types import Ints
 from rankwright.data.queries import Queries
-from rankwright.objectives.pairwise import sort_by_grade
+from rankwright.objectives.pairwise_objectives import sort_by_grade
 from rankwright.torch.base import Batch, Labels, Loss
 
 

@@ -22,7 +22,7 @@ from rankwright.objectives.base import (
     check_scores,
     infinite_evaluation,
 )
-from rankwright.objectives.smooth import prepare_gains
+from rankwright.objectives.smooth_objectives import prepare_gains
 
 _MAX_GRADE = 60.0  # larger grades are scaled down: their gain would be too large
 

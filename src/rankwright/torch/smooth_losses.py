@@ -15,9 +15,9 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.measures.discounts import GEOMETRIC, LOGARITHMIC, Law
 from rankwright.kernels.objectives.smooth_measures import Gained
 from rankwright.measures import Measure, parse
-from rankwright.objectives.smooth import check_sigma, prepare_gains
+from rankwright.objectives.smooth_objectives import check_sigma, prepare_gains
 from rankwright.torch.base import Batch, Labels, Loss
-from rankwright.torch.pairwise import places
+from rankwright.torch.pairwise_losses import places
 
 _ROUNDING = 1e-3  # far more than that of any precision
 _BEYOND = 200.0  # exp(-200) is 0 in single precision

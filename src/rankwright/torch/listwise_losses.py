@@ -12,7 +12,7 @@ from rankwright import objectives
 from rankwright.basics.array_types import Ints
 from rankwright.data.queries import Queries
 from rankwright.torch.base import Batch, Labels, Loss
-from rankwright.torch.pairwise import places
+from rankwright.torch.pairwise_losses import places
 
 
 class TopOne(Loss):

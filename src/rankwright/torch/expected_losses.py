@@ -8,9 +8,9 @@ from torch import Tensor
 from rankwright import objectives
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse
-from rankwright.objectives.smooth import prepare_gains
+from rankwright.objectives.smooth_objectives import prepare_gains
 from rankwright.torch.base import Batch, Labels, Loss
-from rankwright.torch.smooth import gain_labels
+from rankwright.torch.smooth_losses import gain_labels
 
 
 class ExpectedMeasure(Loss):

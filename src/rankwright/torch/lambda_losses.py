@@ -10,10 +10,10 @@ from torch.nn.functional import softplus
 from rankwright import objectives
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse
-from rankwright.objectives.smooth import prepare_gains
+from rankwright.objectives.smooth_objectives import prepare_gains
 from rankwright.torch.base import Batch, Labels, Loss
-from rankwright.torch.pairwise import places
-from rankwright.torch.smooth import gain_labels
+from rankwright.torch.pairwise_losses import places
+from rankwright.torch.smooth_losses import gain_labels
 
 
 class Lambdas(Loss):
