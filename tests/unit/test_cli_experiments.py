@@ -62,7 +62,7 @@ class TestExperiment:
 
     def test_from_a_spec_in_processes(self, file, capsys, tmp_path):
         (tmp_path / "spec.toml").write_text(f'[data]\nfile = "{file}"\nn_folds = 3\n[[methods]]\nranker = "adarank"\n')
-        status, _, err = run(capsys, "experiment", tmp_path / "spec.toml", "--out", tmp_path / "a", "--workers", 2)
+        status, _, err = run(capsys, "experiment", tmp_path / "spec.toml", "--out", tmp_path / "a", "--workers", 1)
         assert (status, err) == (0, "")
         run(capsys, "experiment", tmp_path / "spec.toml", "--out", tmp_path / "b", "--workers", "threads:1")
         assert contents(tmp_path / "a") == contents(tmp_path / "b")

@@ -81,7 +81,7 @@ class TestNoFigureChanges:
         data, whole = (done / FILE).read_bytes(), exact(rw.read_results(done))
         model = rw.save(rw.read_model(done, "AdaRank", fold=2), tmp_path / "model") or (tmp_path / "model").read_bytes()
         chance = random.Random(request.node.name)
-        for _ in range(30 if kind is flip_bit else 20):
+        for _ in range(15 if kind is flip_bit else 10):
             (tmp_path / FILE).write_bytes(kind(data, chance))
             for read in (lambda: exact(rw.read_results(tmp_path)), lambda: saved(tmp_path)):
                 try:
@@ -96,7 +96,7 @@ class TestNoFigureChanges:
     def test_going_on_ends_as_if_nothing_had_been(self, queries, done, tmp_path, kind, recwarn):
         """Also where nothing can be saved, if the file is moved away as the error says."""
         data, chance = (done / FILE).read_bytes(), random.Random(kind.__name__)
-        for i in range(4):
+        for i in range(2):
             folder = tmp_path / str(i)
             shutil.copytree(done, folder)
             (folder / FILE).write_bytes(kind(data, chance))

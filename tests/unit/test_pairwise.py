@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from tests.reference.pairwise import pairs
@@ -58,6 +58,7 @@ def judged(draw):
 @pytest.mark.parametrize("name", OBJECTIVES)
 @pytest.mark.parametrize("per", ["pair", "query"])
 @pytest.mark.parametrize("target", [1.0, 0.5, 0.0, 0.8])
+@settings(max_examples=20)
 @given(data=judged())
 def test_losses_and_derivatives_equal_the_sum_over_pairs(name, per, target, data):
     (make, loss), (queries, scores) = OBJECTIVES[name], data

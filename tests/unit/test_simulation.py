@@ -85,7 +85,7 @@ class TestFigures:
         above = np.cumsum(relevant, axis=1)  # relevant ones down to each rank
         pair = np.where(relevant, 14 - 2 * (rank - above), 7 - 2 * above) / 98.0
         by_rank = np.broadcast_to((22 - 2 * rank) / 420.0, pair.shape)
-        for i in range(0, STEPS, 90):
+        for i in range(0, STEPS, 180):
             theta = 2 * np.pi * i / STEPS
             s = documents.X @ [np.cos(theta), np.sin(theta)]
             best, rest = np.sort(s[documents.y == 1])[::-1], np.sort(s[documents.y == 0])[::-1]
