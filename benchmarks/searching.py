@@ -194,7 +194,9 @@ class Fit(NamedTuple):
 def fit_round(queries: rw.Queries, threads: int) -> tuple[float, rw.DirectRank]:
     """One round of all coordinates from equal weights, everything counted that a fit does."""
     backend = rw.Threads(threads)
-    ranker = rw.DirectRank(measure=MEASURE, point="middle", start="equal", n_restarts=1, max_iter=1, backend=backend)
+    ranker = rw.DirectRank(
+        measure=MEASURE, interval_point="middle", start="equal", n_restarts=1, max_iter=1, backend=backend
+    )
     return timed(lambda: ranker.fit(queries)), ranker
 
 

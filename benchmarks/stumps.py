@@ -26,7 +26,7 @@ MEASURE = "ndcg@10"
 
 def fit_rankboost(_: Any, queries: rw.Queries, n_estimators: int, threads: int) -> Model:
     """Ours, all rounds kept; binning and the measure of every round are in it."""
-    ranker = rw.RankBoost(measure=MEASURE, n_estimators=n_estimators, bins=BINS, backend=rw.Threads(threads)).fit(
+    ranker = rw.RankBoost(measure=MEASURE, n_estimators=n_estimators, max_bins=BINS, backend=rw.Threads(threads)).fit(
         queries
     )
     names = ("feature", "threshold", "alpha", "missing")
@@ -157,7 +157,7 @@ def measure_search(shapes: tuple[Shape, ...] = ((40, 20, 10, 10), (80, 40, 20, 5
         queries = rw.make_queries(n_queries, n_docs=n_docs, n_features=n_features, random_state=0)
         pairs, bins = list_pairs(queries), FeatureBins.of(queries, BINS, rw.Serial())
         ranker = rw.FRank(
-            measure=MEASURE, n_estimators=n_estimators, bins=BINS, smoothing=smoothing, backend=rw.Serial()
+            measure=MEASURE, n_estimators=n_estimators, max_bins=BINS, smoothing=smoothing, backend=rw.Serial()
         )
         winners: list[Tried] = []
 

@@ -35,7 +35,7 @@ def measure() -> Iterable[Table]:
 def compile_all() -> None:
     """Fit everything once, on little."""
     queries = rw.make_queries(40, random_state=0)
-    rankers = (rw.MART, partial(rw.LambdaMART, lambdas="native"), rw.LambdaMART, rw.DirectRankTrees, rw.BoostedTrees)
+    rankers = (rw.MART, partial(rw.LambdaMART, lambdas="lightgbm"), rw.LambdaMART, rw.DirectRankTrees, rw.BoostedTrees)
     for ranker in rankers:
         ranker(n_estimators=3, backend=BACKEND).fit(queries, valid=queries)
 
@@ -57,7 +57,7 @@ def measure_native() -> Table:
     compile_all()
     queries, rows = wild(QUERIES), []
     rankers = {
-        "LambdaMART(lambdas='native')": rw.LambdaMART(lambdas="native", n_estimators=ROUNDS),
+        "LambdaMART(lambdas='lightgbm')": rw.LambdaMART(lambdas="lightgbm", n_estimators=ROUNDS),
         "MART": rw.MART(n_estimators=ROUNDS),
     }
     for name, ranker in rankers.items():
@@ -114,7 +114,7 @@ def measure_rounds() -> Table:
     compile_all()
     queries = wild(QUERIES)
     level = {"objective": "lambdarank", "lambdarank_truncation_level": 30}  # LightGBM's default
-    told = fit(rw.LambdaMART(lambdas="native", n_estimators=1), queries).lightgbm_params_
+    told = fit(rw.LambdaMART(lambdas="lightgbm", n_estimators=1), queries).lightgbm_params_
     rankers = {
         "exact lambdas of NDCG@10": rw.LambdaMART(),
         "exact lambdas of NDCG@30": rw.LambdaMART(measure="ndcg@30"),
@@ -169,7 +169,7 @@ def measure_searches() -> Table:
         figure = f"{1e3 * seconds['DirectRankTrees']:.0f} ms; MART {1e3 * seconds['MART']:.0f} ms"
         rows.append(below(f"{name} ({queries.n_docs:,})", figure, ratio, 2.0, "x", f"{ratio:.2f}x"))
     history = fit(
-        rw.DirectRankTrees(weights=None, n_estimators=20), sets["470,400 documents x 136, 31 leaves"][0]
+        rw.DirectRankTrees(weight_range=None, n_estimators=20), sets["470,400 documents x 136, 31 leaves"][0]
     ).history_
     gains = np.diff([row["train"] for row in history])
     rows.append(Row("unclipped: the least change of the training measure in a round", f"{gains.min():+.1e}"))
@@ -181,7 +181,7 @@ def measure_searches() -> Table:
 def measure_predictions() -> Table:
     """Scoring documents: our kernel against LightGBM's own."""
     queries = wild(QUERIES)
-    ranker = fit(rw.LambdaMART(lambdas="native", n_estimators=ROUNDS), queries)
+    ranker = fit(rw.LambdaMART(lambdas="lightgbm", n_estimators=ROUNDS), queries)
     trees, booster = ranker.scorer_, ranker.booster_
     assert isinstance(trees, Trees)
     tasks: dict[str, Callable[[], object]] = {

@@ -125,7 +125,7 @@ def fit(queries: rw.Queries, n_estimators: int) -> Fit:
         if what == "rounds":
             times.append(perf_counter())
 
-    ranker = rw.FRank(n_estimators=n_estimators, bins=BINS, backend=rw.Threads(THREADS))
+    ranker = rw.FRank(n_estimators=n_estimators, max_bins=BINS, backend=rw.Threads(THREADS))
     with progress.listening(note):
         start = perf_counter()
         ranker.fit(queries)

@@ -189,8 +189,8 @@ def grown(tmp_path_factory):
     queries = made.replace(features=("bm25", "<b>bold</b>", "a_long_name_without_any_space", "x", "$y$"))
     shape = {"n_estimators": 12, "num_leaves": 4, "min_child_samples": 5}
     methods = [
-        rw.Method("directranktrees", params={**shape, "polish": 3}),
-        rw.Method("lambdamart", "LambdaMART, polished", params={**shape, "polish": 3}),
+        rw.Method("directranktrees", params={**shape, "polish_rounds": 3}),
+        rw.Method("lambdamart", "LambdaMART, polished", params={**shape, "polish_rounds": 3}),
         rw.Method("regression"),
     ]
     results = rw.run_experiment(rw.Experiment(queries, methods, name="Trees"), folder, rw.Serial())

@@ -61,7 +61,7 @@ def test_weights_of_zero_under_a_short_cut_off_are_optimal_and_warned_about():
     assert rw.SVMNDCG().fit(queries).score(queries) > 0.1
 
 
-DESCENDING = (rw.LambdaRank, rw.LinearRanker, rw.ListMLE, rw.ListNet, rw.RankCosine, rw.RankNet)
+DESCENDING = (rw.LinearRanker, rw.ListMLE, rw.ListNet, rw.RankCosine, rw.RankNet)
 LIMITS = [
     (rw.RankSVM, {"max_iter": 1}, r"max_iter=1 with a duality gap of [\d.]+% of the objective"),
     (rw.SVMMap, {"max_iter": 1}, r"max_iter=1 with a duality gap of [\d.]+%"),
@@ -72,6 +72,7 @@ LIMITS = [
     (rw.CoordinateAscent, {"max_seconds": 0.0}, "max_seconds=0"),
     (rw.SmoothRank, {"max_iter": 1}, "stopped at max_iter=1"),
     *((each, {"max_iter": 1}, "stopped at max_iter=1 where the objective is about") for each in DESCENDING),
+    (rw.LambdaRank, {"max_inner_iter": 1}, "stopped at max_inner_iter=1 where the objective is about"),
     (rw.LinearRanker, {"objective": "hinge", "tol": 0.0}, "no step lowers the objective any more"),
 ]
 
@@ -88,18 +89,19 @@ def test_a_limit_that_ends_training_early_is_warned_about(ranker, params, said):
 OTHER_VALUES = {
     "C": 0.5,
     "alpha": 0.3,
-    "bins": 4,
+    "max_bins": 4,
     "feature": 4,
     "first_sigma": 4.0,
-    "form": "ranks",
+    "approximation": "ranks",
     "gain": "linear",
     "hidden": (3,),
     "k": 3,
     "kernel_map": "nystroem",
-    "lambdas": "native",
+    "lambdas": "lightgbm",
     "last_sigma": 0.25,
     "learning_rate": 0.5,
     "loss": ("squared_hinge", "fidelity"),
+    "max_inner_iter": 1,
     "max_iter": 1,
     "max_seconds": 0.0,
     "min_child_samples": 2,
@@ -109,25 +111,24 @@ OTHER_VALUES = {
     "n_estimators": 2,
     "n_samples": 2,
     "n_warmup_trees": 3,
-    "nonnegative": True,
+    "nonnegative": (True, False),
     "objective": "squares",
     "optimiser": "lbfgs",
-    "order": "greedy",
-    "params": {"lambda_l2": 10.0},
+    "selection": "greedy",
+    "lightgbm_params": {"lambda_l2": 10.0},
     "early_stopping_rounds": 1,
     "penalty": "l1",
-    "per": ("query", "pair"),
-    "perfect": "measure",
-    "phi": "ranks",
-    "point": "middle",
-    "polish": 1,
+    "pair_weighting": ("query", "pair"),
+    "perfect_rankings": "measure",
+    "ranking_score": "ranks",
+    "interval_point": "middle",
+    "polish_rounds": 1,
     "prior": ("zero", np.ones(10)),
     "scale": ("query", "standard", None),
     "sign": -1,
-    "signed": True,
     "smoothing": 0.1,
     "start": ("adarank", "equal", "regression", np.ones(10)),
-    "stop": "valid",
+    "keep": "best",
     "target": "ndcg",
     "tol": 0.05,
     "training": {"n_epochs": 2},
@@ -136,8 +137,7 @@ OTHER_VALUES = {
     "training.optimiser": "adaptive",
     "training.early_stopping_rounds": 1,
     "training.learning_rate": 0.1,
-    "truncate": 2,
-    "weights": (0.1, 0.2),
+    "weight_range": (0.1, 0.2),
 }
 WITHOUT_EFFECT_BY_DESIGN = {"backend", "measure", "network", "random_state", "warm_start", "init_model"}
 FEW_EPOCHS = {"n_epochs": 12, "learning_rate": 0.3}
@@ -155,7 +155,7 @@ CONFIGURATIONS = {
     "BayesRank linear": (rw.BayesRank, {"hidden": None, "training": {"n_epochs": 5}}),
     "DirectRank with a penalty": (rw.DirectRank, {"alpha": 0.01, "n_restarts": 1, "max_iter": 3}),
     "LinearRanker sampled": (rw.LinearRanker, {"objective": "expected", "max_iter": 5}),
-    "SmoothRank on ranks": (rw.SmoothRank, {"form": "ranks"}),
+    "SmoothRank on ranks": (rw.SmoothRank, {"approximation": "ranks"}),
     "SmoothRank without a penalty": (rw.SmoothRank, {"alpha": 0.0}),
 }
 
@@ -176,7 +176,7 @@ def parameters_of(ranker, params):
     names = [*made, *(name for name in OTHER_VALUES if name.startswith("training.") and params.get("training"))]
     for name in names:
         values = OTHER_VALUES.get(name, ()) if name not in WITHOUT_EFFECT_BY_DESIGN else ()
-        fits = list(values if isinstance(values, tuple) and name != "weights" else (values,))
+        fits = list(values if isinstance(values, tuple) and name != "weight_range" else (values,))
         if name == "hidden":
             fits = [(3,)] if "hidden" not in params or params["hidden"] else []
         if name == "training.optimiser":

@@ -103,7 +103,7 @@ class TestGoingOn:
     @pytest.mark.parametrize("prior", ["start", "zero"])
     def test_chapters(self, train, valid, prior, stop, interrupt, tmp_path):
         """SmoothRank: in the regression, at the first epoch of a sigma, and in the midst of one."""
-        options, training = {"prior": prior, "stop": stop}, {"n_epochs": 12}
+        options, training = {"prior": prior, "keep": stop}, {"n_epochs": 12}
         whole = smoothrank(training, **options).fit(train, valid=valid)
         for epoch in (2, 4, 6, 7, 12):
             path = tmp_path / f"{epoch}.npz"

@@ -86,15 +86,15 @@ class TestTheWholeJob:
         [
             (
                 "lambdamart",
-                ["lambdas=native", "num_leaves=8", "params.lambda_l2=1", "params.max_depth=3", "early_stopping_rounds=2"],
-                {"lambdas": "native", "num_leaves": 8, "params": {"lambda_l2": 1, "max_depth": 3}, "early_stopping_rounds": 2},
+                ["lambdas=lightgbm", "num_leaves=8", "lightgbm_params.lambda_l2=1", "lightgbm_params.max_depth=3", "early_stopping_rounds=2"],
+                {"lambdas": "lightgbm", "num_leaves": 8, "lightgbm_params": {"lambda_l2": 1, "max_depth": 3}, "early_stopping_rounds": 2},
             ),
-            ("lambda-mart", ['params={"lambda_l2": 2.5}'], {"params": {"lambda_l2": 2.5}}),
-            ("mart", ["polish=3", "learning_rate=1", "params.extra_trees=true"],
-             {"polish": 3, "learning_rate": 1.0, "params": {"extra_trees": True}}),
-            ("directrank-trees", ["weights=none"], {"weights": None}),
-            ("directrank-trees", ["weights=0.2,0.4"], {"weights": [0.2, 0.4]}),
-            ("DirectRankTrees", ["weights=[0.2, 0.4]", "point=middle"], {"weights": [0.2, 0.4], "point": "middle"}),
+            ("lambda-mart", ['lightgbm_params={"lambda_l2": 2.5}'], {"lightgbm_params": {"lambda_l2": 2.5}}),
+            ("mart", ["polish_rounds=3", "learning_rate=1", "lightgbm_params.extra_trees=true"],
+             {"polish_rounds": 3, "learning_rate": 1.0, "lightgbm_params": {"extra_trees": True}}),
+            ("directrank-trees", ["weight_range=none"], {"weight_range": None}),
+            ("directrank-trees", ["weight_range=0.2,0.4"], {"weight_range": [0.2, 0.4]}),
+            ("DirectRankTrees", ["weight_range=[0.2, 0.4]", "interval_point=middle"], {"weight_range": [0.2, 0.4], "interval_point": "middle"}),
             ("boosted-trees", ["objective=fidelity"], {"objective": "fidelity"}),
         ],
     )  # fmt: skip
@@ -198,7 +198,7 @@ class TestTheWholeJob:
         assert "n_estimators=500" in out
         for name in ("mart", "lambdamart", "directranktrees", "boostedtrees"):
             assert f"\n{name}\n  Boosted" in out
-        assert "weights=(0.1, 0.5)" in out
+        assert "weight_range=(0.1, 0.5)" in out
         _, out, _ = run(capsys, "rankers", "--json")
         names = {ranker.__name__.lower() for ranker in RANKERS}
         assert {row["name"] for row in json.loads(out)} == names
@@ -223,14 +223,14 @@ TREES = [
     ("lambdamart", "num_leaves=a", "--set num_leaves=a: expected a value like 31"),
     ("lambdamart", "learning_rate=0", "learning_rate=0"),
     ("lambdamart", "learning_rate=nan", "learning_rate=nan"),
-    ("lambdamart", "polish=-1", "polish=-1; expected a whole number of at least 0"),
+    ("lambdamart", "polish_rounds=-1", "polish_rounds=-1; expected a whole number of at least 0"),
     ("lambdamart", "early_stopping_rounds=0", "early_stopping_rounds=0; expected a whole number of at least 1"),
     ("lambdamart", "lambdas=x", "lambdas='x'; expected 'exact' or 'native'"),
     ("lambdamart", "params=5", "params=5; expected a mapping"),
-    ("lambdamart", "params.num_leaves=3", "params has 'num_leaves'; here that is num_leaves"),
-    ("lambdamart", "params.lamda_l2=3", "params has 'lamda_l2'; did you mean lambda_l2?"),
-    ("lambdamart", "params.objective=binary", "params has 'objective'"),
-    ("lambdamart", "params.lambda_l2=-1", "(lambda_l2) >= (0.0)"),
+    ("lambdamart", "lightgbm_params.num_leaves=3", "lightgbm_params has 'num_leaves'; here that is num_leaves"),
+    ("lambdamart", "lightgbm_params.lamda_l2=3", "lightgbm_params has 'lamda_l2'; did you mean lambda_l2?"),
+    ("lambdamart", "lightgbm_params.objective=binary", "lightgbm_params has 'objective'"),
+    ("lambdamart", "lightgbm_params.lambda_l2=-1", "(lambda_l2) >= (0.0)"),
     ("lambdamart", "params.=4", "params"),
     ("lambdamart", "num_leaves.x=4", "LambdaMART has no such parameter"),
     ("lambdamart", "init_model=nothere.json", "nothere.json: No such file or directory"),
@@ -238,14 +238,14 @@ TREES = [
     ("lambdamart", "init_model={f}/model.json", "init_model: a model of AdaRank; expected one of trees"),
     ("lambdamart", "init_model={f}/train.txt", "train.txt:1: not a whole JSON file"),
     ("lambdamart", "objective=map", "LambdaMART has no such parameter"),
-    ("mart", "lambdas=native", "MART has no such parameter"),
+    ("mart", "lambdas=lightgbm", "MART has no such parameter"),
     ("directranktrees", "learning_rate=0.1", "DirectRankTrees has no such parameter"),
-    ("directranktrees", "weights=0.5,0.1", "expected two above 0, the lower one first"),
-    ("directranktrees", "weights=0.5", "weights"),
-    ("directranktrees", "weights=a,b", "weights"),
-    ("directranktrees", "weights=1,2,3", "weights"),
-    ("directranktrees", "weights=-1,2", "weight"),
-    ("directranktrees", "point=x", "point='x'; expected"),
+    ("directranktrees", "weight_range=0.5,0.1", "expected two above 0, the lower one first"),
+    ("directranktrees", "weight_range=0.5", "weight_range"),
+    ("directranktrees", "weight_range=a,b", "weight_range"),
+    ("directranktrees", "weight_range=1,2,3", "weight_range"),
+    ("directranktrees", "weight_range=-1,2", "weight"),
+    ("directranktrees", "interval_point=x", "interval_point='x'; expected"),
     ("boostedtrees", "objective=nothing", "objective='nothing'"),
 ]
 

@@ -72,9 +72,9 @@ class TestExperiment:
         (tmp_path / "spec.toml").write_text(
             f'[data]\nfile = "{file}"\nn_folds = 3\n'
             '[[methods]]\nranker = "lambdamart"\ngrid = { num_leaves = [2, 6] }\n'
-            "[methods.set]\nn_rounds = 4\nmin_docs = 3\n[methods.set.params]\nlambda_l2 = 1.0\nmax_depth = 3\n"
+            "[methods.set]\nn_estimators = 4\nmin_child_samples = 3\n[methods.set.lightgbm_params]\nlambda_l2 = 1.0\nmax_depth = 3\n"
             '[[methods]]\nranker = "directrank-trees"\n'
-            "set = { n_estimators = 4, min_child_samples = 3, weights = [0.2, 0.4], polish = 1, params.lambda_l1 = 0.1 }\n"
+            "set = { n_estimators = 4, min_child_samples = 3, weight_range = [0.2, 0.4], polish_rounds = 1, lightgbm_params.lambda_l1 = 0.1 }\n"
         )
         arguments = ("experiment", tmp_path / "spec.toml", "--out", tmp_path / "out", "--workers", "threads:2")
         status, told, err = run(capsys, *arguments)

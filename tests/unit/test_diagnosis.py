@@ -37,7 +37,10 @@ def ranker(queries):
         (rw.AdaRank(), TypeOne(rw.NDCG(5), "exponential")),
         (rw.SVMMap(), TypeTwo(rw.AP(), "margin")),
         (rw.SVMNDCG(k=3), TypeTwo(rw.NDCG(3), "margin", perfect="grades")),
-        (rw.PermuRank(phi="ranks", perfect="grades"), TypeTwo(rw.NDCG(5), "hinge", "sum", "ranks", "grades")),
+        (
+            rw.PermuRank(ranking_score="ranks", perfect_rankings="grades"),
+            TypeTwo(rw.NDCG(5), "hinge", "sum", "ranks", "grades"),
+        ),
         (rw.DirectRank(), Basic(rw.NDCG(5))),
         (rw.RankSVM(), None),
         (rw.Regression(), None),
@@ -169,7 +172,9 @@ def test_a_climb_leaves_nothing_along_any_weight(queries):
 # Models, and what they tell of their training
 
 
-@pytest.mark.parametrize("ranker", [rw.AdaRank(), rw.SVMMap(), rw.PermuRank(max_iter=3, phi="ranks"), rw.RankSVM()])
+@pytest.mark.parametrize(
+    "ranker", [rw.AdaRank(), rw.SVMMap(), rw.PermuRank(max_iter=3, ranking_score="ranks"), rw.RankSVM()]
+)
 def test_a_saved_model_is_diagnosed_alike(queries, ranker, tmp_path):
     ranker.fit(queries, valid=queries)
     rw.save(ranker, tmp_path / "model.json")
@@ -179,9 +184,9 @@ def test_a_saved_model_is_diagnosed_alike(queries, ranker, tmp_path):
 
 
 def test_parameters_are_those_of_the_fit(queries):
-    ranker = rw.PermuRank(measure="map", max_iter=2, phi="ranks").fit(queries)
+    ranker = rw.PermuRank(measure="map", max_iter=2, ranking_score="ranks").fit(queries)
     name = rw.diagnose(ranker, queries).own.name
-    ranker.set_params(phi="pairs")
+    ranker.set_params(ranking_score="pairs")
     assert rw.diagnose(ranker, queries).own.name == name == "type two, hinge, sum, perfect by grade, Phi of ranks"
 
 
@@ -201,10 +206,10 @@ SHAPE = {"n_estimators": 13, "num_leaves": 4, "min_child_samples": 5}
     "ranker",
     [
         rw.MART(**SHAPE),
-        rw.LambdaMART(**SHAPE, polish=3),
-        rw.LambdaMART(**SHAPE, lambdas="native", polish=2),
-        rw.DirectRankTrees(**SHAPE, polish=1),
-        rw.DirectRankTrees(**SHAPE, weights=None),
+        rw.LambdaMART(**SHAPE, polish_rounds=3),
+        rw.LambdaMART(**SHAPE, lambdas="lightgbm", polish_rounds=2),
+        rw.DirectRankTrees(**SHAPE, polish_rounds=1),
+        rw.DirectRankTrees(**SHAPE, weight_range=None),
         rw.BoostedTrees(**SHAPE, measure="map", objective="fidelity"),
     ],
 )

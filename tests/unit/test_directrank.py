@@ -44,7 +44,7 @@ def trains(ranker):
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("order", ["cyclic", "greedy", "powell"])
 def test_the_training_measure_never_decreases_and_no_single_weight_improves_it(queries, measure, order):
-    ranker = rw.DirectRank(measure=measure, order=order, start="equal", n_restarts=1, tol=0).fit(queries)
+    ranker = rw.DirectRank(measure=measure, selection=order, start="equal", n_restarts=1, tol=0).fit(queries)
     values = trains(ranker)
     assert len(values) > 2
     assert (np.diff(values) > 0).all()
@@ -109,21 +109,21 @@ def test_a_pull_brings_weights_to_the_prior(queries, penalty):
 
 
 def test_truncation_trains_on_the_first_ranks(queries):
-    ranker = rw.DirectRank(measure="map", truncate=3, n_restarts=1).fit(queries)
+    ranker = rw.DirectRank(measure="map", k=3, n_restarts=1).fit(queries)
     landscape = Landscape.of(queries, rw.parse("ap@3"), rw.Serial())
     here = landscape.evaluate(ranker.coef_)
     last = [record for record in ranker.history_ if record["train"] == pytest.approx(ranker.score(queries), abs=1e-12)]
     assert any(1 - record["loss"] == pytest.approx(here.value, abs=1e-12) for record in last)
     losses = [record["loss"] for record in ranker.history_]
     assert losses == sorted(losses, reverse=True)
-    assert rw.DirectRank(measure="ndcg@3", truncate=10, n_restarts=1).fit(queries).history_ == (
+    assert rw.DirectRank(measure="ndcg@3", k=10, n_restarts=1).fit(queries).history_ == (
         rw.DirectRank(measure="ndcg@3", n_restarts=1).fit(queries).history_
     )
 
 
 def test_kicks_never_lose(queries):
-    plain = rw.DirectRank(n_restarts=1, point="middle").fit(queries)
-    kicked_ranker = rw.DirectRank(n_restarts=1, point="middle", n_perturbations=8).fit(queries)
+    plain = rw.DirectRank(n_restarts=1, interval_point="middle").fit(queries)
+    kicked_ranker = rw.DirectRank(n_restarts=1, interval_point="middle", n_perturbations=8).fit(queries)
     values = trains(kicked_ranker)
     assert values[: len(trains(plain))] == trains(plain)
     assert values == sorted(values)
@@ -239,8 +239,8 @@ def test_coordinate_ascent_takes_the_same_way_as_its_twin(measure):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"order": "random"}, "order='random'; expected 'cyclic' or 'greedy' or 'powell'"),
-        ({"point": "end"}, "point='end'"),
+        ({"selection": "random"}, "selection='random'; expected 'cyclic' or 'greedy' or 'powell'"),
+        ({"interval_point": "end"}, "interval_point='end'"),
         ({"penalty": "l3"}, "penalty='l3'"),
         ({"start": "best"}, "start='best'"),
         ({"n_restarts": 0}, "n_restarts=0"),
@@ -248,7 +248,7 @@ def test_coordinate_ascent_takes_the_same_way_as_its_twin(measure):
         ({"max_iter": 0}, "max_iter=0"),
         ({"tol": -1.0}, "tol=-1.0"),
         ({"alpha": -1.0}, "alpha=-1.0"),
-        ({"truncate": 0}, "truncate=0"),
+        ({"k": 0}, "k=0"),
         ({"nonnegative": 1}, "nonnegative=1"),
         ({"max_seconds": -1}, "max_seconds=-1"),
         ({"prior": [1.0]}, r"prior has shape \(1,\)"),

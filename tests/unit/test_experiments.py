@@ -241,11 +241,19 @@ def spec_of_trees(file):
     """Every ranker of trees: tables as parameters, and a grid of them."""
     small = {"n_estimators": 4, "min_child_samples": 3}
     methods = [
-        {"ranker": "lambdamart", "set": small, "grid": {"num_leaves": [2, 6], "params": [{}, {"lambda_l2": 5.0}]}},
-        {"ranker": "lambda-mart", "name": "Native", "set": {**small, "lambdas": "native", "params": {"max_depth": 2}}},
-        {"ranker": "mart", "set": {**small, "n_estimators": 9, "early_stopping_rounds": 2, "polish": 1}},
-        {"ranker": "directrank-trees", "set": {**small, "weights": [0.2, 0.4]}, "grid": {"polish": [0, 2]}},
-        {"ranker": "boostedtrees", "set": {**small, "objective": "fidelity", "params": RANDOM_TREES}},
+        {
+            "ranker": "lambdamart",
+            "set": small,
+            "grid": {"num_leaves": [2, 6], "lightgbm_params": [{}, {"lambda_l2": 5.0}]},
+        },
+        {
+            "ranker": "lambda-mart",
+            "name": "Native",
+            "set": {**small, "lambdas": "lightgbm", "lightgbm_params": {"max_depth": 2}},
+        },
+        {"ranker": "mart", "set": {**small, "n_estimators": 9, "early_stopping_rounds": 2, "polish_rounds": 1}},
+        {"ranker": "directrank-trees", "set": {**small, "weight_range": [0.2, 0.4]}, "grid": {"polish_rounds": [0, 2]}},
+        {"ranker": "boostedtrees", "set": {**small, "objective": "fidelity", "lightgbm_params": RANDOM_TREES}},
     ]
     return spec(file, methods=methods, measures=["ndcg@5", "map"], data={"file": str(file), "n_folds": 3, "seed": 1})
 
@@ -262,15 +270,15 @@ class TestTrees:
 
     def test_equals_selecting_and_evaluating_by_hand(self, file, done):
         small = {"n_estimators": 4, "min_child_samples": 3, "measure": "ndcg@5"}
-        leaves = {"num_leaves": [2, 6], "params": [{}, {"lambda_l2": 5.0}]}
+        leaves = {"num_leaves": [2, 6], "lightgbm_params": [{}, {"lambda_l2": 5.0}]}
         for column, (train, valid, test) in enumerate(rw.cut_folds(rw.read_letor(file), 3, 1)):
             for row, (ranker, grid) in enumerate(
                 [
                     (rw.LambdaMART(**small), leaves),
-                    (rw.LambdaMART(**small, lambdas="native", params={"max_depth": 2}), {}),
-                    (rw.MART(**small | {"n_estimators": 9}, early_stopping_rounds=2, polish=1), {}),
-                    (rw.DirectRankTrees(**small, weights=(0.2, 0.4)), {"polish": [0, 2]}),
-                    (rw.BoostedTrees(**small, objective="fidelity", params=RANDOM_TREES), {}),
+                    (rw.LambdaMART(**small, lambdas="lightgbm", lightgbm_params={"max_depth": 2}), {}),
+                    (rw.MART(**small | {"n_estimators": 9}, early_stopping_rounds=2, polish_rounds=1), {}),
+                    (rw.DirectRankTrees(**small, weight_range=(0.2, 0.4)), {"polish_rounds": [0, 2]}),
+                    (rw.BoostedTrees(**small, objective="fidelity", lightgbm_params=RANDOM_TREES), {}),
                 ]
             ):
                 found = rw.evaluate(rw.select(ranker, grid, train, valid), test, "map").per_query["map"]
@@ -311,11 +319,11 @@ class TestTrees:
     @pytest.mark.parametrize(
         ("method", "message"),
         [
-            ({"ranker": "lambdamart", "set": {"params": {"num_leaves": 3}}}, "params has 'num_leaves'; .*num_leaves"),
-            ({"ranker": "lambdamart", "set": {"params": 5}}, "params=5; expected a mapping"),
+            ({"ranker": "lambdamart", "set": {"lightgbm_params": {"num_leaves": 3}}}, "lightgbm_params has 'num_leaves'; .*num_leaves"),
+            ({"ranker": "lambdamart", "set": {"lightgbm_params": 5}}, "lightgbm_params=5; expected a mapping"),
             ({"ranker": "lambdamart", "set": {"num_leaves": 1}}, "num_leaves=1; expected a whole number of at least 2"),
-            ({"ranker": "directranktrees", "set": {"weights": [0.5, 0.1]}}, "the lower one first"),
-            ({"ranker": "lambdamart", "measure": "map", "set": {"lambdas": "native"}}, "LightGBM has NDCG alone"),
+            ({"ranker": "directranktrees", "set": {"weight_range": [0.5, 0.1]}}, "0 < low <= high"),
+            ({"ranker": "lambdamart", "measure": "map", "set": {"lambdas": "lightgbm"}}, "LightGBM has NDCG alone"),
         ],
     )  # fmt: skip
     def test_mistakes(self, file, tmp_path, method, message):
@@ -343,8 +351,8 @@ class TestTrees:
     @pytest.mark.parametrize(
         ("method", "message"),
         [
-            ({"ranker": "mart", "set": {"weights": [0.1, 0.2]}}, "'weights' is no parameter to set"),
-            ({"ranker": "mart", "grid": {"params": {"lambda_l2": [1.0, 2.0]}}}, "grid.params is .*; expected a list of values"),
+            ({"ranker": "mart", "set": {"weight_range": [0.1, 0.2]}}, "'weight_range' is no parameter to set"),
+            ({"ranker": "mart", "grid": {"lightgbm_params": {"lambda_l2": [1.0, 2.0]}}}, "grid.lightgbm_params is .*; expected a list of values"),
             ({"ranker": "mart", "grid": {"num_leaves": 4}}, "grid.num_leaves is 4; expected a list of values"),
         ],
     )  # fmt: skip

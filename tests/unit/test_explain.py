@@ -181,7 +181,7 @@ def test_a_single_feature_has_its_sign():
 TREES = {
     "mart": rw.MART(n_estimators=8, num_leaves=6),
     "lambdas": rw.LambdaMART(
-        n_estimators=8, num_leaves=6, polish=2, params={"monotone_constraints": [1, 0, -1, 0, 0, 0]}
+        n_estimators=8, num_leaves=6, polish_rounds=2, lightgbm_params={"monotone_constraints": [1, 0, -1, 0, 0, 0]}
     ),
     "searched": rw.DirectRankTrees(n_estimators=8, num_leaves=6),
     "boosted": rw.BoostedTrees(n_estimators=8, num_leaves=6),

@@ -52,8 +52,8 @@ def test_every_parameter_that_names_features_is_converted():
         {"feature": 0},
         {"feature": "bm25", "sign": -1},
         {"feature": None},
-        {"params": {"interaction_constraints": [[0, 1], ["bm25", 4]], "max_bin": 7}},
-        {"params": None},
+        {"lightgbm_params": {"interaction_constraints": [[0, 1], ["bm25", 4]], "max_bin": 7}},
+        {"lightgbm_params": None},
     ],
 )
 def test_there_and_back(params):
@@ -103,10 +103,13 @@ def test_errors_count_from_1(data, setting, message, capsys):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("params.interaction_constraints=[[0,1]]", "interaction_constraints=0; expected the name of a feature"),
-        ("params.interaction_constraints=[[1,6]]", "there is no feature 6"),
-        ("params.interaction_constraints=[1,2],[3]", "expected lists of features in a list"),
-        ('params.interaction_constraints=[["x"]]', "no feature is called 'x'"),
+        (
+            "lightgbm_params.interaction_constraints=[[0,1]]",
+            "interaction_constraints=0; expected the name of a feature",
+        ),
+        ("lightgbm_params.interaction_constraints=[[1,6]]", "there is no feature 6"),
+        ("lightgbm_params.interaction_constraints=[1,2],[3]", "expected lists of features in a list"),
+        ('lightgbm_params.interaction_constraints=[["x"]]', "no feature is called 'x'"),
     ],
 )
 def test_features_that_may_occur_together_count_from_1(data, setting, message, capsys):
@@ -115,13 +118,16 @@ def test_features_that_may_occur_together_count_from_1(data, setting, message, c
 
 
 def test_features_that_may_occur_together_are_those_that_were_named(data):
-    assert fit(data, "mart", "params.interaction_constraints=[[4,5]]", "n_estimators=3", "min_child_samples=1") == 0
+    assert (
+        fit(data, "mart", "lightgbm_params.interaction_constraints=[[4,5]]", "n_estimators=3", "min_child_samples=1")
+        == 0
+    )
     model = rw.load(data.parent / "model.json")
     assert {part.name for part in rw.explain(model)} <= {"4", "5"}
-    assert model.params["params"] == {"interaction_constraints": [[3, 4]]}
+    assert model.params["lightgbm_params"] == {"interaction_constraints": [[3, 4]]}
     queries = rw.read_letor(data)
     in_python = rw.MART(
-        params={"interaction_constraints": [["4", 4]]}, n_estimators=3, min_child_samples=1, random_state=0
+        lightgbm_params={"interaction_constraints": [["4", 4]]}, n_estimators=3, min_child_samples=1, random_state=0
     )
     assert in_python.fit(queries).predict(queries).tolist() == model.predict(queries).tolist()
 

@@ -37,7 +37,7 @@ def cuts_of(queries, bins):
 
 def check_rounds(queries, n_estimators, *, smoothing, bins=255, cuts=None):
     """Every round of FRank is that of the full search, to the last one."""
-    ranker = rw.FRank(n_estimators=n_estimators, bins=bins, smoothing=smoothing).fit(queries)
+    ranker = rw.FRank(n_estimators=n_estimators, max_bins=bins, smoothing=smoothing).fit(queries)
     expected = list(twin.frank(queries.X, twin_pairs(queries), n_estimators, smoothing, cuts))
     assert len(ranker.history_) == len(expected)
     for t, (record, best) in enumerate(zip(ranker.history_, expected, strict=True)):
@@ -292,7 +292,14 @@ class TestDegenerate:
 
     @pytest.mark.parametrize(
         "bad",
-        [{"smoothing": 0.0}, {"smoothing": "x"}, {"bins": 1}, {"bins": 2.5}, {"n_estimators": 0}, {"scale": "max"}],
+        [
+            {"smoothing": 0.0},
+            {"smoothing": "x"},
+            {"max_bins": 1},
+            {"max_bins": 2.5},
+            {"n_estimators": 0},
+            {"scale": "max"},
+        ],
     )
     def test_bad_parameters(self, bad):
         (name,) = bad

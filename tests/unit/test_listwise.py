@@ -295,7 +295,7 @@ class TestPairs:
         loss, slopes, curves = 0.0, np.zeros(queries.n_docs), np.zeros(queries.n_docs)
         for q, rows in enumerate(queries):
             i, j = (rows.start + at for at in np.nonzero(queries.y[rows][:, None] > queries.y[rows]))
-            w = queries.query_weight[q] / (max(len(i), 1) if objective.per == "query" else 1)
+            w = queries.query_weight[q] / (max(len(i), 1) if objective.pair_weighting == "query" else 1)
             values, first, second = self.derivatives(objective, made.scores[i] - made.scores[j])
             loss += w * values.sum()
             for at, sign in ((i, 1), (j, -1)):

@@ -148,7 +148,7 @@ def test_objectives(objective, per):
 
 
 def test_an_unknown_kind_of_mean():
-    with pytest.raises(rw.InputError, match="per='document'"):
+    with pytest.raises(rw.InputError, match="pair_weighting='document'"):
         Hinge("document").prepare(rw.make_queries(2, random_state=0))
 
 

@@ -44,7 +44,9 @@ def compare(queries, rounds, name, least=2, weights=None, **options):
     twin = list(permurank(queries, name, rounds, factor, start=weights, **options))
     if weights is not None:
         options["start"] = "adarank"
-    options.setdefault("perfect", "measure")  # as in the paper
+    options = {"perfect": "measure", **options}  # as in the paper
+    names = {"phi": "ranking_score", "perfect": "perfect_rankings"}
+    options = {names.get(option, option): value for option, value in options.items()}
     fitted = rw.PermuRank(measure=name, max_iter=rounds, tol=1e-9, **options).fit(queries)
     zero = [np.abs(each.w).max() < 1e-3 for each in twin]
     alike = zero.index(True) + 1 if any(zero) else len(twin)
@@ -287,7 +289,15 @@ class TestDegenerate:
         assert ranker.coef_[0] > 0.0
 
     def test_bad_parameters(self, queries):
-        cases = {"C": -1.0, "tol": "x", "max_iter": 0, "phi": "all", "perfect": "best", "start": "x", "scale": "max"}
+        cases = {
+            "C": -1.0,
+            "tol": "x",
+            "max_iter": 0,
+            "ranking_score": "all",
+            "perfect_rankings": "best",
+            "start": "x",
+            "scale": "max",
+        }
         for name, value in cases.items():
             with pytest.raises(rw.InputError, match=f"{name}="):
                 rw.PermuRank(**{name: value}).fit(queries)

@@ -626,7 +626,7 @@ class TestOurs:
         assert made("LambdaMART").to_model().measure == "ndcg@10"
 
     def test_monotone_constraints_hold(self, sets):
-        ranker = rw.LambdaMART(**SMALL, params={"monotone_constraints": [1] * 8}).fit(sets[0])
+        ranker = rw.LambdaMART(**SMALL, lightgbm_params={"monotone_constraints": [1] * 8}).fit(sets[0])
         polished = rw.polish_model(ranker, sets[0])
         assert polished is not ranker
         steps = monotone_steps(polished.predict, sets[0])

@@ -112,7 +112,7 @@ def small_sets(draw, kind):
 
 def check_rounds(queries, n_estimators, *, per="pair", bins=255, cuts=None):
     """Every round of RankBoost is that of the twin, to the last one."""
-    ranker = rw.RankBoost(n_estimators=n_estimators, per=per, bins=bins).fit(queries)
+    ranker = rw.RankBoost(n_estimators=n_estimators, pair_weighting=per, max_bins=bins).fit(queries)
     expected = list(twin.rankboost(queries.X, queries.y, queries.indptr, queries.query_weight, per, n_estimators, cuts))
     rows, product = ranker.history_, 1.0
     assert len(rows) == len(expected)
@@ -212,7 +212,7 @@ class TestByHand:
             ("pair", [0, 1], 1.0),
         ):
             rows = (
-                rw.RankBoost(n_estimators=1, per=per)
+                rw.RankBoost(n_estimators=1, pair_weighting=per)
                 .fit(rw.Queries.from_arrays(X, y, group=[2, 5], weight=weight))
                 .history_
             )
@@ -238,7 +238,7 @@ class TestHistory:
     @pytest.mark.parametrize("per", ["pair", "query"])
     def test_the_bound_on_z(self, per):
         queries = rw.make_queries(40, n_docs=15, n_features=10, random_state=1)
-        rows, loss = rw.RankBoost(n_estimators=100, per=per).fit(queries).history_, 1.0
+        rows, loss = rw.RankBoost(n_estimators=100, pair_weighting=per).fit(queries).history_, 1.0
         for row in rows:
             assert row["z"] <= np.sqrt(1 - row["r"] ** 2) + 1e-12 < 1 + 1e-12
             assert row["loss"] <= loss
@@ -274,8 +274,8 @@ class TestDegenerate:
 
     def test_bad_parameters(self):
         for name, value in {
-            "per": "document",
-            "bins": 1,
+            "pair_weighting": "document",
+            "max_bins": 1,
             "n_estimators": 0,
             "scale": "max",
             "warm_start": 3,

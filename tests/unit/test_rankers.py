@@ -79,7 +79,7 @@ class TestAdaRank:
         queries = rw.make_queries(50, random_state=0)
         negated = queries.with_X(-queries.X)
         plain = rw.AdaRank(measure="map").fit(queries)
-        signed = rw.AdaRank(measure="map", signed=True).fit(negated)
+        signed = rw.AdaRank(measure="map", nonnegative=False).fit(negated)
         assert (signed.coef_ < 0).any()
         assert signed.score(negated) >= plain.score(queries) - 0.02
         assert rw.AdaRank(measure="map").fit(negated).score(negated) < plain.score(queries) - 0.1
@@ -99,8 +99,8 @@ class TestAdaRank:
         for rounds in (0, -1, 2.5, None, "10", True):
             with pytest.raises(rw.InputError, match=r"n_estimators=.* whole number of at least 1"):
                 rw.AdaRank(n_estimators=rounds).fit(rw.make_queries(3, random_state=0))
-        with pytest.raises(rw.InputError, match="signed='no'"):
-            rw.AdaRank(signed="no").fit(rw.make_queries(3, random_state=0))
+        with pytest.raises(rw.InputError, match="nonnegative='no'"):
+            rw.AdaRank(nonnegative="no").fit(rw.make_queries(3, random_state=0))
         with pytest.raises(rw.InputError, match="dcg@5 is not one"):
             rw.AdaRank(measure="dcg@5").fit(rw.make_queries(3, random_state=0))
         with pytest.raises(rw.InputError, match="scale='log'"):

@@ -28,7 +28,9 @@ def objective(ranker, queries, deviation):
     D = differences(queries.X, queries.y, queries.indptr)
     u = np.maximum(1.0 - D @ ranker.coef_, 0.0) ** (2 if ranker.loss == "squared_hinge" else 1)
     pairs = count_query_pairs(queries.y, queries.indptr)
-    weight = np.repeat(queries.query_weight / (np.maximum(pairs, 1) if ranker.per == "query" else 1), pairs.astype(int))
+    weight = np.repeat(
+        queries.query_weight / (np.maximum(pairs, 1) if ranker.pair_weighting == "query" else 1), pairs.astype(int)
+    )
     w = ranker.coef_ * deviation
     return 0.5 * w @ w + ranker.C * (weight * u).sum() / weight.sum()
 
@@ -40,7 +42,7 @@ def test_the_objective_is_what_the_history_says(queries, loss, per, scale):
     weighted = rw.Queries(
         queries.X, queries.y, queries.indptr, queries.qid, weight=np.random.default_rng(0).random(len(queries))
     )
-    ranker = rw.RankSVM(C=3.0, loss=loss, per=per, scale=scale).fit(weighted)
+    ranker = rw.RankSVM(C=3.0, loss=loss, pair_weighting=per, scale=scale).fit(weighted)
     deviation = StandardScaling.fit(weighted).deviation if scale == "standard" else np.ones(10)
     last = ranker.history_[-1]
     assert last["objective"] == pytest.approx(objective(ranker, weighted, deviation), rel=1e-9)
@@ -48,7 +50,7 @@ def test_the_objective_is_what_the_history_says(queries, loss, per, scale):
     assert last["train"] == pytest.approx(ranker.score(weighted), abs=1e-12)
     rng = np.random.default_rng(1)
     for size in (1e-3, 1e-2, 0.1):  # a minimum: nothing near is lower
-        other = rw.RankSVM(C=3.0, loss=loss, per=per, scale=scale).fit(weighted)
+        other = rw.RankSVM(C=3.0, loss=loss, pair_weighting=per, scale=scale).fit(weighted)
         other.scorer_.coef[:] += size * rng.normal(size=10) * np.abs(ranker.coef_)
         assert objective(other, weighted, deviation) > last["objective"] - last["gap"]
 
@@ -67,14 +69,14 @@ def test_the_history(queries):
 
 
 def test_query_weights_and_per_query_means(queries):
-    """Under per="query" a query and its copies in one query's guise do not count more."""
+    """Under pair_weighting="query" a query and its copies in one query's guise do not count more."""
     copied = queries.take(np.repeat(np.arange(len(queries)), 2))
     weighted = rw.Queries(queries.X, queries.y, queries.indptr, queries.qid, weight=np.full(len(queries), 2.0))
     for per in ("pair", "query"):
-        fits = [rw.RankSVM(per=per, tol=1e-10).fit(each).coef_ for each in (queries, copied, weighted)]
+        fits = [rw.RankSVM(pair_weighting=per, tol=1e-10).fit(each).coef_ for each in (queries, copied, weighted)]
         assert fits[1] == pytest.approx(fits[0], rel=1e-3, abs=1e-9)
         assert fits[2] == pytest.approx(fits[0], rel=1e-3, abs=1e-9)
-    by_pair, by_query = rw.RankSVM(per="pair").fit(queries), rw.RankSVM(per="query").fit(queries)
+    by_pair, by_query = rw.RankSVM(pair_weighting="pair").fit(queries), rw.RankSVM(pair_weighting="query").fit(queries)
     assert by_pair.coef_ != pytest.approx(by_query.coef_, rel=0.01)
 
 
@@ -109,12 +111,12 @@ def test_a_path_from_arrays(queries):
 class TestSelection:
     def test_along_a_path_it_chooses_as_one_by_one(self, queries, monkeypatch):
         train, valid = queries.take(range(40)), queries.take(range(40, 60))
-        grid = {"C": list(CS), "loss": ["squared_hinge", "hinge"], "per": ["query", "pair"]}
+        grid = {"C": list(CS), "loss": ["squared_hinge", "hinge"], "pair_weighting": ["query", "pair"]}
         calls = []
         fit_path = rw.RankSVM.fit_path
 
         def counted(self, values, *args, **kwargs):
-            calls.append((self.loss, self.per, tuple(values)))
+            calls.append((self.loss, self.pair_weighting, tuple(values)))
             return fit_path(self, values, *args, **kwargs)
 
         monkeypatch.setattr(rw.RankSVM, "fit_path", counted)
@@ -129,14 +131,18 @@ class TestSelection:
         ]
         found, expected = ([row["value"] for row in each.selection_] for each in (chosen, one_by_one))
         assert found == pytest.approx(expected, abs=0.01)
-        assert (chosen.C, chosen.loss, chosen.per) == (one_by_one.C, one_by_one.loss, one_by_one.per)
+        assert (chosen.C, chosen.loss, chosen.pair_weighting) == (
+            one_by_one.C,
+            one_by_one.loss,
+            one_by_one.pair_weighting,
+        )
         assert chosen.selection_[found.index(max(found))]["C"] == chosen.C
 
     def test_several_grids_and_one_value(self, queries):
-        grids = [{"C": [1.0, 10.0]}, {"loss": ["squared_hinge"]}, {"C": [5.0], "per": ["query"]}]
+        grids = [{"C": [1.0, 10.0]}, {"loss": ["squared_hinge"]}, {"C": [5.0], "pair_weighting": ["query"]}]
         chosen = rw.select(rw.RankSVM(), grids, queries, queries)
         tried = [{name: row[name] for name in row if name != "value"} for row in chosen.selection_]
-        assert tried == [{"C": 1.0}, {"C": 10.0}, {"loss": "squared_hinge"}, {"C": 5.0, "per": "query"}]
+        assert tried == [{"C": 1.0}, {"C": 10.0}, {"loss": "squared_hinge"}, {"C": 5.0, "pair_weighting": "query"}]
 
     def test_the_first_of_equals(self, queries):
         chosen = rw.select(rw.RankSVM(), {"C": [3.0, 1e-9, 1e-10, 3.0]}, queries, queries)
@@ -168,7 +174,7 @@ class TestDegenerate:
         X = np.concatenate([few.X, few.X[:4]])
         more = rw.Queries.from_arrays(X, y, np.concatenate([few.row_qid, np.full(4, 999)]))
         for per in ("pair", "query"):
-            fits = [rw.RankSVM(per=per, scale=None, C=1.0).fit(each) for each in (few, more)]
+            fits = [rw.RankSVM(pair_weighting=per, scale=None, C=1.0).fit(each) for each in (few, more)]
             assert fits[0].history_[-1]["objective"] == pytest.approx(fits[1].history_[-1]["objective"], rel=2e-6)
 
     def test_perfectly_separable(self):
@@ -178,7 +184,7 @@ class TestDegenerate:
         assert ranker.history_[-1]["loss"] == pytest.approx(0.0, abs=1e-6)
 
     def test_bad_parameters(self, queries):
-        cases = {"C": -1.0, "tol": "x", "max_iter": 0, "loss": "logistic", "per": "document", "scale": "max"}
+        cases = {"C": -1.0, "tol": "x", "max_iter": 0, "loss": "logistic", "pair_weighting": "document", "scale": "max"}
         for name, value in cases.items():
             with pytest.raises(rw.InputError, match=f"{name}="):
                 rw.RankSVM(**{name: value}).fit(queries)

@@ -63,7 +63,7 @@ CONVEX = {
     "ListNet": (rw.ListNet, cross_entropy),
     "ListMLE": (rw.ListMLE, list_mle),
     "RankNet": (rw.RankNet, pair_mean),
-    "RankNet by pair": (lambda **options: rw.RankNet(per="pair", **options), pair_sum),
+    "RankNet by pair": (lambda **options: rw.RankNet(pair_weighting="pair", **options), pair_sum),
 }
 
 
@@ -205,7 +205,9 @@ class TestSmoothRank:
 
         def fitted(alpha, sigma, start):
             options = {"first_sigma": sigma, "last_sigma": sigma, "tol": 1e-10, "max_iter": 500}
-            return rw.SmoothRank(form=form, prior="zero", alpha=alpha, start=start, **options).fit(queries).coef_
+            return (
+                rw.SmoothRank(approximation=form, prior="zero", alpha=alpha, start=start, **options).fit(queries).coef_
+            )
 
         plain = fitted(0.05, 2.0, regression)
         other = fitted(0.05 * c, 2.0 / c**power, regression / np.sqrt(c))
@@ -239,7 +241,9 @@ class TestSmoothRank:
     def test_what_is_minimised(self, queries, measure, form, k, trained):
         if "letor3" in measure:
             queries = rw.Queries(queries.X, np.minimum(queries.y, 2), queries.indptr, queries.qid)
-        ranker = rw.SmoothRank(measure=measure, form=form, k=k, alpha=0.1, tol=1e-9, max_iter=500, **ONCE).fit(queries)
+        ranker = rw.SmoothRank(measure=measure, approximation=form, k=k, alpha=0.1, tol=1e-9, max_iter=500, **ONCE).fit(
+            queries
+        )
         X, deviation = standardised(queries)
         w, w0 = (each.coef_ * deviation for each in (ranker, rw.Regression(alpha=1.0).fit(queries)))
         bound = FORMS[form](rw.parse(trained), 1.0).prepare(queries)
@@ -271,10 +275,10 @@ class TestSmoothRank:
         values = [row["valid"] for row in to_end.history_]
         best = values.index(max(values))
         assert best < len(values) - 1  # or else this shows nothing
-        stopped = rw.SmoothRank(stop="valid", **options).fit(train, valid=valid)
+        stopped = rw.SmoothRank(keep="best", **options).fit(train, valid=valid)
         assert stopped.history_ == to_end.history_[: best + 1]
         assert stopped.score(valid) == pytest.approx(max(values), abs=1e-12)
-        without = rw.SmoothRank(stop="valid", **options).fit(train)
+        without = rw.SmoothRank(keep="best", **options).fit(train)
         assert len(without.history_) == len(values)
 
     @may_be_ineffective
@@ -286,8 +290,12 @@ class TestSmoothRank:
         assert coef(k=1) != coef(k=50) != coef(k=3)
         assert coef(k=None) == coef(k=10)  # the measure's own
         assert coef(k=50) == coef(k=int(queries.sizes.max()))  # no list is longer
-        assert coef() == coef(form="positions") != coef(form="ranks")
-        assert coef(measure="map") == coef(measure="map", form="ranks") != coef(measure="map", form="positions")
+        assert coef() == coef(approximation="positions") != coef(approximation="ranks")
+        assert (
+            coef(measure="map")
+            == coef(measure="map", approximation="ranks")
+            != coef(measure="map", approximation="positions")
+        )
         assert coef(measure="map", k=1) == coef(measure="map", k=50)  # soft ranks have no positions
         assert coef(optimiser="cg") != coef(optimiser="lbfgs")
 
@@ -339,8 +347,8 @@ class TestSmoothRank:
     @pytest.mark.parametrize(
         ("name", "value"),
         [
-            ("alpha", -1), ("alpha", "x"), ("k", 0), ("k", 2.5), ("form", "rank"), ("start", "regresion"), ("prior", "none"),
-            ("first_sigma", "x"), ("first_sigma", np.inf), ("stop", "best"), ("optimiser", "adam"), ("tol", -1), ("max_iter", 0), ("scale", "max"),
+            ("alpha", -1), ("alpha", "x"), ("k", 0), ("k", 2.5), ("approximation", "rank"), ("start", "regresion"), ("prior", "none"),
+            ("first_sigma", "x"), ("first_sigma", np.inf), ("keep", "end"), ("optimiser", "adam"), ("tol", -1), ("max_iter", 0), ("scale", "max"),
         ],
     )  # fmt: skip
     def test_bad_parameters(self, queries, name, value):
@@ -355,7 +363,7 @@ class TestSmoothRank:
             with pytest.raises(rw.InputError, match="start"):
                 rw.SmoothRank(start=start).fit(queries)
         with pytest.raises(rw.InputError, match="err has no form by soft ranks"):
-            rw.SmoothRank(measure="err", form="ranks").fit(queries)
+            rw.SmoothRank(measure="err", approximation="ranks").fit(queries)
         with pytest.raises(rw.InputError, match="is a function of ranked grades"):
             rw.SmoothRank(measure=rw.measure(lambda grades: 0.5, name="own")).fit(queries)
 
@@ -397,7 +405,7 @@ class TestLambdaRank:
 
     def test_letors_discount_is_not_trained_on(self, queries):
         binary = rw.Queries(queries.X, np.minimum(queries.y, 2), queries.indptr, queries.qid)
-        options = {"alpha": 0.1, "n_estimators": 2}
+        options = {"alpha": 0.1, "max_iter": 2}
         found = [
             rw.LambdaRank(measure=measure, **options).fit(binary).history_[0]["loss"]
             for measure in ("ndcg(dialect=letor3)", "ndcg")
@@ -411,7 +419,7 @@ class TestLinearRanker:
         [
             ("top_one", lambda: rw.ListNet(tol=1e-10)),
             ("likelihood", lambda: rw.ListMLE(tol=1e-10)),
-            ("logistic", lambda: rw.RankNet(per="pair", tol=1e-10)),
+            ("logistic", lambda: rw.RankNet(pair_weighting="pair", tol=1e-10)),
         ],
     )
     def test_by_name_it_is_the_ranker_of_that_objective(self, queries, objective, twin):
@@ -528,7 +536,7 @@ class TestAll:
     @pytest.mark.parametrize(
         ("name", "parameter", "value"),
         [
-            ("ListNet", "alpha", -1), ("ListNet", "alpha", np.nan), ("ListMLE", "tol", None), ("ListNet", "max_iter", -1), ("RankNet", "per", "x"),
+            ("ListNet", "alpha", -1), ("ListNet", "alpha", np.nan), ("ListMLE", "tol", None), ("ListNet", "max_iter", -1), ("RankNet", "pair_weighting", "x"),
             ("RankCosine", "target", "x"), ("LambdaRank", "alpha", "x"), ("LinearRanker", "max_iter", 1.5), ("ListMLE", "scale", "max"),
         ],
     )  # fmt: skip
@@ -538,5 +546,5 @@ class TestAll:
 
     def test_bad_rounds(self, queries):
         for value in (0, 1.5):
-            with pytest.raises(rw.InputError, match=f"n_estimators={value}; expected a whole number of at least 1"):
+            with pytest.raises(rw.InputError, match=f"max_iter={value}; expected a whole number"):
                 rw.LambdaRank(max_iter=value).fit(queries)

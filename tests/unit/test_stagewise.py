@@ -193,9 +193,9 @@ class TestGoingOn:
 @pytest.mark.parametrize("kind", [rw.RankBoost, rw.FRank])
 def test_thresholds_from_other_bins(kind, queries):
     """Stumps whose thresholds are none of these bins are added by their values."""
-    ranker = kind(n_estimators=6, warm_start=True, bins=None).fit(queries)
+    ranker = kind(n_estimators=6, warm_start=True, max_bins=None).fit(queries)
     expected = rounds(ranker)
-    coarse = kind(n_estimators=10, warm_start=True, bins=3)
+    coarse = kind(n_estimators=10, warm_start=True, max_bins=3)
     coarse.model_ = ranker.model_
     found = rounds(coarse.fit(queries))
     for row, other in zip(found, expected, strict=False):
@@ -302,7 +302,7 @@ class TestWhatCannotBeGoneOnFrom:
         self.check_damage(rw.AdaRank, queries, tmp_path, name, value)
 
     def test_no_sign_of_a_feature(self, queries, tmp_path):
-        self.check_damage(partial(rw.AdaRank, signed=True), queries, tmp_path, "sign", 0)
+        self.check_damage(partial(rw.AdaRank, nonnegative=False), queries, tmp_path, "sign", 0)
 
     def test_a_missing_side_in_frank(self, queries, tmp_path):
         """FRank takes no missing values."""

@@ -187,7 +187,7 @@ class TestJson:
 @pytest.mark.parametrize("bins", [2, 4, 255, None])
 def test_saved_models_score_alike(kind, bins, tmp_path):
     queries = rw.make_queries(30, n_docs=12, n_features=6, random_state=0)
-    ranker = kind(n_estimators=40, bins=bins).fit(queries)
+    ranker = kind(n_estimators=40, max_bins=bins).fit(queries)
     rw.save(ranker, tmp_path / "m.json")
     assert rw.load(tmp_path / "m.json").predict(queries).tobytes() == ranker.predict(queries).tobytes()
     for f in range(6):
@@ -199,6 +199,6 @@ def test_thresholds_do_not_see_monotone_changes(kind):
     """The same rounds for any increasing function of a feature: only the order of its values counts."""
     queries = rw.make_queries(20, n_docs=12, n_features=4, random_state=0)
     bent = queries.with_X(np.sign(queries.X) * np.abs(queries.X) ** 3 * 1e3)
-    found, expected = (kind(n_estimators=20, bins=None).fit(q).history_ for q in (bent, queries))
+    found, expected = (kind(n_estimators=20, max_bins=None).fit(q).history_ for q in (bent, queries))
     for row, other in zip(found, expected, strict=True):
         assert {**row, "threshold": 0} == pytest.approx({**other, "threshold": 0}, rel=1e-12)

@@ -279,7 +279,7 @@ class TestErrors:
         [
             (lambda: losses.Logistic("pair", 2.0), "target=2.0; expected a probability"),
             (lambda: losses.Fidelity("pair", -0.5), "target=-0.5; expected a probability"),
-            (lambda: losses.Hinge("pairs"), "per='pairs'"),
+            (lambda: losses.Hinge("pairs"), "pair_weighting='pairs'"),
             (lambda: losses.Cosine("gain"), "target='gain'"),
             (lambda: losses.SoftPositions("ndcg", -1.0), "sigma=-1.0"),
             (lambda: losses.SoftRanks("ndcg", 0.0), "sigma=0.0"),

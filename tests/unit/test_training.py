@@ -177,7 +177,7 @@ class TestTheEpochThatIsKept:
         assert all(2 <= sigmas.count(sigma) <= 3 for sigma in set(sigmas))
         assert not any("kept" in row for row in rows)
         assert ranker.score(valid) == pytest.approx(rows[-1]["valid"], abs=1e-12)  # the last one is the model
-        best = rw.SmoothRank(stop="valid", **options).fit(train, valid=valid)
+        best = rw.SmoothRank(keep="best", **options).fit(train, valid=valid)
         assert best.score(valid) == pytest.approx(max(row["valid"] for row in rows), abs=1e-12)
         with pytest.raises(rw.InputError, match="n_epochs=4; expected at least 5"):
             rw.SmoothRank(**{**options, "training": {"n_epochs": 4}}).fit(train)

@@ -25,10 +25,10 @@ from rankwright.scorers.lightgbm_text import Forest
 
 ALL = {
     "MART": lambda **more: rw.MART(**more),
-    "native": lambda **more: rw.LambdaMART(lambdas="native", **more),
+    "native": lambda **more: rw.LambdaMART(lambdas="lightgbm", **more),
     "exact": lambda **more: rw.LambdaMART(**more),
     "DirectRankTrees": lambda **more: rw.DirectRankTrees(**more),
-    "unclipped": lambda **more: rw.DirectRankTrees(weights=None, **more),
+    "unclipped": lambda **more: rw.DirectRankTrees(weight_range=None, **more),
     "BoostedTrees": lambda **more: rw.BoostedTrees(**more),
     "sampled": lambda **more: rw.BoostedTrees(objective="expected", **more),
 }
@@ -124,7 +124,9 @@ class TestNativeIsLightGBM:
     )
     def test_with_parameters(self, make, params):
         queries = judged(missing=0.1)
-        ranker = make(n_estimators=8, num_leaves=6, min_child_samples=5, params=params, random_state=3).fit(queries)
+        ranker = make(n_estimators=8, num_leaves=6, min_child_samples=5, lightgbm_params=params, random_state=3).fit(
+            queries
+        )
         booster = theirs(ranker, queries, 8)
         np.testing.assert_array_equal(ranker.predict(queries), booster.predict(queries.X))
         assert ranker.lightgbm_params_.items() >= params.items()
@@ -134,7 +136,7 @@ class TestNativeIsLightGBM:
         """Where features are drawn by chance: the first one may go up only, and is good where it goes down."""
         queries = held_back()
         params = {"feature_fraction": 0.5, "monotone_constraints": [1, 0]}
-        ranker = make(n_estimators=12, num_leaves=4, params=params).fit(queries)
+        ranker = make(n_estimators=12, num_leaves=4, lightgbm_params=params).fit(queries)
         booster = theirs(ranker, queries, 12)
         assert 1 < booster.num_trees() < 12
         np.testing.assert_array_equal(ranker.predict(queries), booster.predict(queries.X))
@@ -159,7 +161,9 @@ class TestNativeIsLightGBM:
         longest = int(queries.sizes.max())
         assert lambdarank(rw.parse("ndcg@10"), queries)["lambdarank_truncation_level"] == 13
         assert lambdarank(rw.parse("ndcg"), queries)["lambdarank_truncation_level"] == longest
-        ranker = rw.LambdaMART(lambdas="native", n_estimators=1, params={"lambdarank_truncation_level": 4}).fit(queries)
+        ranker = rw.LambdaMART(
+            lambdas="lightgbm", n_estimators=1, lightgbm_params={"lambdarank_truncation_level": 4}
+        ).fit(queries)
         assert ranker.lightgbm_params_["lambdarank_truncation_level"] == 4
 
     @pytest.mark.parametrize(
@@ -177,7 +181,7 @@ class TestNativeIsLightGBM:
         y = np.where(queries.y == 3, highest, queries.y)
         found = lambdarank(rw.parse(name), rw.Queries.from_arrays(queries.X, y, queries.row_qid))
         assert found.get("label_gain") == gains
-        ranker = rw.LambdaMART(lambdas="native", measure=name, n_estimators=3).fit(queries.X, y, qid=queries.row_qid)
+        ranker = rw.LambdaMART(lambdas="lightgbm", measure=name, n_estimators=3).fit(queries.X, y, qid=queries.row_qid)
         again = rw.Queries.from_arrays(queries.X, y, queries.row_qid)
         np.testing.assert_array_equal(ranker.predict(again), theirs(ranker, again, 3).predict(queries.X))
 
@@ -186,13 +190,13 @@ class TestNativeIsLightGBM:
     )
     def test_measures_that_lightgbm_has_not(self, measure):
         with pytest.raises(rw.InputError, match="lambdas='exact'"):
-            rw.LambdaMART(lambdas="native", measure=measure).fit(judged())
+            rw.LambdaMART(lambdas="lightgbm", measure=measure).fit(judged())
 
     @pytest.mark.parametrize("top", [0.5, 1e9, 1e30])
     def test_grades_that_lightgbm_has_not(self, top):
         queries = judged()
         y = np.where(queries.y > 1, top, queries.y)
-        ranker = rw.LambdaMART(lambdas="native", measure="ndcg@10(gain=linear)")
+        ranker = rw.LambdaMART(lambdas="lightgbm", measure="ndcg@10(gain=linear)")
         with pytest.raises(rw.InputError, match=r"lambdas='exact'|grade"):
             ranker.fit(queries.X, y, qid=queries.row_qid)
 
@@ -303,9 +307,9 @@ class TestExactLambdas:
     def test_the_first_split_is_the_best(self):
         queries = judged(4, m=8, n=8, whole=True)
         params = {"min_data_in_bin": 1, "min_sum_hessian_in_leaf": 0.0}
-        ranker = rw.LambdaMART(measure="map", n_estimators=1, num_leaves=2, min_child_samples=5, params=params).fit(
-            queries
-        )
+        ranker = rw.LambdaMART(
+            measure="map", n_estimators=1, num_leaves=2, min_child_samples=5, lightgbm_params=params
+        ).fit(queries)
         zero = np.zeros(queries.n_docs)
         g, h = (twin.shared(v, queries, zero) for v in twin.lambdas(BY_NAME["map"], queries, zero))
         f, low, high, _ = twin.best_stump(queries.X, g, h, 5)
@@ -336,9 +340,9 @@ class TestDirectRankTrees:
     def test_the_weight_is_the_best_of_all_intervals(self, name, seed):
         queries = judged(seed, m=6, n=6, whole=seed == 1)
         measure = rw.parse(name).for_training()
-        ranker = rw.DirectRankTrees(measure=name, weights=None, n_estimators=4, num_leaves=4, min_child_samples=4).fit(
-            queries
-        )
+        ranker = rw.DirectRankTrees(
+            measure=name, weight_range=None, n_estimators=4, num_leaves=4, min_child_samples=4
+        ).fit(queries)
         forest, scores = ranker.scorer_.forest, np.zeros(queries.n_docs)
         for t, row in enumerate(ranker.history_):
             values = Trees(Forest(forest.header, forest.trees[t : t + 1]))(queries.X) / row["weight"]
@@ -361,9 +365,9 @@ class TestDirectRankTrees:
             if seed == 3:  # every document three times
                 rows = np.repeat(np.arange(queries.n_docs), 3)
                 queries = rw.Queries.from_arrays(queries.X[rows], queries.y[rows], queries.row_qid[rows])
-            ranker = rw.DirectRankTrees(measure=name, weights=None, point=point, n_estimators=25, num_leaves=5).fit(
-                queries
-            )
+            ranker = rw.DirectRankTrees(
+                measure=name, weight_range=None, interval_point=point, n_estimators=25, num_leaves=5
+            ).fit(queries)
             values = [row["train"] for row in ranker.history_]
             start = rw.parse(name).for_training().mean(queries, np.zeros(queries.n_docs))
             assert (np.diff([start, *values]) >= 0).all()
@@ -373,14 +377,14 @@ class TestDirectRankTrees:
     def test_unclipped_it_ends_where_nothing_is_gained(self):
         """No tree is grown again and again with hardly a weight."""
         for seed in range(6):
-            history = rw.DirectRankTrees(weights=None, n_estimators=40, num_leaves=5).fit(judged(seed)).history_
+            history = rw.DirectRankTrees(weight_range=None, n_estimators=40, num_leaves=5).fit(judged(seed)).history_
             idle = [abs(b["weight"]) < 1e-6 and b["train"] <= a["train"] for a, b in pairwise(history)]
             assert not any(idle)
 
     @pytest.mark.parametrize("weights", [(0.1, 0.5), (0.3, 0.3), (0.01, 5.0), [0.2, 0.4]])
     def test_clipped_weights_are_in_their_range(self, weights):
         queries = judged()
-        ranker = rw.DirectRankTrees(weights=weights, n_estimators=15, num_leaves=5).fit(queries)
+        ranker = rw.DirectRankTrees(weight_range=weights, n_estimators=15, num_leaves=5).fit(queries)
         low, high = weights
         for row in ranker.history_:
             assert low <= row["weight"] <= high
@@ -406,7 +410,9 @@ class TestDirectRankTrees:
         own = rw.DirectRankTrees(measure=rw.measure(BY_NAME["ndcg@3"], "mine"), n_estimators=4, num_leaves=4).fit(
             queries
         )
-        named = rw.DirectRankTrees(measure="ndcg@3", n_estimators=4, num_leaves=4, point="likelihood").fit(queries)
+        named = rw.DirectRankTrees(measure="ndcg@3", n_estimators=4, num_leaves=4, interval_point="likelihood").fit(
+            queries
+        )
         assert own.history_[0]["train"] == pytest.approx(named.history_[0]["train"], abs=1e-12)  # the same first tree
         assert own.history_[-1]["train"] > 1.0 - own.history_[0]["loss"]  # than without trees
 
@@ -564,7 +570,7 @@ class TestPolish:
     @every
     def test_the_training_measure_rises_and_nothing_else_changes(self, make):
         queries = judged(m=12)
-        plain, polished = (make(n_estimators=6, num_leaves=5, polish=n).fit(queries) for n in (0, 4))
+        plain, polished = (make(n_estimators=6, num_leaves=5, polish_rounds=n).fit(queries) for n in (0, 4))
         assert polished.score(queries) >= plain.score(queries)
         assert polished.score(queries) == pytest.approx(kept(polished)["train"], abs=1e-12)
         values = [row["train"] for row in polished.history_[len(plain.history_) - 1 :]]
@@ -579,7 +585,9 @@ class TestPolish:
     @pytest.mark.parametrize("seed", range(3))
     def test_with_validation_queries_it_is_never_worse_on_them(self, make, seed):
         queries, valid = judged(seed, m=12), judged(seed + 10, m=12)
-        plain, polished = (make(n_estimators=6, num_leaves=5, polish=n).fit(queries, valid=valid) for n in (0, 3))
+        plain, polished = (
+            make(n_estimators=6, num_leaves=5, polish_rounds=n).fit(queries, valid=valid) for n in (0, 3)
+        )
         assert polished.score(valid) >= plain.score(valid)
         row = kept(polished)
         assert row["valid"] == pytest.approx(polished.score(valid), abs=1e-12)
@@ -596,7 +604,7 @@ class TestPolish:
         X, y = rng.normal(size=(1200, 4)), rng.integers(0, 3, 1200)
         queries = rw.Queries.from_arrays(X, y, np.arange(1200) // 20)
         plain, polished = (
-            rw.MART(n_estimators=3, num_leaves=300, min_child_samples=1, polish=n).fit(queries) for n in (0, 2)
+            rw.MART(n_estimators=3, num_leaves=300, min_child_samples=1, polish_rounds=n).fit(queries) for n in (0, 2)
         )
         assert plain.scorer_.leaves(queries.X).max() > 256
         assert polished.score(queries) >= plain.score(queries)
@@ -606,14 +614,16 @@ class TestPolish:
         queries, valid = judged(m=12), judged(10, m=12)
         gains = []
         for make in ALL.values():
-            plain, polished = (make(n_estimators=6, num_leaves=5, polish=n).fit(queries, valid=valid) for n in (0, 3))
+            plain, polished = (
+                make(n_estimators=6, num_leaves=5, polish_rounds=n).fit(queries, valid=valid) for n in (0, 3)
+            )
             gains.append(polished.score(valid) - plain.score(valid))
         assert max(gains) > 0.005
 
     @every
     def test_rows_of_the_history(self, make):
         queries = judged(m=12)
-        plain, polished = (make(n_estimators=6, num_leaves=5, polish=n).fit(queries) for n in (0, 3))
+        plain, polished = (make(n_estimators=6, num_leaves=5, polish_rounds=n).fit(queries) for n in (0, 3))
         n = len(plain.history_)
         grown, rows = polished.history_[:n], polished.history_[n:]
         assert [row["round"] for row in polished.history_] == list(range(1, len(polished.history_) + 1))
@@ -638,7 +648,7 @@ class TestPolish:
         params = {"monotone_constraints": [1, 0, -1]}
         grid = np.repeat(X[:20], 60, axis=0).reshape(20, 60, 3)
         for polish in (0, 3):
-            ranker = make(n_estimators=8, num_leaves=8, params=params, polish=polish).fit(queries)
+            ranker = make(n_estimators=8, num_leaves=8, lightgbm_params=params, polish_rounds=polish).fit(queries)
             for column, sign in ((0, 1), (2, -1)):
                 moved = grid.copy()
                 moved[:, :, column] = np.linspace(-4, 8, 60)
@@ -691,9 +701,9 @@ class TestGoingOn:
 
     def test_after_polishing(self):
         queries = judged(m=12)
-        ranker = rw.LambdaMART(n_estimators=4, num_leaves=5, polish=2, warm_start=True).fit(queries)
+        ranker = rw.LambdaMART(n_estimators=4, num_leaves=5, polish_rounds=2, warm_start=True).fit(queries)
         first = ranker.scorer_.forest
-        ranker.set_params(n_estimators=6, polish=0).fit(queries)
+        ranker.set_params(n_estimators=6, polish_rounds=0).fit(queries)
         for one, other in zip(first.trees, ranker.scorer_.forest.trees, strict=False):
             np.testing.assert_array_equal(one.values, other.values)
         assert len(ranker.history_) == len(ranker.scorer_) == 6
@@ -761,7 +771,7 @@ class TestWhatUsersOfLightGBMKeep:
         params = {"min_data_in_bin": 1, "min_sum_hessian_in_leaf": 0.0}
         once = rw.Queries.from_arrays(X, y, qid)
         one, other, plain = (
-            ALL[name](n_estimators=3, num_leaves=3, min_child_samples=1, params=params).fit(each)
+            ALL[name](n_estimators=3, num_leaves=3, min_child_samples=1, lightgbm_params=params).fit(each)
             for each in (weighted, twice, once)
         )
         np.testing.assert_allclose(one.predict(X), other.predict(X), atol=1e-5)
@@ -796,7 +806,7 @@ class TestWhatUsersOfLightGBMKeep:
     @every
     def test_contributions_add_up_to_the_scores(self, make):
         queries = judged(missing=0.2)
-        ranker = make(n_estimators=6, num_leaves=6, polish=1).fit(queries)
+        ranker = make(n_estimators=6, num_leaves=6, polish_rounds=1).fit(queries)
         for found in (ranker.contributions(queries), ranker.contributions(queries.X)):
             assert found.shape == (queries.n_docs, 5)
             np.testing.assert_allclose(found.sum(axis=1), ranker.predict(queries), atol=1e-9)
@@ -826,7 +836,7 @@ class TestWhatUsersOfLightGBMKeep:
         queries = held_back()
         params = {"feature_fraction": 0.5, "monotone_constraints": [1, 0]}
         found = [
-            len(make(n_estimators=12, num_leaves=4, params=params, random_state=s).fit(queries).history_)
+            len(make(n_estimators=12, num_leaves=4, lightgbm_params=params, random_state=s).fit(queries).history_)
             for s in range(4)
         ]
         assert min(found) > 1
@@ -834,7 +844,7 @@ class TestWhatUsersOfLightGBMKeep:
     @every
     def test_the_booster_predicts_the_same_bits(self, make, tmp_path):
         queries, other = judged(missing=0.1), judged(1, missing=0.3)
-        ranker = make(n_estimators=5, num_leaves=6, polish=1).fit(queries)
+        ranker = make(n_estimators=5, num_leaves=6, polish_rounds=1).fit(queries)
         np.testing.assert_array_equal(ranker.booster_.predict(other.X), ranker.predict(other))
         rw.save(ranker, tmp_path / "model.json")
         np.testing.assert_array_equal(rw.load(tmp_path / "model.json").predict(other), ranker.predict(other))
@@ -843,17 +853,17 @@ class TestWhatUsersOfLightGBMKeep:
     def test_parameters_of_lightgbm_are_refused_by_name(self, make):
         for params, text in (({"num_leaves": 3}, "num_leaves"), ({"lamda_l2": 1.0}, "lambda_l2"), (5, "mapping")):
             with pytest.raises(rw.InputError, match=text):
-                make(params=params).fit(judged())
+                make(lightgbm_params=params).fit(judged())
         for signs in ([1], [1, 0, 0, 2], [1, 0, 0, 0, 0], "1"):
             with pytest.raises(rw.InputError, match="monotone_constraints"):
-                make(params={"monotone_constraints": signs}).fit(judged())
+                make(lightgbm_params={"monotone_constraints": signs}).fit(judged())
 
     @every
     def test_parameters_of_lightgbm_make_a_difference(self, make):
         queries = judged()
         plain = make(n_estimators=3, num_leaves=6).fit(queries).predict(queries)
         for params in ({"lambda_l2": 50.0}, {"max_depth": 2}, {"extra_trees": True}, {"max_bin": 4}):
-            found = make(n_estimators=3, num_leaves=6, params=params).fit(queries)
+            found = make(n_estimators=3, num_leaves=6, lightgbm_params=params).fit(queries)
             assert (found.predict(queries) != plain).any(), params
             assert found.lightgbm_params_.items() >= params.items()
 
@@ -864,7 +874,7 @@ class TestTheSameBits:
     def test_on_one_thread_and_on_many(self, make, params):
         queries = judged(m=300, n=20)  # more than one shard
         found = [
-            make(n_estimators=3, num_leaves=6, params=params, polish=1, backend=backend).fit(queries)
+            make(n_estimators=3, num_leaves=6, lightgbm_params=params, polish_rounds=1, backend=backend).fit(queries)
             for backend in (rw.Serial(), rw.Threads(3))
         ]
         np.testing.assert_array_equal(found[0].predict(queries), found[1].predict(queries))
@@ -876,7 +886,7 @@ class TestTheSameBits:
         queries = judged(m=40)
         params = {"bagging_fraction": 0.7, "bagging_freq": 1}
         found = [
-            make(n_estimators=3, num_leaves=8, params=params, backend=backend).fit(queries).predict(queries)
+            make(n_estimators=3, num_leaves=8, lightgbm_params=params, backend=backend).fit(queries).predict(queries)
             for backend in (rw.Serial(), rw.Threads(2), rw.Threads(3))
         ]
         np.testing.assert_array_equal(found[0], found[1])
@@ -887,7 +897,7 @@ class TestTheSameBits:
         queries = judged()
         params = {"bagging_fraction": 0.5, "bagging_freq": 1}
         found = [
-            make(n_estimators=3, num_leaves=6, params=params, random_state=seed).fit(queries).predict(queries)
+            make(n_estimators=3, num_leaves=6, lightgbm_params=params, random_state=seed).fit(queries).predict(queries)
             for seed in (0, 0, 1, np.random.default_rng(5), np.random.default_rng(5))
         ]
         np.testing.assert_array_equal(found[0], found[1])
@@ -920,9 +930,9 @@ class TestTheSameBits:
         X, qid = rng.normal(size=(400, 2)), np.repeat(np.arange(20), 20)
         y = np.clip(np.round(X[:, 0] + X[:, 1] + rng.normal(size=400)), 0, 3)
         queries = rw.Queries.from_arrays(X, y, qid)
-        held = rw.MART(n_estimators=6, num_leaves=6, params={"monotone_constraints": [1, 0]}).fit(queries)
+        held = rw.MART(n_estimators=6, num_leaves=6, lightgbm_params={"monotone_constraints": [1, 0]}).fit(queries)
         rw.save(held, tmp_path / "held.json")
-        ranker = rw.MART(n_estimators=6, num_leaves=6, init_model=tmp_path / "held.json", polish=5).fit(queries)
+        ranker = rw.MART(n_estimators=6, num_leaves=6, init_model=tmp_path / "held.json", polish_rounds=5).fit(queries)
         grid = np.column_stack([np.repeat(np.linspace(-3, 3, 60), 5), np.tile(np.linspace(-2, 2, 5), 60)])
         steps = np.diff(ranker.predict(grid).reshape(60, 5), axis=0)
         assert ranker.scorer_.forest.is_monotone
@@ -939,7 +949,7 @@ class TestTheSameBits:
 
         params = {"min_data_in_bin": 1}
         ranker = rw.BoostedTrees(
-            objective=hinge, num_leaves=64, min_child_samples=1, learning_rate=2.0, params=params
+            objective=hinge, num_leaves=64, min_child_samples=1, learning_rate=2.0, lightgbm_params=params
         ).fit(queries)
         assert len(ranker.history_) == 1
         assert hinge(ranker.predict(queries), queries)[0] == 0.0
@@ -996,7 +1006,7 @@ class TestDegenerateData:
             with pytest.raises(rw.InputError, match="lambdas='exact'"):
                 make().fit(queries)
             return
-        for more in ({}, {"min_child_samples": 1, "num_leaves": 4}, {"polish": 2}):
+        for more in ({}, {"min_child_samples": 1, "num_leaves": 4}, {"polish_rounds": 2}):
             for valid in (None, queries):
                 ranker = make(n_estimators=4, **more).fit(queries, valid=valid)
                 scores = ranker.predict(queries)

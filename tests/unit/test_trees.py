@@ -568,7 +568,7 @@ class TestWithoutLightGBM:
     def test_saved_models_predict_the_same_bits_and_fitting_says_what_is_missing(self, tmp_path):
         queries = rw.make_queries(20, random_state=0)
         for ranker in (rw.MART, rw.LambdaMART, rw.DirectRankTrees, rw.BoostedTrees):
-            fitted = ranker(n_estimators=5, num_leaves=6, polish=1).fit(queries)
+            fitted = ranker(n_estimators=5, num_leaves=6, polish_rounds=1).fit(queries)
             rw.save(fitted, tmp_path / f"{ranker.__name__}.json")
             np.save(tmp_path / f"{ranker.__name__}.npy", fitted.predict(queries))
         done = subprocess.run(

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import rankwright as rw
 
 QUICK = {"n_estimators": 4, "num_leaves": 5, "min_child_samples": 3}
-RANKERS = (rw.MART, rw.LambdaMART, partial(rw.LambdaMART, lambdas="native"), rw.DirectRankTrees, rw.BoostedTrees)
+RANKERS = (rw.MART, rw.LambdaMART, partial(rw.LambdaMART, lambdas="lightgbm"), rw.DirectRankTrees, rw.BoostedTrees)
 RANDOM = {"bagging_fraction": 0.6, "bagging_freq": 1, "feature_fraction": 0.7}
 
 
@@ -47,7 +47,7 @@ class TestScikitLearn:
         train = sets[0]
         qid = np.repeat(train.qid, train.sizes)
         search = GridSearchCV(
-            make(**QUICK), {"num_leaves": [2, 6], "params": [None, {"lambda_l2": 5.0}]}, cv=rw.QueryKFold(3)
+            make(**QUICK), {"num_leaves": [2, 6], "lightgbm_params": [None, {"lambda_l2": 5.0}]}, cv=rw.QueryKFold(3)
         )
         search.fit(train.X, train.y, qid=qid)
         assert len(set(search.cv_results_["mean_test_score"])) > 1
@@ -71,25 +71,31 @@ class TestScikitLearn:
 
     def test_clones_own_their_params(self, sets, make):
         given = {"lambda_l2": 1.0, "monotone_constraints": [1] * 8}
-        ranker = make(**QUICK, params=given).fit(sets[0])
+        ranker = make(**QUICK, lightgbm_params=given).fit(sets[0])
         copy = clone(ranker)
         assert (copy.get_params(), hasattr(copy, "model_")) == (ranker.get_params(), False)
-        copy.params["lambda_l2"] = 9.0
-        assert ranker.params["lambda_l2"] == 1.0
+        copy.lightgbm_params["lambda_l2"] = 9.0
+        assert ranker.lightgbm_params["lambda_l2"] == 1.0
         assert given == {"lambda_l2": 1.0, "monotone_constraints": [1] * 8}
 
     def test_a_fit_stays_what_it_was(self, sets, make):
         given = {"lambda_l2": 1.0}
-        ranker = make(**QUICK, params=given, measure="ndcg@3").fit(sets[0])
+        ranker = make(**QUICK, lightgbm_params=given, measure="ndcg@3").fit(sets[0])
         before, value = ranker.predict(sets[2]), ranker.score(sets[2])
         importances = ranker.feature_importances_
         given["lambda_l2"] = 77.0
-        ranker.set_params(num_leaves=2, n_estimators=1, measure="err", params={"max_depth": 1}, polish=3)
+        ranker.set_params(
+            num_leaves=2, n_estimators=1, measure="err", lightgbm_params={"max_depth": 1}, polish_rounds=3
+        )
         assert ranker.predict(sets[2]).tobytes() == before.tobytes()
         assert ranker.feature_importances_.tolist() == importances.tolist()
         assert ranker.booster_.predict(sets[2].X).tolist() == before.tolist()
         model = ranker.to_model()
-        assert (model.params["num_leaves"], model.params["params"], model.measure) == (5, {"lambda_l2": 1.0}, "ndcg@3")
+        assert (model.params["num_leaves"], model.params["lightgbm_params"], model.measure) == (
+            5,
+            {"lambda_l2": 1.0},
+            "ndcg@3",
+        )
         assert model.score(sets[2]) == value
         ranker.set_params(num_leaves=1)
         with pytest.raises(rw.InputError, match="num_leaves=1"):
@@ -97,12 +103,12 @@ class TestScikitLearn:
         assert ranker.predict(sets[2]).tobytes() == before.tobytes()
 
     def test_pickles(self, sets, make):
-        ranker = make(**QUICK, polish=1).fit(sets[0], valid=sets[1])
+        ranker = make(**QUICK, polish_rounds=1).fit(sets[0], valid=sets[1])
         copy = pickle.loads(pickle.dumps(ranker))
         assert copy.predict(sets[2]).tobytes() == ranker.predict(sets[2]).tobytes()
         assert copy.booster_.model_to_string() == ranker.booster_.model_to_string()
         assert (copy.history_, copy.lightgbm_params_) == (ranker.history_, ranker.lightgbm_params_)
-        assert copy.set_params(warm_start=True, n_estimators=6, polish=0).fit(sets[0]).to_model() is not None
+        assert copy.set_params(warm_start=True, n_estimators=6, polish_rounds=0).fit(sets[0]).to_model() is not None
 
 
 @each_ranker
@@ -136,7 +142,7 @@ class TestOurOwnTools:
         told = str(rw.diagnose(ranker, train))
         assert f"ndcg@10 {ranker.score(train):.4f}" in told
         assert "These seem to be the training queries" in told
-        polished = make(**QUICK, polish=2).fit(train, valid=sets[1])
+        polished = make(**QUICK, polish_rounds=2).fit(train, valid=sets[1])
         assert "These seem to be the training queries" in str(rw.diagnose(polished, train))
         assert "These are not the training queries" in str(rw.diagnose(ranker, sets[2]))
 
@@ -144,7 +150,7 @@ class TestOurOwnTools:
 @each_ranker
 class TestAtTheSameTime:
     def scores(self, make, sets, seed, backend=None):
-        ranker = make(**QUICK, params=RANDOM, random_state=seed, polish=1, backend=backend)
+        ranker = make(**QUICK, lightgbm_params=RANDOM, random_state=seed, polish_rounds=1, backend=backend)
         return ranker.fit(sets[0], valid=sets[1]).predict(sets[2]).tobytes()
 
     def test_backends(self, sets, make):
@@ -164,28 +170,28 @@ MISTAKES = [
     *((rw.MART, {"learning_rate": value}, "learning_rate=") for value in (0, 0.0, -0.1, *NOT_NUMBERS)),
     *((rw.MART, {"n_estimators": value}, "n_estimators=") for value in (0, -1, 1.5, "a", None)),
     *((rw.MART, {"min_child_samples": value}, "min_child_samples=") for value in (0, -1, 0.5, None)),
-    *((rw.BoostedTrees, {"polish": value}, "polish=") for value in (-1, 1.5, True, "a", None)),
+    *((rw.BoostedTrees, {"polish_rounds": value}, "polish_rounds=") for value in (-1, 1.5, True, "a", None)),
     *((rw.MART, {"early_stopping_rounds": value}, "early_stopping_rounds=") for value in (0, -1, 1.5, "a")),
     *(
-        (rw.DirectRankTrees, {"weights": value}, "weight")
+        (rw.DirectRankTrees, {"weight_range": value}, "weight")
         for value in ((0.5, 0.1), (0.0, 1.0), (-1.0, 1.0), (0.1,), (0.1, 0.2, 0.3), 0.5, "ab", ("a", "b"),
                       (0.1, float("nan")), (0.1, float("inf")), [[0.1, 0.2]], True)
     ),
-    (rw.DirectRankTrees, {"point": "x"}, "point='x'"),
-    *((rw.LambdaMART, {"params": value}, "expected a mapping") for value in (5, "lambda_l2=1", [("lambda_l2", 1)])),
-    (rw.LambdaMART, {"params": {"objective": "binary"}}, "params has 'objective'; .*that is lambdas"),
-    (rw.LambdaMART, {"params": {"num_leaves": 3}}, "params has 'num_leaves'; .*num_leaves"),
-    (rw.MART, {"params": {"learning_rate": 0.3}}, "params has 'learning_rate'; "),
-    (rw.MART, {"params": {"seed": 3}}, "params has 'seed'; .*random_state"),
-    (rw.MART, {"params": {"num_threads": 3}}, "params has 'num_threads'; .*backend"),
-    (rw.MART, {"params": {"lamda_l2": 3}}, "did you mean lambda_l2"),
-    (rw.MART, {"params": {3: 4}}, "params has 3"),
-    (rw.MART, {"params": {"boosting": "dart"}}, "params has 'boosting'"),
-    (rw.MART, {"params": {"lambda_l2": -1}}, r"LightGBM: .*\(lambda_l2\) >= \(0.0\)$"),
-    (rw.LambdaMART, {"params": {"sigmoid": 2.0}}, "params has 'sigmoid'; that is for lambdas='native'"),
-    (rw.MART, {"params": {"monotone_constraints": [1]}}, "monotone_constraints"),
-    (rw.MART, {"params": {"monotone_constraints": [5] * 8}}, "monotone_constraints"),
-    (rw.MART, {"params": {"monotone_constraints": "1,1"}}, "monotone_constraints"),
+    (rw.DirectRankTrees, {"interval_point": "x"}, "interval_point='x'"),
+    *((rw.LambdaMART, {"lightgbm_params": value}, "expected a mapping") for value in (5, "lambda_l2=1", [("lambda_l2", 1)])),
+    (rw.LambdaMART, {"lightgbm_params": {"objective": "binary"}}, "lightgbm_params has 'objective'; .*that is lambdas"),
+    (rw.LambdaMART, {"lightgbm_params": {"num_leaves": 3}}, "lightgbm_params has 'num_leaves'; .*num_leaves"),
+    (rw.MART, {"lightgbm_params": {"learning_rate": 0.3}}, "lightgbm_params has 'learning_rate'; "),
+    (rw.MART, {"lightgbm_params": {"seed": 3}}, "lightgbm_params has 'seed'; .*random_state"),
+    (rw.MART, {"lightgbm_params": {"num_threads": 3}}, "lightgbm_params has 'num_threads'; .*backend"),
+    (rw.MART, {"lightgbm_params": {"lamda_l2": 3}}, "did you mean lambda_l2"),
+    (rw.MART, {"lightgbm_params": {3: 4}}, "params has 3"),
+    (rw.MART, {"lightgbm_params": {"boosting": "dart"}}, "lightgbm_params has 'boosting'"),
+    (rw.MART, {"lightgbm_params": {"lambda_l2": -1}}, r"LightGBM: .*\(lambda_l2\) >= \(0.0\)$"),
+    (rw.LambdaMART, {"lightgbm_params": {"sigmoid": 2.0}}, "lightgbm_params has 'sigmoid'; that is for lambdas='lightgbm'"),
+    (rw.MART, {"lightgbm_params": {"monotone_constraints": [1]}}, "monotone_constraints"),
+    (rw.MART, {"lightgbm_params": {"monotone_constraints": [5] * 8}}, "monotone_constraints"),
+    (rw.MART, {"lightgbm_params": {"monotone_constraints": "1,1"}}, "monotone_constraints"),
     *((rw.MART, {"warm_start": value}, "warm_start=") for value in (3, None, "a.json")),
     *((rw.MART, {"init_model": value}, "init_model=") for value in (3, 1.5, True, ["a.json"])),
     *((rw.LambdaMART, {"lambdas": value}, "lambdas=") for value in ("x", None, 3, True)),

@@ -176,8 +176,8 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
         key, equals, text = setting.partition("=")
         if not equals:
             raise InputError(f"--set {_shorten(setting)}: expected name=value")
-        key, dot, part = key.partition(".")  # training.learning_rate=0.01, params.lambda_l2=1
-        if key not in defaults or key in ("measure", "backend") or (dot and key not in ("training", "params")):
+        key, dot, part = key.partition(".")  # training.learning_rate=0.01, lightgbm_params.lambda_l2=1
+        if key not in defaults or key in ("measure", "backend") or (dot and key not in ("training", "lightgbm_params")):
             known = ", ".join(name for name in defaults if name not in ("measure", "backend"))
             raise InputError(
                 f"--set {_shorten(setting)}: {ranker_class.__name__} has no such parameter; there are {known}"

@@ -13,10 +13,10 @@ import numpy as np
 
 from rankwright.basics.errors import InputError, quote
 
-# Parameters that hold a column, and those that hold lists of lists of columns; `params` are LightGBM's.
+# Parameters that hold a column, and those that hold lists of lists of columns.
 COLUMN_PARAMETERS = ("feature",)
 COLUMN_LISTS = ("interaction_constraints",)
-_NESTED = ("params",)
+_NESTED = ("lightgbm_params",)
 
 
 class _Numbers(Sequence[str]):
@@ -74,8 +74,8 @@ def find_column_lists(lists: Any, names: Sequence[str], parameter: str) -> list[
 def numbers_to_columns(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters as Python takes them, of parameters as texts have them.
 
-    >>> numbers_to_columns({"feature": 25, "params": {"interaction_constraints": [[1, 2], ["bm25"]]}})
-    {'feature': 24, 'params': {'interaction_constraints': [[0, 1], ['bm25']]}}
+    >>> numbers_to_columns({"feature": 25, "lightgbm_params": {"interaction_constraints": [[1, 2], ["bm25"]]}})
+    {'feature': 24, 'lightgbm_params': {'interaction_constraints': [[0, 1], ['bm25']]}}
     """
     return {name: _convert(name, value, -1) for name, value in params.items()}
 

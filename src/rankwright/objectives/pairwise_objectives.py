@@ -27,7 +27,7 @@ class Hinge(BuiltinObjective):
 
     Parameters
     ----------
-    per : "pair" or "query"
+    pair_weighting : "pair" or "query"
         Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query.
 
     Examples
@@ -37,11 +37,11 @@ class Hinge(BuiltinObjective):
     Evaluation(loss=1.5, gradient=array([ 0., -1.,  1.]), curvature=None)
     """
 
-    per: str = "pair"
+    pair_weighting: str = "pair"
 
     def prepare(self, queries: Queries) -> PreparedHinge:
         """Rank the grades and weight the pairs of each query."""
-        return PreparedHinge(_grade_labels(queries, self.per), 0.0)
+        return PreparedHinge(_grade_labels(queries, self.pair_weighting), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class SquaredHinge(BuiltinObjective):
 
     Parameters
     ----------
-    per : "pair" or "query"
+    pair_weighting : "pair" or "query"
         Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query.
 
     Examples
@@ -60,11 +60,11 @@ class SquaredHinge(BuiltinObjective):
     2.25
     """
 
-    per: str = "pair"
+    pair_weighting: str = "pair"
 
     def prepare(self, queries: Queries) -> PreparedHinge:
         """Rank the grades and weight the pairs of each query."""
-        return PreparedHinge(_grade_labels(queries, self.per), np.inf)
+        return PreparedHinge(_grade_labels(queries, self.pair_weighting), np.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Fidelity(BuiltinObjective):
 
     Parameters
     ----------
-    per : "query" or "pair"
+    pair_weighting : "query" or "pair"
         Whether queries count alike, or pairs: the mean over the pairs of each query, or the sum.
     target : float
         P*, the wanted probability that the document of the higher grade comes first.
@@ -94,12 +94,12 @@ class Fidelity(BuiltinObjective):
     (0.5, [-0.1875, 0.1875])
     """
 
-    per: str = "query"
+    pair_weighting: str = "query"
     target: float = 1.0
 
     def prepare(self, queries: Queries) -> PreparedPairLoss:
         """Sort the documents by grade and weight the pairs of each query."""
-        return PreparedPairLoss(*sort_by_grade(queries, self.per), FIDELITY, _check_probability(self.target))
+        return PreparedPairLoss(*sort_by_grade(queries, self.pair_weighting), FIDELITY, _check_probability(self.target))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Logistic(BuiltinObjective):
 
     Parameters
     ----------
-    per : "pair" or "query"
+    pair_weighting : "pair" or "query"
         Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query.
     target : float
         P*, the wanted probability that the document of the higher grade comes first.
@@ -124,12 +124,12 @@ class Logistic(BuiltinObjective):
     True
     """
 
-    per: str = "pair"
+    pair_weighting: str = "pair"
     target: float = 1.0
 
     def prepare(self, queries: Queries) -> PreparedPairLoss:
         """Sort the documents by grade and weight the pairs of each query."""
-        return PreparedPairLoss(*sort_by_grade(queries, self.per), LOGISTIC, _check_probability(self.target))
+        return PreparedPairLoss(*sort_by_grade(queries, self.pair_weighting), LOGISTIC, _check_probability(self.target))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Exponential(BuiltinObjective):
 
     Parameters
     ----------
-    per : "pair" or "query"
+    pair_weighting : "pair" or "query"
         Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query.
 
     Examples
@@ -150,11 +150,11 @@ class Exponential(BuiltinObjective):
     3.0
     """
 
-    per: str = "pair"
+    pair_weighting: str = "pair"
 
     def prepare(self, queries: Queries) -> PreparedExponential:
         """Sort the documents by grade and weight the pairs of each query."""
-        return PreparedExponential(*sort_by_grade(queries, self.per))
+        return PreparedExponential(*sort_by_grade(queries, self.pair_weighting))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,26 +219,26 @@ def count_query_pairs(y: Floats, indptr: Ints) -> Floats:
     return pair_weights(Labels(grade_places(y, indptr), np.ones(len(y)), np.ones(len(indptr) - 1), indptr))[0]
 
 
-def compute_pair_weights(queries: Queries, per: str) -> Floats:
+def compute_pair_weights(queries: Queries, pair_weighting: str) -> Floats:
     """Return the weight of each pair of a query with which pairs, or queries, count alike."""
-    if per == "pair":
+    if pair_weighting == "pair":
         return queries.query_weight
-    if per != "query":
-        raise InputError(f"per={per!r}; expected 'pair' or 'query'")
+    if pair_weighting != "query":
+        raise InputError(f"pair_weighting={pair_weighting!r}; expected 'pair' or 'query'")
     pairs = count_query_pairs(queries.y, queries.indptr)
     weights: Floats = np.divide(queries.query_weight, pairs, out=np.zeros(len(pairs)), where=pairs > 0)
     return weights
 
 
-def _grade_labels(queries: Queries, per: str) -> Labels:
+def _grade_labels(queries: Queries, pair_weighting: str) -> Labels:
     places = grade_places(queries.y, queries.indptr)
-    return Labels(places, np.ones(queries.n_docs), compute_pair_weights(queries, per), queries.indptr)
+    return Labels(places, np.ones(queries.n_docs), compute_pair_weights(queries, pair_weighting), queries.indptr)
 
 
-def sort_by_grade(queries: Queries, per: str) -> tuple[Ints, Graded]:
+def sort_by_grade(queries: Queries, pair_weighting: str) -> tuple[Ints, Graded]:
     """Return the rows by query and descending grade, and the graded pairs with their weights."""
     rows, lower = grade_order(queries.y, queries.indptr)
-    return rows, Graded(queries.indptr, lower, compute_pair_weights(queries, per))
+    return rows, Graded(queries.indptr, lower, compute_pair_weights(queries, pair_weighting))
 
 
 def _check_probability(target: float) -> float:

@@ -81,4 +81,4 @@ def is_changed(ranker: Any, name: str) -> bool:
 
 def check_bins(value: Any) -> int | None:
     """The most bins of a feature; None for as many as there are values."""
-    return None if value is None else check_whole("bins", value, least=2)
+    return None if value is None else check_whole("max_bins", value, least=2)

@@ -33,7 +33,7 @@ class Pairs(Loss):
     def labels(self, queries: Queries) -> Labels:
         """The documents by descending grade, and where lower grades begin."""
         self.objective.prepare(queries.slice(0, 1))  # which checks the parameters
-        rows, graded = sort_by_grade(queries, self.objective.per)
+        rows, graded = sort_by_grade(queries, self.objective.pair_weighting)
         lower = places(graded.lower, queries)
         above = np.add.reduceat(lower < np.repeat(queries.sizes, queries.sizes), queries.indptr[:-1])
         return Labels({"order": places(rows, queries), "lower": lower}, {"weight": graded.weight}, above)
@@ -64,8 +64,8 @@ class Pairs(Loss):
 class Hinge(Pairs):
     """The sum over pairs l_i > l_j of max(1 - (s_i - s_j), 0); see ``rankwright.objectives.Hinge``."""
 
-    def __init__(self, per: str = "pair", *, reduction: str = "mean") -> None:
-        super().__init__(objectives.Hinge(per), reduction)
+    def __init__(self, pair_weighting: str = "pair", *, reduction: str = "mean") -> None:
+        super().__init__(objectives.Hinge(pair_weighting), reduction)
 
     def pair(self, o: Tensor) -> tuple[Tensor, Tensor]:
         """max(1 - o, 0)."""
@@ -76,8 +76,8 @@ class Hinge(Pairs):
 class SquaredHinge(Pairs):
     """The sum over pairs l_i > l_j of max(1 - (s_i - s_j), 0)^2; see ``rankwright.objectives.SquaredHinge``."""
 
-    def __init__(self, per: str = "pair", *, reduction: str = "mean") -> None:
-        super().__init__(objectives.SquaredHinge(per), reduction)
+    def __init__(self, pair_weighting: str = "pair", *, reduction: str = "mean") -> None:
+        super().__init__(objectives.SquaredHinge(pair_weighting), reduction)
 
     def pair(self, o: Tensor) -> tuple[Tensor, Tensor]:
         """max(1 - o, 0)^2."""
@@ -88,8 +88,8 @@ class SquaredHinge(Pairs):
 class Exponential(Pairs):
     """RankBoost's loss: the sum over pairs l_i > l_j of exp(s_j - s_i); see ``rankwright.objectives.Exponential``."""
 
-    def __init__(self, per: str = "pair", *, reduction: str = "mean") -> None:
-        super().__init__(objectives.Exponential(per), reduction)
+    def __init__(self, pair_weighting: str = "pair", *, reduction: str = "mean") -> None:
+        super().__init__(objectives.Exponential(pair_weighting), reduction)
 
     def pair(self, o: Tensor) -> tuple[Tensor, Tensor]:
         """exp(-o)."""
@@ -100,8 +100,8 @@ class Exponential(Pairs):
 class Logistic(Pairs):
     """RankNet's loss: the sum over pairs of -P* o + log(1 + exp(o)); see ``rankwright.objectives.Logistic``."""
 
-    def __init__(self, per: str = "pair", target: float = 1.0, *, reduction: str = "mean") -> None:
-        super().__init__(objectives.Logistic(per, target), reduction)
+    def __init__(self, pair_weighting: str = "pair", target: float = 1.0, *, reduction: str = "mean") -> None:
+        super().__init__(objectives.Logistic(pair_weighting, target), reduction)
 
     def pair(self, o: Tensor) -> tuple[Tensor, Tensor]:
         """With 1 - P* = r, log(1 + exp(-o)) + r o."""
@@ -116,8 +116,8 @@ class Fidelity(Pairs):
     P = 1 / (1 + exp(-o)). See ``rankwright.objectives.Fidelity``.
     """
 
-    def __init__(self, per: str = "query", target: float = 1.0, *, reduction: str = "mean") -> None:
-        super().__init__(objectives.Fidelity(per, target), reduction)
+    def __init__(self, pair_weighting: str = "query", target: float = 1.0, *, reduction: str = "mean") -> None:
+        super().__init__(objectives.Fidelity(pair_weighting, target), reduction)
 
     def pair(self, o: Tensor) -> tuple[Tensor, Tensor]:
         """With its derivative -1/2 sqrt(P* P) (1 - P) + 1/2 sqrt((1 - P*) (1 - P)) P."""

@@ -266,16 +266,18 @@ def check_params(params: Any, *, native: bool) -> dict[str, Any]:
     if params is None:
         return {}
     if not isinstance(params, Mapping):
-        raise InputError(f"params={params!r}; expected a mapping of LightGBM's parameters")
+        raise InputError(f"lightgbm_params={params!r}; expected a mapping of LightGBM's parameters")
     known = [*_TAKEN, *(_OF_NATIVE if native else ())]
     for name in params:
         if name in _OWN:
-            raise InputError(f"params has {name!r}; here that is {_OWN[name]}")
+            raise InputError(f"lightgbm_params has {name!r}; here that is {_OWN[name]}")
         if name not in known:
-            hint = "that is for lambdas='native'" if name in _OF_NATIVE else suggest(str(name), known)
+            hint = "that is for lambdas='lightgbm'" if name in _OF_NATIVE else suggest(str(name), known)
             hint = f"here that is {_ALIASES[name]}" if name in _ALIASES else hint
-            raise InputError(f"params has {name!r}; {hint} (LightGBM's full names, those that a sum of trees allows)")
+            raise InputError(
+                f"lightgbm_params has {name!r}; {hint} (LightGBM's full names, those that a sum of trees allows)"
+            )
         value = params[name]
         if name in _NUMBERS and (isinstance(value, bool) or not isinstance(value, (int, float, np.number))):
-            raise InputError(f"params has {name!r}: {value!r}; expected a number")
+            raise InputError(f"lightgbm_params has {name!r}: {value!r}; expected a number")
     return dict(params)

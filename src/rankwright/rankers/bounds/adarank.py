@@ -39,8 +39,8 @@ class AdaRank(Boosting, LinearScoring):
         E: any measure with values from 0 to 1, also a user's own.
     scale : "standard", "query" or None
         Scaling of the features, which decides what alpha_t is worth.
-    signed : bool
-        Whether features may also have negative weights.
+    nonnegative : bool
+        Whether weights must not be negative.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class AdaRank(Boosting, LinearScoring):
     """
 
     n_estimators: int = 500
-    signed: bool = False
+    nonnegative: bool = True
 
     has_thresholds: ClassVar[bool] = False
 
@@ -85,8 +85,8 @@ class AdaRank(Boosting, LinearScoring):
         self._check_additive()
         if not measure.bounded:
             raise InputError(f"AdaRank needs a measure with values from 0 to 1; {measure} is not one")
-        check_among("signed", self.signed, (True, False))
-        stages = _Stages(train, valid, measure, bool(self.signed), self.scale, backend)
+        check_among("nonnegative", self.nonnegative, (True, False))
+        stages = _Stages(train, valid, measure, not self.nonnegative, self.scale, backend)
         n_best, history = self._boost(stages, stages.recall, train)
         reason = "no feature that varies has a measure above 0"
         return FitResult(Linear(stages.coef_of(history[:n_best])), history, reason=reason)

@@ -47,9 +47,9 @@ class PermuRank(LinearScoring, ConvergentRanker):
         The weight of the loss against the penalty.
     max_iter : int
         The largest number of rounds.
-    phi : "pairs" or "ranks"
-        F: over pairs of documents that the measure distinguishes, or over all pairs (eq. 2).
-    perfect : "grades" or "measure"
+    ranking_score : "pairs" or "ranks"
+        The score F of a ranking: over pairs of documents that the measure distinguishes, or over all pairs (eq. 2).
+    perfect_rankings : "grades" or "measure"
         The perfect rankings: those by descending grade down to the last document, or all of the highest measure, as in
         the paper. They differ where the measure has a cut-off.
     start : "zero" or "adarank"
@@ -87,8 +87,8 @@ class PermuRank(LinearScoring, ConvergentRanker):
 
     C: float = 1.0
     max_iter: int = 100
-    phi: str = "pairs"
-    perfect: str = "grades"
+    ranking_score: str = "pairs"
+    perfect_rankings: str = "grades"
     start: str = "zero"
     tol: float = 1e-4
 
@@ -96,13 +96,13 @@ class PermuRank(LinearScoring, ConvergentRanker):
 
     def minimises(self, measure: Measure) -> UpperBound:
         """The hinge type two bound, of which training sees the working sets."""
-        return TypeTwo(measure.for_bounds(), "hinge", "sum", self.phi, self.perfect)
+        return TypeTwo(measure.for_bounds(), "hinge", "sum", self.ranking_score, self.perfect_rankings)
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         C, tol = check_strength("C", self.C), check_number("tol", self.tol, least=0.0)
         max_iter = check_whole("max_iter", self.max_iter, least=1)
-        check_among("phi", self.phi, tuple(PHIS))
-        check_among("perfect", self.perfect, ("measure", "grades"))
+        check_among("ranking_score", self.ranking_score, tuple(PHIS))
+        check_among("perfect_rankings", self.perfect_rankings, ("measure", "grades"))
         check_among("start", self.start, STARTS)
         if not measure.bounded:
             raise InputError(f"PermuRank needs a measure with values from 0 to 1; {measure} is not one")
@@ -113,7 +113,7 @@ class PermuRank(LinearScoring, ConvergentRanker):
         w: Floats = np.zeros(len(space.factor))
         if self.start == "adarank":
             w = space.coordinates(adarank_weights(objective, train, factor, self.scale, backend))
-        sets = WorkingSets(train, objective, self.phi, self.perfect, factor, backend, space)
+        sets = WorkingSets(train, objective, self.ranking_score, self.perfect_rankings, factor, backend, space)
         judge, best, history = Judge(train, valid, measure, backend), Best(), list[dict[str, Any]]()
         left: str | None = None
         for t in progress.track(range(max_iter), "rounds", max_iter):

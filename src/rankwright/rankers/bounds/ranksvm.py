@@ -45,10 +45,10 @@ class RankSVM(PathRanker, LinearScoring, ConvergentRanker):
     C : float
         The weight of the loss against the penalty. SVMrank's C is this one divided by the mean number of pairs of a
         query, that of scikit-learn's ``LinearSVC`` on differences this one divided by the number of pairs (both with
-        ``per="pair"``).
+        ``pair_weighting="pair"``).
     loss : "hinge" or "squared_hinge"
         The loss of a pair.
-    per : "pair" or "query"
+    pair_weighting : "pair" or "query"
         Whether all pairs have equal weight, or all queries that have pairs.
     tol : float
         The duality gap to reach, relative to the objective.
@@ -79,7 +79,7 @@ class RankSVM(PathRanker, LinearScoring, ConvergentRanker):
 
     C: float = 10.0
     loss: str = "hinge"
-    per: str = "pair"
+    pair_weighting: str = "pair"
     tol: float = 1e-6
     max_iter: int = 200
 
@@ -94,11 +94,11 @@ class RankSVM(PathRanker, LinearScoring, ConvergentRanker):
     ) -> list[FitResult]:
         strengths = [check_strength("C", value) for value in values]
         check_among("loss", self.loss, ("hinge", "squared_hinge"))
-        check_among("per", self.per, ("pair", "query"))
+        check_among("pair_weighting", self.pair_weighting, ("pair", "query"))
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
         standard = StandardScaling.fit(train, backend)
         factor = standard.factor_for(self.scale)
-        weight = compute_pair_weights(train, self.per)
+        weight = compute_pair_weights(train, self.pair_weighting)
         space = WeightSpace.of(train.X, standard.mean, factor)
         problem = PairLoss(space.X, train.y, train.indptr, None, weight, space.factor, space.mean, backend)
         judge = Judge(train, valid, measure, backend)

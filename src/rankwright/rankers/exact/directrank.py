@@ -54,10 +54,10 @@ class DirectRank(RestartingRanker):
 
     Parameters
     ----------
-    order : "cyclic", "greedy" or "powell"
+    selection : "cyclic", "greedy" or "powell"
         Which weight moves next: each in turn; the one that gains most; or each in turn, and then all along the sum of
         the round's moves.
-    point : "auto", "middle" or "likelihood"
+    interval_point : "auto", "middle" or "likelihood"
         Where in the best interval the weight is set; "auto" is likelihood on up to 50,000 documents and the middle on
         more. With ``alpha`` above 0 it is where the penalty is least.
     n_perturbations : int
@@ -67,7 +67,7 @@ class DirectRank(RestartingRanker):
         The largest number of rounds of a start.
     tol : float
         The smallest gain of the measure for which a weight moves.
-    truncate : int, optional
+    k : int, optional
         Train on the measure of this many first ranks, as the paper does to speed up MAP and ERR.
     alpha : float
         Strength of the penalty: alpha times the L2 (squared) or L1 distance from ``prior`` is subtracted from the
@@ -108,12 +108,12 @@ class DirectRank(RestartingRanker):
     True
     """
 
-    order: str = "cyclic"
-    point: str = "auto"
+    selection: str = "cyclic"
+    interval_point: str = "auto"
     n_perturbations: int = 0
     max_iter: int = 100
     tol: float = 1e-12
-    truncate: int | None = None
+    k: int | None = None
     alpha: float = 0.0
     penalty: str = "l2"
     prior: ArrayLike | None = None
@@ -124,10 +124,10 @@ class DirectRank(RestartingRanker):
         check_whole("n_perturbations", self.n_perturbations, least=0)
         check_number("tol", self.tol, least=0.0)
         check_strength("alpha", self.alpha)
-        if self.truncate is not None:
-            check_whole("truncate", self.truncate, least=1)
-        check_among("order", self.order, tuple(_CLIMBS))
-        check_among("point", self.point, ("auto", "middle", "likelihood"))
+        if self.k is not None:
+            check_whole("k", self.k, least=1)
+        check_among("selection", self.selection, tuple(_CLIMBS))
+        check_among("interval_point", self.interval_point, ("auto", "middle", "likelihood"))
         check_among("penalty", self.penalty, ("l2", "l1"))
         check_among("nonnegative", self.nonnegative, (True, False))
         self._check_starts()
@@ -141,7 +141,7 @@ class DirectRank(RestartingRanker):
         needs_regression = self.start == "regression" or (self.alpha > 0 and self.prior is None)
         regression = regression_weights(train, backend) if needs_regression else None
         starts = data.draw_starts(regression if self.start == "regression" else None, self.n_restarts, rng)
-        likelihood = self.point == "likelihood" or (self.point == "auto" and train.n_docs <= FEW)
+        likelihood = self.interval_point == "likelihood" or (self.interval_point == "auto" and train.n_docs <= FEW)
         rules = ClimbRules(
             tol=max(self.tol, 1e-12),
             max_rounds=self.max_iter,
@@ -153,7 +153,7 @@ class DirectRank(RestartingRanker):
         perturbation = Perturbation(self.n_perturbations, _KICK, data.unit)
 
         def climb(start: LandscapePoint, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
-            return climb_with_perturbations(data.objective, start, rules, rng, _CLIMBS[self.order], perturbation)
+            return climb_with_perturbations(data.objective, start, rules, rng, _CLIMBS[self.selection], perturbation)
 
         kept = climb_from_starts(data, np.maximum(starts, rules.least), rng, climb, rules.objective)
         left = deadline.explain()
@@ -167,7 +167,7 @@ class DirectRank(RestartingRanker):
 
     def _climbed(self, measure: Measure) -> Measure:
         """Return the measure that is climbed."""
-        return measure if self.truncate is None else measure.truncated(self.truncate)
+        return measure if self.k is None else measure.truncated(self.k)
 
     def _prior_penalty(self, regression: Floats | None, unit: Floats) -> PriorPenalty | None:
         """Return the penalty on the distance from the prior, if there is one."""
@@ -181,4 +181,4 @@ class DirectRank(RestartingRanker):
             yield "prior", "alpha=0 takes nothing off for the distance to it"
             yield "penalty", "alpha=0 takes nothing off for any distance"
         else:
-            yield "point", "with alpha above 0 it is where the penalty is least"
+            yield "interval_point", "with alpha above 0 it is where the penalty is least"

@@ -233,10 +233,13 @@ def _noted(points: Iterable[DescentPoint]) -> Iterator[tuple[int, DescentPoint]]
         yield last
 
 
-def explain_end(point: DescentPoint, tol: float, max_iter: int, *, estimated: bool = True) -> str | None:
+def explain_end(
+    point: DescentPoint, tol: float, max_iter: int, *, estimated: bool = True, limit: str = "max_iter"
+) -> str | None:
     """Return how a descent ended before its tolerance, and what to do about it; None if it reached its tolerance.
 
     ``estimated`` says whether ``excess`` estimates the distance to the minimum; else it is the last step's gain.
+    ``limit`` is the name of the parameter that limits the steps.
     """
     slope = float(np.linalg.norm(point.gradient) * np.linalg.norm(point.w))
     if point.has_converged(tol) or max(slope, abs(point.value)) <= _FLAT:
@@ -245,7 +248,7 @@ def explain_end(point: DescentPoint, tol: float, max_iter: int, *, estimated: bo
     above, fell = "is about {:.1e} of its value above its minimum", "still fell by {:.1e} of its value in a step"
     reached = (above if estimated else fell).format(share) if math.isfinite(share) else "is not yet near its minimum"
     if point.steps >= max_iter:
-        return f"stopped at max_iter={max_iter} where the objective {reached} (tol={tol:g}); raise max_iter, or alpha"
+        return f"stopped at {limit}={max_iter} where the objective {reached} (tol={tol:g}); raise {limit}, or alpha"
     return (
         f"no step lowers the objective any more, which {reached} (tol={tol:g}): rounding is the limit, or the "
         "objective has kinks; raise tol"

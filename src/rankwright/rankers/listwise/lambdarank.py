@@ -91,4 +91,5 @@ class LambdaRank(Descending, NetworkRanker):
             row: dict[str, Any] = {"round": t, "loss": point.loss, "objective": point.value}
             history.append(row | judged)
         assert kept is not None
-        return FitResult(problem.scorer(kept.w), history, explain_end(kept, self.tol, self.max_inner_iter)), start
+        end = explain_end(kept, self.tol, self.max_inner_iter, limit="max_inner_iter")
+        return FitResult(problem.scorer(kept.w), history, end), start

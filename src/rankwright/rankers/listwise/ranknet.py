@@ -28,7 +28,7 @@ class RankNet(Descending, NetworkRanker):
     ----------
     loss : "logistic" or "fidelity"
         The cross entropy, or FRank's loss, which is at most 1 for a pair and not convex.
-    per : "pair" or "query"
+    pair_weighting : "pair" or "query"
         Whether all pairs have equal weight, or all queries that have pairs.
 
     Attributes
@@ -51,9 +51,9 @@ class RankNet(Descending, NetworkRanker):
     """
 
     loss: str = "logistic"
-    per: str = "query"
+    pair_weighting: str = "query"
 
     def _objective(self, measure: Measure) -> Objective:
-        check_among("per", self.per, ("pair", "query"))
+        check_among("pair_weighting", self.pair_weighting, ("pair", "query"))
         check_among("loss", self.loss, ("logistic", "fidelity"))
-        return Logistic(self.per) if self.loss == "logistic" else Fidelity(self.per)
+        return Logistic(self.pair_weighting) if self.loss == "logistic" else Fidelity(self.pair_weighting)

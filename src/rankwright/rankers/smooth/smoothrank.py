@@ -56,7 +56,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
     alpha : float
         The paper's lambda: the strength of the penalty on the distance from w0, against the sum over the queries.
         Validation queries choose it, see ``select`` and ``fit_path``; the useful range is 1e-6 to 1e3.
-    form : "positions", "ranks" or None
+    approximation : "positions", "ranks" or None
         Eq. (7) and (8), or eq. (5) and (9); None for positions, but ranks for average precision, as in the paper.
     start : "regression", or array of shape (n_features,)
         w0: a ridge regression, of the strength that is best on validation queries (1 without any), or weights in raw
@@ -66,7 +66,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
     first_sigma, last_sigma : float
         The smoothing at first, and the least. It is in squares of scores (in scores for soft ranks), which with a
         regression are of the size of gains.
-    stop : "end" or "valid"
+    keep : "last" or "best"
         Whether the model is that of the last sigma, or of the one that is best on validation queries.
     optimiser : "cg" or "lbfgs"
         Nonlinear conjugate gradients, or a quasi-Newton method.
@@ -112,12 +112,12 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
 
     k: int | None = 50
     alpha: float = 1.0
-    form: str | None = None
+    approximation: str | None = None
     start: str | ArrayLike = "regression"
     prior: str = "start"
     first_sigma: float = 64.0
     last_sigma: float = 2.0**-6
-    stop: str = "end"
+    keep: str = "last"
     optimiser: str = "cg"
     tol: float = 1e-5
     max_iter: int = 50
@@ -128,9 +128,9 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
     path_parameter: ClassVar[str] = "alpha"
 
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
-        if self.stop == "valid" and valid is None:
-            yield "stop", "there are no validation queries; pass valid="
-        if (self.form or default_form(measure)) == "ranks" and self.k is not None:
+        if self.keep == "best" and valid is None:
+            yield "keep", "there are no validation queries; pass valid="
+        if (self.approximation or default_form(measure)) == "ranks" and self.k is not None:
             yield "k", "soft ranks count the whole list"
         if self.alpha == 0:
             yield "prior", "alpha=0 holds weights to nothing"
@@ -146,7 +146,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
     ) -> list[FitResult]:
         strengths = [check_strength("alpha", value) for value in values]
         check_among("prior", self.prior, ("start", "zero"))
-        check_among("stop", self.stop, ("end", "valid"))
+        check_among("keep", self.keep, ("last", "best"))
         check_among("optimiser", self.optimiser, tuple(DESCENT_METHODS))
         if isinstance(self.start, str):
             check_among("start", self.start, ("regression",))
@@ -156,7 +156,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
         if hidden:
             design = Design(hidden, training, self.scale, self.random_state)
             phases = self._phases(training.n_epochs, train, measure)
-            keeps_last = self.stop == "end"
+            keeps_last = self.keep == "last"
             return design.fit(phases, strengths, train, valid, measure, backend, keeps_last=keeps_last)
         training.for_linear()
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
@@ -213,18 +213,18 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
             minima.append(point.w)
             ends.append(explain_end(point, self.tol, self.max_iter, estimated=self.optimiser != "cg"))
         last = len(history) - 1
-        if self.stop == "valid" and "valid" in history[0]:
+        if self.keep == "best" and "valid" in history[0]:
             last = max(range(len(history)), key=lambda t: history[t]["valid"])
         return FitResult(space.scorer(problem.scorer(minima[last])), history[: last + 1], ends[last])
 
     def _objective(self, measure: Measure, sigma: float) -> SmoothObjective:
         """Of the measure with a discount that tells all ranks apart."""
-        if self.form is not None:
-            check_among("form", self.form, tuple(FORMS))
+        if self.approximation is not None:
+            check_among("approximation", self.approximation, tuple(FORMS))
         if measure.family == "custom":
             raise InputError(f"{measure} is a function of ranked grades; expected a measure that can be made smooth")
         k = None if self.k is None else check_whole("k", self.k, least=1)
-        return smooth_measure(measure, sigma, k, self.form)
+        return smooth_measure(measure, sigma, k, self.approximation)
 
     def _sigmas(self) -> list[float]:
         """From the first, halved as long as they are not below the last."""

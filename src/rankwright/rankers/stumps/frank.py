@@ -72,7 +72,7 @@ class FRank(StumpRanker):
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         self._check_additive()
         smoothing = check_number("smoothing", self.smoothing, least=_LEAST_SMOOTHING)
-        stages = _Stages(train, valid, measure, check_bins(self.bins), smoothing, backend)
+        stages = _Stages(train, valid, measure, check_bins(self.max_bins), smoothing, backend)
         n_best, history = self._boost(stages, stages.recall, train)
         scorer = sum_stumps(stages.stumps[:n_best], missing=stages.takes_missing)
         return FitResult(scorer, history, reason="no threshold of a feature orders more pairs rightly than wrongly")

@@ -31,7 +31,7 @@ class RankBoost(StumpRanker):
 
     Parameters
     ----------
-    per : "pair" or "query"
+    pair_weighting : "pair" or "query"
         Whether all pairs have equal weight in the first D, or all queries.
 
     Attributes
@@ -62,14 +62,14 @@ class RankBoost(StumpRanker):
     True
     """
 
-    per: str = "pair"
+    pair_weighting: str = "pair"
 
     allow_nan: ClassVar[bool] = True
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         self._check_additive()
-        check_among("per", self.per, ("pair", "query"))
-        stages = _Stages(train, valid, measure, check_bins(self.bins), self.per, backend)
+        check_among("pair_weighting", self.pair_weighting, ("pair", "query"))
+        stages = _Stages(train, valid, measure, check_bins(self.max_bins), self.pair_weighting, backend)
         n_best, history = self._boost(stages, stages.recall, train)
         scorer = sum_stumps(stages.stumps[:n_best], missing=stages.takes_missing)
         return FitResult(scorer, history, reason="no threshold of a feature orders more pairs rightly than wrongly")

@@ -68,13 +68,13 @@ class StumpRanker(Boosting):
     ----------
     scale : "query", "standard" or None
         Scaling of the features. Only scaling per query makes a difference to stumps.
-    bins : int or None
+    max_bins : int or None
         The largest number of bins of a feature; None for thresholds wherever two training documents differ.
     """
 
     scale: str | None = None
     n_estimators: int = 300
-    bins: int | None = 255
+    max_bins: int | None = 255
 
 
 class StumpStages(ABC):
@@ -88,7 +88,7 @@ class StumpStages(ABC):
         What they are chosen by.
     n_bins : int or None
         The most bins of a feature; None for thresholds wherever two documents differ.
-    per : "pair" or "query"
+    pair_weighting : "pair" or "query"
         What counts alike in the loss.
     backend : Backend
         Where the work runs.
@@ -99,13 +99,21 @@ class StumpStages(ABC):
     takes_missing: ClassVar[bool]  # whether features may be missing
 
     def __init__(
-        self, train: Queries, valid: Queries | None, measure: Measure, n_bins: int | None, per: str, backend: Backend
+        self,
+        train: Queries,
+        valid: Queries | None,
+        measure: Measure,
+        n_bins: int | None,
+        pair_weighting: str,
+        backend: Backend,
     ) -> None:
         self.backend, self.stumps = backend, list[Stump]()
         self.bins = FeatureBins.of(train, n_bins, backend)
         shards = backend.scatter(train)
-        self.pair_weight = float(backend.sum(_pair_weight, shards, per))
-        parts = backend.apply(_prepare, shards, measure.for_training(), self.bins, per, self.pair_weight or 1.0)
+        self.pair_weight = float(backend.sum(_pair_weight, shards, pair_weighting))
+        parts = backend.apply(
+            _prepare, shards, measure.for_training(), self.bins, pair_weighting, self.pair_weight or 1.0
+        )
         self.query_weight = float(backend.sum(_query_weight, parts))
         self.features = np.flatnonzero(self.bins.sizes > 2)  # that have a threshold
         self.groups, self.slots = self.bins.groups(self.features), self.bins.slots(self.features)
@@ -167,15 +175,15 @@ class StumpStages(ABC):
         return record
 
 
-def _pair_weight(queries: Queries, per: str) -> float:
+def _pair_weight(queries: Queries, pair_weighting: str) -> float:
     """The summed weight of all pairs."""
-    return float((compute_pair_weights(queries, per) * count_query_pairs(queries.y, queries.indptr)).sum())
+    return float((compute_pair_weights(queries, pair_weighting) * count_query_pairs(queries.y, queries.indptr)).sum())
 
 
-def _prepare(queries: Queries, measure: Measure, bins: FeatureBins, per: str, total: float) -> Scored:
+def _prepare(queries: Queries, measure: Measure, bins: FeatureBins, pair_weighting: str, total: float) -> Scored:
     """A part before training: all scores are 0."""
     rows, lower = grade_order(queries.y, queries.indptr)
-    graded = Graded(queries.indptr, lower, compute_pair_weights(queries, per) / total)
+    graded = Graded(queries.indptr, lower, compute_pair_weights(queries, pair_weighting) / total)
     binned = BinnedPart(queries.X, rows, graded, bins.encode(queries.X, rows))
     by_grade = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)
     bound = measure.prepare(by_grade)

@@ -31,10 +31,10 @@ class DirectRankTrees(TreeRanker):
     measure : str or Measure
         Measure that the weights maximise, also a user's own; with validation queries it chooses how many trees are
         kept.
-    weights : (float, float) or None
+    weight_range : (float, float) or None
         The range that the weight of a tree is clipped to; with None it is not, and the training measure never
         decreases. Unclipped weights may be negative, but for trees that are held monotone.
-    point : "auto", "middle" or "likelihood"
+    interval_point : "auto", "middle" or "likelihood"
         Where in the best interval the weight is set; "auto" is where the label order is likeliest on up to 50,000
         documents and the middle on more.
 
@@ -57,34 +57,34 @@ class DirectRankTrees(TreeRanker):
     --------
     >>> from rankwright import make_queries
     >>> queries = make_queries(40, random_state=0)
-    >>> history = DirectRankTrees(n_estimators=20, num_leaves=4, weights=None).fit(queries).history_
+    >>> history = DirectRankTrees(n_estimators=20, num_leaves=4, weight_range=None).fit(queries).history_
     >>> all(after["train"] >= before["train"] for before, after in zip(history, history[1:]))
     True
     """
 
-    weights: tuple[float, float] | None = (0.1, 0.5)
-    point: str = "auto"
+    weight_range: tuple[float, float] | None = (0.1, 0.5)
+    interval_point: str = "auto"
 
     def _check_own(self, measure: Measure) -> None:
-        check_among("point", self.point, ("auto", "middle", "likelihood"))
-        _limits(self.weights)
+        check_among("interval_point", self.interval_point, ("auto", "middle", "likelihood"))
+        _limits(self.weight_range)
 
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         train, _, measure, *_ = setting
-        return SearchedStages(*setting, choice=self._choice(train, measure), limits=_limits(self.weights))
+        return SearchedStages(*setting, choice=self._choice(train, measure), limits=_limits(self.weight_range))
 
     def _choice(self, train: Queries, measure: Measure) -> StepChoice:
-        likelihood = self.point == "likelihood" or (self.point == "auto" and train.n_docs <= FEW)
+        likelihood = self.interval_point == "likelihood" or (self.interval_point == "auto" and train.n_docs <= FEW)
         return MaximumLikelihoodStep(measure.cut_off or PLACES) if likelihood else MidpointStep()
 
 
-def _limits(weights: Any) -> tuple[float, float] | None:
-    """The lowest and the highest weight."""
-    if weights is None:
+def _limits(weight_range: Any) -> tuple[float, float] | None:
+    """Return the lowest and the highest weight of a tree; raise InputError if they are no range above 0."""
+    if weight_range is None:
         return None
-    if np.shape(weights) != (2,):
-        raise InputError(f"weights={weights!r}; expected a lowest and a highest weight, or None")
-    low, high = (check_number("one of weights", value, least=-np.inf) for value in weights)
+    if np.shape(weight_range) != (2,):
+        raise InputError(f"weight_range={weight_range!r}; expected (low, high), or None")
+    low, high = (check_number("a limit of weight_range", value, least=-np.inf) for value in weight_range)
     if not 0.0 < low <= high:
-        raise InputError(f"weights={weights!r}; expected two above 0, the lower one first")
+        raise InputError(f"weight_range={weight_range!r}; expected 0 < low <= high")
     return low, high

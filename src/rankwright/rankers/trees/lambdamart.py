@@ -34,16 +34,16 @@ class LambdaMART(GradientTreeRanker):
     measure : str or Measure
         Any measure, also a user's own: it weights the pairs, is recorded in `history_`, and with validation queries
         chooses how many trees are kept.
-    lambdas : "exact" or "native"
+    lambdas : "exact" or "lightgbm"
         The changes of this very measure; or LightGBM's own lambdarank, which has NDCG alone.
 
     Attributes
     ----------
     history_ : list of dict
-        By tree: ``loss`` (before the tree; 1 - train for native lambdas), ``train`` (of native lambdas on more than
-        100,000 documents for the trees 1, 2, 4, 8, ... and the model's last), ``valid``, and ``kept`` in the row of the
-        model: the best one on validation queries, or else the last. With ``polish`` then its rounds, numbered as
-        ``polish``.
+        By tree: ``loss`` (before the tree; 1 - train for LightGBM's lambdas), ``train`` (with LightGBM's lambdas on
+        more than 100,000 documents for the trees 1, 2, 4, 8, ... and the model's last), ``valid``, and ``kept`` in the
+        row of the model: the best one on validation queries, or else the last. With ``polish`` then its rounds,
+        numbered as ``polish``.
 
     Notes
     -----
@@ -71,10 +71,10 @@ class LambdaMART(GradientTreeRanker):
 
     @property
     def _native(self) -> bool:
-        return self.lambdas == "native"
+        return self.lambdas == "lightgbm"
 
     def _check_own(self, measure: Measure) -> None:
-        check_among("lambdas", self.lambdas, ("exact", "native"))
+        check_among("lambdas", self.lambdas, ("exact", "lightgbm"))
         if self._native:
             _native_measure(measure)
 
@@ -95,7 +95,7 @@ def lambdarank(measure: Measure, queries: Queries) -> dict[str, Any]:
     wanted = _native_measure(measure)
     whole = bool((queries.y == np.floor(queries.y)).all()) and float(queries.y.min()) >= 0.0
     if not whole or float(queries.y.max()) > _MOST_GRADES:
-        raise InputError(f"lambdas='native' takes whole grades from 0 to {_MOST_GRADES}; lambdas='exact' any grades")
+        raise InputError(f"lambdas='lightgbm' takes whole grades from 0 to {_MOST_GRADES}; lambdas='exact' any grades")
     grades = np.arange(int(queries.y.max()) + 1, dtype=np.float64)
     longest = int(queries.sizes.max())
     level = longest if wanted.cut_off is None else wanted.cut_off + _ABOVE
@@ -110,5 +110,5 @@ def _native_measure(measure: Measure) -> TableMeasure:
     """Return the measure as LightGBM trains on it; raise InputError if it cannot."""
     wanted = measure.for_bounds()
     if not isinstance(wanted, TableMeasure) or wanted.name != "ndcg":
-        raise InputError(f"lambdas='native' with {measure}; LightGBM has NDCG alone, lambdas='exact' any measure")
+        raise InputError(f"lambdas='lightgbm' with {measure}; LightGBM has NDCG alone, lambdas='exact' any measure")
     return wanted

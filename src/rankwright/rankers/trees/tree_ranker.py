@@ -64,11 +64,11 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         The smallest number of documents in a leaf.
     early_stopping_rounds : int or None
         Stop after this many trees without a better measure on validation queries; None for never.
-    polish : int
+    polish_rounds : int
         The largest number of rounds of exact line searches on the measure, over the weights of all trees, once these
         are grown; 0 for none. With validation queries the step that is best on them is kept, or the trees as they were
         grown.
-    params : mapping or None
+    lightgbm_params : mapping or None
         More of LightGBM's parameters, by its full names: ``{"lambda_l2": 1.0, "monotone_constraints": [1, 0]}``.
 
     Attributes
@@ -90,8 +90,8 @@ class TreeRanker(AdditiveRanker, SeededRanker):
     num_leaves: int = 31
     min_child_samples: int = 20
     early_stopping_rounds: int | None = None
-    polish: int = 0
-    params: Mapping[str, Any] | None = None
+    polish_rounds: int = 0
+    lightgbm_params: Mapping[str, Any] | None = None
 
     scorer_: Trees = field(init=False)
 
@@ -114,7 +114,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
 
     def _check_trees(self) -> None:
         """Check the parameters of trees that do not depend on the data."""
-        check_params(self.params, native=self._native)
+        check_params(self.lightgbm_params, native=self._native)
         _check_leaves(self.num_leaves)
         check_whole("min_child_samples", self.min_child_samples, least=1)
         self._rate()
@@ -123,7 +123,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         """Check the parameters that only this ranker has; by default there are none."""
 
     def _weak(self, names: Sequence[str]) -> RegressionTree:
-        params, n_features = check_params(self.params, native=self._native), len(names)
+        params, n_features = check_params(self.lightgbm_params, native=self._native), len(names)
         for name in COLUMN_LISTS:
             if params.get(name) is not None:
                 params[name] = find_column_lists(params[name], names, name)
@@ -143,7 +143,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         n_estimators, polish = (
             check_whole("n_estimators", self.n_estimators, least=1),
-            check_whole("polish", self.polish, least=0),
+            check_whole("polish_rounds", self.polish_rounds, least=0),
         )
         early_stopping_rounds = (
             None
