@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,10 +21,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="time of the tests of a mutation (default: 60)")
     parser.add_argument("--recording", type=float, default=7200.0, help="time to record the suite (default: 7200)")
     parser.add_argument("--ignore", action="append", default=[], metavar="PATH", help="tests to leave out")
+    parser.add_argument("--no-compiling", action="store_true", help="skip kernels that are tested compiled only")
     parser.add_argument("--state", type=Path, default=Path(".mutants"), help="the folder that remembers what is done")
     options = parser.parse_args()
     state = options.state.resolve()
-    measurement = Measurement(Path.cwd(), state, options.jobs, options.seconds, options.ignore)
+    compiles = not options.no_compiling
+    measurement = Measurement(Path.cwd(), state, options.jobs, options.seconds, options.ignore, compiles)
     mutations = draw(measurement.sources, options.sample, options.seed)
     while True:
         results = measurement.run(mutations, options.recording, _print_line)
@@ -38,11 +41,15 @@ def _print_line(result: Result) -> None:
 
 def summarise(results: Sequence[Result]) -> str:
     """Return the share of killed mutants, and every survivor with its change."""
-    killed = sum(result.is_killed for result in results)
-    counts = {outcome: sum(result.outcome == outcome for result in results) for outcome in ("timed out", "no test")}
-    survivors = [f"{result.place} ({result.outcome})\n{result.diff}\n" for result in results if not result.is_killed]
-    share = f"killed {killed} of {len(results)} mutants ({killed / max(len(results), 1):.1%})"
-    return "\n".join([*survivors, f"{share}, {counts['timed out']} by time; {counts['no test']} are run by no test"])
+    tested = [result for result in results if not result.is_skipped]
+    killed = sum(result.is_killed for result in tested)
+    survivors = [f"{result.place} ({result.outcome})\n{result.diff}\n" for result in tested if not result.is_killed]
+    counts = Counter(result.outcome for result in results)
+    share = f"killed {killed} of {len(tested)} mutants ({killed / max(len(tested), 1):.1%})"
+    rest = (
+        f"{counts['timed out']} by time; {counts['no test']} are run by no test; {counts['skipped']} more are skipped"
+    )
+    return "\n".join([*survivors, f"{share}, {rest}"])
 
 
 if __name__ == "__main__":

@@ -45,7 +45,8 @@ class Result:
     diff : str
         The change.
     outcome : str
-        ``killed``, ``timed out`` (counts as killed), ``survived`` or ``no test`` (counts as survived).
+        ``killed``, ``timed out`` (counts as killed), ``survived``, ``no test`` (counts as survived)
+        or ``skipped`` (does not count).
     compiler : str
         ``on`` or ``off``.
     test : str
@@ -71,6 +72,11 @@ class Result:
         """Whether the tests noticed the change."""
         return self.outcome in ("killed", "timed out")
 
+    @property
+    def is_skipped(self) -> bool:
+        """Whether no test was run because kernels would have to be compiled."""
+        return self.outcome == "skipped"
+
 
 class Measurement:
     """The state of a measurement in a folder.
@@ -87,14 +93,25 @@ class Measurement:
         The time of the tests chosen for a mutation.
     ignored : sequence of str
         Paths of tests to leave out.
+    compiles : bool
+        Whether kernels that no test reaches with the compiler off are compiled, which takes minutes each time.
     """
 
-    def __init__(self, root: Path, folder: Path, jobs: int, seconds: float, ignored: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        root: Path,
+        folder: Path,
+        jobs: int,
+        seconds: float,
+        ignored: Sequence[str] = (),
+        compiles: bool = True,
+    ) -> None:
         self._folder, self._seconds, self._ignored = folder, seconds, ignored
         self.sources = _read(root, "src")
         self._project = Project(self.sources, _read(root, "tests"))
         self._digest = _digest([self.sources, _read(root, "tests"), list(ignored)])
         self._copies = [Copy(root, folder / "copies" / str(number)) for number in range(jobs)]
+        self._compiles = compiles
         self._unreliable: set[tuple[str, str]] = set()  # tests with the compiler on or off
         self.results: dict[str, Result] = {}
         self._file = folder / f"results-{self._digest}.json"
@@ -115,7 +132,8 @@ class Measurement:
             Called with each new result.
         """
         keys = {mutation: mutation.identify(self.sources[mutation.path]) for mutation in mutations}
-        waiting = [mutation for mutation in mutations if keys[mutation] not in self.results]
+        known = {key for key, result in self.results.items() if not (result.is_skipped and self._compiles)}
+        waiting = [mutation for mutation in mutations if keys[mutation] not in known]
         compiled = self._record_suite(seconds) if waiting else None
         while waiting and compiled:
             batch, waiting = waiting[:_BATCH], waiting[_BATCH:]
@@ -172,9 +190,10 @@ class Measurement:
         tests = sorted({test for candidates in chosen for test in candidates[:_CANDIDATES]} - tried)
 
         def record(number: int, copy: Copy) -> None:
-            target = folder / str(len(earlier) + number)
+            target = folder / f"{len(earlier)}-{number}"
             options = [*_QUIET, "--mutants-limit", str(_SLOW), "--mutants-record", str(target)]
-            copy.run_tests(tests[number :: len(self._copies)], _LONG, _INTERPRETED, *options)
+            part = tests[number :: len(self._copies)]
+            copy.run_tests(part, _START + _SLOW * len(part), _INTERPRETED, *options)
 
         self._spread(record, range(len(self._copies)))
         return Recording(folder)
@@ -188,6 +207,8 @@ class Measurement:
             tests = [test for test in chosen if (test, compiler) not in self._unreliable]
             if compiler == "off":
                 settings = _INTERPRETED
+            elif mutation.is_kernel and not self._compiles:
+                return self._describe(mutation, key, Run("skipped", (), 0.0), "on", 0)
             elif mutation.is_kernel:  # any change in this folder has all kernels compiled again
                 settings, allowed = {"NUMBA_CACHE_DIR": str(copy.folder / ".numba")}, allowed + _COMPILING
             else:
@@ -195,9 +216,13 @@ class Measurement:
             run = copy.run_tests(tests, allowed, settings, "-x", *(_QUIET if compiler == "off" else []))
         finally:
             copy.write(mutation.path, source)
-        place, diff = f"{mutation.path}:{mutation.line}", mutation.compare(source)
-        outcome, test = _name_outcome(run), run.failed[0] if run.failed else ""
-        return Result(key, place, mutation.operator, diff, outcome, compiler, test, len(tests), run.seconds)
+        return self._describe(mutation, key, run, compiler, len(tests))
+
+    def _describe(self, mutation: Mutation, key: str, run: Run, compiler: str, n_tests: int) -> Result:
+        place, diff = f"{mutation.path}:{mutation.line}", mutation.compare(self.sources[mutation.path])
+        outcome = {"passed": "survived", "failed": "killed"}.get(run.outcome, run.outcome)
+        test = run.failed[0] if run.failed else ""
+        return Result(key, place, mutation.operator, diff, outcome, compiler, test, n_tests, run.seconds)
 
     def _spread(self, work: Callable[[T, Copy], None], things: Sequence[T]) -> None:
         """Do work on each thing, as many at a time as there are copies."""
@@ -219,10 +244,6 @@ class Measurement:
         temporary = self._file.with_suffix(".new")
         temporary.write_text(json.dumps([asdict(result) for result in self.results.values()], indent=1))
         temporary.replace(self._file)
-
-
-def _name_outcome(run: Run) -> str:
-    return {"passed": "survived", "failed": "killed"}.get(run.outcome, run.outcome)
 
 
 def _read(root: Path, folder: str) -> dict[str, str]:

@@ -7,7 +7,8 @@ import os
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 SHARED = "fixture "  # a context of this prefix is a fixture that several tests share
+_SAVE_EVERY = 20.0  # seconds
 IMPORTED = ""  # the context of lines that no test executes: modules are imported outside tests
 
 
@@ -38,10 +40,11 @@ class Recorder:
     def __init__(self, folder: Path, name: str, source: Path) -> None:
         import coverage
 
-        self._times = folder / f"tests.{name}.json"
+        self._file = folder / f"tests.{name}.json"
         self._tests: dict[str, dict[str, Any]] = {}
         self._coverage = coverage.Coverage(data_file=folder / f"lines.{name}", source=[str(source)], config_file=False)
         self._coverage.start()
+        self._saved = time.monotonic()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -73,15 +76,24 @@ class Recorder:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Record whether all phases of a test passed."""
         report = yield
-        test = self._tests.setdefault(item.nodeid, {"passed": True, "fixtures": _list_shared(item)})
+        test = self._tests.setdefault(item.nodeid, {"passed": True, "seconds": 0.0, "fixtures": _list_shared(item)})
         test["passed"] &= report.passed
         return report
+
+    def pytest_runtest_logfinish(self) -> None:
+        """Write the records now and then: a test may hang, or end the process."""
+        if time.monotonic() > self._saved + _SAVE_EVERY:
+            self._save()
 
     def pytest_sessionfinish(self) -> None:
         """Write the records of this process."""
         self._coverage.stop()
+        self._save()
+
+    def _save(self) -> None:
         self._coverage.save()
-        self._times.write_text(json.dumps(self._tests))
+        self._file.write_text(json.dumps(self._tests))
+        self._saved = time.monotonic()
 
 
 def _name_fixture(fixture: pytest.FixtureDef[Any]) -> str:
@@ -184,11 +196,22 @@ class Limiter:
         raise TooSlow(f"longer than {self._seconds:g} seconds")
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
-        """Start and stop the clock."""
+    def pytest_runtest_setup(self) -> Generator[None, None, None]:
+        """Limit the fixtures of a test."""
+        with self._watch():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, None, None]:
+        """Limit the test itself."""
+        with self._watch():
+            return (yield)
+
+    @contextmanager
+    def _watch(self) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_PROF, self._seconds)
         try:
-            return (yield)
+            yield
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
 
