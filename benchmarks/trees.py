@@ -15,6 +15,7 @@ from benchmarks.report import Row, Table, below, faster, publish
 from benchmarks.smoothing import wild
 from benchmarks.timing import THREADS, medians, take_turns
 from benchmarks.web_search import web_search
+from rankwright.optimisers.rounds import RoundRecorder
 from rankwright.optimisers.stagewise import boost
 from rankwright.scorers import Trees
 
@@ -91,9 +92,9 @@ def seconds_a_round(ranker: Any, queries: rw.Queries) -> float:
     """Of a fit after its first rounds, without what is done once."""
     measure = rw.parse(ranker.measure)
     stages = ranker._stages((queries, None, measure, ranker._weak(queries.n_features), BACKEND))
-    boost(stages, WARM)
+    boost(stages, WARM, RoundRecorder())
     start = perf_counter()
-    boost(stages, TIMED)
+    boost(stages, TIMED, RoundRecorder())
     return (perf_counter() - start) / TIMED
 
 

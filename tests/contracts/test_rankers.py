@@ -25,7 +25,6 @@ from tests.warned import allow_warnings, may_be_ineffective, may_learn_nothing, 
 import rankwright as rw
 from rankwright.rankers import RANKERS, find_ranker
 from rankwright.rankers.trees.tree_ranker import TreeRanker
-from rankwright.scorers import Trees
 
 EXPECTED = {
     "AdaRank",
@@ -269,14 +268,13 @@ def test_the_order_of_rows_does_not_change_what_is_learned(ranker):
 
 
 def kept(fitted, name: str) -> float:
-    """What the history says of the round that became the model."""
+    """What the history says of the round that became the model: the best on validation queries, or else the last."""
     values = [record[name] for record in fitted.history_]
-    chosen = [record[name] for record in fitted.history_ if record.get("kept")]  # of networks and trees
-    if chosen:
-        is_sum = isinstance(fitted.scorer_, Trees)  # which without validation queries has all trees
-        assert chosen == [values[-1] if is_sum and name == "train" else max(values)]
-        return chosen[0]
-    return values[-1] if fitted.keeps_last else max(values)
+    [value] = [record[name] for record in fitted.history_ if record.get("kept")]
+    if not fitted.keeps_last:
+        climbs = isinstance(fitted, rw.AdaRank | rw.DirectRank | rw.CoordinateAscent)  # the measure itself
+        assert value == (max(values) if name == "valid" or climbs else values[-1])
+    return value
 
 
 @every_ranker_and_network

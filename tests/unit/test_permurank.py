@@ -35,7 +35,7 @@ def short_queries(seed, m=12):
 
 
 def compare(queries, rounds, name, least=2, weights=None, **options):
-    """Round by round: loss, objective, sizes, measure; and the weights of the round that is kept.
+    """Round by round: loss, objective, sizes, measure; and the weights of the last round.
 
     After a round whose weights are 0 but for rounding, rounding chooses the rankings: it is the last to be compared.
     """
@@ -61,8 +61,7 @@ def compare(queries, rounds, name, least=2, weights=None, **options):
         scores = [queries.X.astype(float) @ (each.w * factor) for each in twin]
         values = np.array([rw.parse(name).for_training().mean(queries, each) for each in scores])
         assert [record["train"] for record in fitted.history_] == pytest.approx(values, abs=1e-9)
-        kept = int(np.argmax(values > values.max() - 1e-12))
-        assert fitted.coef_ == pytest.approx(twin[kept].w * factor, rel=1e-2, abs=1e-4)
+        assert fitted.coef_ == pytest.approx(twin[-1].w * factor, rel=1e-2, abs=1e-4)
     return fitted, twin
 
 
@@ -95,6 +94,7 @@ class TestFigure7:
         assert {record["perfect"] for record in by_grade.history_} == {1.0}
         assert by_measure.history_[-1]["perfect"] > 1
 
+    @may_not_converge
     @pytest.mark.parametrize("name", ["map", "ndcg"])
     def test_rankings_of_adarank_first(self, name):
         queries = short_queries(3)
@@ -212,9 +212,10 @@ class TestRounds:
         rows = rw.PermuRank(measure="map", max_iter=10, tol=1e-7).fit(queries).history_
         assert (np.diff([row["objective"] for row in rows]) >= -1e-6).all()
 
+    @may_not_converge
     def test_more_rounds_begin_alike(self, queries):
         few, many = (rw.PermuRank(measure="ndcg@5", max_iter=n).fit(queries).history_ for n in (3, 6))
-        assert many[:3] == few
+        assert many[:3] == [{name: row[name] for name in row if name != "kept"} for row in few]
 
     @may_not_converge
     def test_the_first_rankings_of_adarank(self, queries):
@@ -235,6 +236,7 @@ class TestRounds:
 
 
 class TestMeasures:
+    @may_not_converge
     @pytest.mark.parametrize("name", ["err@5", "p@5", "mrr", "wta", "recall@5", "rbp", "ndcg@3(gain=linear)", "ap@5"])
     def test_any_measure_trains(self, queries, name):
         """And ends above what the worst and a random order reach."""
@@ -243,7 +245,7 @@ class TestMeasures:
         scores = np.random.default_rng(0).normal(size=(20, queries.n_docs))
         assert ranker.score(queries) > np.mean([measure.mean(queries, each) for each in scores])
         assert ranker.score(queries) > measure.mean(queries, np.zeros(queries.n_docs))
-        assert max(row["train"] for row in ranker.history_) == pytest.approx(ranker.score(queries), abs=1e-12)
+        assert ranker.history_[-1]["train"] == pytest.approx(ranker.score(queries), abs=1e-12)
 
     def test_a_users_measure_trains_as_the_built_in_one(self, queries):
         own = rw.measure(lambda grades: reference.MEASURES["ndcg"](grades.tolist()), name="ndcg_of_permurank")

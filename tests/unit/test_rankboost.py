@@ -270,7 +270,7 @@ class TestDegenerate:
         assert rows[0]["r"] == 1.0
         assert rows[0]["alpha"] == pytest.approx(0.5 * np.log((1 + MOST) / (1 - MOST)), rel=1e-6)
         assert ranker.score(queries) == 1.0
-        assert len(ranker.scorer_) == 1
+        assert len(ranker.scorer_) == len(rows)
 
     def test_bad_parameters(self):
         for name, value in {

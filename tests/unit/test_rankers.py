@@ -93,7 +93,7 @@ class TestAdaRank:
     def test_more_rounds_only_continue(self):
         queries = rw.make_queries(40, random_state=0)
         few, many = (rw.AdaRank(n_estimators=n).fit(queries).history_ for n in (5, 30))
-        assert many[:5] == few
+        assert many[:5] == [{name: row[name] for name in row if name != "kept"} for row in few]
 
     def test_bad_parameters(self):
         for rounds in (0, -1, 2.5, None, "10", True):

@@ -11,10 +11,12 @@ from sklearn.base import clone
 from tests.warned import may_learn_nothing
 
 import rankwright as rw
+from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.optimisers.stagewise import boost
 
 RANKERS = (rw.RankBoost, rw.FRank, rw.AdaRank)
-WORK = ("scanned", "tried")  # what the search costs depends on what it has seen, its result does not
+# What the search costs depends on what it has seen, and which round is kept on those that follow; the rounds do not.
+WORK = ("scanned", "tried", "kept")
 
 
 NUMBERS = (None, "x", [], float("nan"), float("inf"), 10**400)
@@ -44,68 +46,64 @@ class Numbers:
         return record if self.valid is None else {**record, "valid": self.valid(self.total)}
 
 
+def run(stages, n_estimators, done=(), patience=None, keep="valid"):
+    recorder = RoundRecorder(keep, early_stopping_rounds=patience)
+    boost(stages, n_estimators, recorder, done)
+    return recorder
+
+
 class TestTheLoop:
     def test_the_best_round_is_the_first_of_equals(self):
-        found = boost(Numbers([1, 2, 0, -1, 1, -5]), 6)
-        assert found.n_best == 2
+        found = run(Numbers([1, 2, 0, -1, 1, -5]), 6, keep="best")
+        assert found.n_kept == 2
         assert [row["train"] for row in found.history] == [1, 3, 3, 2, 3, -2]
         assert [row["round"] for row in found.history] == [1, 2, 3, 4, 5, 6]
 
     def test_validation_decides(self):
-        assert boost(Numbers([1, 2, 0, -1], valid=lambda total: -total), 4).n_best == 1
-        assert boost(Numbers([-1, -2]), 2).n_best == 1  # worse than nothing is still a model
+        assert run(Numbers([1, 2, 0, -1], valid=lambda total: -total), 4).n_kept == 1
+        assert run(Numbers([1, 2, 0, -1], valid=lambda total: -total), 4, keep="last").n_kept == 4
+        assert run(Numbers([1, 2, 0, -1]), 4).n_kept == 4  # without validation queries the last round is kept
+        assert run(Numbers([-1, -2]), 2, keep="best").n_kept == 1  # worse than nothing is still a model
 
     def test_it_stops_when_nothing_is_left(self):
-        assert boost(Numbers([]), 5) == (0, [])
+        found = run(Numbers([]), 5)
+        assert (found.n_kept, found.finish()) == (0, [])
         stages = Numbers([1, 2])
-        assert len(boost(stages, 5).history) == 2
+        assert len(run(stages, 5).history) == 2
         assert stages.chosen == 3
 
     def test_what_is_done_is_added_without_a_search(self):
         stages = Numbers([3, 4])
-        found = boost(stages, 3, done=[1, 2])
+        found = run(stages, 3, done=[1, 2])
         assert [row["weak"] for row in found.history] == [1, 2, 3]
         assert stages.chosen == 1
-        assert [row["weak"] for row in boost(Numbers([9]), 1, done=[1, 2]).history] == [1]
+        assert [row["weak"] for row in run(Numbers([9]), 1, done=[1, 2]).history] == [1]
 
-    @pytest.mark.parametrize(
-        ("early_stopping_rounds", "length"), [(1, 4), (2, 5), (5, 8), (7, 10), (8, 10), (None, 10)]
-    )
-    def test_early_stopping_counts_rounds_that_were_not_the_best(self, early_stopping_rounds, length):
-        found = boost(
-            Numbers([1] * 10, valid=lambda total: -abs(total - 3)), 10, early_stopping_rounds=early_stopping_rounds
-        )
-        assert (found.n_best, len(found.history)) == (3, length)
+    @pytest.mark.parametrize(("patience", "length"), [(1, 4), (2, 5), (5, 8), (7, 10), (8, 10), (None, 10)])
+    def test_patience_counts_rounds_that_were_not_the_best(self, patience, length):
+        found = run(Numbers([1] * 10, valid=lambda total: -abs(total - 3)), 10, patience=patience)
+        assert (found.n_kept, len(found.history)) == (3, length)
 
     def test_early_stopping_begins_anew_with_every_best_round(self):
         values = dict(enumerate([0.5, 0.4, 0.6, 0.6, 0.5, 0.7, 0.1, 0.2, 0.9], 1))
-        found = boost(Numbers([1] * 9, valid=values.get), 9, early_stopping_rounds=3)
-        assert (found.n_best, len(found.history)) == (9, 9)
-        found = boost(Numbers([1] * 9, valid=values.get), 9, early_stopping_rounds=2)  # equals are not better
-        assert (found.n_best, len(found.history)) == (3, 5)
-
-    def test_early_stopping_needs_validation_queries(self):
-        assert len(boost(Numbers([-1] * 6), 6, early_stopping_rounds=1).history) == 6
+        found = run(Numbers([1] * 9, valid=values.get), 9, patience=3)
+        assert (found.n_kept, len(found.history)) == (9, 9)
+        found = run(Numbers([1] * 9, valid=values.get), 9, patience=2)  # equals are not better
+        assert (found.n_kept, len(found.history)) == (3, 5)
 
     def test_early_stopping_counts_new_rounds_alone(self):
         stages = Numbers([5], valid=lambda total: -total)
-        found = boost(stages, 9, done=[1, 2, 3], early_stopping_rounds=2)
-        assert (found.n_best, len(found.history)) == (1, 4)
+        found = run(stages, 9, done=[1, 2, 3], patience=2)
+        assert (found.n_kept, len(found.history)) == (1, 4)
 
-    def test_rounds_that_were_not_judged_are_not_the_best(self):
-        class Silent(Numbers):
-            """Knows its measure in every other round."""
-
-            def add(self, weak):
-                record = super().add(weak)
-                return record if self.total % 2 == 0 else {"weak": weak}
-
-        found = boost(Silent([1] * 7), 7)
-        assert found.n_best == 6
-        assert ["train" in row for row in found.history] == [False, True, False, True, False, True, False]
-        assert boost(Silent([1]), 1).n_best == 0
-        found = boost(Silent([1] * 7, valid=lambda total: -total), 7, early_stopping_rounds=3)
-        assert (found.n_best, len(found.history)) == (2, 6)  # rounds without a value are neither better nor worse
+    def test_it_ends_after_the_round_in_which_the_time_is_over(self):
+        recorder = RoundRecorder(deadline=Deadline(0.0))
+        boost(Numbers([1] * 9), 9, recorder)
+        assert recorder.n_kept == len(recorder.history) == 1
+        assert recorder.deadline.explain() == "stopped after max_seconds=0; raise max_seconds"
+        recorder = RoundRecorder(deadline=Deadline(0.0))
+        boost(Numbers([1]), 1, recorder)  # nothing was left to do
+        assert recorder.deadline.explain() is None
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ from rankwright.basics.errors import InputError, quote
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.models.model import Model, check_features, load
-from rankwright.optimisers.stagewise import Boosted, Stages, boost
+from rankwright.optimisers.rounds import RoundRecorder
+from rankwright.optimisers.stagewise import Stages, boost
 from rankwright.rankers.common_parameters import IterativeRanker, ScaledRanker
 from rankwright.rankers.parameter_checks import check_among, check_whole
 
@@ -67,14 +68,20 @@ class Boosting(AdditiveRanker):
         if self.has_thresholds and self.scale == "standard":
             yield "scale", "thresholds depend on the order of a feature's values, which only scale='query' changes"
 
-    def _boost(self, stages: Stages[W], recall: Callable[[Mapping[str, Any]], W], train: Queries) -> Boosted:
-        """Run the loop; ``recall`` makes a weak ranker of the record of its round."""
+    def _boost(
+        self,
+        stages: Stages[W],
+        restore: Callable[[Mapping[str, Any]], W],
+        train: Queries,
+        recorder: RoundRecorder[None],
+    ) -> None:
+        """Run the loop of boosting; ``restore`` makes a weak ranker from the row of its round in a history."""
         n_estimators, earlier = int(self.n_estimators), self._earlier(train)
         try:
-            done = [] if earlier is None else [recall(record) for record in earlier.history[:n_estimators]]
+            done = [] if earlier is None else [restore(record) for record in earlier.history[:n_estimators]]
         except InputError as error:
             raise InputError(f"init_model: the history of the model lacks its rounds: {error}") from None
-        return boost(stages, n_estimators, done)
+        boost(stages, n_estimators, recorder, done)
 
     def _earlier(self, train: Queries) -> Model | None:
         """Return the model to continue."""
@@ -88,8 +95,8 @@ class Boosting(AdditiveRanker):
         return self._check_model(model, train)
 
 
-def recalled(record: Mapping[str, Any], name: str, kind: type, least: float, most: float) -> Any:
-    """A value of a record of the history, which may have been written by anyone."""
+def read_value(record: Mapping[str, Any], name: str, kind: type, least: float, most: float) -> Any:
+    """Return a value from a row of a history; raise InputError if it has the wrong type or range."""
     value: Any = record.get(name)
     if type(value) is int and kind is float:
         value = float(value) if abs(value) <= most else value

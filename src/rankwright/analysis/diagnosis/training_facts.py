@@ -62,15 +62,15 @@ def read_training_facts(fitted: Fitted, measure: Measure | None) -> TrainingFact
     model = as_model(fitted)
     own = _find_measure(fitted, model, measure)
     kind = _find_class(fitted, model)
-    record = _find_kept_record(model.history, kind is not None and kind.keeps_last)
+    record = next((row for row in model.history if row.get("kept") is True), (model.history or [{}])[-1])
+    is_optimum = kind is not None and kind.keeps_last and model.scorer.kind not in ("network", "torch")
     objective, gap, train = (_as_number(record.get(name)) for name in ("objective", "gap", "train"))
     return TrainingFacts(
         own,
         None if kind is None or own is None else _find_bound(kind, model, own),
         None if objective is None or gap is None else Certificate(objective, gap),
         train,
-        _as_number(record.get("valid")) is not None
-        and (record.get("kept") is True or not (kind is not None and kind.keeps_last)),
+        _as_number(record.get("valid")) is not None and not is_optimum,
     )
 
 
@@ -99,20 +99,6 @@ def _find_bound(kind: type[Ranker], model: Model, measure: Measure) -> UpperBoun
     with suppress(TypeError, InputError):  # a model of another release, or a user's own class
         return kind(**params).minimises(measure)
     return None
-
-
-def _find_kept_record(history: list[dict[str, Any]], last: bool) -> dict[str, Any]:
-    """Return the record of the kept round: the one that says so, the last, or the first of the best."""
-    for record in history:
-        if record.get("kept") is True:
-            return record
-    if not history or last:
-        return history[-1] if history else {}
-    for name in ("valid", "train"):
-        known = [(value, record) for record in history if (value := _as_number(record.get(name))) is not None]
-        if known:
-            return max(known, key=lambda pair: pair[0])[1]
-    return history[-1]
 
 
 def _as_number(value: Any) -> float | None:

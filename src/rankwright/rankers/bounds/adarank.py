@@ -15,9 +15,10 @@ from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
 from rankwright.objectives.upper_bounds import TypeOne, UpperBound
+from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.optimisers.weak import BestFeature
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.boosting import Boosting, recalled
+from rankwright.rankers.boosting import Boosting, read_value
 from rankwright.rankers.common_parameters import LinearScoring
 from rankwright.rankers.parameter_checks import check_among
 from rankwright.runtime.backends import Backend, Shards
@@ -59,7 +60,8 @@ class AdaRank(Boosting, LinearScoring):
     2. E(q, h_t) of a feature is the mean over the orders of documents it ties (f_t is judged pessimistically, as
        everywhere): pessimism about ties that the combination breaks costs 0.03 NDCG@10 on OHSUMED when training on
        MAP, and file order, which is itself a good ranking there, would leak.
-    3. Without ``valid`` the round with the best training measure is kept, not the last.
+    3. Without ``valid`` the round with the best training measure is kept: the rounds after it only show that no feature
+       improves it.
     4. A perfect feature (phi = 1) would have infinite weight; it becomes the model.
     5. Query weights w_i enter every P_t as a factor.
 
@@ -86,10 +88,13 @@ class AdaRank(Boosting, LinearScoring):
         if not measure.bounded:
             raise InputError(f"AdaRank needs a measure with values from 0 to 1; {measure} is not one")
         check_among("nonnegative", self.nonnegative, (True, False))
+        # its last rounds only show that no feature improves the training measure any more
+        recorder = RoundRecorder[None]("best", Deadline(self.max_seconds))
         stages = _Stages(train, valid, measure, not self.nonnegative, self.scale, backend)
-        n_best, history = self._boost(stages, stages.recall, train)
+        self._boost(stages, stages.restore, train, recorder)
+        coef = stages.sum_rounds(recorder.history[: recorder.n_kept])
         reason = "no feature that varies has a measure above 0"
-        return FitResult(Linear(stages.coef_of(history[:n_best])), history, reason=reason)
+        return FitResult(Linear(coef), recorder.finish(), recorder.deadline.explain(), reason)
 
 
 _PERFECT = 1.0 - 1e-12
@@ -125,14 +130,14 @@ class _Stages:
         self.varies = np.tile(standard.deviation > 0, 2 if signed else 1)
         self.banned, self.improved, self.perfect = np.zeros_like(self.varies), -np.inf, False
 
-    def recall(self, record: Mapping[str, Any]) -> _Chosen:
-        """What was chosen in a round, from its record."""
+    def restore(self, record: Mapping[str, Any]) -> _Chosen:
+        """Return the choice of a round from its row in a history."""
         signs = (1, -1) if len(self.varies) > self.d else (1,)
-        sign = recalled(record, "sign", int, min(signs), 1)
+        sign = read_value(record, "sign", int, min(signs), 1)
         if sign not in signs:
             raise InputError("sign is 0 in a round")
-        candidate = recalled(record, "feature", int, 0, self.d - 1) + (self.d if sign < 0 else 0)
-        return _Chosen(candidate, recalled(record, "phi", float, 0.0, 1.0))
+        candidate = read_value(record, "feature", int, 0, self.d - 1) + (self.d if sign < 0 else 0)
+        return _Chosen(candidate, read_value(record, "phi", float, 0.0, 1.0))
 
     def choose(self) -> _Chosen | None:
         """The weak ranker h_t with the highest phi(t)."""
@@ -177,8 +182,8 @@ class _Stages:
             record["valid"] = weighted_mean(found, queries.query_weight)
         return record
 
-    def coef_of(self, history: list[dict[str, Any]]) -> Floats:
-        """The weights after some rounds, summed in their order."""
+    def sum_rounds(self, history: list[dict[str, Any]]) -> Floats:
+        """Return the weights after some rounds, summed in their order."""
         coef = np.zeros(self.d)
         for record in history:
             coef[record["feature"]] += record["sign"] * record["alpha"] * self.factor[record["feature"]]

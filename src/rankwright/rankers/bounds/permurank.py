@@ -16,12 +16,12 @@ from rankwright.measures import Measure
 from rankwright.objectives.phi import PHIS
 from rankwright.objectives.upper_bounds import TypeTwo, UpperBound
 from rankwright.optimisers.newton import minimise_by_newton
+from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.bounds.structured_svm import STARTS, adarank_weights
 from rankwright.rankers.bounds.working_sets import WorkingSets
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
-from rankwright.rankers.judging import Best, Judge
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_whole
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
@@ -75,7 +75,7 @@ class PermuRank(LinearScoring, ConvergentRanker):
     3. LETOR's discount, which does not tell rank 1 from rank 2, is replaced by the standard one in training.
     4. Perfect is by grade down to the last document by default. Of all rankings of the highest NDCG@10 the hardest has
        everything after rank 10 upside down, and to learn to prefer it is to learn nothing.
-    5. The round that is best on validation queries is kept, without them the best on training queries, not the last.
+    5. With ``valid`` the round that is best on validation queries is kept, not the last.
 
     Examples
     --------
@@ -106,6 +106,7 @@ class PermuRank(LinearScoring, ConvergentRanker):
         check_among("start", self.start, STARTS)
         if not measure.bounded:
             raise InputError(f"PermuRank needs a measure with values from 0 to 1; {measure} is not one")
+        recorder = RoundRecorder[Floats](deadline=Deadline(self.max_seconds))
         standard = StandardScaling.fit(train, backend)
         factor = standard.factor_for(self.scale)
         objective = measure.for_bounds()
@@ -114,26 +115,31 @@ class PermuRank(LinearScoring, ConvergentRanker):
         if self.start == "adarank":
             w = space.coordinates(adarank_weights(objective, train, factor, self.scale, backend))
         sets = WorkingSets(train, objective, self.ranking_score, self.perfect_rankings, factor, backend, space)
-        judge, best, history = Judge(train, valid, measure, backend), Best(), list[dict[str, Any]]()
+        evaluate = Evaluator.of(train, valid, measure, backend)
         left: str | None = None
         for t in progress.track(range(max_iter), "rounds", max_iter):
             if not sets.grow(w) and t > 0:
                 break
             problem = sets.problem()
-            found = minimise_by_newton(problem, C * problem.total / sets.total, start=w if t > 0 else None, tol=tol)
+            found = minimise_by_newton(
+                problem, C * problem.total / sets.total, start=w if t > 0 else None, tol=tol, stop=recorder.deadline
+            )
             w = found.w
             coef = space.weights(w) * factor
-            judged = judge(coef)
-            best.offer(coef, judged)
             loss = (found.primal - 0.5 * float(w @ w)) / C if C > 0 else 0.0
-            record = {"round": t + 1, "loss": loss, "objective": found.primal, "gap": found.gap}
-            history.append(record | sets.sizes() | judged)
+            row = {"round": t + 1, "loss": loss, "objective": found.primal, "gap": found.gap}
+            recorder.record(coef, row | sets.sizes() | evaluate(coef))
+            if t + 1 < max_iter and recorder.should_stop():
+                break
         else:
-            if best.coef is coef and sets.grow(w):  # where an earlier round is the model, more rounds are not needed
+            if recorder.model is coef and sets.grow(
+                w
+            ):  # where an earlier round is the model, more rounds are not needed
                 left = f"stopped at max_iter={max_iter} while its working sets still grew; raise max_iter"
         if found.gap > tol * found.primal:
             left = (
                 f"the problem of the last round has a gap of {100 * found.gap / found.primal:.3g}%; raise tol={tol:g}"
             )
-        assert best.coef is not None
-        return FitResult(Linear(best.coef), history, left, "C is too small, or no query has an imperfect ranking")
+        left = recorder.deadline.explain() or left
+        reason = "C is too small, or no query has an imperfect ranking"
+        return FitResult(Linear(recorder.model), recorder.finish(), left, reason)

@@ -13,13 +13,13 @@ from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.pairwise_objectives import compute_pair_weights
-from rankwright.optimisers.newton import NewtonResult, minimise_by_newton
+from rankwright.optimisers.newton import minimise_by_newton
 from rankwright.optimisers.pair_loss import PairLoss
+from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
 from rankwright.rankers.fit_result import describe_gap
-from rankwright.rankers.judging import Judge
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_whole
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend
@@ -96,30 +96,26 @@ class RankSVM(PathRanker, LinearScoring, ConvergentRanker):
         check_among("loss", self.loss, ("hinge", "squared_hinge"))
         check_among("pair_weighting", self.pair_weighting, ("pair", "query"))
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
-        standard = StandardScaling.fit(train, backend)
+        deadline, standard = Deadline(self.max_seconds), StandardScaling.fit(train, backend)
         factor = standard.factor_for(self.scale)
         weight = compute_pair_weights(train, self.pair_weighting)
         space = WeightSpace.of(train.X, standard.mean, factor)
         problem = PairLoss(space.X, train.y, train.indptr, None, weight, space.factor, space.mean, backend)
-        judge = Judge(train, valid, measure, backend)
-        outcomes: dict[int, FitResult] = {}
+        evaluate = Evaluator.of(train, valid, measure, backend)
+        results: dict[int, FitResult] = {}
         w: Floats | None = None
         order = sorted(range(len(strengths)), key=strengths.__getitem__)
         for at in progress.track(order, "values of C", len(order)):  # from small C, whose solution is nearly known
-            squared = self.loss == "squared_hinge"
-            found = minimise_by_newton(problem, strengths[at], start=w, squared=squared, tol=tol, max_iter=max_iter)
-            outcome, w = _outcome(found, space, factor, judge), found.w
-            left = describe_gap(found.gap, found.primal, tol, len(found.history) - 1, max_iter)
-            outcomes[at] = outcome._replace(unconverged=left, reason=f"C={strengths[at]:g} is too small; raise it")
-        return [outcomes[at] for at in range(len(strengths))]
-
-
-def _outcome(found: NewtonResult, space: WeightSpace, factor: Floats, judge: Judge) -> FitResult:
-    """The scorer and the history of a minimum."""
-    history: list[dict[str, Any]] = []
-    for t, step in enumerate(found.history):
-        row: dict[str, Any] = {"round": t, "loss": step.loss, "objective": step.primal, "gap": step.gap}
-        if np.isfinite(step.smoothing):
-            row["smoothing"] = step.smoothing
-        history.append(row | judge(space.weights(step.w) * factor))
-    return FitResult(Linear(space.weights(found.w) * factor), history)
+            C, squared = strengths[at], self.loss == "squared_hinge"
+            found = minimise_by_newton(problem, C, start=w, squared=squared, tol=tol, max_iter=max_iter, stop=deadline)
+            w, recorder = found.w, RoundRecorder[Floats]("last")
+            for t, step in enumerate(found.history):
+                row: dict[str, Any] = {"round": t, "loss": step.loss, "objective": step.primal, "gap": step.gap}
+                if np.isfinite(step.smoothing):
+                    row["smoothing"] = step.smoothing
+                coef = space.weights(step.w) * factor
+                recorder.record(coef, row | evaluate(coef))
+            left = deadline.explain() or describe_gap(found.gap, found.primal, tol, len(found.history) - 1, max_iter)
+            scorer, reason = Linear(space.weights(w) * factor), f"C={C:g} is too small; raise it"
+            results[at] = FitResult(scorer, recorder.finish(), left, reason)
+        return [results[at] for at in range(len(strengths))]

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
@@ -16,11 +14,11 @@ from rankwright.measures import Measure
 from rankwright.objectives.upper_bounds import TypeTwo, UpperBound
 from rankwright.optimisers.cutting_plane import CuttingPlaneModel, CuttingPlaneRound, cutting_planes, find_best_scale
 from rankwright.optimisers.linear_risk import LinearRisk
+from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.bounds.adarank import AdaRank
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
 from rankwright.rankers.fit_result import describe_gap
-from rankwright.rankers.judging import Judge
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_whole
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend
@@ -71,48 +69,42 @@ class StructuredSVM(PathRanker, LinearScoring, ConvergentRanker):
         check_number("tol", self.tol, least=0.0)
         check_whole("max_iter", self.max_iter, least=1)
         check_among("start", self.start, STARTS)
-        bound = self._bound(measure)
+        deadline, bound = Deadline(self.max_seconds), self._bound(measure)
         factor = StandardScaling.fit(train, backend).factor_for(self.scale)
         risk = LinearRisk(bound, backend.scatter(train), factor, float(train.query_weight.sum()), backend)
-        judge = Judge(train, valid, measure, backend)
-        w = self._started(bound.measure, train, factor, backend)
-        outcomes: dict[int, FitResult] = {}
+        evaluate = Evaluator.of(train, valid, measure, backend)
+        w: Floats | None = None
+        if self.start == "adarank":
+            w = adarank_weights(bound.measure, train, factor, self.scale, backend)
+        results: dict[int, FitResult] = {}
         planes = CuttingPlaneModel(len(factor))
         for at in sorted(range(len(strengths)), key=strengths.__getitem__):
             C = strengths[at]
             if w is not None:
                 w = find_best_scale(risk, C, w) * w
-            rounds = cutting_planes(risk, C, start=w, planes=planes, tol=self.tol, max_iter=self.max_iter)
-            outcome, w = _followed(progress.track(rounds, "rounds", self.max_iter), factor, judge)
-            outcomes[at] = outcome._replace(unconverged=self._left(outcome.history), reason=self._why_zero(C))
-        return [outcomes[at] for at in range(len(strengths))]
-
-    def _left(self, history: list[dict[str, Any]]) -> str | None:
-        """Return how the search ended if the gap is larger than ``tol``."""
-        last = history[-1]
-        return describe_gap(last["gap"], last["objective"], self.tol, last["round"], self.max_iter)
+            rounds = cutting_planes(
+                risk, C, start=w, planes=planes, tol=self.tol, max_iter=self.max_iter, stop=deadline
+            )
+            recorder = _record_rounds(progress.track(rounds, "rounds", self.max_iter), factor, evaluate)
+            w, last = recorder.model, recorder.history[-1]
+            gap = describe_gap(last["gap"], last["objective"], self.tol, last["round"], self.max_iter)
+            left = deadline.explain() or gap
+            results[at] = FitResult(Linear(w * factor), recorder.finish(), left, self._why_zero(C))
+        return [results[at] for at in range(len(strengths))]
 
     def _why_zero(self, C: float) -> str:
         """Return why all weights are 0, where they are."""
         return f"w = 0 minimises the bound for C={C:g}; raise C"
 
-    def _started(self, measure: Measure, train: Queries, factor: Floats, backend: Backend) -> Floats | None:
-        if self.start == "zero":
-            return None
-        return adarank_weights(measure, train, factor, self.scale, backend)
 
-
-def _followed(rounds: Iterable[CuttingPlaneRound], factor: Floats, judge: Judge) -> tuple[FitResult, Floats]:
-    """Follow rounds to their end: the scorer and the history, and the weights."""
-    history: list[dict[str, Any]] = []
-    w: Floats = np.zeros(len(factor))
+def _record_rounds(rounds: Iterable[CuttingPlaneRound], factor: Floats, evaluate: Evaluator) -> RoundRecorder[Floats]:
+    """Record all rounds; weights that did not improve are not evaluated again."""
+    recorder, measured = RoundRecorder[Floats]("last"), dict[str, float]()
     for t, found in enumerate(rounds):
-        w = found.w
-        record = {"round": t, "loss": found.loss, "objective": found.primal, "gap": found.gap}
-        record["planes"] = found.n_planes
-        known = {name: history[-1][name] for name in judge.sets} if history and not found.improved else None
-        history.append(record | (known or judge(w * factor)))
-    return FitResult(Linear(w * factor), history), w
+        measured = evaluate(found.w * factor) if found.improved else measured
+        row = {"round": t, "loss": found.loss, "objective": found.primal, "gap": found.gap, "planes": found.n_planes}
+        recorder.record(found.w, row | measured)
+    return recorder
 
 
 def adarank_weights(measure: Measure, train: Queries, factor: Floats, scale: str | None, backend: Backend) -> Floats:

@@ -19,9 +19,9 @@ from rankwright.objectives.base import Objective
 from rankwright.optimisers.descent import LBFGS, DescentPoint, L2Penalty, descend, descend_reweighted
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.preconditioner import Preconditioner
+from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
-from rankwright.rankers.judging import Judge
 from rankwright.rankers.listwise.regression import ALPHAS, lowered, ridges
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
 from rankwright.rankers.networks.network_ranker import Design
@@ -43,13 +43,13 @@ def trained_measure(measure: Measure) -> Measure:
     return measure.for_bounds().cut_at(measure.cut_off)
 
 
-class Problem(NamedTuple):
-    """What is trained on: the sum of an objective over the queries, as a function of weights of scaled features."""
+class LinearProblem(NamedTuple):
+    """The sum of an objective over the queries as a function of the weights of scaled features."""
 
     risk: LinearRisk
     standard: StandardScaling
     factor: Floats
-    judge: Judge
+    evaluator: Evaluator
 
     @classmethod
     def of(
@@ -60,30 +60,29 @@ class Problem(NamedTuple):
         measure: Measure,
         scale: str | None,
         backend: Backend,
-    ) -> Problem:
-        """Bind everything."""
+    ) -> LinearProblem:
+        """Prepare the queries."""
         standard = StandardScaling.fit(train, backend)
         factor = standard.factor_for(scale)
         objective = objective.with_max_grade(train.max_grade)
         risk = LinearRisk(objective, backend.scatter(train), factor, 1.0, backend, standard.mean)
-        return cls(risk, standard, factor, Judge(train, valid, measure, backend))
+        return cls(risk, standard, factor, Evaluator.of(train, valid, measure, backend))
 
     def scorer(self, w: Floats) -> Linear:
-        """The scorer on raw features."""
+        """Return the scorer of raw features."""
         coef = w * self.factor
         return Linear(coef, -float(coef @ self.standard.mean))
 
-    def judged(self, w: Floats) -> dict[str, float]:
-        """The measure by set."""
-        return self.judge(w * self.factor)
+    def evaluate(self, w: Floats) -> dict[str, float]:
+        """Return the mean measure on the training and validation queries."""
+        return self.evaluator(w * self.factor)
 
     def regression(self, train: Queries, scale: str | None, backend: Backend) -> Floats:
         """The weights of a ridge regression, of the strength that is best on validation queries; of 1 without any."""
-        has_valid = "valid" in self.judge.sets
-        scorers = [
-            scorer for scorer, _ in ridges(lowered(train, HIGHEST), ALPHAS if has_valid else (1.0,), scale, backend)
-        ]
-        best = max(scorers, key=lambda scorer: self.judge(scorer.coef)["valid"]) if has_valid else scorers[0]
+        valid = self.evaluator.valid
+        strengths = (1.0,) if valid is None else ALPHAS
+        scorers = [scorer for scorer, _ in ridges(lowered(train, HIGHEST), strengths, scale, backend)]
+        best = scorers[0] if valid is None else max(scorers, key=lambda scorer: valid.evaluate(scorer.coef).value)
         return scale_weights(best.coef, self.factor)
 
 
@@ -110,6 +109,7 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
 
     path_parameter: ClassVar[str] = "alpha"
     keeps_last: ClassVar[bool] = True
+    step_limit: ClassVar[str] = "max_iter"  # the parameter that limits the steps of a descent
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
 
     alpha: float = 1.0
@@ -131,18 +131,18 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
                 yield name, "a network is trained in epochs, by training"
         yield from TrainingOptions.of(self.training).ineffective(is_network=True)
 
-    def _begin(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
-        """Where to begin."""
+    def _begin(self, problem: LinearProblem, train: Queries, backend: Backend) -> Floats:
+        """Return the weights to begin with."""
         return np.zeros(train.n_features)
 
     def _center(self, start: Floats) -> Floats:
-        """Where the penalty is 0."""
+        """Return the weights where the penalty is 0."""
         return np.zeros(len(start))
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
     ) -> list[FitResult]:
-        strengths = [check_strength("alpha", value) for value in values]
+        strengths, deadline = [check_strength("alpha", value) for value in values], Deadline(self.max_seconds)
         hidden, training = (
             check_hidden(getattr(self, "hidden", None)),
             TrainingOptions.of(getattr(self, "training", None)),
@@ -154,17 +154,17 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
         training.for_linear()
         check_number("tol", self.tol, least=0.0)
         check_whole("max_iter", self.max_iter, least=0)
-        problem = Problem.of(self._objective(measure), train, valid, measure, self.scale, backend)
+        problem = LinearProblem.of(self._objective(measure), train, valid, measure, self.scale, backend)
         if problem.risk.is_sampled:
             return self._fit_sampled(strengths, TrainingData(train, valid, measure, self.scale, backend))
         w = self._begin(problem, train, backend)
         center = self._center(w)
-        outcomes: dict[int, FitResult] = {}
+        results: dict[int, FitResult] = {}
         order = sorted(range(len(strengths)), key=lambda at: -strengths[at])
         preconditioner = Preconditioner()
         for at in progress.track(order, "values of alpha", len(order)):  # from a large one, whose solution is known
-            outcomes[at], w = self._descend(problem, w, L2Penalty(strengths[at], center), preconditioner)
-        return [outcomes[at] for at in range(len(strengths))]
+            results[at], w = self._descend(problem, w, L2Penalty(strengths[at], center), preconditioner, deadline)
+        return [results[at] for at in range(len(strengths))]
 
     def _fit_sampled(self, strengths: Sequence[float], data: TrainingData) -> list[FitResult]:
         """Train in epochs where the objective is sampled, and its values are too uncertain to converge by."""
@@ -179,38 +179,35 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
         return [fit_linear(objective, steps, alpha, seed, data) for alpha in strengths]
 
     def _descend(
-        self, problem: Problem, start: Floats, penalty: L2Penalty, preconditioner: Preconditioner
-    ) -> tuple[FitResult, Floats]:
-        """The minimum for one strength, and its weights."""
-        history: list[dict[str, Any]] = []
-        last: DescentPoint | None = None
-        for step, last in self._points(problem, start, penalty, preconditioner):
-            row: dict[str, Any] = {"round": step, "loss": last.loss, "objective": last.value}
-            history.append(row | problem.judged(last.w))
-        assert last is not None
-        return FitResult(problem.scorer(last.w), history, explain_end(last, self.tol, self.max_iter)), last.w
-
-    def _points(
-        self, problem: Problem, start: Floats, penalty: L2Penalty, preconditioner: Preconditioner
-    ) -> Iterator[tuple[int, DescentPoint]]:
-        """The points that the history tells of, with the number of each; the last is the minimum."""
-        if problem.risk.is_ranked:
-            yield from enumerate(self._reweighed(problem, start, penalty, preconditioner, _ROUNDS, self.max_iter))
-        else:
-            method = LBFGS(preconditioner)
-            yield from _noted(descend(problem.risk, start, penalty, method, tol=self.tol, max_iter=self.max_iter))
-
-    def _reweighed(
         self,
-        problem: Problem,
+        problem: LinearProblem,
         start: Floats,
         penalty: L2Penalty,
         preconditioner: Preconditioner,
-        rounds: int,
-        max_iter: int,
-    ) -> Iterator[DescentPoint]:
-        """The minimum of each round, where the objective depends on the ranking."""
+        deadline: Deadline,
+    ) -> tuple[FitResult, Floats]:
+        """Return the minimum for one strength, and the weights that the next strength begins with."""
+        recorder = RoundRecorder[DescentPoint]("last" if self.keeps_last else "valid")
+        for step, point in self._points(problem, start, penalty, preconditioner, deadline):
+            row = {"round": step, "loss": point.loss, "objective": point.value}
+            recorder.record(point, row | problem.evaluate(point.w))
+        kept = recorder.model
+        left = deadline.explain() or explain_end(kept, self.tol, self._max_steps, limit=self.step_limit)
+        return FitResult(problem.scorer(kept.w), recorder.finish(), left), kept.w
+
+    def _points(
+        self,
+        problem: LinearProblem,
+        start: Floats,
+        penalty: L2Penalty,
+        preconditioner: Preconditioner,
+        deadline: Deadline,
+    ) -> Iterator[tuple[int, DescentPoint]]:
+        """Yield the points that are recorded, with the number of each; the last is the minimum."""
+        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self._max_steps, "stop": deadline}
         risk = problem.risk
+        if not risk.is_ranked:
+            return _select_points(descend(risk, start, penalty, LBFGS(preconditioner), **limits))
 
         def frozen(w: Floats) -> LinearRisk:
             return risk.with_ranking_of(risk.evaluate(w))
@@ -218,11 +215,17 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
         def method() -> LBFGS:
             return LBFGS(preconditioner)
 
-        return descend_reweighted(frozen, start, penalty, method, rounds=rounds, tol=self.tol, max_iter=max_iter)
+        rounds = _ROUNDS if self.step_limit == "max_iter" else self.max_iter
+        return enumerate(descend_reweighted(frozen, start, penalty, method, rounds=rounds, **limits))
+
+    @property
+    def _max_steps(self) -> int:
+        """The largest number of steps of a descent."""
+        return int(getattr(self, self.step_limit))
 
 
-def _noted(points: Iterable[DescentPoint]) -> Iterator[tuple[int, DescentPoint]]:
-    """The points 1, 2, 4, 8, ... and the last, with their numbers; the start, where all may tie, only if it is last."""
+def _select_points(points: Iterable[DescentPoint]) -> Iterator[tuple[int, DescentPoint]]:
+    """Yield the points 1, 2, 4, 8, ... and the last, with their numbers; the start only if it is the last."""
     last = None
     for step, point in enumerate(points):
         last = (step, point)

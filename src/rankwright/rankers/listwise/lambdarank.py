@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
@@ -12,9 +12,9 @@ from rankwright.objectives.base import Objective
 from rankwright.objectives.swap_lambdas import Lambdas
 from rankwright.optimisers.descent import L2Penalty
 from rankwright.optimisers.preconditioner import Preconditioner
+from rankwright.optimisers.rounds import Deadline
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.judging import Best
-from rankwright.rankers.listwise.descent_ranker import Descending, Problem, explain_end, trained_measure
+from rankwright.rankers.listwise.descent_ranker import Descending, LinearProblem, trained_measure
 from rankwright.rankers.networks.network_ranker import NetworkRanker
 from rankwright.rankers.parameter_checks import check_whole
 from rankwright.runtime.backends import Backend
@@ -69,27 +69,23 @@ class LambdaRank(Descending, NetworkRanker):
     max_inner_iter: int = 20
 
     keeps_last: ClassVar[bool] = False
+    step_limit: ClassVar[str] = "max_inner_iter"
 
     def _objective(self, measure: Measure) -> Objective:
         check_whole("max_iter", self.max_iter, least=1)
         check_whole("max_inner_iter", self.max_inner_iter, least=0)
         return Lambdas(trained_measure(measure))
 
-    def _begin(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
+    def _begin(self, problem: LinearProblem, train: Queries, backend: Backend) -> Floats:
         return problem.regression(train, self.scale, backend)
 
     def _descend(
-        self, problem: Problem, start: Floats, penalty: L2Penalty, preconditioner: Preconditioner
+        self,
+        problem: LinearProblem,
+        start: Floats,
+        penalty: L2Penalty,
+        preconditioner: Preconditioner,
+        deadline: Deadline,
     ) -> tuple[FitResult, Floats]:
-        history: list[dict[str, Any]] = []
-        best, kept = Best(), None
-        own = Preconditioner()  # so that a fit is the same alone and among others
-        for t, point in enumerate(self._reweighed(problem, start, penalty, own, self.max_iter, self.max_inner_iter)):
-            judged = problem.judged(point.w)
-            best.offer(point.w, judged)
-            kept = point if best.coef is point.w else kept
-            row: dict[str, Any] = {"round": t, "loss": point.loss, "objective": point.value}
-            history.append(row | judged)
-        assert kept is not None
-        end = explain_end(kept, self.tol, self.max_inner_iter, limit="max_inner_iter")
-        return FitResult(problem.scorer(kept.w), history, end), start
+        # from the same start and with its own preconditioner, so that a fit is the same alone and along a path
+        return super()._descend(problem, start, penalty, Preconditioner(), deadline)[0], start

@@ -11,7 +11,7 @@ from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.objective_names import as_objective
 from rankwright.rankers.common_parameters import SeededRanker
-from rankwright.rankers.listwise.descent_ranker import Descending, Problem, trained_measure
+from rankwright.rankers.listwise.descent_ranker import Descending, LinearProblem, trained_measure
 from rankwright.runtime.backends import Backend
 
 
@@ -71,7 +71,7 @@ class LinearRanker(Descending, SeededRanker):
     def _objective(self, measure: Measure) -> Objective:
         return as_objective(self.objective, trained_measure(measure))
 
-    def _begin(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
+    def _begin(self, problem: LinearProblem, train: Queries, backend: Backend) -> Floats:
         return problem.regression(
             train, self.scale, backend
         )  # some objectives have no slope where all scores are equal

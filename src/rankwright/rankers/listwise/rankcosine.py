@@ -10,7 +10,7 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.listwise_objectives import Cosine
-from rankwright.rankers.listwise.descent_ranker import Descending, Problem
+from rankwright.rankers.listwise.descent_ranker import Descending, LinearProblem
 from rankwright.rankers.parameter_checks import check_among
 from rankwright.runtime.backends import Backend
 
@@ -60,7 +60,7 @@ class RankCosine(Descending):
         check_among("target", self.target, ("gains", "ndcg"))
         return Cosine(self.target)
 
-    def _begin(self, problem: Problem, train: Queries, backend: Backend) -> Floats:
+    def _begin(self, problem: LinearProblem, train: Queries, backend: Backend) -> Floats:
         return problem.regression(train, self.scale, backend)
 
     def _center(self, start: Floats) -> Floats:

@@ -85,7 +85,11 @@ class Regression(PathRanker, LinearScoring):
             if valid is not None:
                 record["valid"] = measure.mean(valid, scorer(valid.X), backend)
             outcomes.append(
-                FitResult(scorer, [record], reason="no feature is related to the grades, or alpha is too large")
+                FitResult(
+                    scorer,
+                    [record | {"kept": True}],
+                    reason="no feature is related to the grades, or alpha is too large",
+                )
             )
         return outcomes
 

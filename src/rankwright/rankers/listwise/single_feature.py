@@ -61,4 +61,4 @@ class SingleFeature(Ranker):
         record = {"feature": scorer.index, "sign": scorer.sign, "loss": 1.0 - value, "train": value}
         if valid is not None:
             record["valid"] = measure.mean(valid, scorer(valid.X), backend)
-        return FitResult(scorer, [record])
+        return FitResult(scorer, [record | {"kept": True}])

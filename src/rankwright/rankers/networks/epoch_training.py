@@ -185,6 +185,7 @@ def train_epochs(
     if keeps_last:
         for row in record.history:
             row.pop("kept", None)
+        record.history[-1]["kept"] = True
     else:
         trainer.w[...] = trainer.vector(record.kept)
     return FitResult(trainer.scorer(data.standard), record.history)

@@ -18,9 +18,10 @@ from rankwright.measures import Measure
 from rankwright.objectives.pointwise_objectives import Squares
 from rankwright.objectives.smooth_objectives import FORMS, SmoothObjective, check_sigma, default_form, smooth_measure
 from rankwright.optimisers.descent import DESCENT_METHODS, AnnealingStage, L2Penalty, anneal
+from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
-from rankwright.rankers.listwise.descent_ranker import HIGHEST, Problem, explain_end
+from rankwright.rankers.listwise.descent_ranker import HIGHEST, LinearProblem, explain_end
 from rankwright.rankers.listwise.regression import ALPHAS
 from rankwright.rankers.networks.epoch_training import Phase
 from rankwright.rankers.networks.network_ranker import Design, NetworkRanker
@@ -160,18 +161,21 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
             return design.fit(phases, strengths, train, valid, measure, backend, keeps_last=keeps_last)
         training.for_linear()
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
+        deadline = Deadline(self.max_seconds)
         sigmas = self._sigmas()
         objective = self._objective(measure, self.first_sigma)
         space = self._space(train, backend)
         train, valid = space(train), None if valid is None else space(valid)
-        problem = Problem.of(objective, train, valid, measure, space.scale, backend)
+        problem = LinearProblem.of(objective, train, valid, measure, space.scale, backend)
         start = self._start(problem, train, space.scale, backend)
         center = np.zeros(len(start)) if self.prior == "zero" else start
         method = DESCENT_METHODS[self.optimiser]
 
         def annealed(sigmas: Sequence[float], start: Floats, alpha: float) -> Iterator[AnnealingStage]:
             penalty = L2Penalty(alpha, center)
-            return anneal(problem.risk.with_smoothing, sigmas, start, penalty, method, tol=tol, max_iter=max_iter)
+            return anneal(
+                problem.risk.with_smoothing, sigmas, start, penalty, method, tol=tol, max_iter=max_iter, stop=deadline
+            )
 
         firsts: dict[int, AnnealingStage] = {}
         for at in sorted(range(len(strengths)), key=lambda at: -strengths[at]):  # a large alpha's is near to the start
@@ -179,9 +183,9 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
             firsts[at], start = stage.without_state(), stage.point.w
 
         def run(at: int) -> FitResult:
-            rest = annealed(sigmas[1:], firsts[at].point.w, strengths[at])
+            rest = () if deadline() else annealed(sigmas[1:], firsts[at].point.w, strengths[at])
             stages = progress.track(chain([firsts[at]], rest), "sigmas", len(sigmas))
-            return self._followed(stages, problem, space)
+            return self._record_stages(stages, problem, space, deadline)
 
         found = side_by_side(backend, run, range(len(strengths)), train.n_docs)
         return list(progress.track(found, "values of alpha", len(strengths)) if len(strengths) > 1 else found)
@@ -202,20 +206,18 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
             phases.append(Phase(self._objective(measure, sigma), n, {"sigma": sigma}, begins))
         return phases
 
-    def _followed(self, stages: Iterable[AnnealingStage], problem: Problem, space: Space) -> FitResult:
-        """The scorer and the history of an annealing."""
-        history: list[dict[str, Any]] = []
-        minima: list[Floats] = []
-        ends: list[str | None] = []
+    def _record_stages(
+        self, stages: Iterable[AnnealingStage], problem: LinearProblem, space: Space, deadline: Deadline
+    ) -> FitResult:
+        """Return the scorer and the history of an annealing."""
+        recorder = RoundRecorder[tuple[Floats, str | None]]("valid" if self.keep == "best" else "last")
         for t, (sigma, point, steps) in enumerate(stages):
             row = {"round": t, "sigma": sigma, "loss": point.loss, "objective": point.value, "steps": steps}
-            history.append(row | problem.judged(point.w))
-            minima.append(point.w)
-            ends.append(explain_end(point, self.tol, self.max_iter, estimated=self.optimiser != "cg"))
-        last = len(history) - 1
-        if self.keep == "best" and "valid" in history[0]:
-            last = max(range(len(history)), key=lambda t: history[t]["valid"])
-        return FitResult(space.scorer(problem.scorer(minima[last])), history[: last + 1], ends[last])
+            left = explain_end(point, self.tol, self.max_iter, estimated=self.optimiser != "cg")
+            recorder.record((point.w, left), row | problem.evaluate(point.w))
+        w, left = recorder.model
+        history = recorder.finish()[: recorder.n_kept]
+        return FitResult(space.scorer(problem.scorer(w)), history, deadline.explain() or left)
 
     def _objective(self, measure: Measure, sigma: float) -> SmoothObjective:
         """Of the measure with a discount that tells all ranks apart."""
@@ -241,7 +243,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
             raise InputError("start has weights of features, a kernel map has none; expected start='regression'")
         return space_of(self.kernel_map, train, self.scale, backend)
 
-    def _start(self, problem: Problem, train: Queries, scale: str | None, backend: Backend) -> Floats:
+    def _start(self, problem: LinearProblem, train: Queries, scale: str | None, backend: Backend) -> Floats:
         """w0."""
         if isinstance(self.start, str):
             return problem.regression(train, scale, backend)

@@ -12,6 +12,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.graded_pairs import Graded
 from rankwright.measures import Measure
+from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.optimisers.weak.fidelity_stumps import FidelitySearch
 from rankwright.optimisers.weak.long_fidelity import sum_state
 from rankwright.optimisers.weak.threshold_stumps import sum_stumps
@@ -55,7 +56,7 @@ class FRank(StumpRanker):
     1. (3) has ``smoothing`` in both sums. The loss falls all the same, with any step between 0 and (3): the gain is at
        least W+ (1 - exp(-alpha)) / 2 - W- (exp(alpha) - 1) / 2.
     2. alpha is rounded to a multiple of 2^-32, so that scores are exact sums, whatever their order.
-    3. The model is that of the best round, not of the last.
+    3. With ``valid`` the model is that of the best round, not of the last.
 
     Examples
     --------
@@ -72,10 +73,12 @@ class FRank(StumpRanker):
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         self._check_additive()
         smoothing = check_number("smoothing", self.smoothing, least=_LEAST_SMOOTHING)
+        recorder = RoundRecorder[None](deadline=Deadline(self.max_seconds))
         stages = _Stages(train, valid, measure, check_bins(self.max_bins), smoothing, backend)
-        n_best, history = self._boost(stages, stages.recall, train)
-        scorer = sum_stumps(stages.stumps[:n_best], missing=stages.takes_missing)
-        return FitResult(scorer, history, reason="no threshold of a feature orders more pairs rightly than wrongly")
+        self._boost(stages, stages.restore, train, recorder)
+        scorer = sum_stumps(stages.stumps[: recorder.n_kept], missing=stages.takes_missing)
+        reason = "no threshold of a feature orders more pairs rightly than wrongly"
+        return FitResult(scorer, recorder.finish(), recorder.deadline.explain(), reason)
 
 
 _LEAST_SMOOTHING = 1e-9  # below, rounding of the sums would show in alpha

@@ -13,6 +13,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.graded_pairs import Graded, exponential_sums
 from rankwright.measures import Measure
+from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.optimisers.weak.threshold_stumps import find_best_stump, round_weight, sum_stumps
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.parameter_checks import check_among, check_bins
@@ -49,7 +50,7 @@ class RankBoost(StumpRanker):
     known, and a round is O(n d). Deviations:
 
     1. alpha_t is rounded to a multiple of 2^-32, so that scores are exact sums, whatever their order.
-    2. The model is that of the best round, not of the last.
+    2. With ``valid`` the model is that of the best round, not of the last.
     3. abs(r) counts as 1 - 1e-9 at most, so that a perfect stump has a finite step.
     4. A feature that no training document lacks counts 0 where it is missing.
 
@@ -69,10 +70,12 @@ class RankBoost(StumpRanker):
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         self._check_additive()
         check_among("pair_weighting", self.pair_weighting, ("pair", "query"))
+        recorder = RoundRecorder[None](deadline=Deadline(self.max_seconds))
         stages = _Stages(train, valid, measure, check_bins(self.max_bins), self.pair_weighting, backend)
-        n_best, history = self._boost(stages, stages.recall, train)
-        scorer = sum_stumps(stages.stumps[:n_best], missing=stages.takes_missing)
-        return FitResult(scorer, history, reason="no threshold of a feature orders more pairs rightly than wrongly")
+        self._boost(stages, stages.restore, train, recorder)
+        scorer = sum_stumps(stages.stumps[: recorder.n_kept], missing=stages.takes_missing)
+        reason = "no threshold of a feature orders more pairs rightly than wrongly"
+        return FitResult(scorer, recorder.finish(), recorder.deadline.explain(), reason)
 
 
 _NOTHING_LEFT = 1e-12  # of the loss

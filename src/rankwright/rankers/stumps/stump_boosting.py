@@ -17,7 +17,7 @@ from rankwright.kernels.objectives.graded_pairs import Graded, grade_order
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
 from rankwright.objectives.pairwise_objectives import compute_pair_weights, count_query_pairs
 from rankwright.optimisers.weak.threshold_stumps import BinCut, BinnedPart, FeatureBins, Stump
-from rankwright.rankers.boosting import Boosting, recalled
+from rankwright.rankers.boosting import Boosting, read_value
 from rankwright.runtime.backends import Backend, Shards
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -142,13 +142,13 @@ class StumpStages(ABC):
         """The first sum over pairs."""
         return float(self.totals[1])
 
-    def recall(self, record: Mapping[str, Any]) -> Chosen:
-        """What was chosen in a round, from its record."""
-        feature = recalled(record, "feature", int, 0, self.bins.n_features - 1)
-        threshold = recalled(record, "threshold", float, -_LARGEST, _LARGEST)
-        alpha = recalled(record, "alpha", float, -_LARGEST_STEP, _LARGEST_STEP)
-        missing = recalled(record, "missing", bool, False, self.takes_missing)
-        notes = {name: recalled(record, name, kind, -np.inf, np.inf) for name, kind in self.noted.items()}
+    def restore(self, record: Mapping[str, Any]) -> Chosen:
+        """Return the stump of a round from its row in a history."""
+        feature = read_value(record, "feature", int, 0, self.bins.n_features - 1)
+        threshold = read_value(record, "threshold", float, -_LARGEST, _LARGEST)
+        alpha = read_value(record, "alpha", float, -_LARGEST_STEP, _LARGEST_STEP)
+        missing = read_value(record, "missing", bool, False, self.takes_missing)
+        notes = {name: read_value(record, name, kind, -np.inf, np.inf) for name, kind in self.noted.items()}
         return Chosen(Stump(feature, threshold, alpha, missing), notes)
 
     def add(self, chosen: Chosen) -> dict[str, Any]:

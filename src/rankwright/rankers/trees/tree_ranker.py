@@ -23,6 +23,7 @@ from rankwright.optimisers.ascent import ClimbRules
 from rankwright.optimisers.columns import TreeColumns
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.polishing import polish_weights
+from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.optimisers.stagewise import boost
 from rankwright.optimisers.weak.regression_trees import RegressionTree, check_params
 from rankwright.rankers.base import FitResult
@@ -157,19 +158,18 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         weak = self._weak(feature_names(train.features, train.n_features))
         if float(np.abs(train.y).max()) > _HIGHEST:
             raise InputError(f"a grade of {np.abs(train.y).max():g}; LightGBM takes {_HIGHEST:g} at most")
+        recorder = RoundRecorder[None](deadline=Deadline(self.max_seconds), early_stopping_rounds=early_stopping_rounds)
         stages = self._stages((train, valid, measure, weak, backend))
-        done = self._done(train)[:n_estimators]
-        n_best, history = boost(stages, n_estimators, done, early_stopping_rounds)
-        n_trees = n_best if valid is not None else len(history)
-        if n_trees:
-            kept = history[n_trees - 1]
-            history[n_trees - 1] = kept | ({} if "train" in kept else stages.judged(n_trees)) | {"kept": True}
+        boost(stages, n_estimators, recorder, self._done(train)[:n_estimators])
+        n_trees, history = recorder.n_kept, recorder.finish()
+        if n_trees and "train" not in history[n_trees - 1]:
+            history[n_trees - 1] |= stages.judged(n_trees)
         forest = stages.forest.take_first(n_trees)
         if polish and n_trees:
             forest, more = self._polished(forest, train, valid, measure, backend, polish, weak)
             history = polished_history(history, more)
         self.lightgbm_params_ = weak.lightgbm(stages.n_threads, **stages.objective_of_lightgbm)
-        return FitResult(Trees(forest), history, reason=self._why_no_split(train.n_docs))
+        return FitResult(Trees(forest), history, recorder.deadline.explain(), self._why_no_split(train.n_docs))
 
     def _why_no_split(self, n_docs: int) -> str:
         """Return why no tree of a model splits, where none does, and the way out."""
