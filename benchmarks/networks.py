@@ -29,7 +29,7 @@ from rankwright.optimisers.step_rules import Adam
 from rankwright.optimisers.torch_modules import feed_forward
 from rankwright.optimisers.torch_trainer import TorchTrainer, batches_of
 from rankwright.runtime.backends import n_cores
-from rankwright.torch import loss_of
+from rankwright.torch import make_loss
 
 HIDDEN, FEATURES, DOCUMENTS = (256, 128), 136, 720_000
 LENGTHS = (24, 120, 1000)
@@ -92,7 +92,7 @@ def usual_epoch(trainer: TorchTrainer, adam: Adam, labels: Tensor, loss: Callabl
     total = torch.zeros((), device=trainer.device)
     for queries in batches_of(trainer.rows.sizes, trainer.batch_size, np.random.default_rng(seed)):
         at = torch.as_tensor(queries, device=trainer.device)
-        rows, mask = trainer.rows.padded(at, trainer.rows.longest(queries))
+        rows, mask = trainer.rows.pad(at, trainer.rows.max_length(queries))
         scores = trainer.module(trainer.X[rows.flatten()]).reshape(rows.shape)
         value = loss(scores, labels[rows], mask).sum()
         found = torch.autograd.grad(value / len(queries), trainer.parameters)
@@ -231,9 +231,9 @@ def loss_memory(name: str, length: int, usual: bool) -> float:
         before = torch.cuda.memory_allocated()
         torch.autograd.grad(PEERS[name](scores, labels, mask).sum(), scores)
     else:
-        loss = loss_of(OBJECTIVES[name])
+        loss = make_loss(OBJECTIVES[name])
         assert loss is not None
-        prepared = loss.prepare(queries.y.reshape(N_LISTS, length)).on("cuda", torch.float32)
+        prepared = loss.prepare(queries.y.reshape(N_LISTS, length)).to("cuda", torch.float32)
         before = torch.cuda.memory_allocated()
         torch.autograd.grad(loss(scores, prepared), scores)
     torch.cuda.synchronize()

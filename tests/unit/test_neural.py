@@ -13,8 +13,8 @@ from rankwright.optimisers import torch_trainer as neural
 from rankwright.optimisers.step_rules import Adam
 from rankwright.optimisers.torch_modules import feed_forward
 from rankwright.optimisers.torch_trainer import TorchTrainer, batches_of
-from rankwright.torch import loss_of
-from rankwright.torch.base import Labels, Lists, Rows
+from rankwright.torch import make_loss
+from rankwright.torch.batches import DeviceLabels, LossLabels, QueryRows
 
 
 @pytest.fixture(scope="module")
@@ -71,29 +71,29 @@ class TestBatches:
 
 class TestPadding:
     def test_rows(self):
-        rows = Rows(np.array([0, 3, 4, 9]), "cpu")
-        assert rows.longest(np.array([1, 0])) == 3
-        found, mask = rows.padded(torch.tensor([2, 1, 0]), 6)
+        rows = QueryRows(np.array([0, 3, 4, 9]), "cpu")
+        assert rows.max_length(np.array([1, 0])) == 3
+        found, mask = rows.pad(torch.tensor([2, 1, 0]), 6)
         assert mask.sum(dim=1).tolist() == [5, 1, 3]
         assert [found[i][mask[i]].tolist() for i in range(3)] == [[4, 5, 6, 7, 8], [3], [0, 1, 2]]
         assert int(found.max()) < 9  # padding is some document, so that its features exist
 
     def test_labels(self):
-        labels = Labels(
+        labels = LossLabels(
             {"gain": np.array([1.0, 2.0, 3.0, 4.0]), "place": np.array([1, 0, 0, 1])},
             {"worth": np.array([5.0, 6.0])},
             np.array([2, 1]),
             {"discount": np.array([1.0, 0.5]), "u": 0.0},
         )
-        lists, rows = Lists(labels, "cpu", torch.float32), Rows(np.array([0, 1, 4]), "cpu")
+        lists, rows = DeviceLabels(labels, "cpu", torch.float32), QueryRows(np.array([0, 1, 4]), "cpu")
         at = torch.tensor([1, 0])
-        assert lists.widest(np.array([0])) == 2
-        batch = lists.batch(at, *rows.padded(at, 4), 2)
+        assert lists.max_width(np.array([0])) == 2
+        batch = lists.gather(at, *rows.pad(at, 4), 2)
         assert batch.documents["gain"].tolist() == [[2.0, 3.0, 4.0, 0.0], [1.0, 0.0, 0.0, 0.0]]
         assert batch.documents["place"].tolist() == [[0, 0, 1, 3], [1, 1, 2, 3]]  # padding is its own place
         assert batch.queries["worth"].tolist() == [6.0, 5.0]
         assert batch.queries["worth"].dtype == torch.float32
-        assert batch.part(1, 2).mask.tolist() == [[True, False, False, False]]
+        assert batch.slice(1, 2).mask.tolist() == [[True, False, False, False]]
 
 
 OBJECTIVES = [
@@ -228,11 +228,13 @@ class TestBridge:
     @pytest.mark.parametrize("objective", [*OBJECTIVES[:-1], on.Lambdas("map")], ids=lambda each: type(each).__name__)
     def test_the_torch_form_of_an_objective_leads_the_same_way(self, queries, objective):
         """It is what a GPU takes; a CPU takes the kernels."""
-        trainer, loss = trainer_of(queries, objective, hidden=(8,)), loss_of(objective)
+        trainer, loss = trainer_of(queries, objective, hidden=(8,)), make_loss(objective)
         some = np.array([4, 1, 22, 7, 0])
         trainer.criterion = neural._Bridged(objective, queries)
         value, gradient = trainer.look(some, (0,), 0.5)
-        trainer.criterion = neural._Native(loss, Lists(loss.labels(queries), trainer.device, torch.float32))
+        trainer.criterion = neural._Native(
+            loss, DeviceLabels(loss.compute_labels(queries), trainer.device, torch.float32)
+        )
         its_value, its_gradient = trainer.look(some, (0,), 0.5)
         assert float(its_value) == pytest.approx(float(value), rel=1e-5)
         assert its_gradient.numpy() == pytest.approx(gradient.numpy(), abs=1e-5 * float(gradient.abs().max()))

@@ -17,7 +17,7 @@ from rankwright.objectives.objective_names import OBJECTIVES, as_objective
 
 torch = pytest.importorskip("torch")
 losses = pytest.importorskip("rankwright.torch")
-from rankwright.torch.expected_losses import sampled  # noqa: E402
+from rankwright.torch.expected_losses import estimate_from_samples  # noqa: E402
 
 ADDITIVE = ("ndcg@3", "ndcg", "ndcg@20", "dcg", "p@3", "p", "recall@4", "rbp", "rbp@3", "wta", "ndcg@3(gain=linear)")
 DIALECTS = ("ndcg@5(dialect=letor3)", "ndcg(dialect=letor3)", "ndcg@3(empty=skip)", "map(dialect=letor3)")
@@ -77,19 +77,19 @@ class TestTwins:
             lists = padded(kind)
             expected = objective.prepare(lists.queries)(lists.scores[lists.mask])
             if np.isfinite(expected.loss) and np.isfinite(expected.gradient).all():
-                agree(evaluated(losses.loss_of(objective), lists), expected.loss, lists.spread(expected.gradient))
+                agree(evaluated(losses.make_loss(objective), lists), expected.loss, lists.spread(expected.gradient))
 
     @of_a_few
     def test_many_shapes(self, objective):
         for seed in range(6):
             lists = padded("scattered", seed, n_lists=7 + seed, longest=3 + 3 * seed)
             expected = objective.prepare(lists.queries)(lists.scores[lists.mask])
-            agree(evaluated(losses.loss_of(objective), lists), expected.loss, lists.spread(expected.gradient))
+            agree(evaluated(losses.make_loss(objective), lists), expected.loss, lists.spread(expected.gradient))
 
     @of_a_few
     def test_every_list_by_itself(self, objective):
         """Nothing is reduced, and every list is weighed by what comes back."""
-        lists, loss = padded("sparse"), losses.loss_of(objective)
+        lists, loss = padded("sparse"), losses.make_loss(objective)
         values, gradient = evaluated(loss, lists, "none")
         assert values.shape == lists.weight.shape
         of_query = iter(range(len(lists.queries)))
@@ -114,7 +114,7 @@ class TestTwins:
     @of_a_few
     def test_every_way_to_say_what_is_padding(self, objective):
         """Bools, labels below 0, and for the first ones their number, of any kind of array."""
-        loss = losses.loss_of(objective)
+        loss = losses.make_loss(objective)
         scattered, prefix = padded("scattered", 1), padded("prefix", 1)
         for lists, masks in ((scattered, [None]), (prefix, [None, torch.tensor(prefix.mask.sum(axis=1))])):
             expected = evaluated(loss, lists)
@@ -131,8 +131,8 @@ class TestTwins:
         for kind in ("prefix", "scattered", "tied"):
             lists = padded(kind)
             lists = lists._replace(scores=lists.scores.astype(np.float32).astype(float))
-            value, gradient = evaluated(losses.loss_of(objective), lists, dtype=torch.float32)
-            expected, slopes = evaluated(losses.loss_of(objective), lists)
+            value, gradient = evaluated(losses.make_loss(objective), lists, dtype=torch.float32)
+            expected, slopes = evaluated(losses.make_loss(objective), lists)
             assert (value.dtype, gradient.dtype) == (np.float32, np.float32)
             assert value == pytest.approx(expected, rel=1e-5, abs=1e-5)
             assert gradient == pytest.approx(slopes, rel=1e-4, abs=2e-5 * np.abs(slopes).max())
@@ -140,7 +140,7 @@ class TestTwins:
     @of_a_few
     @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
     def test_in_half_precision_scores_are_rounded_and_nothing_else(self, objective, dtype):
-        lists, loss = padded("scattered"), losses.loss_of(objective)
+        lists, loss = padded("scattered"), losses.make_loss(objective)
         scores = torch.tensor(lists.scores).to(dtype)
         rounded = lists._replace(scores=scores.double().numpy())
         expected, slopes = evaluated(loss, rounded)
@@ -155,14 +155,14 @@ class TestTwins:
 
 def by_noise(objective, lists, noise):
     """Torch's estimate from given noise, a row of it for each sample."""
-    prepared = losses.loss_of(objective).prepare(lists.y, lists.mask, lists.weight)
+    prepared = losses.make_loss(objective).prepare(lists.y, lists.mask, lists.weight)
     there = lists.mask.any(axis=1)
     at_lists = torch.tensor(np.stack([lists.spread(row) for row in noise], axis=1)[there])
     scores, batch = torch.tensor(lists.scores[there]), prepared.batch
     if prepared.at is not None:
         scores = scores.gather(1, prepared.at)
         at_lists = at_lists.gather(2, prepared.at[:, None, :].expand(-1, len(noise), -1))
-    value, slopes = sampled(scores, batch, at_lists)
+    value, slopes = estimate_from_samples(scores, batch, at_lists)
     loss = (batch.queries["lost"] - batch.queries["worth"] * value).sum().item()
     slopes = (-batch.queries["worth"][:, None] * slopes).numpy()
     slopes = np.where(batch.mask.numpy(), slopes, 0.0)
@@ -235,25 +235,24 @@ class TestSampled:
 
 class TestLossOf:
     def test_every_loss_has_its_objective(self):
-        assert {type(losses.loss_of(case)) for case in [*CASES, objectives.ExpectedMeasure("map")]} == set(
-            losses.LOSSES
-        )
-        assert {loss.__name__ for loss in losses.LOSSES} <= set(losses.__all__)
+        found = {type(losses.make_loss(case)).__name__ for case in [*CASES, objectives.ExpectedMeasure("map")]}
+        assert found == {type(as_objective(name, rw.NDCG(5))).__name__ for name in OBJECTIVES}
+        assert found == set(losses.__all__) - {"Loss", "PreparedLabels", "make_loss"}
 
     @pytest.mark.parametrize("name", OBJECTIVES)
     def test_every_name(self, name):
         objective = as_objective(name, rw.NDCG(5))
-        loss = losses.loss_of(objective)
+        loss = losses.make_loss(objective)
         assert type(loss).__name__ == type(objective).__name__
         assert loss.objective == objective
 
     def test_parameters_come_along(self):
-        assert losses.loss_of(objectives.SoftRanks("map", 0.25)).sigma == 0.25
-        assert losses.loss_of(objectives.ExpectedMeasure("map", 3)).n_samples == 3
-        assert losses.loss_of(objectives.Fidelity("pair", 0.7)).objective == objectives.Fidelity("pair", 0.7)
+        assert losses.make_loss(objectives.SoftRanks("map", 0.25)).sigma == 0.25
+        assert losses.make_loss(objectives.ExpectedMeasure("map", 3)).n_samples == 3
+        assert losses.make_loss(objectives.Fidelity("pair", 0.7)).objective == objectives.Fidelity("pair", 0.7)
 
     def test_what_has_none(self):
         own = rw.measure(lambda ranked: float(ranked[0] > 0), name="own")
-        assert losses.loss_of(as_objective(lambda scores, queries: (0.0, scores), rw.NDCG())) is None
+        assert losses.make_loss(as_objective(lambda scores, queries: (0.0, scores), rw.NDCG())) is None
         for kind in (objectives.Lambdas, objectives.SoftPositions, objectives.SoftRanks, objectives.ExpectedMeasure):
-            assert losses.loss_of(kind(own)) is None
+            assert losses.make_loss(kind(own)) is None

@@ -41,7 +41,7 @@ class Graphs:
         self.noise.manual_seed(self.trainer.generator(seed).initial_seed())
         self.total.zero_()
         for queries in batches:
-            length, width = self.trainer.rows.longest(queries), self.trainer.criterion.widest(queries)
+            length, width = self.trainer.rows.max_length(queries), self.trainer.criterion.widest(queries)
             longest = int(self.trainer.rows.sizes.max())
             wide = min(1 << (width - 1).bit_length(), longest) if width else 0
             shape = len(queries), min(rounded_up(length), longest), wide

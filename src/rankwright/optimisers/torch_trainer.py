@@ -25,8 +25,8 @@ from rankwright.optimisers.torch_modules import ROWS, TorchScorer, plain_layers
 from rankwright.runtime.backends import Backend, Serial
 from rankwright.scorers import Network, Scorer
 from rankwright.scorers.scaling import StandardScaling
-from rankwright.torch import Loss, loss_of
-from rankwright.torch.base import Lists, Rows
+from rankwright.torch import Loss, make_loss
+from rankwright.torch.batches import DeviceLabels, QueryRows
 
 _ALIGNED = 16  # numbers: where parameters begin in memory
 _APART = 1.25  # how much longer than another a query may be and still be taken for its equal
@@ -63,15 +63,15 @@ class _Part(NamedTuple):
 class _Native:
     """An objective in its torch form."""
 
-    def __init__(self, loss: Loss, lists: Lists) -> None:
+    def __init__(self, loss: Loss, lists: DeviceLabels) -> None:
         self.loss, self.lists, self.is_sampled = loss, lists, loss.is_sampled
 
     def widest(self, queries: Ints) -> int:
-        return self.lists.widest(queries)
+        return self.lists.max_width(queries)
 
     def __call__(self, scores: Tensor, part: _Part, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        batch = self.lists.batch(part.at, part.rows, part.mask, part.width)
-        values, slopes = self.loss.evaluated(scores, batch, generator)
+        batch = self.lists.gather(part.at, part.rows, part.mask, part.width)
+        values, slopes = self.loss.evaluate_in_parts(scores, batch, generator)
         return values.sum(dtype=torch.float64), slopes
 
 
@@ -138,7 +138,7 @@ class TorchTrainer:
         self.device, self.backend, self.alpha, self.batch_size = check_device(device), backend, alpha, batch_size
         self.module, self.train, self.n_queries = module.to(self.device, torch.float32), train, len(train)
         self.X = torch.as_tensor(train.X, device=self.device)
-        self.rows = Rows(train.indptr, self.device)
+        self.rows = QueryRows(train.indptr, self.device)
         self.is_plain = plain_layers(self.module) is not None
         self._adopt([p for p in self.module.parameters() if p.requires_grad])
         self.center = torch.zeros_like(self.w)
@@ -177,14 +177,14 @@ class TorchTrainer:
         """Minimise this from now on."""
         if self.objective is not None and objective == self.objective:
             return
-        self.objective, loss = objective, loss_of(objective)
+        self.objective, loss = objective, make_loss(objective)
         self.criterion: Criterion
         if loss is None:
             self.criterion = _Bridged(objective, self.raw)
         elif self.device.type == "cpu":  # where kernels are faster; ours do not look at features
             self.criterion = _Bridged(objective, self.train.with_X(np.zeros((self.train.n_docs, 1), dtype=np.float32)))
         else:
-            self.criterion = _Native(loss, Lists(loss.labels(self.train), self.device, torch.float32))
+            self.criterion = _Native(loss, DeviceLabels(loss.compute_labels(self.train), self.device, torch.float32))
         self.graphs: Graphs | None = None
 
     def hold(self, center: Floats | None) -> None:
@@ -206,7 +206,7 @@ class TorchTrainer:
         """The loss summed over these queries, and the derivative of ``share`` times it by the weights."""
         parts = [queries]
         if self.device.type == "cpu":
-            docs = len(queries) * self.rows.longest(queries)
+            docs = len(queries) * self.rows.max_length(queries)
             parts = np.array_split(queries, min(max(docs // _PART_DOCS, 1), _MOST_PARTS, len(queries)))
 
         def one(number: int) -> tuple[Tensor, Tensor]:
@@ -215,7 +215,7 @@ class TorchTrainer:
             part = parts[number]
             at = torch.as_tensor(part, device=self.device)
             generator = self.generator((*seed, number)) if self.criterion.is_sampled else None
-            return self.slopes(part, at, self.rows.longest(part), self.criterion.widest(part), share, generator)
+            return self.slopes(part, at, self.rows.max_length(part), self.criterion.widest(part), share, generator)
 
         # other modules may draw random numbers, whose order is to be one
         backend = self.backend if self.is_plain else Serial()
@@ -228,7 +228,7 @@ class TorchTrainer:
         self, queries: Ints, at: Tensor, length: int, width: int, share: float, generator: torch.Generator | None
     ) -> tuple[Tensor, Tensor]:
         """The same of one part, padded to this length."""
-        rows, mask = self.rows.padded(at, length)
+        rows, mask = self.rows.pad(at, length)
         with torch.enable_grad():
             scores = self.module(self.X[rows.flatten()]).reshape(rows.shape)
             loss, slopes = self.criterion(scores.detach(), _Part(queries, at, rows, mask, width), generator)

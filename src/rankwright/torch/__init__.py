@@ -15,32 +15,16 @@ from rankwright.measures import parse
 
 require("torch")
 
-from rankwright.torch.base import Loss, Prepared  # noqa: E402
+from rankwright.torch.base import Loss  # noqa: E402
 from rankwright.torch.expected_losses import ExpectedMeasure  # noqa: E402
 from rankwright.torch.lambda_losses import Lambdas  # noqa: E402
 from rankwright.torch.listwise_losses import Cosine, Likelihood, TopOne  # noqa: E402
 from rankwright.torch.pairwise_losses import Exponential, Fidelity, Hinge, Logistic, SquaredHinge  # noqa: E402
 from rankwright.torch.pointwise_losses import Squares  # noqa: E402
+from rankwright.torch.prepared_labels import PreparedLabels  # noqa: E402
 from rankwright.torch.smooth_losses import SoftPositions, SoftRanks  # noqa: E402
 
-LOSSES: tuple[type[Loss], ...] = (
-    Cosine,
-    ExpectedMeasure,
-    Exponential,
-    Fidelity,
-    Hinge,
-    Lambdas,
-    Likelihood,
-    Logistic,
-    SoftPositions,
-    SoftRanks,
-    SquaredHinge,
-    Squares,
-    TopOne,
-)
-
 __all__ = [
-    "LOSSES",
     "Cosine",
     "ExpectedMeasure",
     "Exponential",
@@ -50,22 +34,22 @@ __all__ = [
     "Likelihood",
     "Logistic",
     "Loss",
-    "Prepared",
+    "PreparedLabels",
     "SoftPositions",
     "SoftRanks",
     "SquaredHinge",
     "Squares",
     "TopOne",
-    "loss_of",
+    "make_loss",
 ]
 
 
-def loss_of(objective: Any) -> Loss | None:
-    """The torch loss of an objective; None for a user's own, and for objectives of a user's own measure."""
-    measure = getattr(objective, "measure", None)
+def make_loss(objective: Any) -> Loss | None:
+    """Return the torch loss of an objective, or None for a user's objective and for objectives of a user's measure."""
+    name, measure = type(objective).__name__, getattr(objective, "measure", None)
+    if name not in __all__ or type(objective) is not getattr(objectives, name, None):
+        return None
     if measure is not None and parse(measure).family == "custom":
         return None
-    for loss in LOSSES:
-        if type(objective) is getattr(objectives, loss.__name__):
-            return loss(**{field.name: getattr(objective, field.name) for field in fields(objective)})
-    return None
+    loss: Loss = globals()[name](**{field.name: getattr(objective, field.name) for field in fields(objective)})
+    return loss

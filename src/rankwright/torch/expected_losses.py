@@ -9,53 +9,56 @@ from rankwright import objectives
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse
 from rankwright.objectives.smooth_objectives import prepare_gains
-from rankwright.torch.base import Batch, Labels, Loss
-from rankwright.torch.smooth_losses import gain_labels
+from rankwright.torch.base import Loss
+from rankwright.torch.batches import Batch, LossLabels
+from rankwright.torch.smooth_losses import make_gain_labels
 
 
 class ExpectedMeasure(Loss):
-    """1 - the measure in the mean over rankings drawn by Plackett-Luce; see ``rankwright.objectives.ExpectedMeasure``.
+    """The loss 1 - the expected measure of a ranking drawn from the Plackett-Luce model of the scores.
 
-    Exact for measures of one or two ranks; estimates from samples for more, without bias in value and gradient. Memory
-    is linear in the length of lists for a measure with a cut-off.
+    See ``rankwright.objectives.ExpectedMeasure``. Measures of one or two ranks are exact; for others value and gradient
+    are unbiased estimates from samples. Memory is linear in the length of lists for a measure with a cut-off.
 
     Parameters
     ----------
     measure : Measure or str
-        Any but a user's own.
+        Any built-in measure.
     n_samples : int
-        How many rankings are drawn of each list.
+        The number of rankings drawn for each list.
     """
+
+    score_parameters = ("n_samples",)
 
     def __init__(self, measure: Measure | str, n_samples: int = 8, *, reduction: str = "mean") -> None:
         super().__init__(objectives.ExpectedMeasure(measure, n_samples), reduction)
         self.measure, self.n_samples = parse(measure).for_training(), n_samples
         self.is_sampled = self.measure.cut_off is None or self.measure.cut_off > 2
 
-    def labels(self, queries: Queries) -> Labels:
-        """Gains and worths."""
-        self.objective.prepare(queries)  # which checks the parameters
-        return gain_labels(*prepare_gains(self.measure, queries))
+    def compute_labels(self, queries: Queries) -> LossLabels:
+        """Return gains and worths."""
+        self.objective.prepare(queries)  # checks the parameters
+        return make_gain_labels(*prepare_gains(self.measure, queries))
 
-    def table(self, length: int, batch: Batch) -> int:
-        """Samples by documents, and by ranks twice."""
+    def table_size(self, length: int, batch: Batch) -> int:
+        """Return the size of tables of samples by documents, and of samples by ranks by ranks."""
         depth = min(length, len(batch.constants["discount"]))
         return self.n_samples * (3 * length + 2 * depth * depth) if depth > 2 else length
 
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """The loss of each list, and its derivatives; estimates of them beyond two ranks."""
+        """Return the loss of each list with its derivatives, or estimates of them beyond two ranks."""
         if len(batch.constants["discount"]) <= 2:
-            value, gradient = _top_two(scores, batch)
+            value, gradient = _expect_top_two(scores, batch)
         else:
             shape = (len(scores), self.n_samples, scores.shape[1])
             clocks = torch.empty(shape, device=scores.device, dtype=scores.dtype).exponential_(generator=generator)
-            value, gradient = sampled(scores, batch, -clocks.log_())
+            value, gradient = estimate_from_samples(scores, batch, -clocks.log_())
         worth = batch.queries["worth"]
         return batch.queries["lost"] - worth * value, -worth[:, None] * gradient
 
 
-def _top_two(scores: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The expectation of the first two ranks; see ``expected_top_two`` in ``kernels/plackett_luce.py``."""
+def _expect_top_two(scores: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Return the expected measure of two ranks with its gradient; see ``kernels/objectives/plackett_luce.py``."""
     discount, u, v = (batch.constants[name] for name in ("discount", "u", "v"))
     g, s = batch.documents["gain"], scores.masked_fill(~batch.mask, -torch.inf)
     p = s.softmax(dim=1)
@@ -81,32 +84,34 @@ def _top_two(scores: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     return value + discount[1] * second[:, 0], gradient + discount[1] * slope
 
 
-def sampled(scores: Tensor, batch: Batch, noise: Tensor) -> tuple[Tensor, Tensor]:
-    """Estimates from the rankings by scores + noise; see ``expected_sampled`` in ``kernels/plackett_luce.py``.
+def estimate_from_samples(scores: Tensor, batch: Batch, noise: Tensor) -> tuple[Tensor, Tensor]:
+    """Return estimates from the rankings by scores + noise; see ``kernels/objectives/plackett_luce.py``.
 
-    ``noise`` has the shape (lists, samples, length). Rankings are held from their last rank up, as sums run. A list
-    shorter than the cut-off has ranks with nothing left, which are infinitely improbable and drop out by themselves.
+    ``noise`` has the shape (lists, samples, length). Rankings are stored from their last rank up, the order of the
+    sums. A list shorter than the cut-off has ranks without a document, whose probability is 0.
     """
     discount, u, v = (batch.constants[name] for name in ("discount", "u", "v"))
     n_samples, length = noise.shape[1:]
     depth, gain = min(length, len(discount)), batch.documents["gain"]
     d = discount[:depth].flip(0)
     s = scores.masked_fill(~batch.mask, -torch.inf)
-    s = (s - s.amax(dim=1, keepdim=True))[:, None, :].expand(-1, n_samples, -1)  # noise is lost beside large numbers
+    s = (s - s.amax(dim=1, keepdim=True))[:, None, :].expand(
+        -1, n_samples, -1
+    )  # noise would be lost beside large numbers
     chosen = (s + noise).topk(depth, dim=2).indices.flip(2)
     ranked, g = s.gather(2, chosen), gain[:, None, :].expand(-1, n_samples, -1).gather(2, chosen)
     rest = s.scatter(2, chosen, -torch.inf)
     highest = rest.amax(dim=2, keepdim=True).clamp_(min=torch.finfo(s.dtype).min)
     weight = (rest - highest).exp_()
     sums = weight @ torch.stack([torch.ones_like(gain), gain], dim=2)
-    # log Z of what is left at each rank; P_t of each that was chosen, at every rank up to its own; the mean gain
+    # log Z of the documents left at each rank; P_t of each chosen one, at every rank up to its own; the mean gain
     left = torch.cat([highest + sums[:, :, :1].log(), ranked], dim=2).logcumsumexp(dim=2)[:, :, 1:]
     left = left.masked_fill(left == -torch.inf, torch.inf)
     p = (ranked[:, :, :, None] - left[:, :, None, :]).exp_().triu_()
     gain_left = (g[:, :, None, :] @ p)[:, :, 0] + (highest - left).exp_() * sums[:, :, 1:]
-    c, T, value = _terms(g, d, gain_left, u, v)
-    both = torch.stack([c, c * gain_left + T], dim=3)  # what sums over ranks are of
-    # of documents that were not chosen: P_t in units of the last one, which is the largest
+    c, T, value = _compute_terms(g, d, gain_left, u, v)
+    both = torch.stack([c, c * gain_left + T], dim=3)  # the terms of sums over ranks
+    # for documents that were not chosen: P_t in units of the last one, which is the largest
     last = left.amin(dim=2, keepdim=True)
     by = ((last - left).exp_()[:, :, None, :] @ both)[:, :, 0] * (highest - last).exp_()
     by = by.transpose(1, 2) @ weight  # (lists, 2, documents): summed over the samples
@@ -116,11 +121,11 @@ def sampled(scores: Tensor, batch: Batch, noise: Tensor) -> tuple[Tensor, Tensor
     return value.mean(dim=1), gradient / n_samples
 
 
-def _terms(g: Tensor, d: Tensor, gain_left: Tensor, u: float, v: float) -> tuple[Tensor, Tensor, Tensor]:
-    """C and T at each rank of rankings with these gains, from the last one up; and the value of each ranking.
+def _compute_terms(g: Tensor, d: Tensor, gain_left: Tensor, u: float, v: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return C and T at each rank of rankings with these gains, from the last one up, and the value of each ranking.
 
-    What the other samples say of A and B is their mean, and the difference from that is a part of the one from the
-    mean of all.
+    The control variate of A and B is the mean of the other samples; the difference from it is a multiple of the
+    difference from the mean of all samples.
     """
     n_samples, worth = g.shape[1], g * d
     share = n_samples / max(n_samples - 1, 1)
@@ -128,14 +133,14 @@ def _terms(g: Tensor, d: Tensor, gain_left: Tensor, u: float, v: float) -> tuple
         A = worth.cumsum(dim=2) - worth
         away = A if n_samples == 1 else share * (A - A.mean(dim=1, keepdim=True))
         return d.expand_as(g), away, gain_left @ d
-    lead, A, B = _futures(g, worth, u, v)
+    lead, A, B = _sum_later_ranks(g, worth, u, v)
     away_A, away_B = (x if n_samples == 1 else share * (x - x.mean(dim=1, keepdim=True)) for x in (A, B))
     c = d * lead + (u + v * lead) * (A - away_A)
     return c, (lead + g * (u + v * lead)) * away_A + away_B, (d * lead * gain_left).sum(dim=2)
 
 
-def _futures(g: Tensor, worth: Tensor, u: float, v: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Lead, A and B at each rank, from the last one up."""
+def _sum_later_ranks(g: Tensor, worth: Tensor, u: float, v: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return lead, A and B at each rank, from the last one up."""
     if v == 0.0:
         A = worth.cumsum(dim=2) - worth
         later = u * g * A

@@ -11,13 +11,13 @@ from rankwright import objectives
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse
 from rankwright.objectives.smooth_objectives import prepare_gains
-from rankwright.torch.base import Batch, Labels, Loss
-from rankwright.torch.pairwise_losses import places
-from rankwright.torch.smooth_losses import gain_labels
+from rankwright.torch.base import Loss
+from rankwright.torch.batches import Batch, LossLabels, find_positions
+from rankwright.torch.smooth_losses import make_gain_labels
 
 
 class Lambdas(Loss):
-    """The logistic loss of pairs, each weighted by what its exchange would change the measure.
+    """The logistic loss of pairs, each weighted by the change of the measure when its documents are swapped.
 
     See ``rankwright.objectives.Lambdas``. A table has a row for each rank that counts: memory is linear in the length
     of lists for a measure with a cut-off.
@@ -25,25 +25,25 @@ class Lambdas(Loss):
     Parameters
     ----------
     measure : Measure or str
-        Any but a user's own.
+        Any built-in measure.
     """
 
     def __init__(self, measure: Measure | str, *, reduction: str = "mean") -> None:
         super().__init__(objectives.Lambdas(measure), reduction)
         self.measure = parse(measure).for_training()
 
-    def labels(self, queries: Queries) -> Labels:
-        """Gains and worths, and the documents by ascending grade, which is the order of equal scores."""
-        found = gain_labels(*prepare_gains(self.measure, queries))
+    def compute_labels(self, queries: Queries) -> LossLabels:
+        """Return gains, worths, and the documents by ascending grade, the order of equal scores."""
+        found = make_gain_labels(*prepare_gains(self.measure, queries))
         ties = np.lexsort((queries.y, np.repeat(np.arange(len(queries)), queries.sizes)))
-        return found._replace(documents={**found.documents, "ties": places(ties, queries)})
+        return found._replace(documents={**found.documents, "ties": find_positions(ties, queries)})
 
-    def table(self, length: int, batch: Batch) -> int:
-        """Ranks by documents."""
+    def table_size(self, length: int, batch: Batch) -> int:
+        """Return the size of a table of ranks by documents."""
         return length * min(length, len(batch.constants["discount"]))
 
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """The loss of each list, and its derivatives with the ranking kept."""
+        """Return the loss of each list with its derivatives, the ranking kept."""
         discount, u, v = (batch.constants[name] for name in ("discount", "u", "v"))
         ties = batch.documents["ties"]
         missing = ~batch.mask
@@ -54,7 +54,7 @@ class Lambdas(Loss):
         s, g = s.masked_fill(missing, 0.0), batch.documents["gain"].gather(1, order)
         d = torch.zeros_like(s[0])
         d[:depth] = discount[:depth]
-        change = _changes(g, d, depth, u, v)
+        change = _compute_changes(g, d, depth, u, v)
         column = torch.arange(n, device=s.device)
         none = (column <= column[:depth, None]) | missing[:, None, :]  # a pair is counted at its upper rank
         sign = torch.sign(g[:, :depth, None] - g[:, None, :])
@@ -68,10 +68,10 @@ class Lambdas(Loss):
         return worth * loss, worth[:, None] * torch.zeros_like(s).scatter(1, order, by_rank)
 
 
-def _changes(g: Tensor, d: Tensor, depth: int, u: float, v: float) -> Tensor:
-    """What swapping each rank that counts with each rank would change the sum, without sign; see ``swap_deltas``.
+def _compute_changes(g: Tensor, d: Tensor, depth: int, u: float, v: float) -> Tensor:
+    """Return the absolute change of the measure when two ranks are swapped, the first one that counts.
 
-    Of ranks above the first of the two it is anything.
+    The values for second ranks above the first have no meaning. See ``swap_deltas`` of a prepared measure.
     """
     here, below = d[:depth, None], d[None, :]
     apart = g[:, None, :] - g[:, :depth, None]

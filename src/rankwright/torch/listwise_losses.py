@@ -11,23 +11,26 @@ from torch import Tensor
 from rankwright import objectives
 from rankwright.basics.array_types import Ints
 from rankwright.data.queries import Queries
-from rankwright.torch.base import Batch, Labels, Loss
-from rankwright.torch.pairwise_losses import places
+from rankwright.torch.base import Loss
+from rankwright.torch.batches import Batch, LossLabels, find_positions
 
 
 class TopOne(Loss):
-    """ListNet's loss: cross entropy of softmax(grades) and softmax(scores); see ``rankwright.objectives.TopOne``."""
+    """The loss of ListNet: cross entropy of softmax(grades) and softmax(scores).
+
+    See ``rankwright.objectives.TopOne``.
+    """
 
     def __init__(self, *, reduction: str = "mean") -> None:
         super().__init__(objectives.TopOne(), reduction)
 
-    def labels(self, queries: Queries) -> Labels:
-        """The wanted probabilities."""
-        bound: Any = self.objective.prepare(queries)
-        return Labels({"target": bound.target}, {"weight": bound.weight})
+    def compute_labels(self, queries: Queries) -> LossLabels:
+        """Return the wanted probabilities."""
+        prepared: Any = self.objective.prepare(queries)
+        return LossLabels({"target": prepared.target}, {"weight": prepared.weight})
 
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """The loss of each list, and its derivatives."""
+        """Return the loss of each list with its derivatives."""
         target, weight = batch.documents["target"], batch.queries["weight"]
         missing = ~batch.mask
         log_q = scores.masked_fill(missing, -torch.inf).log_softmax(dim=1)
@@ -36,20 +39,27 @@ class TopOne(Loss):
 
 
 class Likelihood(Loss):
-    """ListMLE's loss: -log P(order of the grades) under Plackett-Luce; see ``rankwright.objectives.Likelihood``."""
+    """The loss of ListMLE: -log P(order of the grades) under Plackett-Luce.
+
+    See ``rankwright.objectives.Likelihood``.
+    """
 
     def __init__(self, *, reduction: str = "mean") -> None:
         super().__init__(objectives.Likelihood(), reduction)
 
-    def labels(self, queries: Queries) -> Labels:
-        """The documents by descending grade; where each grade begins, and ends."""
-        bound: Any = self.objective.prepare(queries)
-        lower = places(bound.lower, queries)
-        documents = {"order": places(bound.rows, queries), "first": _firsts(bound.lower, queries), "last": lower - 1}
-        return Labels(documents, {"weight": bound.weight})
+    def compute_labels(self, queries: Queries) -> LossLabels:
+        """Return the documents by descending grade, and where each grade begins and ends."""
+        prepared: Any = self.objective.prepare(queries)
+        lower = find_positions(prepared.lower, queries)
+        documents = {
+            "order": find_positions(prepared.rows, queries),
+            "first": _find_firsts(prepared.lower, queries),
+            "last": lower - 1,
+        }
+        return LossLabels(documents, {"weight": prepared.weight})
 
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """The loss of each list, and its derivatives; sums of exponentials from either end, in logarithms."""
+        """Return the loss of each list with its derivatives; sums of exponentials are kept as logarithms."""
         order, weight = batch.documents["order"], batch.queries["weight"]
         s, missing = scores.gather(1, order), ~batch.mask
         there = s.masked_fill(missing, -torch.inf)
@@ -60,27 +70,30 @@ class Likelihood(Loss):
         return weight * loss, weight[:, None] * torch.zeros_like(s).scatter(1, order, slopes)
 
 
-def _firsts(lower: Ints, queries: Queries) -> Ints:
-    """The place of the first document of each one's grade, the documents by descending grade."""
+def _find_firsts(lower: Ints, queries: Queries) -> Ints:
+    """Return the position of the first document of each one's grade, the documents by descending grade."""
     new = np.ones(len(lower), dtype=bool)
     new[1:] = lower[1:] != lower[:-1]
     new[queries.indptr[:-1]] = True
-    return places(np.maximum.accumulate(np.where(new, np.arange(len(lower)), 0)), queries)
+    return find_positions(np.maximum.accumulate(np.where(new, np.arange(len(lower)), 0)), queries)
 
 
 class Cosine(Loss):
-    """RankCosine's loss: (1 - t . s / |s|) / 2, s the scores less their mean; see ``rankwright.objectives.Cosine``."""
+    """The loss of RankCosine: (1 - t . s / |s|) / 2, s the scores less their mean.
+
+    See ``rankwright.objectives.Cosine``.
+    """
 
     def __init__(self, target: str = "gains", *, reduction: str = "mean") -> None:
         super().__init__(objectives.Cosine(target), reduction)
 
-    def labels(self, queries: Queries) -> Labels:
-        """The targets, which sum to 0."""
-        bound: Any = self.objective.prepare(queries)
-        return Labels({"target": bound.target}, {"weight": bound.weight})
+    def compute_labels(self, queries: Queries) -> LossLabels:
+        """Return the targets, which sum to 0."""
+        prepared: Any = self.objective.prepare(queries)
+        return LossLabels({"target": prepared.target}, {"weight": prepared.weight})
 
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """The loss of each list, and its derivatives; where all scores are equal it is 1/2 and has no slope."""
+        """Return the loss of each list with its derivatives; where all scores are equal they are 1/2 and 0."""
         target, weight = batch.documents["target"], batch.queries["weight"]
         missing = ~batch.mask
         mean = scores.masked_fill(missing, 0.0).sum(dim=1) / batch.mask.sum(dim=1)

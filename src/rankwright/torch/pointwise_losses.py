@@ -9,7 +9,8 @@ from torch import Tensor
 
 from rankwright import objectives
 from rankwright.data.queries import Queries
-from rankwright.torch.base import Batch, Labels, Loss
+from rankwright.torch.base import Loss
+from rankwright.torch.batches import Batch, LossLabels
 
 
 class Squares(Loss):
@@ -18,13 +19,13 @@ class Squares(Loss):
     def __init__(self, factor: float = 1.0, *, reduction: str = "mean") -> None:
         super().__init__(objectives.Squares(factor), reduction)
 
-    def labels(self, queries: Queries) -> Labels:
-        """Grades, and what each document counts."""
-        bound: Any = self.objective.prepare(queries)
-        return Labels({"target": bound.target, "weight": bound.weight}, {})
+    def compute_labels(self, queries: Queries) -> LossLabels:
+        """Return the target and the weight of each document."""
+        prepared: Any = self.objective.prepare(queries)
+        return LossLabels({"target": prepared.target, "weight": prepared.weight}, {})
 
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """The loss of each list, and its derivatives."""
+        """Return the loss of each list with its derivatives."""
         rest = (scores - batch.documents["target"]).masked_fill_(~batch.mask, 0.0)
         slopes = batch.documents["weight"] * rest
         return (slopes * rest).sum(dim=1), 2.0 * slopes

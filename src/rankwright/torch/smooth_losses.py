@@ -1,4 +1,4 @@
-"""Measures made smooth, as torch modules."""
+"""Smoothed measures, as torch modules."""
 
 from __future__ import annotations
 
@@ -16,53 +16,57 @@ from rankwright.kernels.measures.discounts import GEOMETRIC, LOGARITHMIC, Law
 from rankwright.kernels.objectives.smooth_measures import Gained
 from rankwright.measures import Measure, parse
 from rankwright.objectives.smooth_objectives import check_sigma, prepare_gains
-from rankwright.torch.base import Batch, Labels, Loss
-from rankwright.torch.pairwise_losses import places
+from rankwright.torch.base import Loss
+from rankwright.torch.batches import Batch, LossLabels, find_positions
 
-_ROUNDING = 1e-3  # far more than that of any precision
-_BEYOND = 200.0  # exp(-200) is 0 in single precision
+_ROUNDING = 1e-3  # far more than the relative error of any precision
+_MAX_EXPONENT = 200.0  # exp(-200) is 0 in single precision
 
 
-def gain_labels(data: Gained, lost: Floats) -> Labels:
-    """Gains of documents, worths of queries, the discount, and the numbers of the recurrence."""
+def make_gain_labels(data: Gained, lost: Floats) -> LossLabels:
+    """Return gains by document, worths by query, the discount, and the numbers of the recurrence, as labels."""
     constants = {"discount": data.discount, "u": data.u, "v": data.v}
-    return Labels({"gain": data.gain}, {"worth": data.worth, "lost": lost}, None, constants)
+    return LossLabels({"gain": data.gain}, {"worth": data.worth, "lost": lost}, None, constants)
 
 
 class SoftPositions(Loss):
-    """1 - measure, the gain at a position a mean over documents near it; see ``rankwright.objectives.SoftPositions``.
+    """The loss 1 - measure, the gain at a position a mean over documents near it.
+
+    See ``rankwright.objectives.SoftPositions``.
 
     Parameters
     ----------
     measure : Measure or str
-        Any but a user's own.
+        Any built-in measure.
     sigma : float
-        The smoothing, in squares of scores. It may be set anew between steps.
+        The smoothing, in squares of scores. It may be changed between steps.
     """
+
+    score_parameters = ("sigma",)
 
     def __init__(self, measure: Measure | str, sigma: float = 1.0, *, reduction: str = "mean") -> None:
         super().__init__(objectives.SoftPositions(measure, sigma), reduction)
         self.measure, self.sigma = parse(measure), sigma
 
-    def labels(self, queries: Queries) -> Labels:
-        """Gains and worths."""
+    def compute_labels(self, queries: Queries) -> LossLabels:
+        """Return gains and worths."""
         check_sigma(self.sigma)
-        return gain_labels(*prepare_gains(self.measure, queries))
+        return make_gain_labels(*prepare_gains(self.measure, queries))
 
-    def table(self, length: int, batch: Batch) -> int:
-        """Positions by documents."""
+    def table_size(self, length: int, batch: Batch) -> int:
+        """Return the size of a table of positions by documents."""
         return length * min(length, len(batch.constants["discount"]))
 
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """The loss of each list, and its derivatives: eq. (7), (8), (10) and appendix 2 of Chapelle & Wu (2010).
+        """Return the loss of each list with its derivatives: eq. (7), (8), (10), appendix 2 of Chapelle & Wu (2010).
 
         The tables are e and e x, x = s_i - s_(j); all sums over them are products with vectors.
         """
         discount, u, v = (batch.constants[name] for name in ("discount", "u", "v"))
         missing = ~batch.mask
         lowest = scores.masked_fill(missing, torch.inf).amin(dim=1, keepdim=True)
-        # padding is out of everyone's reach, also where that is little beside the scores
-        away = math.sqrt(_BEYOND * check_sigma(self.sigma))
+        # padding is too far from every document to count, also where the scores are large
+        away = math.sqrt(_MAX_EXPONENT * check_sigma(self.sigma))
         s = torch.where(batch.mask, scores, lowest - (away + _ROUNDING * lowest.abs()))
         s, order = s.sort(dim=1, descending=True)
         g = batch.documents["gain"].gather(1, order)
@@ -73,21 +77,21 @@ class SoftPositions(Loss):
         sums = e @ ones_and_gains  # (lists, positions, 2)
         total = sums[:, :, 0]
         soft = sums[:, :, 1] / total
-        value, slope = _value(soft, discount[:depth], u, v)
+        value, slope = _evaluate_measure(soft, discount[:depth], u, v)
         slope = slope * (-2.0 / self.sigma) / total
         e.mul_(x)
         own = e @ ones_and_gains
         at_position = slope * (own[:, :, 1] - soft * own[:, :, 0])
         by = torch.stack([slope, slope * soft], dim=1) @ e  # (lists, 2, documents)
-        pull = g * by[:, 0] - by[:, 1]
-        pull[:, :depth] -= at_position
+        slopes = g * by[:, 0] - by[:, 1]
+        slopes[:, :depth] -= at_position
         worth = batch.queries["worth"]
-        gradient = torch.zeros_like(s).scatter(1, order, pull)
+        gradient = torch.zeros_like(s).scatter(1, order, slopes)
         return batch.queries["lost"] - worth * value, -worth[:, None] * gradient
 
 
-def _value(soft: Tensor, discount: Tensor, u: float, v: float) -> tuple[Tensor, Tensor]:
-    """The measure of gains by position, and its derivative by each; see ``kernels/smooth.py``."""
+def _evaluate_measure(soft: Tensor, discount: Tensor, u: float, v: float) -> tuple[Tensor, Tensor]:
+    """Return the measure of gains by position with its derivatives; see ``kernels/objectives/smooth_measures.py``."""
     if v != 0.0:
         stay = 1.0 - soft
         reach = torch.cat([torch.ones_like(stay[:, :1]), stay[:, :-1].cumprod(dim=1)], dim=1)
@@ -104,39 +108,43 @@ def _value(soft: Tensor, discount: Tensor, u: float, v: float) -> tuple[Tensor, 
 
 
 class SoftRanks(Loss):
-    """1 - measure at soft ranks 1 + sum over j of 1 / (1 + exp((s_i - s_j) / sigma)).
+    """The loss 1 - measure at soft ranks 1 + sum over j of 1 / (1 + exp((s_i - s_j) / sigma)).
 
-    See ``rankwright.objectives.SoftRanks``. A table has a row for each document of any gain.
+    See ``rankwright.objectives.SoftRanks``. A table has a row for each document of positive gain.
 
     Parameters
     ----------
     measure : Measure or str
         NDCG, DCG, P, recall, RBP, WTA, or average precision.
     sigma : float
-        The smoothing, in units of scores. It may be set anew between steps.
+        The smoothing, in units of scores. It may be changed between steps.
     """
+
+    score_parameters = ("sigma",)
 
     def __init__(self, measure: Measure | str, sigma: float = 1.0, *, reduction: str = "mean") -> None:
         super().__init__(objectives.SoftRanks(measure, sigma), reduction)
         self.measure, self.sigma = parse(measure), sigma
 
-    def labels(self, queries: Queries) -> Labels:
-        """Gains and worths, and the documents by descending gain."""
-        bound: Any = self.objective.prepare(queries)  # which refuses measures without this form
+    def compute_labels(self, queries: Queries) -> LossLabels:
+        """Return gains, worths, and the documents by descending gain."""
+        prepared: Any = self.objective.prepare(queries)  # raises for measures without this form
         data, lost = prepare_gains(self.measure, queries)
-        found = gain_labels(data, lost)
+        found = make_gain_labels(data, lost)
         starts = queries.indptr[:-1]
         order = np.lexsort((-data.gain, np.repeat(np.arange(len(queries)), queries.sizes)))
-        documents = {**found.documents, "order": places(order, queries)}
-        constants = {**found.constants, "law": bound.law}
-        return Labels(documents, found.queries, np.add.reduceat((data.gain != 0.0).astype(np.int64), starts), constants)
+        documents = {**found.documents, "order": find_positions(order, queries)}
+        constants = {**found.constants, "law": prepared.law}
+        return LossLabels(
+            documents, found.queries, np.add.reduceat((data.gain != 0.0).astype(np.int64), starts), constants
+        )
 
-    def table(self, length: int, batch: Batch) -> int:
-        """Gains by documents."""
+    def table_size(self, length: int, batch: Batch) -> int:
+        """Return the size of a table of documents of positive gain by all documents."""
         return length * max(batch.width, 1)
 
     def evaluate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """The loss of each list, and its derivatives: eq. (5), and (9) for average precision."""
+        """Return the loss of each list with its derivatives: eq. (5), and (9) for average precision."""
         u, order = batch.constants["u"], batch.documents["order"][:, : batch.width]
         gain, per_sigma = batch.documents["gain"], 1.0 / check_sigma(self.sigma)
         g, s = gain.gather(1, order), scores.masked_fill(~batch.mask, 0.0)
@@ -144,20 +152,20 @@ class SoftRanks(Loss):
         p.mul_(batch.mask[:, None, :])
         sums = p @ torch.stack([torch.ones_like(gain), gain], dim=2)
         lead = 1.0 + u * (sums[:, :, 1] - 0.5 * g)
-        d, slope = _discount(batch.constants["law"], 0.5 + sums[:, :, 0])
+        d, slope = _evaluate_discount(batch.constants["law"], 0.5 + sums[:, :, 0])
         value = (g * lead * d).sum(dim=1)
         by_rank, by_lead = g * per_sigma * lead * slope, g * per_sigma * u * d
-        p.addcmul_(p, p, value=-1.0)  # p (1 - p); what a document does to itself cancels
-        push = torch.stack([by_rank, by_lead], dim=1) @ p
-        total = push[:, 0] + gain * push[:, 1]
+        p.addcmul_(p, p, value=-1.0)  # p (1 - p); the share of a document in its own rank cancels
+        by_document = torch.stack([by_rank, by_lead], dim=1) @ p
+        total = by_document[:, 0] + gain * by_document[:, 1]
         sums = p @ torch.stack([torch.ones_like(gain), gain], dim=2)
         total.scatter_add_(1, order, -(by_rank * sums[:, :, 0] + by_lead * sums[:, :, 1]))
         worth = batch.queries["worth"]
         return batch.queries["lost"] - worth * value, -worth[:, None] * total
 
 
-def _discount(law: Law, r: Tensor) -> tuple[Tensor, Tensor]:
-    """The discount at real ranks, and its derivative; see ``kernels/discounts.py``."""
+def _evaluate_discount(law: Law, r: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the discount at real ranks with its derivative; see ``kernels/measures/discounts.py``."""
     kind, a, b, cut_off = law
     if kind == LOGARITHMIC:
         late = (r - a).clamp(min=1.0)
