@@ -13,8 +13,9 @@ from tests.reference.permurank import Query
 import rankwright as rw
 from rankwright.objectives.upper_bounds import TypeTwo
 from rankwright.optimisers import cutting_plane as module
-from rankwright.optimisers.cutting_plane import CuttingPlane, cutting_planes, find_best_scale
+from rankwright.optimisers.cutting_plane import find_best_scale, minimise_by_cutting_planes
 from rankwright.optimisers.linear_risk import LinearRisk
+from rankwright.optimisers.loss_protocols import CuttingPlane
 from rankwright.scorers.scaling import StandardScaling
 
 STRENGTHS = [1e-3, 0.1, 1.0, 30.0, 1e4]
@@ -129,7 +130,7 @@ def all_rankings(queries, name, factor, perfect="measure"):
 
 
 def run(risk, C, **options):
-    rounds = list(cutting_planes(risk, C, **options))
+    rounds = list(minimise_by_cutting_planes(risk, C, **options))
     assert all(after.primal <= before.primal for before, after in pairwise(rounds))
     assert all(after.gap <= before.gap + 1e-9 * before.primal for before, after in pairwise(rounds))
     return rounds
@@ -240,7 +241,7 @@ class TestRounds:
         risk = Logistic(np.random.default_rng(1), d=8)
         lowest = risk.minimum(100.0)[1]
         kept = check(risk, 100.0, lowest, tol=1e-8)
-        monkeypatch.setattr(module, "_IDLE", idle)
+        monkeypatch.setattr(module, "_MAX_IDLE", idle)
         dropped = check(risk, 100.0, lowest, tol=1e-8)
         assert max(each.n_planes for each in dropped) < max(each.n_planes for each in kept)
         assert dropped[-1].n_planes < len(dropped)
@@ -319,7 +320,7 @@ class TestModel:
         model = module.CuttingPlaneModel(d)
         for offset, slope in zip(offsets, slopes, strict=True):
             model.add(CuttingPlane(offset, slope))
-        w, lowest = model.minimum(C)
+        w, lowest = model.minimise(C)
         highest = max(0.0, float((offsets + slopes @ w).max()))
         assert lowest <= 0.5 * w @ w + C * highest + 1e-12
         assert 0.5 * w @ w + C * highest == pytest.approx(lowest, rel=1e-5, abs=1e-9 * C)
@@ -342,7 +343,7 @@ class TestModel:
         model = module.CuttingPlaneModel(3)
         for _ in range(60):
             model.add(CuttingPlane(float(rng.normal()), rng.normal(size=3)))
-            model.minimum(1.0)
+            model.minimise(1.0)
             assert model.products == pytest.approx(model.slopes @ model.slopes.T)
         assert len(model) < 50
 

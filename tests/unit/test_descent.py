@@ -9,14 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from rankwright.optimisers.descent import (
-    DESCENT_METHODS,
-    ConjugateGradient,
-    L2Penalty,
-    anneal,
-    descend,
-    descend_reweighted,
-)
+from rankwright.optimisers.descent import L2Penalty, anneal, descend, descend_reweighted
+from rankwright.optimisers.descent_methods import DESCENT_METHODS, ConjugateGradient
 
 every_method = pytest.mark.parametrize("method", DESCENT_METHODS)
 
@@ -148,7 +142,7 @@ class TestDescent:
             slope, then = float(step @ before.gradient), float(step @ after.gradient)
             assert slope < 0.0
             assert after.value <= before.value + 1e-4 * slope + 1e-12 * abs(before.value)
-            assert abs(then) <= DESCENT_METHODS[method].flat * -slope * (1 + 1e-9)
+            assert abs(then) <= DESCENT_METHODS[method].slope_ratio * -slope * (1 + 1e-9)
 
     @every_method
     def test_a_round_quadratic_takes_few_steps(self, method):
@@ -253,38 +247,38 @@ class TestDescent:
     def test_conjugate_gradients_restart(self):
         """After as many steps as weights, and where beta is negative."""
         method, g = ConjugateGradient(), np.array([1.0, 0.0])
-        assert method.direction(g).tolist() == [-1.0, 0.0]
-        method.learn(np.array([-1.0, 0.0]), g, np.array([0.0, 2.0]))
+        assert method.find_direction(g).tolist() == [-1.0, 0.0]
+        method.update(np.array([-1.0, 0.0]), g, np.array([0.0, 2.0]))
         assert method.beta == 4.0  # after . (after - before) / before . before
-        assert method.direction(np.array([0.0, 2.0])).tolist() == [-4.0, -2.0]
-        method.learn(np.array([-4.0, -2.0]), np.array([0.0, 2.0]), np.array([1.0, 2.5]))
+        assert method.find_direction(np.array([0.0, 2.0])).tolist() == [-4.0, -2.0]
+        method.update(np.array([-4.0, -2.0]), np.array([0.0, 2.0]), np.array([1.0, 2.5]))
         assert method.beta == 0.0  # the second of two steps
-        method.direction(np.array([1.0, 2.5]))
-        method.learn(np.array([-1.0, -2.5]), np.array([1.0, 2.5]), np.array([0.5, 1.0]))
+        method.find_direction(np.array([1.0, 2.5]))
+        method.update(np.array([-1.0, -2.5]), np.array([1.0, 2.5]), np.array([0.5, 1.0]))
         assert method.beta == 0.0  # the slopes have not reverse
-        method.forget()
-        assert method.direction(g).tolist() == [-1.0, 0.0]
+        method.restart()
+        assert method.find_direction(g).tolist() == [-1.0, 0.0]
 
     def test_a_direction_that_leads_up_is_not_taken(self):
         method = ConjugateGradient()
         method.last, method.beta = np.array([5.0, 0.0]), 1.0
-        assert method.direction(np.array([1.0, 1.0])).tolist() == [-1.0, -1.0]
+        assert method.find_direction(np.array([1.0, 1.0])).tolist() == [-1.0, -1.0]
 
     def test_quasi_newton_directions_know_the_curvature(self):
         """On a quadratic, after as many steps as weights, the direction is Newton's."""
         rng = np.random.default_rng(1)
         A, method = np.diag([1.0, 4.0, 25.0]), DESCENT_METHODS["lbfgs"]()
         for step in np.eye(3):
-            method.learn(step, np.zeros(3), A @ step)
+            method.update(step, np.zeros(3), A @ step)
         g = rng.normal(size=3)
-        assert method.direction(g) == pytest.approx(-np.linalg.solve(A, g), rel=1e-9)
-        method.forget()
-        assert method.direction(g).tolist() == (-g).tolist()
+        assert method.find_direction(g) == pytest.approx(-np.linalg.solve(A, g), rel=1e-9)
+        method.restart()
+        assert method.find_direction(g).tolist() == (-g).tolist()
 
     def test_a_step_along_which_the_slope_falls_is_not_remembered(self):
         method = DESCENT_METHODS["lbfgs"]()
-        method.learn(np.array([1.0, 0.0]), np.array([0.0, 0.0]), np.array([-1.0, 0.0]))
-        assert method.direction(np.array([3.0, 4.0])).tolist() == [-3.0, -4.0]
+        method.update(np.array([1.0, 0.0]), np.array([0.0, 0.0]), np.array([-1.0, 0.0]))
+        assert method.find_direction(np.array([3.0, 4.0])).tolist() == [-3.0, -4.0]
 
 
 class TestAnnealing:

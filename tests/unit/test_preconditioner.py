@@ -10,7 +10,8 @@ import rankwright as rw
 from rankwright.measures import parse
 from rankwright.objectives.objective_names import OBJECTIVES
 from rankwright.optimisers import preconditioner as module
-from rankwright.optimisers.descent import LBFGS, L2Penalty, descend
+from rankwright.optimisers.descent import L2Penalty, descend
+from rankwright.optimisers.descent_methods import LBFGS
 from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.rankers.listwise.descent_ranker import Problem
 
@@ -69,7 +70,7 @@ def test_the_estimated_distance_to_the_minimum_is_about_right(objective):
     points = descend(problem.risk, np.zeros(12), L2Penalty(0.1, np.zeros(12)), LBFGS(Preconditioner()), tol=1e-9)
     for point in list(points)[2:]:
         if point.value - best > 1e-11 * best:
-            assert 0.1 < point.excess / (point.value - best) < 10
+            assert 0.1 < point.suboptimality / (point.value - best) < 10
 
 
 @pytest.mark.parametrize("shift", [1e-6, 1.0, 1e6])
@@ -77,10 +78,10 @@ def test_both_forms_solve_their_systems(shift):
     rng = np.random.default_rng(0)
     rows, r = rng.normal(size=(7, 20)), rng.normal(size=20)
     expected = np.linalg.solve(3.0 * rows.T @ rows + shift * np.eye(20), r)
-    for form in (module._Dense(rows.T @ rows), module._LowRank(rows)):
+    for form in (module._DenseHessian(rows.T @ rows), module._LowRankHessian(rows)):
         form.factorise(3.0, shift)
         assert form.solve(r) == pytest.approx(expected, rel=1e-6, abs=1e-9 * np.abs(expected).max())
-        assert form.quadratic(r) == pytest.approx(np.sum((rows @ r) ** 2))
+        assert form.quadratic_form(r) == pytest.approx(np.sum((rows @ r) ** 2))
         assert form.mean_diagonal == pytest.approx(np.trace(rows.T @ rows) / 20)
 
 
@@ -94,8 +95,8 @@ def test_rows_of_all_documents_make_the_second_derivative():
 
 def test_with_many_features_a_sample_of_the_documents_is_enough(monkeypatch):
     problem = problem_of("logistic", correlated())
-    monkeypatch.setattr(module, "_MOST_COLUMNS", 5)
-    monkeypatch.setattr(module, "_MOST_ROWS", 100)
+    monkeypatch.setattr(module, "_MAX_FEATURES", 5)
+    monkeypatch.setattr(module, "_MAX_ROWS", 100)
     *_, last = descend(
         problem.risk, np.zeros(12), L2Penalty(1.0, np.zeros(12)), LBFGS(Preconditioner()), tol=1e-10, max_iter=60
     )

@@ -15,15 +15,15 @@ from rankwright.kernels.objectives.linear_pairs import curvature_moments
 from rankwright.kernels.objectives.pair_sums import Labels, Ranked
 from rankwright.kernels.scorers.linear_scores import linear_scores, query_columns, weighted_columns
 from rankwright.objectives.base import Evaluation, Objective, PreparedObjective
-from rankwright.optimisers.cutting_plane import CuttingPlane
+from rankwright.optimisers.loss_protocols import CuttingPlane
 from rankwright.runtime.backends import Backend, Shards
 
-_COLUMNS = 16  # of so many the second derivative takes all queries, of twice as many every other: a few steps' time
-_DOCS_PER_COLUMN = 32  # but no fewer documents than this for each feature
+_FEATURES_PER_STRIDE = 16  # with k times as many features, every k-th query makes up the approximate Hessian
+_DOCS_PER_FEATURE = 32  # but no fewer documents than this for each feature
 
 
 class _ObjectiveShard(NamedTuple):
-    """Some queries with the objective bound to them."""
+    """The documents of some queries, and the objective prepared for them."""
 
     X: Floats
     indptr: Ints
@@ -31,17 +31,17 @@ class _ObjectiveShard(NamedTuple):
 
 
 class _EvaluatedShard(NamedTuple):
-    """And with scores, and the objective at these."""
+    """A shard with its scores, and the objective at these scores."""
 
-    part: _ObjectiveShard
+    shard: _ObjectiveShard
     scores: Floats
     loss: float
     gradient: Floats
-    slope: float = 0.0  # along the way it was found on
-    way: Floats | None = None  # how the scores changed on it
+    slope: float = 0.0  # the derivative along the step that led here
+    step: Floats | None = None  # the change of the scores along it
 
 
-_Evaluated = Shards[_EvaluatedShard]
+_State = Shards[_EvaluatedShard]
 
 
 class LinearRisk:
@@ -50,17 +50,17 @@ class LinearRisk:
     Parameters
     ----------
     objective : Objective
-        Any; cutting planes ask for a convex one that is linear between kinks.
+        Any objective; cutting planes need a convex one that is piecewise linear.
     shards : Shards of Queries
         The training data.
     factor : array of shape (n_features,)
-        What weights are multiplied by to act on X.
+        A factor for each weight before it acts on X.
     total : float
-        What the sum over the queries is divided by.
+        The divisor of the sum over the queries.
     backend : Backend
         Where the work runs.
     mean : array of shape (n_features,), optional
-        Where columns are centred; 0 without. Objectives of rankings do not notice.
+        The centre of each column; 0 without. It changes no objective that depends on differences of scores only.
     """
 
     def __init__(
@@ -76,108 +76,100 @@ class LinearRisk:
         self.n_features = len(factor)
         self.mean = np.zeros(len(factor)) if mean is None else mean
         self.n_docs = int(backend.sum(attrgetter("n_docs"), shards))
-        self.shards: Shards[_ObjectiveShard] = backend.apply(_bind, shards, objective)
+        self.shards: Shards[_ObjectiveShard] = backend.apply(_prepare, shards, objective)
 
-    def evaluate(self, w: Floats) -> _Evaluated:
-        """The objective at these weights."""
+    def evaluate(self, w: Floats) -> _State:
+        """Return the state of these weights."""
         coef = w * self.factor
-        return self.backend.apply(_place, self.shards, coef, -float(coef @ self.mean))
+        return self.backend.apply(_evaluate, self.shards, coef, -float(coef @ self.mean))
 
-    def move(self, place: _Evaluated, way: Floats) -> _Evaluated:
-        """The objective where a way, a change of the weights, leads from a place."""
-        coef = way * self.factor
-        return self.backend.apply(_move, place, coef, -float(coef @ self.mean))
+    def move(self, state: _State, step: Floats) -> _State:
+        """Return the state after a step: a change of the weights."""
+        coef = step * self.factor
+        return self.backend.apply(_move, state, coef, -float(coef @ self.mean))
 
-    def interpolate(self, place: _Evaluated, other: _Evaluated, t: float) -> _Evaluated:
-        """The objective between: scores mix as weights do."""
-        return self.backend.apply(_mix, place, other, t)
+    def interpolate(self, state: _State, other: _State, t: float) -> _State:
+        """Return the state at a part t of the line from one state to another: scores are linear in the weights."""
+        return self.backend.apply(_interpolate, state, other, t)
 
-    def loss(self, place: _Evaluated) -> float:
-        """The loss there."""
-        return float(self.backend.sum(attrgetter("loss"), place)) / self.total
+    def loss(self, state: _State) -> float:
+        """Return the loss of a state."""
+        return float(self.backend.sum(attrgetter("loss"), state)) / self.total
 
-    def derivative_between(self, place: _Evaluated, start: _Evaluated, end: _Evaluated) -> float:
-        """Its derivative along a way, by the part of the way; no products with X."""
-        return float(self.backend.sum(_slope, place, start, end)) / self.total
+    def derivative_between(self, state: _State, start: _State, end: _State) -> float:
+        """Return the derivative at a state along the line from ``start`` to ``end``; it needs no product with X."""
+        return float(self.backend.sum(_differentiate, state, start, end)) / self.total
 
-    def directional_derivative(self, place: _Evaluated) -> float:
-        """The same at a place that was moved to, or mixed of the ends of a way."""
-        return float(self.backend.sum(attrgetter("slope"), place)) / self.total
+    def directional_derivative(self, state: _State) -> float:
+        """Return the derivative along the step that led to a state."""
+        return float(self.backend.sum(attrgetter("slope"), state)) / self.total
 
-    def gradient(self, place: _Evaluated) -> Floats:
-        """The derivative by the weights."""
-        gradient: Floats = self.backend.sum(_columns, place, self.mean) * (self.factor / self.total)
+    def gradient(self, state: _State) -> Floats:
+        """Return the gradient by the weights."""
+        gradient: Floats = self.backend.sum(_sum_columns, state, self.mean) * (self.factor / self.total)
         return gradient
 
-    def approximate_hessian(self, place: _Evaluated) -> Floats:
-        """Return about the second derivative by the weights: what the diagonal of that by the scores tells of it.
+    def approximate_hessian(self, state: _State) -> Floats:
+        """Return about the Hessian by the weights, from the diagonal of the Hessian by the scores.
 
-        Scores of a query that all move alike change nothing. An objective without a diagonal counts as one whose
+        The same change of all scores of a query counts nothing. An objective without a diagonal counts as one whose
         diagonal is 1, so that the matrix is right up to a factor at best. With many features a sample of the queries
-        stands for all.
+        represents all.
         """
-        enough = self.n_docs // (_DOCS_PER_COLUMN * self.n_features)
-        every = max(1, min(self.n_features // _COLUMNS, enough))
-        upper = self.backend.sum(_second_derivative, place, self.mean, every)
+        enough = self.n_docs // (_DOCS_PER_FEATURE * self.n_features)
+        stride = max(1, min(self.n_features // _FEATURES_PER_STRIDE, enough))
+        upper = self.backend.sum(_sum_curvature, state, self.mean, stride)
         both = (np.triu(upper) + np.triu(upper, 1).T) * np.outer(self.factor, self.factor)
         matrix: Floats = both / self.total
         return matrix
 
-    def hessian_factor(self, place: _Evaluated, n: int) -> Floats:
-        """Return some rows V, every so many documents, with V'V about what ``second_derivative`` returns."""
-        every = max(1, -(-self.n_docs // n))
-        rows: Floats = self.backend.concat(_curvature_rows, place, every) * (self.factor / np.sqrt(self.total))
+    def hessian_factor(self, state: _State, n: int) -> Floats:
+        """Return about n rows V, of a sample of the documents, with V'V about the approximate Hessian."""
+        stride = max(1, -(-self.n_docs // n))
+        rows: Floats = self.backend.concat(_factor_curvature, state, stride) * (self.factor / np.sqrt(self.total))
         return rows
 
-    def linearise(self, place: _Evaluated) -> CuttingPlane:
-        """The loss, linear as it is there."""
-        sums = self.backend.sum(_plane, place, self.mean) / self.total
+    def linearise(self, state: _State) -> CuttingPlane:
+        """Return the plane that touches the loss at a state."""
+        sums = self.backend.sum(_linearise, state, self.mean) / self.total
         return CuttingPlane(float(sums[0]), sums[1:] * self.factor)
 
     @property
-    def is_ranked(self) -> bool:
+    def uses_ranking(self) -> bool:
         """Whether the objective depends on the ranking beside the scores."""
-        return bool(self.backend.sum(_is_ranked, self.shards))
+        return any(self.backend.gather(attrgetter("objective.uses_ranking"), self.shards))
 
     @property
     def is_sampled(self) -> bool:
         """Whether losses and gradients are estimates."""
-        return bool(self.backend.sum(_is_sampled, self.shards))
+        return any(self.backend.gather(attrgetter("objective.is_sampled"), self.shards))
 
     def with_seed(self, seed: tuple[int, ...]) -> Self:
-        """The same with random numbers of this seed wherever it is evaluated."""
+        """Return the same risk with random numbers of this seed at every evaluation."""
         numbers = self.backend.distribute(range(len(self.shards)))
-        return self._with(self.backend.apply(_seed, self.shards, numbers, seed))
+        return self._replace(self.backend.apply(_seed, self.shards, numbers, seed))
 
-    def with_smoothing(self, sigma: float) -> Self:
-        """The same with an objective that is smoothed so much."""
-        return self._with(self.backend.apply(_smooth, self.shards, sigma))
+    def with_sigma(self, sigma: float) -> Self:
+        """Return the same risk with an objective smoothed by ``sigma``."""
+        return self._replace(self.backend.apply(_smooth, self.shards, sigma))
 
-    def with_ranking_of(self, place: _Evaluated) -> Self:
-        """The same with an objective that sees the ranking of this place, whatever the scores."""
-        return self._with(self.backend.apply(_freeze, place))
+    def fix_ranking(self, state: _State) -> Self:
+        """Return the same risk with an objective that keeps the ranking of a state, whatever the scores."""
+        return self._replace(self.backend.apply(_fix_ranking, state))
 
-    def _with(self, parts: Shards[_ObjectiveShard]) -> Self:
+    def _replace(self, shards: Shards[_ObjectiveShard]) -> Self:
         other = copy(self)
-        other.shards = parts
+        other.shards = shards
         return other
 
 
-def _bind(queries: Queries, objective: Objective) -> _ObjectiveShard:
+def _prepare(queries: Queries, objective: Objective) -> _ObjectiveShard:
     return _ObjectiveShard(queries.X, queries.indptr, objective.prepare(queries))
 
 
-def _is_ranked(part: _ObjectiveShard) -> int:
-    return int(part.objective.uses_ranking)
-
-
-def _is_sampled(part: _ObjectiveShard) -> int:
-    return int(part.objective.is_sampled)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class _Seeded(PreparedObjective):
-    """An objective with its random numbers."""
+class _SeededObjective(PreparedObjective):
+    """An objective whose random numbers are the same at every call."""
 
     objective: PreparedObjective
     seed: tuple[int, ...]
@@ -186,76 +178,76 @@ class _Seeded(PreparedObjective):
         return self.objective(scores, np.random.default_rng(self.seed))
 
 
-def _seed(part: _ObjectiveShard, number: int, seed: tuple[int, ...]) -> _ObjectiveShard:
-    return part._replace(objective=_Seeded(part.objective, (*seed, number)))
+def _seed(shard: _ObjectiveShard, number: int, seed: tuple[int, ...]) -> _ObjectiveShard:
+    return shard._replace(objective=_SeededObjective(shard.objective, (*seed, number)))
 
 
-def _smooth(part: Any, sigma: float) -> _ObjectiveShard:
-    smoothed: _ObjectiveShard = part._replace(objective=part.objective.with_sigma(sigma))
+def _smooth(shard: Any, sigma: float) -> _ObjectiveShard:
+    smoothed: _ObjectiveShard = shard._replace(objective=shard.objective.with_sigma(sigma))
     return smoothed
 
 
-def _freeze(placed: Any) -> _ObjectiveShard:
-    frozen: _ObjectiveShard = placed.part._replace(objective=placed.part.objective.fix_ranking(placed.scores))
-    return frozen
+def _fix_ranking(here: Any) -> _ObjectiveShard:
+    fixed: _ObjectiveShard = here.shard._replace(objective=here.shard.objective.fix_ranking(here.scores))
+    return fixed
 
 
-def _place(part: _ObjectiveShard, coef: Floats, intercept: float) -> _EvaluatedShard:
-    scores = linear_scores(part.X, coef, intercept)
-    return _EvaluatedShard(part, scores, *part.objective(scores)[:2])
+def _evaluate(shard: _ObjectiveShard, coef: Floats, intercept: float) -> _EvaluatedShard:
+    scores = linear_scores(shard.X, coef, intercept)
+    return _EvaluatedShard(shard, scores, *shard.objective(scores)[:2])
 
 
 def _move(here: _EvaluatedShard, coef: Floats, intercept: float) -> _EvaluatedShard:
-    return _on_way(here, linear_scores(here.part.X, coef, intercept), 1.0)
+    return _step(here, linear_scores(here.shard.X, coef, intercept), 1.0)
 
 
-def _mix(here: _EvaluatedShard, there: _EvaluatedShard, t: float) -> _EvaluatedShard:
-    # scores that are sums of ways: rounding adds up from step to step, and is not multiplied by steps beyond an end
-    return _on_way(here, there.scores - here.scores if there.way is None else there.way, t)
+def _interpolate(here: _EvaluatedShard, there: _EvaluatedShard, t: float) -> _EvaluatedShard:
+    # scores are sums of steps: rounding errors add up, and are not multiplied where t is beyond 1
+    return _step(here, there.scores - here.scores if there.step is None else there.step, t)
 
 
-def _on_way(here: _EvaluatedShard, way: Floats, t: float) -> _EvaluatedShard:
-    scores = here.scores + t * way
-    loss, gradient, _ = here.part.objective(scores)
-    with np.errstate(over="ignore", invalid="ignore"):  # a way that leads too far is not gone
-        slope = float((gradient * way).sum())
-    return _EvaluatedShard(here.part, scores, loss, gradient, slope, way)
+def _step(here: _EvaluatedShard, step: Floats, t: float) -> _EvaluatedShard:
+    scores = here.scores + t * step
+    loss, gradient, _ = here.shard.objective(scores)
+    with np.errstate(over="ignore", invalid="ignore"):  # a step that leads too far is not taken
+        slope = float((gradient * step).sum())
+    return _EvaluatedShard(here.shard, scores, loss, gradient, slope, step)
 
 
-def _slope(here: _EvaluatedShard, start: _EvaluatedShard, end: _EvaluatedShard) -> float:
+def _differentiate(here: _EvaluatedShard, start: _EvaluatedShard, end: _EvaluatedShard) -> float:
     return float((here.gradient * (end.scores - start.scores)).sum())
 
 
-def _columns(placed: _EvaluatedShard, mean: Floats) -> Floats:
-    sums: Floats = weighted_columns(placed.gradient, placed.part.X) - float(placed.gradient.sum()) * mean
+def _sum_columns(here: _EvaluatedShard, mean: Floats) -> Floats:
+    sums: Floats = weighted_columns(here.gradient, here.shard.X) - float(here.gradient.sum()) * mean
     return sums
 
 
-def _plane(placed: _EvaluatedShard, mean: Floats) -> Floats:
-    offset = placed.loss - float((placed.gradient * placed.scores).sum())
-    return np.append(offset, _columns(placed, mean))
+def _linearise(here: _EvaluatedShard, mean: Floats) -> Floats:
+    offset = here.loss - float((here.gradient * here.scores).sum())
+    return np.append(offset, _sum_columns(here, mean))
 
 
-def _curvature(placed: _EvaluatedShard) -> Floats:
-    """Return the diagonal of the second derivative by the scores, where it is positive; 1 where there is none."""
-    found = placed.part.objective(placed.scores).curvature
-    return np.ones(len(placed.scores)) if found is None else np.maximum(found, 0.0)
+def _curvature(here: _EvaluatedShard) -> Floats:
+    """Return the diagonal of the Hessian by the scores, where it is positive; 1 where there is none."""
+    found = here.shard.objective(here.scores).curvature
+    return np.ones(len(here.scores)) if found is None else np.maximum(found, 0.0)
 
 
-def _second_derivative(placed: _EvaluatedShard, mean: Floats, every: int) -> Floats:
-    part, none = placed.part, np.empty(0)
-    labels = Labels(np.empty(0, np.int64), none, np.ones(len(part.indptr) - 1), part.indptr)
-    ranked = Ranked(placed.scores, np.empty(0, np.int64), _curvature(placed), none)
-    return curvature_moments(part.X, mean, labels, ranked, every)
+def _sum_curvature(here: _EvaluatedShard, mean: Floats, stride: int) -> Floats:
+    shard, none = here.shard, np.empty(0)
+    labels = Labels(np.empty(0, np.int64), none, np.ones(len(shard.indptr) - 1), shard.indptr)
+    ranked = Ranked(here.scores, np.empty(0, np.int64), _curvature(here), none)
+    return curvature_moments(shard.X, mean, labels, ranked, stride)
 
 
-def _curvature_rows(placed: _EvaluatedShard, every: int) -> Floats:
-    part, curvature = placed.part, _curvature(placed)
-    starts, sizes = part.indptr[:-1], np.diff(part.indptr)
+def _factor_curvature(here: _EvaluatedShard, stride: int) -> Floats:
+    shard, curvature = here.shard, _curvature(here)
+    starts, sizes = shard.indptr[:-1], np.diff(shard.indptr)
     total = np.add.reduceat(curvature, starts)
     share = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)
-    centers = query_columns(curvature * np.repeat(share, sizes), part.X, part.indptr)
-    taken = np.arange(0, len(curvature), every)
+    centers = query_columns(curvature * np.repeat(share, sizes), shard.X, shard.indptr)
+    taken = np.arange(0, len(curvature), stride)
     query = np.repeat(np.arange(len(sizes)), sizes)[taken]
-    rows: Floats = (part.X[taken] - centers[query]) * np.sqrt(every * curvature[taken])[:, np.newaxis]
+    rows: Floats = (shard.X[taken] - centers[query]) * np.sqrt(stride * curvature[taken])[:, np.newaxis]
     return rows

@@ -6,82 +6,83 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-_ENOUGH = 1e-4  # of the decrease that the slope promises
-_TRIALS = 20
-_WIDEN = 8.0  # the most a step grows between trials
+ROUNDING = 1e-14  # values whose relative difference is less are compared by their slopes
+_SUFFICIENT = 1e-4  # part of the decrease promised by the slope that is enough: Wolfe's first constant
+_MAX_TRIALS = 20
+_MAX_GROWTH = 8.0  # the most a step grows between trials
 _FAR = 1e30
-_CLOSE = 1e-9  # a bracket of this part of its place has nothing more to tell
-ROUNDING = 1e-14  # of a value: two that differ by less are not told apart by it, but by their slopes
-_EDGE = 0.05  # a new trial stays so far from the ends of its bracket
+_MIN_WIDTH = 1e-9  # relative width of a bracket that is not searched any more
+_EDGE = 0.05  # the least distance of a trial from the ends of its bracket, relative to its width
 
 
 class WolfeTrial(NamedTuple):
-    """A point of a line: the value there, its derivative along the line, and what the caller knows of it."""
+    """A point of a line: the value there, its derivative along the line, and the caller's state."""
 
     t: float
     value: float
     slope: float
-    place: Any = None
+    state: Any = None
 
 
-def search_wolfe(at: Callable[[float], WolfeTrial], start: WolfeTrial, flat: float) -> WolfeTrial | None:
-    """A point that is lower by part of what the slope at the start promises, and flatter by ``flat``.
+def search_wolfe(evaluate: Callable[[float], WolfeTrial], start: WolfeTrial, slope_ratio: float) -> WolfeTrial | None:
+    """Return a point that satisfies the strong Wolfe conditions.
 
     Parameters
     ----------
-    at : callable
-        The trial at any t > 0; the first is at 1.
+    evaluate : callable
+        Returns the trial at any t > 0; the first is at 1.
     start : WolfeTrial
-        That at t = 0, from where the line falls.
-    flat : float
-        The slope may be this part of the start's.
+        The trial at t = 0, where the slope is negative.
+    slope_ratio : float
+        The slope may be this part of the start's: Wolfe's second constant.
 
     Returns
     -------
-    Trial or None
+    WolfeTrial or None
         If 20 trials find none so flat, the last that was the lowest; None if none is lower.
 
     Notes
     -----
-    Nocedal and Wright (2006), algorithms 3.5 and 3.6: beyond the first trial until the minimum is bracketed, then
-    within, by the cubic through the ends of the bracket. It survives values that are not finite, or too high to square.
-    Where values differ by no more than rounding the slope alone decides (Hager and Zhang, 2005): a sum of many numbers
-    is not exact enough to show the last steps to a minimum, its derivative is.
+    Nocedal and Wright (2006), algorithms 3.5 and 3.6: the step grows until the minimum is bracketed, then the bracket
+    shrinks by the cubic through its ends. Values may be infinite, NaN, or too large to square. Where values differ by
+    no more than rounding the slope alone decides (Hager and Zhang, 2005): a sum of many numbers is too inexact to show
+    the last steps to a minimum, its derivative is not.
 
     Examples
     --------
-    >>> trial = lambda t: WolfeTrial(t, (t - 3.0) ** 2, 2.0 * (t - 3.0))
-    >>> search_wolfe(trial, trial(0.0), flat=0.1).t
+    >>> parabola = lambda t: WolfeTrial(t, (t - 3.0) ** 2, 2.0 * (t - 3.0))
+    >>> search_wolfe(parabola, parabola(0.0), slope_ratio=0.1).t
     3.0
     """
     low, high, t = start, None, 1.0
-    for _ in range(_TRIALS):
-        trial = at(t)
-        if abs(trial.value - start.value) <= ROUNDING * abs(start.value) and abs(trial.slope) <= -flat * start.slope:
+    for _ in range(_MAX_TRIALS):
+        trial = evaluate(t)
+        is_flat = abs(trial.slope) <= -slope_ratio * start.slope
+        if abs(trial.value - start.value) <= ROUNDING * abs(start.value) and is_flat:
             return trial
-        promised = start.value + _ENOUGH * t * start.slope
+        promised = start.value + _SUFFICIENT * t * start.slope
         if not trial.value <= promised or (low.t > 0.0 and trial.value >= low.value):
             high = trial
         else:
-            if abs(trial.slope) <= -flat * start.slope:
+            if is_flat:
                 return trial
             if trial.slope * (1.0 if high is None else high.t - low.t) >= 0.0:
                 high = low
             low = trial
         if high is None:
-            beyond = _cubic(start, low)
-            t = min(max(beyond, 1.5 * low.t), _WIDEN * low.t) if math.isfinite(beyond) else _WIDEN * low.t
+            beyond = _minimise_cubic(start, low)
+            t = min(max(beyond, 1.5 * low.t), _MAX_GROWTH * low.t) if math.isfinite(beyond) else _MAX_GROWTH * low.t
             continue
         width = high.t - low.t
-        if abs(width) <= _CLOSE * max(low.t, high.t):
+        if abs(width) <= _MIN_WIDTH * max(low.t, high.t):
             break
-        inner = (_cubic(low, high) - low.t) / width
+        inner = (_minimise_cubic(low, high) - low.t) / width
         t = low.t + width * (min(max(inner, _EDGE), 1.0 - _EDGE) if math.isfinite(inner) else _EDGE)
     return low if low.t > 0.0 else None
 
 
-def _cubic(a: WolfeTrial, b: WolfeTrial) -> float:
-    """Where the cubic through two points with their slopes is lowest; far off if it falls for ever; NaN if unknown."""
+def _minimise_cubic(a: WolfeTrial, b: WolfeTrial) -> float:
+    """Return the minimum of the cubic through two points with their slopes; far off if it has none, NaN if unknown."""
     if not (math.isfinite(b.value) and math.isfinite(b.slope)):
         return math.nan
     d1 = a.slope + b.slope - 3.0 * (a.value - b.value) / (a.t - b.t)

@@ -12,7 +12,12 @@ from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.upper_bounds import TypeTwo, UpperBound
-from rankwright.optimisers.cutting_plane import CuttingPlaneModel, CuttingPlaneRound, cutting_planes, find_best_scale
+from rankwright.optimisers.cutting_plane import (
+    CuttingPlaneModel,
+    CuttingPlaneRound,
+    find_best_scale,
+    minimise_by_cutting_planes,
+)
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.rankers.base import FitResult
@@ -82,7 +87,7 @@ class StructuredSVM(PathRanker, LinearScoring, ConvergentRanker):
             C = strengths[at]
             if w is not None:
                 w = find_best_scale(risk, C, w) * w
-            rounds = cutting_planes(
+            rounds = minimise_by_cutting_planes(
                 risk, C, start=w, planes=planes, tol=self.tol, max_iter=self.max_iter, stop=deadline
             )
             recorder = _record_rounds(progress.track(rounds, "rounds", self.max_iter), factor, evaluate)

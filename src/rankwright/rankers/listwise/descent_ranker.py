@@ -16,7 +16,8 @@ from rankwright.basics.errors import IneffectiveParameterWarning, warn
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
-from rankwright.optimisers.descent import LBFGS, DescentPoint, L2Penalty, descend, descend_reweighted
+from rankwright.optimisers.descent import DescentPoint, L2Penalty, descend, descend_reweighted
+from rankwright.optimisers.descent_methods import LBFGS
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
@@ -206,11 +207,11 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
         """Yield the points that are recorded, with the number of each; the last is the minimum."""
         limits: dict[str, Any] = {"tol": self.tol, "max_iter": self._max_steps, "stop": deadline}
         risk = problem.risk
-        if not risk.is_ranked:
+        if not risk.uses_ranking:
             return _select_points(descend(risk, start, penalty, LBFGS(preconditioner), **limits))
 
         def frozen(w: Floats) -> LinearRisk:
-            return risk.with_ranking_of(risk.evaluate(w))
+            return risk.fix_ranking(risk.evaluate(w))
 
         def method() -> LBFGS:
             return LBFGS(preconditioner)
@@ -241,13 +242,13 @@ def explain_end(
 ) -> str | None:
     """Return how a descent ended before its tolerance, and what to do about it; None if it reached its tolerance.
 
-    ``estimated`` says whether ``excess`` estimates the distance to the minimum; else it is the last step's gain.
+    ``estimated`` says whether ``suboptimality`` estimates the distance to the minimum; else it is the last step's gain.
     ``limit`` is the name of the parameter that limits the steps.
     """
     slope = float(np.linalg.norm(point.gradient) * np.linalg.norm(point.w))
     if point.has_converged(tol) or max(slope, abs(point.value)) <= _FLAT:
         return None
-    share = point.excess / abs(point.value) if point.value else math.inf
+    share = point.suboptimality / abs(point.value) if point.value else math.inf
     above, fell = "is about {:.1e} of its value above its minimum", "still fell by {:.1e} of its value in a step"
     reached = (above if estimated else fell).format(share) if math.isfinite(share) else "is not yet near its minimum"
     if point.steps >= max_iter:

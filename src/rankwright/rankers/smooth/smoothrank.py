@@ -17,7 +17,8 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.pointwise_objectives import Squares
 from rankwright.objectives.smooth_objectives import FORMS, SmoothObjective, check_sigma, default_form, smooth_measure
-from rankwright.optimisers.descent import DESCENT_METHODS, AnnealingStage, L2Penalty, anneal
+from rankwright.optimisers.descent import AnnealingStage, L2Penalty, anneal
+from rankwright.optimisers.descent_methods import DESCENT_METHODS
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
@@ -174,7 +175,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
         def annealed(sigmas: Sequence[float], start: Floats, alpha: float) -> Iterator[AnnealingStage]:
             penalty = L2Penalty(alpha, center)
             return anneal(
-                problem.risk.with_smoothing, sigmas, start, penalty, method, tol=tol, max_iter=max_iter, stop=deadline
+                problem.risk.with_sigma, sigmas, start, penalty, method, tol=tol, max_iter=max_iter, stop=deadline
             )
 
         firsts: dict[int, AnnealingStage] = {}

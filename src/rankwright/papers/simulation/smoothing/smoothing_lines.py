@@ -81,7 +81,7 @@ def draw_line(
     profile = landscape.profile(landscape.evaluate(coef), way, -end, end)
     shards, ones = backend.scatter(queries), np.ones(len(coef))
     risk = LinearRisk(objective, shards, ones, landscape.total_weight, backend)
-    values = {sigma: _smooth(risk.with_smoothing(sigma), coef, way, t) for sigma in SIGMAS}
+    values = {sigma: _smooth(risk.with_sigma(sigma), coef, way, t) for sigma in SIGMAS}
     return SmoothedLine(t, values | {TRUE: profile(t)}, profile)
 
 

@@ -1,0 +1,146 @@
+"""Methods of descent: conjugate gradients and L-BFGS choose directions from the gradients so far."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+from rankwright.optimisers.preconditioner import Preconditioner
+
+_MEMORY = 20  # steps that L-BFGS remembers
+
+
+class DescentMethod(ABC):
+    """A method that chooses directions of descent."""
+
+    slope_ratio: float  # a line search ends where the slope is at most this part of its start: Wolfe's second constant
+    n_confirmations = 1  # points in a row whose estimated suboptimality must be small enough
+
+    @abstractmethod
+    def find_direction(self, gradient: Floats) -> Floats:
+        """Return a direction of descent at a point with this gradient."""
+
+    @abstractmethod
+    def update(self, step: Floats, before: Floats, after: Floats) -> None:
+        """Take account of a step between points of these gradients."""
+
+    @abstractmethod
+    def estimate_suboptimality(self, gradient: Floats, gained: float) -> float:
+        """Return about how far a point is above the minimum, by its gradient and the gain of the last step."""
+
+    def prepare(self, loss: Any, state: Any, w: Floats, alpha: float, *, refresh: bool = False) -> None:  # noqa: B027
+        """Compute what the method needs before the first step, or again after many steps (``refresh``)."""
+
+    @abstractmethod
+    def restart(self) -> None:
+        """Forget all steps, so that the next direction is that of steepest descent."""
+
+    def first_step_length(self, slope: float) -> float:
+        """Return the first length to try along a direction with this slope."""
+        return 1.0
+
+
+class ConjugateGradient(DescentMethod):
+    """The nonlinear conjugate gradient method of Polak and Ribiere, restarted where beta < 0 and every n steps."""
+
+    slope_ratio = 0.1
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget the last direction."""
+        self.last: Floats | None = None
+        self.beta, self.steps, self.gain = 0.0, 0, 0.0
+
+    def find_direction(self, gradient: Floats) -> Floats:
+        """Return -g + beta times the last direction."""
+        found = -gradient if self.last is None else self.beta * self.last - gradient
+        if float(found @ gradient) >= 0.0:
+            found = -gradient
+        self.last = found
+        return found
+
+    def update(self, step: Floats, before: Floats, after: Floats) -> None:
+        """Compute Polak and Ribiere's beta, at least 0."""
+        self.steps += 1
+        restart = self.steps % len(step) == 0
+        self.beta = 0.0 if restart else max(float(after @ (after - before)) / float(before @ before), 0.0)
+        self.gain = -float(step @ before)
+
+    def estimate_suboptimality(self, gradient: Floats, gained: float) -> float:
+        """Return the gain of the last step: conjugate gradients know no more of the Hessian."""
+        return gained if float(gradient @ gradient) > 0.0 else 0.0
+
+    def first_step_length(self, slope: float) -> float:
+        """Return the length that promises the same gain as the last step did."""
+        return self.gain / -slope if self.gain > 0.0 else 1.0 / max(math.sqrt(-slope), 1.0)
+
+
+class LBFGS(DescentMethod):
+    """The limited-memory quasi-Newton method (Liu and Nocedal, 1989).
+
+    Parameters
+    ----------
+    preconditioner : Preconditioner, optional
+        An approximation of the inverse Hessian before the first step; the identity without one.
+    """
+
+    slope_ratio, n_confirmations = 0.9, 2
+
+    def __init__(self, preconditioner: Preconditioner | None = None) -> None:
+        self.pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
+        self.preconditioner = preconditioner
+
+    def prepare(self, loss: Any, state: Any, w: Floats, alpha: float, *, refresh: bool = False) -> None:
+        """Prepare the preconditioner, if there is one; the steps that are remembered stay valid."""
+        if self.preconditioner is not None:
+            self.preconditioner.prepare(loss, state, w, alpha, refresh=refresh)
+
+    def restart(self) -> None:
+        """Forget all steps."""
+        self.pairs.clear()
+
+    def find_direction(self, gradient: Floats) -> Floats:
+        """Return about -H^-1 g, by the two-loop recursion."""
+        q, parts = -gradient, []
+        for s, y, sy in reversed(self.pairs):
+            part = float(s @ q) / sy
+            q = q - part * y
+            parts.append(part)
+        q = self._precondition(q)
+        if self.pairs:
+            _, y, sy = self.pairs[-1]
+            q = q * (sy / float(y @ self._precondition(y)))
+        for (s, y, sy), part in zip(self.pairs, reversed(parts), strict=True):
+            q = q + (part - float(y @ q) / sy) * s
+        return q
+
+    def _precondition(self, r: Floats) -> Floats:
+        return r if self.preconditioner is None else self.preconditioner.solve(r)
+
+    def estimate_suboptimality(self, gradient: Floats, gained: float) -> float:
+        """Return half of g' H^-1 g, the gain of a Newton step; infinite while nothing is known of H."""
+        if not self.pairs and self.preconditioner is None:
+            return math.inf if float(gradient @ gradient) > 0.0 else 0.0
+        return -0.5 * float(gradient @ self.find_direction(gradient))
+
+    def update(self, step: Floats, before: Floats, after: Floats) -> None:
+        """Remember a step along which the slope grew."""
+        change = after - before
+        sy = float(step @ change)
+        if sy > 1e-12 * float(np.linalg.norm(step) * np.linalg.norm(change)):
+            self.pairs.append((step, change, sy))
+
+    def first_step_length(self, slope: float) -> float:
+        """Return 1, a Newton step; at first, without a preconditioner, at most a step of length 1."""
+        return 1.0 if self.pairs or self.preconditioner is not None else 1.0 / max(math.sqrt(-slope), 1.0)
+
+
+DESCENT_METHODS: dict[str, Callable[[], DescentMethod]] = {"cg": ConjugateGradient, "lbfgs": LBFGS}
