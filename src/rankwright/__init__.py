@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from rankwright.runtime.backends import Threads as Threads
     from rankwright.scorers.scaling import scale as scale
     from rankwright.tuning import FusionResult as FusionResult
-    from rankwright.tuning import Polished as Polished
+    from rankwright.tuning import PolishResult as PolishResult
     from rankwright.tuning import polish as polish
     from rankwright.tuning import polish_model as polish_model
     from rankwright.tuning import tune_fusion as tune_fusion
@@ -183,7 +183,7 @@ _HOME = {
     "analysis.selection": ("QueryKFold", "select"),
     "data.synthetic": ("make_queries",),
     "data.trec": ("read_qrels", "read_run", "read_trec", "write_run"),
-    "tuning": ("FusionResult", "Polished", "polish", "polish_model", "tune_fusion"),
+    "tuning": ("FusionResult", "PolishResult", "polish", "polish_model", "tune_fusion"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 

@@ -20,7 +20,7 @@ import rankwright as rw
 from rankwright.optimisers import polishing as climbing
 from rankwright.scorers import Trees
 from rankwright.tuning import model_polishing as polishing
-from rankwright.tuning.tree_ensembles import ensemble_of
+from rankwright.tuning.tree_ensembles import make_ensemble
 
 try:
     import xgboost as xgb
@@ -465,7 +465,7 @@ class TestLightGBM:
         train = rw.make_queries(60, n_docs=30, n_features=8, noise=2.0, random_state=0)
         model = gbm(train, n=3, num_leaves=600, min_data_in_leaf=1, objective="regression")
         assert max(len(values) for _, values in trees(model)) > 256
-        leaves = ensemble_of(model, "ndcg@10", 1).columns(train)
+        leaves = make_ensemble(model, "ndcg@10", 1).make_columns(train)
         np.testing.assert_allclose(leaves.scores(np.ones(3)), model.predict(train.X), atol=1e-12)
 
     def test_training_goes_on(self, sets, made):

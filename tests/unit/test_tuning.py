@@ -15,7 +15,7 @@ import rankwright as rw
 from rankwright import cli
 from rankwright.data.run_fusion import normalise_scores
 from rankwright.data.trec import pool_documents
-from rankwright.tuning import fusion_task as task
+from rankwright.tuning import fusion_problem
 from rankwright.tuning import fusion_tuning as fusion
 from rankwright.tuning.fusion_result import EQUAL, RRF, TUNED
 
@@ -79,30 +79,30 @@ class TestWeights:
     def test_more_runs_beat_a_grid_and_chance(self, n_runs):
         qrels, runs = make_runs(30, 20, n_runs)
         found = rw.tune_fusion(qrels, runs, folds=None)
-        judged = task.Task.of(
+        problem = fusion_problem.FusionProblem.prepare(
             pool_documents(list(qrels), list(runs.values()), qrels), rw.parse("ndcg@10"), "min-max", True, rw.Serial()
         )
         grid = [np.array(w) / 10 for w in product(range(11), repeat=n_runs) if sum(w) == 10]
         tried = [*grid, *np.random.default_rng(0).dirichlet(np.ones(n_runs), 200)]
-        assert found.train >= max(judged.mean(w) for w in tried)
+        assert found.train >= max(problem.compute_mean(w) for w in tried)
         # and no single weight can improve it
         weights = np.array(list(found.weights.values()))
         for run, value in product(range(n_runs), np.linspace(0, 2, 301)):
             moved = weights.copy()
             moved[run] = value
-            assert judged.mean(moved) <= found.train + 1e-12
+            assert problem.compute_mean(moved) <= found.train + 1e-12
 
     def test_climbs_start_from_the_best_of_the_grid(self):
         qrels, runs = make_runs(20, n_runs=3)
         pool = pool_documents(list(qrels), list(runs.values()), qrels)
-        judged = task.Task.of(pool, rw.parse("ndcg@10"), "min-max", True, rw.Serial())
-        starts = task.Starts.of(judged.train, 3, nonnegative=True)
+        problem = fusion_problem.FusionProblem.prepare(pool, rw.parse("ndcg@10"), "min-max", True, rw.Serial())
+        starts = fusion_problem.StartGrid.evaluate(problem.train, 3, nonnegative=True)
         assert len(starts.weights) == 66 + 1
         assert starts.weights.sum(axis=1) == pytest.approx(1.0)
         for seen in (np.ones(20), np.arange(20) < 5, np.arange(20) >= 5):
-            first, *others = starts.best(seen.astype(float))
-            values = [judged.judge(weights) @ seen for weights in starts.weights]
-            assert judged.judge(first) @ seen == max(values)
+            first, *others = starts.choose(seen.astype(float))
+            values = [problem.evaluate(weights) @ seen for weights in starts.weights]
+            assert problem.evaluate(first) @ seen == max(values)
             assert len({tuple(weights) for weights in (first, *others)}) == 20
 
     def test_they_add_up_to_1_and_are_not_negative(self):
@@ -154,14 +154,14 @@ class TestWeights:
             shown = {name: round(weight, found.digits) for name, weight in found.weights.items()}
             for name, weight in shown.items():
                 assert f"{weight:.{found.digits}f} {name}" in str(found) or weight == 0
-            rounded = task.Task.of(
+            rounded = fusion_problem.FusionProblem.prepare(
                 pool_documents(list(qrels), list(runs.values()), qrels),
                 rw.parse("ndcg@10"),
                 "min-max",
                 True,
                 rw.Serial(),
             )
-            assert rounded.mean(np.array(list(shown.values()))) == found.train
+            assert rounded.compute_mean(np.array(list(shown.values()))) == found.train
 
 
 class TestTrecEval:
@@ -209,7 +209,9 @@ class TestTrecEval:
         if alike:
             runs = {"a": runs["run0"], "b": runs["run0"]}
         pruned = rw.tune_fusion(qrels, runs, measure="ndcg@5", folds=3)
-        monkeypatch.setattr(task, "_candidates", lambda queries, k, backend: np.ones(queries.n_docs, bool))
+        monkeypatch.setattr(
+            fusion_problem, "_find_candidates", lambda queries, k, backend: np.ones(queries.n_docs, bool)
+        )
         whole = rw.tune_fusion(qrels, runs, measure="ndcg@5", folds=3)
         assert pruned.weights == pytest.approx(whole.weights, abs=1e-12)
         for name, values in whole.per_query.items():
@@ -221,7 +223,7 @@ class TestFolds:
         """Other grades of a fold's queries change the weights of every fit but its own."""
         qrels, runs = make_runs(20, 15, n_runs=3)
         before = rw.tune_fusion(qrels, runs, folds=4)
-        parts = fusion._cut(list(qrels), np.ones(20, dtype=bool), 4, np.random.default_rng(0))
+        parts = fusion._cut_queries(list(qrels), np.ones(20, dtype=bool), 4, np.random.default_rng(0))
         assert sorted(np.concatenate(parts).tolist()) == list(range(20))
         for fold, part in enumerate(parts):
             changed = {q: dict(grades) for q, grades in qrels.items()}
@@ -235,15 +237,15 @@ class TestFolds:
     def test_held_out_values_are_those_of_the_folds_weights(self):
         qrels, runs = make_runs(12, 15)
         found = rw.tune_fusion(qrels, runs, folds=3)
-        judged = task.Task.of(
+        problem = fusion_problem.FusionProblem.prepare(
             pool_documents(list(qrels), list(runs.values()), qrels), rw.parse("ndcg@10"), "min-max", True, rw.Serial()
         )
         for part, weights in zip(
-            fusion._cut(list(qrels), np.ones(12, dtype=bool), 3, np.random.default_rng(0)),
+            fusion._cut_queries(list(qrels), np.ones(12, dtype=bool), 3, np.random.default_rng(0)),
             found.fold_weights,
             strict=True,
         ):
-            expected = judged.judge(np.array(list(weights.values())))[part]
+            expected = problem.evaluate(np.array(list(weights.values())))[part]
             assert found.per_query[TUNED][part].tolist() == expected.tolist()
         assert found.held_out == pytest.approx(found.per_query[TUNED].mean())
 
@@ -305,7 +307,7 @@ class TestData:
         text = str(found)
         assert "1 judged query that no run answers: left out." in text
         assert "2 queries of the runs without judgments: left out." in text
-        assert "Of 4 relevant documents, 1 found by no run." in text
+        assert "Relevant documents that no run found: 1 of 4." in text
         assert "words does not answer 1 query, and counts 0 there." in text
         assert found.fuse().keys() == {"q1", "q2", "q3", "q7", "q8"}  # judged or not
         assert "lost" not in found.fuse()["q1"]

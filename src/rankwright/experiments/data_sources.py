@@ -117,7 +117,7 @@ class CutQueries(FoldSource):
 
 @dataclass(frozen=True, kw_only=True)
 class LetorFiles(CutQueries):
-    """One or several LETOR files, cut into folds by query."""
+    """The source of one or several LETOR files, cut into folds by query."""
 
     file: tuple[str, ...]
 

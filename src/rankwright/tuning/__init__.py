@@ -1,7 +1,7 @@
-"""Tuning: exact weights for what is already there."""
+"""Find exact weights for what exists already: runs to fuse, scorers to combine, trees of a model."""
 
-from rankwright.tuning.fusion_result import Counts, FusionResult, Gain
+from rankwright.tuning.fusion_result import FusionCounts, FusionGain, FusionResult
 from rankwright.tuning.fusion_tuning import tune_fusion
-from rankwright.tuning.model_polishing import Polished, polish, polish_model
+from rankwright.tuning.model_polishing import PolishResult, polish, polish_model
 
-__all__ = ["Counts", "FusionResult", "Gain", "Polished", "polish", "polish_model", "tune_fusion"]
+__all__ = ["FusionCounts", "FusionGain", "FusionResult", "PolishResult", "polish", "polish_model", "tune_fusion"]

@@ -1,4 +1,4 @@
-"""What tuning the weights of runs found: numbers, and how they read."""
+"""The result of tuning the weights of runs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ ROWS = (RRF, EQUAL, TUNED)
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
-    """What tuned weights gain over another ranking of the same queries, paired by query.
+class FusionGain:
+    """The gain of tuned weights over another ranking of the same queries, paired by query.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class Gain:
     low, high : float
         The 95% bootstrap interval of the difference.
     p : float
-        Of Fisher's randomisation test, two-sided, with Holm's adjustment over all gains of a result.
+        The p-value of Fisher's randomisation test, two-sided, with Holm's adjustment over all gains of a result.
     wins, ties, losses : int
-        Queries where the tuned weights are better, equal, worse.
+        The number of queries where the tuned weights are better, equal, worse.
     """
 
     over: str
@@ -53,8 +53,8 @@ class Gain:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """What the weights were fitted to, and what was left out.
+class FusionCounts:
+    """The numbers of queries and documents that the weights were fitted to, and of those left out.
 
     Parameters
     ----------
@@ -65,15 +65,15 @@ class Counts:
     unjudged : int
         Queries of the runs without a judgment, left out.
     silent : dict of str to int
-        By run, queries that it does not answer and another run does; its own value there is 0.
+        For each run, the number of queries that it does not answer and another run does; its value there is 0.
     documents : int
         Documents that a run found.
     documents_unjudged : int
-        Of those, the ones without a judgment, which have grade 0.
+        Found documents without a judgment, which have grade 0.
     relevant : int
         Judged documents with a grade above 0.
     relevant_missed : int
-        Of those, the ones that no run found: no weights can rank them.
+        Relevant documents that no run found: no weights can rank them.
     """
 
     queries: int
@@ -88,31 +88,33 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FusionResult:
-    """The best weights of runs, what they gain, and what that rests on.
+    """The best weights of runs, their gains, and the data that these were measured on.
 
     Parameters
     ----------
     measure : str
-        What was maximised, exactly.
+        The full name of the measure that was maximised.
     normalise : str
-        How scores were made comparable.
+        How scores were normalised.
     weights : dict of str to float
-        By run, fitted to all queries; their magnitudes add up to 1.
+        The weight of each run, fitted to all queries; their magnitudes add up to 1.
     fold_weights : list of dict
         The weights fitted without each fold; empty without cross-validation.
     train : float
         The mean measure of ``weights`` on the queries that they were fitted to.
     per_query : dict of str to array
-        By ranking, the measure of each query of ``qid``: each run, RRF, equal weights, and the tuned weights (of each
-        query those that were fitted without it, if there are folds).
+        The measure of each query of ``qid`` by ranking: each run, RRF, equal weights, and the tuned weights (for each
+        query those fitted without it, if there are folds).
     qid : array of str
-    gains : list of Gain
-        Over each run, over RRF and over equal weights: on held-out queries, if there are folds.
+        The ids of the queries.
+    gains : list of FusionGain
+        The gains over each run, over RRF and over equal weights: on held-out queries, if there are folds.
     judged_at : int
         The k of ``judged``.
     judged : dict of str to float
-        By ranking, the mean share of judged documents among the first k that it has.
-    counts : Counts
+        The mean share of judged documents among the first k of each ranking.
+    counts : FusionCounts
+        The numbers of queries and documents.
     digits : int
         How many decimals of the weights are needed to reach ``train``; at least 4.
     runs : dict
@@ -126,10 +128,10 @@ class FusionResult:
     train: float
     per_query: dict[str, Floats] = field(repr=False)
     qid: NDArray[Any] = field(repr=False)
-    gains: list[Gain]
+    gains: list[FusionGain]
     judged_at: int
     judged: dict[str, float]
-    counts: Counts
+    counts: FusionCounts
     digits: int
     runs: dict[str, Table] = field(repr=False)
 
@@ -140,23 +142,23 @@ class FusionResult:
 
     @property
     def tuned(self) -> float:
-        """What the gains start from: the mean measure on held-out queries, or without folds on all of them."""
-        return _mean(self.per_query[TUNED])
+        """The mean measure of the tuned weights on held-out queries, or without folds on all queries."""
+        return _compute_mean(self.per_query[TUNED])
 
     def fuse(
         self, runs: Mapping[str, Source] | Sequence[Source] | None = None, depth: int | None = None
     ) -> dict[str, dict[str, float]]:
-        """Fuse runs with these weights: by query and document the score, best first. No judgments are needed.
+        """Return the fused scores of runs by query and document, best first; no judgments are needed.
 
         Parameters
         ----------
         runs : mapping of name to run, or sequence of runs, optional
-            A sequence whose names are not those of ``weights`` goes by its order. By default the runs that the weights
-            were fitted to, with all their queries, judged or not.
+            By default the runs that the weights were fitted to, with all their queries, judged or not. The runs of a
+            sequence are matched by name with ``weights``, or else by their order.
         depth : int, optional
-            How many documents of each query to keep; by default all.
+            The number of documents of each query to keep; by default all.
         """
-        return dict(fuse(self._tables(runs), self._vector, self.normalise, _checked(depth)))
+        return dict(fuse(self._read_runs(runs), self._vector, self.normalise, _check_depth(depth)))
 
     def write_run(
         self,
@@ -167,14 +169,14 @@ class FusionResult:
         tag: str = "rankwright",
     ) -> None:
         """Fuse runs with these weights as ``fuse`` does, and write a TREC run."""
-        write_fused(fuse(self._tables(runs), self._vector, self.normalise, _checked(depth)), path, tag)
+        write_fused(fuse(self._read_runs(runs), self._vector, self.normalise, _check_depth(depth)), path, tag)
 
     @property
     def _vector(self) -> Floats:
         return np.array(list(self.weights.values()))
 
-    def _tables(self, runs: Mapping[str, Source] | Sequence[Source] | None) -> list[Table]:
-        """Runs in the order of the weights."""
+    def _read_runs(self, runs: Mapping[str, Source] | Sequence[Source] | None) -> list[Table]:
+        """Return runs in the order of the weights."""
         if runs is None:
             return list(self.runs.values())
         named = name_runs(runs)
@@ -187,7 +189,7 @@ class FusionResult:
         return [tables[name] for name in self.weights]
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the runs and the values by query, as JSON can hold it."""
+        """Return everything except the runs and the values by query, as JSON can hold it."""
         return {
             "measure": self.measure,
             "normalise": self.normalise,
@@ -195,40 +197,40 @@ class FusionResult:
             "fold_weights": self.fold_weights,
             "train": self.train,
             "held_out": self.held_out if self.fold_weights else None,
-            "gains": [{name: _or_none(value) for name, value in asdict(gain).items()} for gain in self.gains],
+            "gains": [{name: _nan_to_none(value) for name, value in asdict(gain).items()} for gain in self.gains],
             "judged_at": self.judged_at,
             "judged": self.judged,
             "counts": asdict(self.counts),
         }
 
     def __str__(self) -> str:
-        """The weights, the gains as a table, and what they rest on."""
-        from rankwright.tuning.tuning_text import told
+        """Return the weights, their gains as a table, and counts of judgments."""
+        from rankwright.tuning.tuning_text import format_text
 
-        return told(self)
+        return format_text(self)
 
 
-def gains_over(per_query: Mapping[str, Floats]) -> list[Gain]:
-    """The gains of the tuned weights over every other ranking."""
+def compute_gains(per_query: Mapping[str, Floats]) -> list[FusionGain]:
+    """Return the gains of the tuned weights over every other ranking."""
     gains = []
     for found in compare(per_query, baseline=TUNED):
         other, gain = found.second, found.reverse()
         p = gain.adjusted.randomisation
-        value, counts = _mean(per_query[other]), (gain.wins, gain.ties, gain.losses)
+        value, counts = _compute_mean(per_query[other]), (gain.wins, gain.ties, gain.losses)
         difference, low, high = (each + 0.0 for each in (gain.difference, gain.low, gain.high))  # no minus zero
-        gains.append(Gain(other, value, difference, low, high, p, *counts))
+        gains.append(FusionGain(other, value, difference, low, high, p, *counts))
     return gains
 
 
-def _mean(values: Floats) -> float:
+def _compute_mean(values: Floats) -> float:
     return weighted_mean(values, np.ones(len(values)))
 
 
-def _or_none(value: Any) -> Any:
-    return None if value != value else value  # NaN is not itself
+def _nan_to_none(value: Any) -> Any:
+    return None if value != value else value  # only NaN differs from itself
 
 
-def _checked(depth: int | None) -> int | None:
+def _check_depth(depth: int | None) -> int | None:
     if depth is not None and depth < 1:
         raise InputError(f"depth={depth}; expected at least 1")
     return depth

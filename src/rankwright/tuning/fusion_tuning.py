@@ -1,4 +1,4 @@
-"""Weights for hybrid search: the weighted sum of runs that is best by a measure."""
+"""Weights for hybrid search: the weighted sum of runs that maximises a measure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rankwright.data.run_fusion import Source, check_normalisation, name_runs, o
 from rankwright.data.trec import DocumentPool, Table, TrecTable, pool_documents
 from rankwright.measures import Measure, parse
 from rankwright.runtime.backends import Backend, resolve
-from rankwright.tuning.fusion_result import ROWS, TUNED, Counts, FusionResult, gains_over
-from rankwright.tuning.fusion_task import Mask, Starts, Task
+from rankwright.tuning.fusion_problem import FusionProblem, Mask, StartGrid
+from rankwright.tuning.fusion_result import ROWS, TUNED, FusionCounts, FusionResult, compute_gains
 
 _FIRST_DIGITS, _ALL_DIGITS = 4, 17
 
@@ -31,11 +31,11 @@ def tune_fusion(
     random_state: int | np.random.Generator | None = 0,
     backend: Backend | None = None,
 ) -> FusionResult:
-    """Find the weights of runs whose weighted sum is best by a measure.
+    """Find the weights of runs whose weighted sum maximises a measure.
 
-    The search is exact along every weight: of all values that one can take, it finds the best, and it ends when no
+    The search is exact along every weight: it finds the best of all values that the weight can take, and ends when no
     single weight can improve the measure. It climbs from the best few points of a grid, so it is never worse than the
-    grid. For two runs and weights that are not negative that is the best there is.
+    grid. For two runs and nonnegative weights the result is the global maximum.
 
     Parameters
     ----------
@@ -45,23 +45,24 @@ def tune_fusion(
         Two or more. A run is a path, a mapping of query id to mapping of document id to score, or an object with
         ``to_dict``, such as ranx's.
     measure : str or Measure
-        What is maximised and reported.
+        The measure that is maximised and reported.
     normalise : {"min-max", "z", "rank", "rrf", "none"}
-        How the scores of a run are made comparable, within each query; see ``docs/tuning.md``.
+        How the scores of a run are normalised within each query; see ``docs/tuning.md``.
     folds : int or None
-        Cross-validation: the gains are measured on queries that the weights were not fitted to. With None or 1 there
-        is none, and the gains are those on the queries of the fit, which are too good.
+        The number of folds of the cross-validation that measures the gains. With None or 1 there is none, and the gains
+        are measured on the queries that the weights were fitted to, which is optimistic.
     nonnegative : bool
         Whether weights must not be negative.
     random_state : int, Generator or None
-        Seeds the cut into folds.
+        The seed of the cut into folds.
     backend : Backend, optional
-        Where the work runs; all cores by default.
+        Runs the work; all cores by default.
 
     Returns
     -------
     FusionResult
-        Weights, gains with intervals, counts of what is judged; it prints as a table, fuses other runs, and writes.
+        The weights, their gains with confidence intervals, and counts of judgments. It prints as a table, fuses other
+        runs and writes runs.
 
     Examples
     --------
@@ -74,38 +75,39 @@ def tune_fusion(
     >>> list(found.fuse()["q1"])
     ['a', 'x', 'y']
     """
-    decisive = parse(measure)
+    parsed = parse(measure)
     check_normalisation(normalise)
     sources = name_runs(runs)
     if len(sources) < 2:
-        raise InputError(f"{len(sources)} run; expected at least two, to weigh against each other")
+        raise InputError(f"{len(sources)} run; expected at least two")
     for name in ROWS:
         if name in sources:
-            raise InputError(f"a run cannot be called {name!r}: a line of the results is")
+            raise InputError(f"a run cannot be called {name!r}: a line of the results has that name; choose another")
     cut, rng = _check_folds(folds), make_generator(random_state)
     if type(nonnegative) is not bool:
         raise InputError(f"nonnegative={nonnegative!r}; expected True or False")
     judged, found = open_qrels(qrels), open_runs(sources)
     names, tables = list(found), list(found.values())
-    pool = pool_documents(_answered(judged, found), tables, judged)
-    task = Task.of(pool, decisive, normalise, nonnegative, resolve(backend))
-    parts = _cut(pool.qid, task.full.counted, cut, rng)
-    starts, left_out = Starts.of(task.train, len(names), nonnegative), [*parts, np.arange(0)]
-    *held_out, weights = [task.fit(starts, part) for part in progress.track(left_out, "fitting", len(left_out))]
-    per_query = task.baselines(names) | {TUNED: task.held_out(parts, held_out) if parts else task.judge(weights)}
+    pool = pool_documents(_list_answered_queries(judged, found), tables, judged)
+    problem = FusionProblem.prepare(pool, parsed, normalise, nonnegative, resolve(backend))
+    parts = _cut_queries(pool.qid, problem.full.counted, cut, rng)
+    starts, left_out = StartGrid.evaluate(problem.train, len(names), nonnegative), [*parts, np.arange(0)]
+    *held_out, weights = [problem.fit(starts, part) for part in progress.track(left_out, "fitting", len(left_out))]
+    tuned = problem.evaluate_held_out(parts, held_out) if parts else problem.evaluate(weights)
+    per_query = problem.evaluate_baselines(names) | {TUNED: tuned}
     return FusionResult(
-        measure=str(task.measure),
+        measure=str(problem.measure),
         normalise=normalise,
         weights=dict(zip(names, weights.tolist(), strict=True)),
         fold_weights=[dict(zip(names, each.tolist(), strict=True)) for each in held_out],
-        train=task.mean(weights),
+        train=problem.compute_mean(weights),
         per_query=per_query,
         qid=np.array(pool.qid),
-        gains=gains_over(per_query),
-        judged_at=task.judged_at,
-        judged=task.judged(names, weights),
-        counts=_count(pool, judged, found),
-        digits=_digits(task, weights),
+        gains=compute_gains(per_query),
+        judged_at=problem.judged_at,
+        judged=problem.compute_judged_shares(names, weights),
+        counts=_count_judgments(pool, judged, found),
+        digits=_choose_digits(problem, weights),
         runs=found,
     )
 
@@ -118,18 +120,18 @@ def _check_folds(folds: int | None) -> int:
     return int(folds)
 
 
-def _cut(qid: Sequence[str], counted: Mask, folds: int, rng: np.random.Generator) -> list[Ints]:
-    """Deal the queries that count into folds, as many as there can be; none where there is no telling them apart.
+def _cut_queries(qid: Sequence[str], counted: Mask, folds: int, rng: np.random.Generator) -> list[Ints]:
+    """Divide the queries that count into folds, at most one per query; return no folds if that is fewer than two.
 
-    The queries are shuffled from the order of their ids, so that the order of the judgments does not matter.
+    The queries are sorted by id before they are shuffled, so that the order of the judgments does not matter.
     """
     queries = sorted(np.flatnonzero(counted).tolist(), key=qid.__getitem__)
     folds = min(folds, len(queries))
     return np.array_split(rng.permutation(queries), folds) if folds > 1 else []
 
 
-def _answered(judged: TrecTable, runs: Mapping[str, Table]) -> list[str]:
-    """The judged queries that a run answers; every run must answer one."""
+def _list_answered_queries(judged: TrecTable, runs: Mapping[str, Table]) -> list[str]:
+    """Return the judged queries that a run answers; raise InputError if a run answers none."""
     for name, run in runs.items():
         if run.keys().isdisjoint(judged):
             here, there = next(iter(judged)), next(iter(run))
@@ -137,10 +139,10 @@ def _answered(judged: TrecTable, runs: Mapping[str, Table]) -> list[str]:
     return [query for query in judged if any(query in run for run in runs.values())]
 
 
-def _count(pool: DocumentPool, judged: TrecTable, runs: Mapping[str, Table]) -> Counts:
+def _count_judgments(pool: DocumentPool, judged: TrecTable, runs: Mapping[str, Table]) -> FusionCounts:
     found, relevant = pool.found, pool.grades > 0
     answered = np.logical_or.reduceat(~np.isnan(pool.scores), pool.indptr[:-1])
-    return Counts(
+    return FusionCounts(
         queries=len(pool.qid),
         unanswered=len(judged) - len(pool.qid),
         unjudged=len({query for run in runs.values() for query in run} - judged.keys()),
@@ -152,10 +154,10 @@ def _count(pool: DocumentPool, judged: TrecTable, runs: Mapping[str, Table]) -> 
     )
 
 
-def _digits(task: Task, weights: Floats) -> int:
-    """How many decimals to show: rounded to them, the weights reach what they reach in full."""
-    values = task.judge(weights)
+def _choose_digits(problem: FusionProblem, weights: Floats) -> int:
+    """Return how many decimals to show: the weights rounded to them rank as well as the exact ones."""
+    values = problem.evaluate(weights)
     for digits in range(_FIRST_DIGITS, _ALL_DIGITS):
-        if np.array_equal(task.judge(np.round(weights, digits)), values, equal_nan=True):
+        if np.array_equal(problem.evaluate(np.round(weights, digits)), values, equal_nan=True):
             return digits
     return _ALL_DIGITS

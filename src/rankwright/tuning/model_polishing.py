@@ -1,4 +1,4 @@
-"""Polish: exact weights for scorers that are already there."""
+"""Polishing: exact weights for the scorers, or the trees of a model, that exist already."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from rankwright.optimisers.rounds import Deadline
 from rankwright.rankers.parameter_checks import check_number, check_whole
 from rankwright.runtime.backends import Backend, n_threads, resolve
 from rankwright.scorers.scaling import compute_moments
-from rankwright.tuning.tree_ensembles import ensemble_of
+from rankwright.tuning.tree_ensembles import make_ensemble
 
-_KICK = 0.3
-_TOLD = ("column", "weight", "train", "valid")
+_PERTURBATION_SIZE = 0.3
+_HISTORY_COLUMNS = ("column", "weight", "train", "valid")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Polished:
-    """Weights of scorers, and what they gained.
+class PolishResult:
+    """The polished weights of scorers, and the measure before and after.
 
     Parameters
     ----------
     weights : array of shape (n_scorers,)
-        The polished weights; where there was nothing to gain, those that were given.
+        The polished weights; the given ones if nothing was gained.
     measure : str
-        What was maximised.
+        The measure that was maximised.
     before, after : float
-        Its mean on the training queries with the weights that were given, and with these.
+        The mean measure on the training queries with the given weights, and with these.
     valid_before, valid_after : float, optional
         The same on the validation queries.
     history : list of dict
-        After the start and every accepted step: ``column``, ``weight``, ``train``, ``valid``.
+        A row for the start and for every accepted step: ``column``, ``weight``, ``train``, ``valid``.
     """
 
     weights: Floats
@@ -55,15 +55,15 @@ class Polished:
     history: list[dict[str, Any]]
 
     def __call__(self, scores: ArrayLike) -> Floats:
-        """The weighted sum of scores, a column per scorer."""
-        matrix = _as_scores(scores)
+        """Return the weighted sum of scores, which have a column per scorer."""
+        matrix = _as_matrix(scores)
         if matrix.shape[1] != len(self.weights):
             raise InputError(f"scores of {matrix.shape[1]} scorers; there are {len(self.weights)} weights")
         return linear_scores(matrix, self.weights, 0.0)
 
     def __repr__(self) -> str:
         valid = "" if self.valid_after is None else f"; valid {self.valid_before:.4f} -> {self.valid_after:.4f}"
-        return f"Polished({len(self.weights)} scorers, {self.measure} {self.before:.4f} -> {self.after:.4f}{valid})"
+        return f"PolishResult({len(self.weights)} scorers, {self.measure} {self.before:.4f} -> {self.after:.4f}{valid})"
 
 
 def polish(
@@ -79,38 +79,37 @@ def polish(
     max_seconds: float | None = None,
     random_state: int | np.random.Generator | None = 0,
     backend: Backend | None = None,
-) -> Polished:
+) -> PolishResult:
     """Find the best weights of given scorers by exact line searches.
 
-    The scorers may be several models, the trees of one model, the features of the queries: anything that scores their
-    documents. The training measure never decreases; with ``valid``, the weights are those of the step that is best on
-    the validation queries, so they are never worse there than the weights that were given.
+    The scorers may be several models, the trees of one model, or the features of the queries. The training measure
+    never decreases. With ``valid``, the step that is best on the validation queries is kept, so the weights are never
+    worse there than the given ones.
 
     Parameters
     ----------
     scores : array-like of shape (n_docs, n_scorers)
-        A column per scorer; a row for each document, in the order of the rows that ``queries`` was made of, which is
-        that of ``queries.X`` and of what ``predict`` returns.
+        A column per scorer and a row per document, in the order of ``queries.X`` and of what ``predict`` returns.
     queries : Queries
         The judged documents.
     measure : str or Measure
-        What is maximised.
+        The measure that is maximised.
     start : array-like of shape (n_scorers,), optional
-        The weights to begin with; all 1, the sum of the scorers, by default.
+        The initial weights; by default all 1, which is the sum of the scorers.
     valid : (scores, Queries), optional
-        Validation queries, and the scorers' scores of their documents.
+        The scorers' scores of validation documents, and their queries.
     nonnegative : bool
         Whether weights must not be negative.
     n_perturbations : int
         How many random perturbations follow the climb; each climbs again, and a better result is kept.
     max_iter : int
-        The most rounds.
+        The largest number of rounds.
     max_seconds : float, optional
         Stop after this time.
     random_state : int, Generator or None
-        Seeds the order of the weights and the perturbations.
+        The seed of the order of the weights and of the perturbations.
     backend : Serial, Threads or None
-        Where the work runs; None means all cores.
+        Runs the work; None means all cores.
 
     Examples
     --------
@@ -122,25 +121,27 @@ def polish(
     """
     wanted, found, rng = parse(measure), resolve(backend), make_generator(random_state)
     check_whole("n_perturbations", n_perturbations, least=0)
-    rules = _rules(max_iter, max_seconds, nonnegative)
+    rules = _make_rules(max_iter, max_seconds, nonnegative)
     if valid is not None and not (isinstance(valid, tuple) and len(valid) == 2):
         raise InputError(f"valid is a {type(valid).__name__}; expected a pair of scores and Queries")
-    matrix = _checked(scores, queries, "scores")
-    other = None if valid is None else _checked(*valid, "validation scores")
+    matrix = _check_scores(scores, queries, "scores")
+    other = None if valid is None else _check_scores(*valid, "validation scores")
     if other is not None and other.shape[1] != matrix.shape[1]:
         raise InputError(f"validation scores of {other.shape[1]} scorers; there are {matrix.shape[1]} in training")
     wanted = wanted.with_max_grade(max(each.max_grade for each in (queries, *(valid or ())[1:])))
-    train = _landscape(MatrixColumns(matrix), queries, wanted, "training", found)
-    weights = _start(start, matrix.shape[1], nonnegative)
+    train = _make_landscape(MatrixColumns(matrix), queries, wanted, "training", found)
+    weights = _check_start(start, matrix.shape[1], nonnegative)
     held_out = None
     if valid is not None and other is not None:
-        held_out = _landscape(MatrixColumns(other), valid[1], wanted, "validation", found)
+        held_out = _make_landscape(MatrixColumns(other), valid[1], wanted, "validation", found)
     perturbation = Perturbation(
-        n_perturbations, _KICK, compute_moments(matrix)[1] if n_perturbations > 0 else np.zeros(matrix.shape[1])
+        n_perturbations,
+        _PERTURBATION_SIZE,
+        compute_moments(matrix)[1] if n_perturbations > 0 else np.zeros(matrix.shape[1]),
     )
-    weighed = polish_weights(train, held_out, weights, rules, rng, perturbation)
-    history = [{name: row[name] for name in _TOLD if name in row} for row in weighed.history]
-    return Polished(weighed.weights, str(wanted), *weighed[1:5], history)
+    found_weights = polish_weights(train, held_out, weights, rules, rng, perturbation)
+    history = [{name: row[name] for name in _HISTORY_COLUMNS if name in row} for row in found_weights.history]
+    return PolishResult(found_weights.weights, str(wanted), *found_weights[1:5], history)
 
 
 def polish_model(
@@ -155,39 +156,39 @@ def polish_model(
     random_state: int | np.random.Generator | None = 0,
     backend: Backend | None = None,
 ) -> Any:
-    """Find the best weights of the trees of a model that is already there, by exact line searches.
+    """Find the best weights of the trees of a fitted model by exact line searches.
 
-    The trees stay as they are; their values are multiplied. The training measure never decreases; with ``valid``, the
-    weights are those of the step that is best on the validation queries, and where the polished model is not better
-    there, the model comes back as it was.
+    The splits of the trees do not change; their leaf values are multiplied. The training measure never decreases.
+    With ``valid``, the step that is best on the validation queries is kept, and if the polished model is not better
+    there, the given model is returned.
 
     Parameters
     ----------
     model : lightgbm.Booster, LGBMModel, xgboost.Booster, XGBModel, fitted ranker or Model
-        A sum of trees. With early stopping, its trees are those that it predicts with.
+        A sum of trees. With early stopping, the trees that the model predicts with are polished.
     queries : Queries
-        The judged documents; their features are those of the model, in its order.
+        The judged documents, with the features of the model in its order.
     measure : str or Measure
-        What is maximised.
+        The measure that is maximised.
     valid : Queries, optional
-        Validation queries. Without them, weights fit the training queries better than others.
+        Validation queries. Without them, the weights overfit the training queries.
     nonnegative : bool
-        Whether weights must not be negative; always so where the model is held monotone. (XGBoost forgets that when it
-        saves a Booster: say ``nonnegative=True`` of one that was loaded.)
+        Whether weights must not be negative. They never are if the model has monotone constraints; XGBoost does not
+        save these with a Booster, so pass ``nonnegative=True`` for a Booster that was loaded.
     max_iter : int
-        The most rounds.
+        The largest number of rounds.
     max_seconds : float, optional
         Stop after this time.
     random_state : int, Generator or None
-        Seeds the order of the trees.
+        The seed of the order of the trees.
     backend : Serial, Threads or None
-        Where the work runs; None means all cores.
+        Runs the work; None means all cores.
 
     Returns
     -------
     model
-        Of the same kind: a Booster for a Booster, an estimator for an estimator; for a ranker of ours a Model, whose
-        measure is the one that was maximised. What was given itself, where nothing is gained.
+        A model of the same kind: a Booster for a Booster, an estimator for an estimator; for a ranker of Rankwright a
+        Model, whose measure is the one that was maximised. If nothing is gained, the given model itself.
 
     Examples
     --------
@@ -204,32 +205,39 @@ def polish_model(
             raise InputError(f"the {what} queries are a {type(each).__name__}; expected a Queries")
     sets = {what: each.grouped() for what, each in sets.items()}
     wanted = wanted.with_max_grade(max(each.max_grade for each in sets.values()))
-    ensemble, rules = ensemble_of(model, str(wanted), n_threads(found)), _rules(max_iter, max_seconds, nonnegative)
+    ensemble, rules = (
+        make_ensemble(model, str(wanted), n_threads(found)),
+        _make_rules(max_iter, max_seconds, nonnegative),
+    )
     if ensemble.monotone:
         rules = replace(rules, least=0.0)
-    train, *held_out = (_landscape(ensemble.columns(each), each, wanted, what, found) for what, each in sets.items())
+    train, *held_out = (
+        _make_landscape(ensemble.make_columns(each), each, wanted, what, found) for what, each in sets.items()
+    )
     start = np.ones(len(ensemble.values))
-    weighed = polish_weights(train, held_out[0] if held_out else None, start, rules, rng)
-    polished, judged = ensemble.weighted(weighed), [*sets.values()][-1]
+    found_weights = polish_weights(train, held_out[0] if held_out else None, start, rules, rng)
+    polished, judged = ensemble.apply_weights(found_weights), [*sets.values()][-1]
     before, after = (wanted.mean(judged, ensemble.predict(each, judged.X), found) for each in (model, polished))
     return polished if after > before else model
 
 
-def _rules(max_iter: int, max_seconds: float | None, nonnegative: bool) -> ClimbRules:
+def _make_rules(max_iter: int, max_seconds: float | None, nonnegative: bool) -> ClimbRules:
     check_whole("max_iter", max_iter, least=1)
     if max_seconds is not None:
         check_number("max_seconds", max_seconds, least=0.0)
     return ClimbRules(max_rounds=max_iter, least=0.0 if nonnegative else -np.inf, stop=Deadline(max_seconds))
 
 
-def _landscape(columns: ScoreColumns, queries: Queries, measure: Measure, what: str, backend: Backend) -> Landscape:
+def _make_landscape(
+    columns: ScoreColumns, queries: Queries, measure: Measure, what: str, backend: Backend
+) -> Landscape:
     check_counted(measure, queries, what)
     return Landscape.of_prepared(
         columns, measure.for_training().prepare(queries.grouped()), queries.query_weight, backend
     )
 
 
-def _as_scores(scores: ArrayLike) -> Floats:
+def _as_matrix(scores: ArrayLike) -> Floats:
     try:
         matrix = np.ascontiguousarray(scores)
         if matrix.dtype not in (np.float32, np.float64):
@@ -244,16 +252,16 @@ def _as_scores(scores: ArrayLike) -> Floats:
     return matrix
 
 
-def _checked(scores: ArrayLike, queries: Queries, what: str) -> Floats:
+def _check_scores(scores: ArrayLike, queries: Queries, what: str) -> Floats:
     if not isinstance(queries, Queries):
         raise InputError(f"queries is a {type(queries).__name__}; expected a Queries, as from Queries.from_arrays")
-    matrix = _as_scores(scores)
+    matrix = _as_matrix(scores)
     if len(matrix) != queries.n_docs:
         raise InputError(f"{what} have {len(matrix)} rows; the queries have {queries.n_docs} documents")
     return queries.group(matrix)
 
 
-def _start(start: ArrayLike | None, n: int, nonnegative: bool) -> Floats:
+def _check_start(start: ArrayLike | None, n: int, nonnegative: bool) -> Floats:
     try:
         weights = np.ones(n) if start is None else np.array(start, dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Other libraries' sums of trees: the leaves that documents fall into, and copies with other weights."""
+"""Tree ensembles of several libraries: the leaves that documents fall into, and copies with other tree weights."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from rankwright.rankers import Ranker
 from rankwright.rankers.trees.tree_ranker import polished_history
 from rankwright.scorers import Trees
 
-_LEAVES = 1 << 24  # at a time: other libraries need several bytes for each
+_MAX_LEAVES = 1 << 24  # at a time: other libraries need several bytes for each
 
 
-class Ensemble(ABC):
-    """A sum of trees in a model of some library.
+class TreeEnsemble(ABC):
+    """A model of some library whose score is a sum of trees.
 
     Attributes
     ----------
     values : list of array
-        By tree, the value of each leaf.
+        The leaf values of each tree.
     n_features : int
-        How many features it takes.
+        The number of features.
     names : tuple of str or None
-        What they are called, if it is known.
+        The names of the features, if known.
     monotone : bool
-        Whether it is held to be monotone, which negative weights would break.
+        Whether the model has monotone constraints, which negative weights would violate.
     """
 
     values: list[Floats]
@@ -45,33 +45,42 @@ class Ensemble(ABC):
     names: tuple[str, ...] | None
     monotone: bool
 
-    def columns(self, queries: Queries) -> TreeColumns:
-        """The values of the trees for these documents."""
+    def make_columns(self, queries: Queries) -> TreeColumns:
+        """Return the values of the trees for the documents of queries."""
         check_features(queries, self.n_features, self.names, "the model was trained on")
         sizes = [len(values) for values in self.values]
         if not sizes:
             raise InputError("a model without trees")
         kind = np.uint8 if max(sizes) <= 1 << 8 else np.uint16 if max(sizes) <= 1 << 16 else np.uint32
         leaves = np.empty((len(sizes), queries.n_docs), dtype=kind)
-        rows = max(_LEAVES // len(sizes), 1)
+        rows = max(_MAX_LEAVES // len(sizes), 1)
         for start in range(0, queries.n_docs, rows):
-            leaves[:, start : start + rows] = self.leaves(queries.X[start : start + rows])
+            leaves[:, start : start + rows] = self.find_leaves(queries.X[start : start + rows])
         return TreeColumns(leaves, np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(self.values))
 
     @abstractmethod
-    def leaves(self, X: Floats) -> Ints:
-        """By tree and document the leaf, as a place among the values of the tree."""
+    def find_leaves(self, X: Floats) -> Ints:
+        """Return the leaf of each tree and document, as an index into the values of the tree."""
 
     @abstractmethod
-    def weighted(self, weighed: PolishedWeights) -> Any:
-        """A copy of the model with the values of the trees multiplied."""
+    def apply_weights(self, polished: PolishedWeights) -> Any:
+        """Return a copy of the model whose leaf values are multiplied by the trees' weights."""
 
     @abstractmethod
     def predict(self, model: Any, X: Floats) -> Floats:
-        """What the model, or such a copy, predicts."""
+        """Return the scores of documents by the model or such a copy."""
 
 
-class LightGBMEnsemble(Ensemble):
+def _wrap_like(model: Any, booster: Any) -> Any:
+    """Return a Booster as it is if the model is a Booster, or else in a copy of the estimator."""
+    if isinstance(model, type(booster)):
+        return booster
+    copy = deepcopy(model)
+    copy._Booster = booster
+    return copy
+
+
+class LightGBMEnsemble(TreeEnsemble):
     """A LightGBM Booster, or an estimator of its scikit-learn interface."""
 
     def __init__(self, model: Any, threads: int) -> None:
@@ -90,34 +99,30 @@ class LightGBMEnsemble(Ensemble):
         self.names = None if names == [f"Column_{i}" for i in range(self.n_features)] else tuple(names)
         self.monotone = re.search(r"^monotone_constraints=.*1", self.text, re.MULTILINE) is not None
 
-    def leaves(self, X: Floats) -> Ints:
-        """LightGBM's own."""
+    def find_leaves(self, X: Floats) -> Ints:
+        """Return the leaves that LightGBM finds."""
         found: Ints = self.booster.predict(X, pred_leaf=True, num_iteration=self.n_trees, **self.how)
         return found.reshape(len(X), -1).T
 
-    def weighted(self, weighed: PolishedWeights) -> Any:
-        """With leaf values set one by one."""
+    def apply_weights(self, polished: PolishedWeights) -> Any:
+        """Return a copy whose leaf values are set one by one."""
         booster = require("lightgbm").Booster(model_str=self.text)
-        for tree, (values, weight) in enumerate(zip(self.values, weighed.level, strict=True)):
+        for tree, (values, weight) in enumerate(zip(self.values, polished.level, strict=True)):
             for leaf, value in enumerate((values * weight).tolist()):
                 booster.set_leaf_output(tree, leaf, value)
         booster.best_iteration, booster.best_score = self.booster.best_iteration, dict(self.booster.best_score)
-        if self.booster is self.model:
-            return booster
-        copy = deepcopy(self.model)
-        copy._Booster = booster
-        return copy
+        return _wrap_like(self.model, booster)
 
     def predict(self, model: Any, X: Floats) -> Floats:
-        """By the Booster."""
+        """Return the raw scores of the Booster."""
         found: Floats = getattr(model, "booster_", model).predict(X, raw_score=True, **self.how)
         return found
 
 
-class XGBoostEnsemble(Ensemble):
+class XGBoostEnsemble(TreeEnsemble):
     """An XGBoost Booster, or an estimator of its scikit-learn interface.
 
-    XGBoost adds values up in single precision, so its ranking may differ from ours where scores nearly tie.
+    XGBoost adds leaf values in single precision, so its ranking may differ from ours where scores nearly tie.
     """
 
     def __init__(self, model: Any, threads: int) -> None:
@@ -126,44 +131,40 @@ class XGBoostEnsemble(Ensemble):
         self.model, self.booster = model, model.get_booster() if is_estimator else model
         self.missing = getattr(model, "missing", np.nan)
         best = getattr(self.booster, "best_iteration", None) if is_estimator else None  # a Booster predicts with all
-        self.content = _saved(self.booster if best is None else self.booster[: best + 1])
+        self.content = _to_saved_form(self.booster if best is None else self.booster[: best + 1])
         learner = self.content["learner"]
         if learner["gradient_booster"]["name"] != "gbtree":
             raise InputError(f"an XGBoost model of {learner['gradient_booster']['name']}; expected gbtree")
-        told = learner["learner_model_param"]
-        if int(told.get("num_class", 0)) > 1 or int(told.get("num_target", 1)) > 1:
+        params = learner["learner_model_param"]
+        if int(params.get("num_class", 0)) > 1 or int(params.get("num_target", 1)) > 1:
             raise InputError("an XGBoost model with several scores a document; expected one")
         self.rounds = (0, 0 if best is None else best + 1)
         self.trees = learner["gradient_booster"]["model"]["trees"]
         self.values = [np.array(tree["split_conditions"], dtype=np.float32).astype(np.float64) for tree in self.trees]
-        self.n_features = int(told["num_feature"])
+        self.n_features = int(params["num_feature"])
         self.names = tuple(self.booster.feature_names) if self.booster.feature_names else None
         config = json.loads(self.booster.save_config())["learner"]["gradient_booster"]
         self.monotone = "1" in config.get("tree_train_param", {}).get("monotone_constraints", "")
 
-    def leaves(self, X: Floats) -> Ints:
-        """Nodes, by their numbers: XGBoost counts leaves among them."""
+    def find_leaves(self, X: Floats) -> Ints:
+        """Return the numbers of nodes, because XGBoost counts leaves among the nodes."""
         found = self.booster.predict(self._data(X), pred_leaf=True, iteration_range=self.rounds)
         nodes: Ints = found.reshape(len(X), -1).T
         return nodes
 
-    def weighted(self, weighed: PolishedWeights) -> Any:
-        """With the leaves' values changed in the saved form."""
-        for tree, values, weight in zip(self.trees, self.values, weighed.level, strict=True):
+    def apply_weights(self, polished: PolishedWeights) -> Any:
+        """Return a copy whose leaf values are changed in the saved form of the model."""
+        for tree, values, weight in zip(self.trees, self.values, polished.level, strict=True):
             scaled = (values * weight).astype(np.float32)
             for node in np.flatnonzero(np.array(tree["left_children"]) < 0).tolist():
                 tree["split_conditions"][node] = tree["base_weights"][node] = float(scaled[node])
         booster = require("xgboost").Booster()
         booster.load_model(bytearray(json.dumps(self.content).encode()))
         booster.set_attr(**self.booster.attributes())
-        if self.booster is self.model:
-            return booster
-        copy = deepcopy(self.model)
-        copy._Booster = booster
-        return copy
+        return _wrap_like(self.model, booster)
 
     def predict(self, model: Any, X: Floats) -> Floats:
-        """By the Booster."""
+        """Return the raw scores of the Booster."""
         booster = model.get_booster() if hasattr(model, "get_booster") else model
         found: Floats = booster.predict(self._data(X), output_margin=True, iteration_range=self.rounds)
         return found.astype(np.float64)
@@ -174,15 +175,15 @@ class XGBoostEnsemble(Ensemble):
         return require("xgboost").DMatrix(X, **how)
 
 
-def _saved(booster: Any) -> Any:
+def _to_saved_form(booster: Any) -> Any:
     try:
         return json.loads(booster.save_raw("json"))
     except require("xgboost").core.XGBoostError:
         raise InputError("an XGBoost model without trees") from None
 
 
-class OwnEnsemble(Ensemble):
-    """A model of ours."""
+class RankwrightEnsemble(TreeEnsemble):
+    """A model of Rankwright."""
 
     def __init__(self, fitted: Any, measure: str) -> None:
         self.model: Model = fitted.to_model()
@@ -197,27 +198,27 @@ class OwnEnsemble(Ensemble):
         self.n_features, self.names = self.model.n_features, self.model.features
         self.monotone = self.trees.forest.is_monotone
 
-    def leaves(self, X: Floats) -> Ints:
-        """Of the scorer."""
+    def find_leaves(self, X: Floats) -> Ints:
+        """Return the leaves that the scorer finds."""
         return self.trees.leaves(X)
 
-    def weighted(self, weighed: PolishedWeights) -> Model:
-        """With another scorer, the measure that it was polished for, and what it is worth by that in the history."""
-        scorer = Trees(self.trees.forest.with_weights(weighed.level))
-        old = [row for row in self.model.history if self.measure == self.model.measure]  # of this very measure
-        history = polished_history(old, weighed.history)
+    def apply_weights(self, polished: PolishedWeights) -> Model:
+        """Return a copy with another scorer, the polished measure, and the history of polishing."""
+        scorer = Trees(self.trees.forest.with_weights(polished.level))
+        old = [row for row in self.model.history if self.measure == self.model.measure]  # no other measure's
+        history = polished_history(old, polished.history)
         return replace(self.model, measure=self.measure, scorer=scorer, history=history)
 
     def predict(self, model: Any, X: Floats) -> Floats:
-        """The scorer's."""
+        """Return the scores of the scorer."""
         scores: Floats = model.to_model().scorer(X)
         return scores
 
 
-def ensemble_of(model: Any, measure: str, threads: int = 1) -> Ensemble:
-    """The trees of a model, whatever library it is of, to be polished for a measure with so many threads."""
+def make_ensemble(model: Any, measure: str, threads: int = 1) -> TreeEnsemble:
+    """Return the trees of a model of any supported library, to be polished for a measure on some threads."""
     if isinstance(model, (Ranker, Model)):
-        return OwnEnsemble(model, measure)
+        return RankwrightEnsemble(model, measure)
     libraries = {base.__module__.partition(".")[0] for base in type(model).__mro__}
     if "lightgbm" in libraries and isinstance(model, (require("lightgbm").Booster, require("lightgbm").LGBMModel)):
         return LightGBMEnsemble(model, threads)
