@@ -14,7 +14,7 @@ from fuzz.cases import Kind
 from fuzz.mutation import NO_NUMBERS, NUMBERS, maybe, mutate_bytes, wrap_text
 from fuzz.trees import change_value, dump
 from rankwright import InputError, Model, explain, load
-from rankwright.models.model import from_text, to_text
+from rankwright.models.model_files import format_model, parse_model
 
 _MOST_SCORED = 50  # features of documents that are scored
 _LARGE = 1e100  # scores that are larger may be infinite, or not, by the order of their sums
@@ -50,7 +50,7 @@ class Models(Kind):
     def read(self, data: bytes) -> Loaded:
         """Load it, use it, and load what is saved of it."""
         model = load(self.write(data))
-        for use in (explain, lambda model: from_text(to_text(model).encode(), "again")):
+        for use in (explain, lambda model: parse_model(format_model(model).encode(), "again")):
             try:
                 str(use(model))
             except InputError:  # it has no function for each feature

@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from rankwright.measures import measure as measure
     from rankwright.measures import parse as parse
     from rankwright.models.model import Model as Model
-    from rankwright.models.model import load as load
-    from rankwright.models.model import save as save
+    from rankwright.models.model_files import load as load
+    from rankwright.models.model_files import save as save
     from rankwright.rankers import MART as MART
     from rankwright.rankers import SVMNDCG as SVMNDCG
     from rankwright.rankers import AdaRank as AdaRank
@@ -148,7 +148,8 @@ _HOME = {
         "measure",
         "parse",
     ),
-    "models.model": ("Model", "load", "save"),
+    "models.model": ("Model",),
+    "models.model_files": ("load", "save"),
     "rankers": (
         "AdaRank",
         "BayesRank",

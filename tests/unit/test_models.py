@@ -42,6 +42,25 @@ def test_the_format_is_the_documented_one(saved):
     assert len(content["history"]) == 5
 
 
+OLD_MODEL = """{"format": "rankwright", "version": 1, "ranker": "AdaRank",
+ "params": {"backend": null, "measure": "ndcg@10", "n_rounds": 3, "scale": "standard", "signed": false, "warm_start": false},
+ "measure": "ndcg@10", "n_features": 2, "features": null, "scaling": null,
+ "scorer": {"kind": "linear", "coef": [0.5, -2.0], "intercept": 1.0},
+ "history": [{"round": 1, "feature": 1, "alpha": 0.25, "loss": 0.75, "train": 0.5}]}"""
+
+
+def test_a_model_with_former_parameter_names_loads(tmp_path):
+    """The parameters of a saved model are a record: renaming one does not make old files unreadable."""
+    (tmp_path / "old.json").write_text(OLD_MODEL)
+    model = rw.load(tmp_path / "old.json")
+    assert model.predict(np.array([[2.0, 1.0], [0.0, 0.0]])).tolist() == [0.0, 1.0]
+    assert model.params["n_rounds"] == 3
+    queries = rw.make_queries(5, n_features=2, random_state=0)
+    assert rw.diagnose(model, queries).own is None  # its parameters do not name the bound it minimised
+    rw.save(model, tmp_path / "again.json")
+    assert json.loads((tmp_path / "again.json").read_text()) == json.loads(OLD_MODEL)
+
+
 def test_cut_in_half(saved):
     text = saved.read_text()
     saved.write_text(text[: len(text) // 2])

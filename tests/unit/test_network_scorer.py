@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.models.model import to_text
+from rankwright.models.model_files import format_model
 from rankwright.scorers import Network, scorer_from_json
 from rankwright.scorers.network import ACTIVATIONS
 
@@ -170,7 +170,7 @@ def layers(*changed: dict) -> dict:
 @pytest.fixture(scope="module")
 def model_text():
     queries = rw.make_queries(5, n_features=2, random_state=0)
-    return json.loads(to_text(rw.Regression().fit(queries).to_model()))
+    return json.loads(format_model(rw.Regression().fit(queries).to_model()))
 
 
 def test_what_is_damaged_below_is_whole(model_text, tmp_path):

@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, cross_validate
 from tests.warned import allow_warnings
 
 import rankwright as rw
-from rankwright.models.model import TAKE_NAN
+from rankwright.models.model import NAN_RANKERS
 from rankwright.rankers import RANKERS
 
 
@@ -117,7 +117,7 @@ class TestSeenQueries:
 
 
 def test_the_rankers_that_are_named_for_missing_values_take_them():
-    assert sorted(TAKE_NAN) == sorted(ranker.__name__ for ranker in RANKERS if ranker.allow_nan)
+    assert sorted(NAN_RANKERS) == sorted(ranker.__name__ for ranker in RANKERS if ranker.allow_nan)
 
 
 def test_missing_values_in_a_frame_are_named_and_only_our_rankers_are_recommended(queries):

@@ -26,7 +26,7 @@ from rankwright.data.run_fusion import Source, name_runs, open_qrels, open_runs
 from rankwright.data.score_files import read_scores
 from rankwright.data.trec import join_runs
 from rankwright.measures import Measure, compute_retrieved_values, compute_values, parse, split
-from rankwright.models.model import load
+from rankwright.models.model_files import load
 
 
 def compare_scores(

@@ -108,9 +108,9 @@ def print_error(message: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value on one line."""
-    from rankwright.models.model import plain
+    from rankwright.models.model_files import to_json_value
 
-    print(json.dumps(plain(value), allow_nan=False))
+    print(json.dumps(to_json_value(value), allow_nan=False))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from rankwright.basics.files import write_atomic
 from rankwright.data.letor import write_letor
 from rankwright.data.synthetic import make_queries
 from rankwright.experiments import read_experiment, read_model, run_experiment
-from rankwright.models.model import save
+from rankwright.models.model_files import save
 from rankwright.report import format_results, write_report
 from rankwright.report.notation import format_interval, format_p_equals, format_signed
 

@@ -42,7 +42,7 @@ def fit(
 
     from rankwright.basics.files import check_apart, check_writable
     from rankwright.data.letor import read_letor
-    from rankwright.models.model import save
+    from rankwright.models.model_files import save
 
     untrained = _make_ranker(ranker, measure, set_ or [], seed)
     check_apart({"--model": [model], "--set training.checkpoint": _checkpoint_files(untrained)}, [*train, valid])
@@ -80,7 +80,7 @@ def predict(
     from rankwright.basics.files import check_outputs
     from rankwright.data.score_files import write_scores
     from rankwright.data.trec import write_run
-    from rankwright.models.model import load
+    from rankwright.models.model_files import load
 
     if out is None and run is None:
         raise InputError("nothing to write; give --out or --run")
@@ -115,7 +115,7 @@ def evaluate(
     from rankwright.data.score_files import read_scores
     from rankwright.data.trec import join_runs, read_qrels, read_run
     from rankwright.measures import parse, split
-    from rankwright.models.model import load
+    from rankwright.models.model_files import load
 
     of_run, counts = run is not None, {}
     n_rankings = (model is not None) + (scores is not None)
@@ -150,7 +150,7 @@ def evaluate(
 def explain(model: Annotated[Path, typer.Option(help="A model saved by fit.")]) -> None:
     """Say what a model makes of each feature: its step function or its weight."""
     from rankwright.analysis import diagnosis
-    from rankwright.models.model import load
+    from rankwright.models.model_files import load
 
     print(diagnosis.explain(load(model)))
 

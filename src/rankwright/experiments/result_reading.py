@@ -16,7 +16,8 @@ from rankwright.experiments.storage.contents import Contents, StoredFold, Stored
 from rankwright.experiments.storage.encoding import decode_table
 from rankwright.experiments.storage.schema import FILE, MODEL, QUERY_COLUMNS, TRIAL_COLUMNS
 from rankwright.experiments.storage.store_reader import StoreReader
-from rankwright.models.model import Model, from_text
+from rankwright.models.model import Model
+from rankwright.models.model_files import parse_model
 
 _INTERNAL = ("trial", "task_checksum", "digest")
 
@@ -65,7 +66,7 @@ def read_model(folder: StrPath, method: str, fold: int = 1, seed: int | None = N
             which = "" if seed is None else f" with seed {seed}"
             raise InputError(f"{folder}: no model of {method!r} on fold {fold}{which}")
         text = store.read_model(chosen[method, fold, seeds[0] if seed is None else seed])
-    return from_text(text.encode(), f"{folder}: {method}, fold {fold}")
+    return parse_model(text.encode(), f"{folder}: {method}, fold {fold}")
 
 
 def _make_queries(folds: dict[int, StoredFold]) -> tuple[Table, dict[int, int]]:

@@ -24,7 +24,7 @@ from rankwright.experiments.methods import Method
 from rankwright.experiments.parameter_search import Params
 from rankwright.experiments.tables.trial_tables import TRIAL_TABLES, TrainedRanker, compute_deviations
 from rankwright.measures import Measure, PreparedMeasure, check_counted, compute_values, parse, weighted_mean
-from rankwright.models.model import to_text
+from rankwright.models.model_files import format_model
 from rankwright.rankers import Ranker
 from rankwright.runtime.backends import Serial
 
@@ -158,7 +158,7 @@ def _test(task: TrialTask, ranker: Ranker, fold: Fold, max_grade: float) -> tupl
     trained = TrainedRanker(ranker, fold, scores, {name: means[name] for name in task.curve_measures})
     made = {name: make(trained) for name, make in TRIAL_TABLES.items()}
     tables = {name: table for name, table in made.items() if table is not None}
-    return seconds, TestedModel(values[: len(task.measures)], to_text(ranker.to_model()), tables)
+    return seconds, TestedModel(values[: len(task.measures)], format_model(ranker.to_model()), tables)
 
 
 def _measure(queries: Queries, scores: Floats, measures: tuple[Measure, ...]) -> Floats:

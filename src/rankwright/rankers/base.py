@@ -26,7 +26,8 @@ from rankwright.basics.errors import (
 from rankwright.data.queries import Queries
 from rankwright.data.row_order import sort_by_content
 from rankwright.measures import Measure, check_counted, parse
-from rankwright.models.model import Model, check_complete, check_features, plain
+from rankwright.models.model import Model, check_complete, check_features
+from rankwright.models.model_files import to_json_value
 from rankwright.objectives.upper_bounds import UpperBound
 from rankwright.rankers.fit_result import FitResult as FitResult
 from rankwright.rankers.fit_result import check_finite, warn_if_degenerate_or_unconverged
@@ -223,7 +224,7 @@ class Ranker(ComposedDocstring, BaseEstimator, ABC):
 
     def _keep(self, task: _Task, outcome: FitResult) -> None:
         """Become fitted."""
-        name, params, train = type(self).__name__, plain(self.get_params(deep=False)), task.train
+        name, params, train = type(self).__name__, to_json_value(self.get_params(deep=False)), task.train
         check_finite(outcome, name, train)
         scorer, history, d = outcome.scorer, outcome.history, train.n_features
         self.model_ = Model(name, params, str(task.measure), scorer, d, train.features, task.scaling, history)

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, TypeVar
 from rankwright.basics.errors import InputError, quote
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.models.model import Model, check_features, load
+from rankwright.models.model import Model, check_features
+from rankwright.models.model_files import load
 from rankwright.optimisers.rounds import RoundRecorder
 from rankwright.optimisers.stagewise import Stages, boost
 from rankwright.rankers.common_parameters import IterativeRanker, ScaledRanker

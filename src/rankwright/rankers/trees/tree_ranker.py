@@ -18,7 +18,8 @@ from rankwright.basics.randomness import make_generator
 from rankwright.data.feature_numbers import COLUMN_LISTS, feature_names, find_column_lists
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.models.model import Model, check_features, from_text
+from rankwright.models.model import Model, check_features
+from rankwright.models.model_files import parse_model
 from rankwright.optimisers.ascent import ClimbRules
 from rankwright.optimisers.columns import TreeColumns
 from rankwright.optimisers.landscape import Landscape
@@ -303,7 +304,7 @@ def _read(path: str | os.PathLike[str]) -> Model | Forest:
     with open_binary(path) as file:
         data = file.read()
     if not data.startswith(b"tree\n"):
-        return from_text(data, path)
+        return parse_model(data, path)
     try:
         return Forest.from_text(data.decode())
     except ValueError as error:
