@@ -96,7 +96,7 @@ def test_queries_count_in_the_mean_by_weight_and_fold(open_blocks):
         np.array([[[0.1, 0.2, 0.9], [0.5, 0.2, 0.3]]]),
         QueryWeighting(np.array([3.0, 1, 1]), np.array([1, 1, 2])),
     )
-    page = open_blocks(Duel(("a", "b"), ("map",), queries, values, "Duel", counting=counting), methods=("a", "b"))
+    page = open_blocks(Duel(("a", "b"), ("map",), queries, values, "Duel", weighting=counting), methods=("a", "b"))
     assert tallied(page, "main") == ["1", "1", "1", f"{MINUS}0.1500"]  # (3 * 0.4 / 4 - 0.6) / 2
 
 
