@@ -172,18 +172,20 @@ def test_the_derivatives_of_the_problem(smoothing, dtype):
     w, direction = 0.3 * rng.normal(size=(2, 7))
     point, step = problem.evaluate(w, smoothing), 1e-6
     ahead, behind = (problem.evaluate(w + t * direction, smoothing) for t in (step, -step))
-    assert (ahead.loss - behind.loss) / (2 * step) == pytest.approx(point.gradient @ direction, rel=1e-6)
+    assert (ahead.smoothed_loss - behind.smoothed_loss) / (2 * step) == pytest.approx(
+        point.gradient @ direction, rel=1e-6
+    )
     change = (ahead.gradient - behind.gradient) / (2 * step)
     assert problem.hessian_product(point, direction) == pytest.approx(change, rel=1e-3, abs=1e-4)
     loss, slope = problem.evaluate_on_line(problem.prepare_line(point, direction), 0.7)
     there = problem.evaluate(w + 0.7 * direction, smoothing, point)
-    assert (loss, slope) == pytest.approx((there.loss, there.gradient @ direction), rel=1e-9)
-    outline = problem.approximate_hessian(point)
-    assert outline == pytest.approx(outline.T)
-    assert np.linalg.eigvalsh(outline).min() > -1e-12
+    assert (loss, slope) == pytest.approx((there.smoothed_loss, there.gradient @ direction), rel=1e-9)
+    hessian = problem.approximate_hessian(point)
+    assert hessian == pytest.approx(hessian.T)
+    assert np.linalg.eigvalsh(hessian).min() > -1e-12
     u = 1.0 - explicit(rw.make_queries(10, n_docs=12, n_features=7, random_state=3)) @ w
     exact = np.maximum(u, 0) ** (2 if smoothing == np.inf else 1)
-    assert point.exact == pytest.approx(exact.mean(), rel=1e-9)
+    assert point.loss == pytest.approx(exact.mean(), rel=1e-9)
 
 
 def value_of(D, w, C, squared):

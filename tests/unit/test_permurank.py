@@ -173,7 +173,7 @@ class TestWorkingSets:
             total += (np.array(C.lost) * np.maximum(1 - x, 0)).sum() / len(B.lost)
         problem = sets.problem()
         assert isinstance(problem, PairLoss)
-        assert problem.evaluate(w, 1e-9).exact * problem.total == pytest.approx(total)
+        assert problem.evaluate(w, 1e-9).loss * problem.total == pytest.approx(total)
         assert max(len(B.lost) for B in sets.perfect) > 1
 
     def test_queries_without_an_imperfect_ranking_are_left_out(self):
@@ -228,7 +228,7 @@ class TestRounds:
         first = rw.PermuRank(measure="map", start="adarank", max_iter=1, tol=1e-8).fit(queries)
         problem = sets.problem()
         v = first.coef_ / factor.clip(1e-12)
-        expected = 0.5 * v @ v + problem.evaluate(v, 1e-9).exact * problem.total / sets.total
+        expected = 0.5 * v @ v + problem.evaluate(v, 1e-9).loss * problem.total / sets.total
         assert first.history_[0]["objective"] == pytest.approx(expected, rel=1e-6)
         assert first.history_[0]["loss"] != pytest.approx(
             rw.PermuRank(measure="map", max_iter=1).fit(queries).history_[0]["loss"], rel=1e-3

@@ -57,7 +57,7 @@ def test_ranksvm_finds_the_minimum_over_all_weights(loss, scale):
     factor = standard.factor_for(scale)
     weight = compute_pair_weights(queries, "pair")
     whole = PairLoss(queries.X, queries.y, queries.indptr, None, weight, factor, standard.mean)
-    found = newton.minimise(whole, 0.3, squared=loss == "squared_hinge", tol=1e-8)
+    found = newton.minimise_by_newton(whole, 0.3, squared=loss == "squared_hinge", tol=1e-8)
     last = ranker.history_[-1]
     assert last["objective"] == pytest.approx(found.primal, rel=2e-8)
     assert last["gap"] <= 1e-8 * last["objective"]
@@ -112,9 +112,9 @@ def test_problems_have_no_more_dimensions_than_documents(module, ranker, monkeyp
 
     def noted(problem, *args, **options):
         sizes.append(problem.n_features)
-        return newton.minimise(problem, *args, **options)
+        return newton.minimise_by_newton(problem, *args, **options)
 
-    monkeypatch.setattr(module, "minimise", noted)
+    monkeypatch.setattr(module, "minimise_by_newton", noted)
     ranker.fit(wide_queries(n_docs=60, n_features=400))
     assert sizes
     assert max(sizes) <= 60

@@ -1,4 +1,4 @@
-"""PairLoss: the mean loss of pairs of documents as a function of a linear scorer's weights."""
+"""PairLoss: the mean loss of pairs of documents, as a function of a linear scorer's weights."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ from rankwright.kernels.objectives.pair_sums import (
 from rankwright.runtime.backends import Backend, Serial, Shards, n_shards
 from rankwright.scorers.scaling import compute_moments
 
-_COLUMNS = 48  # of so many the outline takes all queries, of twice as many every other, at the price of some products
-_ROWS = 4  # the documents a column that such a sample must have, or else the outline knows too little
+_FEATURES_PER_STRIDE = 48  # with k times as many features, every k-th query makes up the approximate Hessian
+_DOCS_PER_FEATURE = 4  # but no fewer documents than this for each feature
 
 
 class _PairShard(NamedTuple):
-    """Some queries."""
+    """The documents of some queries, and their labels."""
 
     X: Floats
     labels: Labels
 
 
 class _RankedPairShard(NamedTuple):
-    """A part ranked, and its sums over pairs."""
+    """A shard ranked by its scores, and the sums over its pairs."""
 
-    part: _PairShard
+    shard: _PairShard
     ranked: Ranked
     totals: Floats
 
 
 class PairPoint(NamedTuple):
-    """The mean pair loss at some weights."""
+    """The mean loss of pairs at some weights."""
 
     w: Floats
     smoothing: float
-    exact: float  # the loss itself
-    loss: float  # smoothed
+    loss: float
+    smoothed_loss: float
     gradient: Floats  # of the smoothed loss
-    bound: float  # C bound - |C gradient|^2 / 2 is a lower bound on the minimum, the value of a dual point
-    bend: float  # the mean second derivative of a pair's loss
+    dual_term: float  # C dual_term - |C gradient|^2 / 2 is the value of a dual point: a lower bound on the minimum
+    curvature: float  # the mean second derivative of a pair's loss
     shards: Shards[_RankedPairShard]
 
 
@@ -79,13 +79,13 @@ class PairLoss:
     indptr : array of shape (n_queries + 1,)
         Query q owns the rows ``indptr[q]`` to ``indptr[q + 1]``.
     cost : array of shape (n_docs,), optional
-        What a pair costs whose lower document this is.
+        The cost of a pair whose lower document this is.
     query_weight : array of shape (n_queries,), optional
         Weights of the queries.
     factor : array of shape (n_features,), optional
-        What weights are multiplied by to act on X.
+        A factor for each weight before it acts on X.
     mean : array of shape (n_features,), optional
-        Where columns are centred for precision; changes nothing else.
+        The centre of each column, for precision; it changes nothing else.
     backend : Backend, optional
         Where the work runs.
 
@@ -111,7 +111,7 @@ class PairLoss:
         weight = np.ones(m) if query_weight is None else np.asarray(query_weight, dtype=np.float64)
         place = grade_places(y, indptr)
         self.n_features = d
-        self._every = max(1, min(d // _COLUMNS, len(y) // (_ROWS * d)))
+        self._stride = max(1, min(d // _FEATURES_PER_STRIDE, len(y) // (_DOCS_PER_FEATURE * d)))
         self.factor = np.ones(d) if factor is None else factor
         self.mean = compute_moments(X)[0] if mean is None else mean
         self.backend = Serial() if backend is None else backend
@@ -120,91 +120,94 @@ class PairLoss:
             rows, own = slice(int(indptr[start]), int(indptr[stop])), indptr[start : stop + 1] - indptr[start]
             parts.append(_PairShard(X[rows], Labels(place[rows], cost[rows], weight[start:stop], own)))
         self.shards = self.backend.distribute(parts)
-        self.total = float(self.backend.sum(_total, self.shards))
+        self.total = float(self.backend.sum(_sum_weights, self.shards))
         self._scale = 1.0 / self.total if self.total > 0.0 else 0.0
 
     def evaluate(self, w: Floats, smoothing: float, near: PairPoint | None = None) -> PairPoint:
-        """The loss and its derivatives at w; from the ranking of a point that is near they are found faster."""
+        """Return the loss and its derivatives at w; they are found faster from the ranking of a near point."""
         coef = w * self.factor
         if near is None:
-            placed = self.backend.apply(_placed, self.shards, self.mean, coef, smoothing)
+            shards = self.backend.apply(_score, self.shards, self.mean, coef, smoothing)
         else:
-            placed = self.backend.apply(_moved, near.shards, self.mean, coef, smoothing)
-        totals = self.backend.sum(attrgetter("totals"), placed) * self._scale
-        exact, loss, alpha, bend = (float(totals[k]) for k in (EXACT, SMOOTH, ALPHA, NEAR))
+            shards = self.backend.apply(_rescore, near.shards, self.mean, coef, smoothing)
+        totals = self.backend.sum(attrgetter("totals"), shards) * self._scale
+        loss, smoothed, dual, curvature = (float(totals[k]) for k in (EXACT, SMOOTH, ALPHA, NEAR))
         gradient = totals[N_TOTALS:] * self.factor
-        if smoothing == np.inf:  # twice u^2 / 2
-            return PairPoint(w, smoothing, 2 * exact, 2 * loss, 2 * gradient, 2 * alpha - 2 * loss, 2 * bend, placed)
-        return PairPoint(w, smoothing, exact, loss, gradient, alpha, bend, placed)
+        if smoothing == np.inf:  # the kernels' loss is u^2 / 2
+            loss, smoothed, gradient, curvature = 2 * loss, 2 * smoothed, 2 * gradient, 2 * curvature
+            dual = 2 * dual - smoothed
+        return PairPoint(w, smoothing, loss, smoothed, gradient, dual, curvature, shards)
 
     def hessian_product(self, point: PairPoint, direction: Floats) -> Floats:
-        """The second derivative of the smoothed loss at a point, times a direction."""
-        raw = self.backend.sum(_product, point.shards, self.mean, direction * self.factor, point.smoothing)
-        times = 2.0 if point.smoothing == np.inf else 1.0
-        product: Floats = times * self._scale * raw * self.factor
+        """Return the Hessian of the smoothed loss at a point, times a direction."""
+        raw = self.backend.sum(_multiply, point.shards, self.mean, direction * self.factor, point.smoothing)
+        product: Floats = self._factor_of(point) * raw * self.factor
         return product
 
     def prepare_line(self, point: PairPoint, direction: Floats) -> PairLine:
-        """The line through a point; what is evaluated along it needs no products with X."""
-        return PairLine(self.backend.apply(_line, point.shards, self.mean, direction * self.factor), point)
+        """Return the line through a point; evaluations along it need no products with X."""
+        return PairLine(self.backend.apply(_prepare_line, point.shards, self.mean, direction * self.factor), point)
 
     def evaluate_on_line(self, line: PairLine, t: float) -> tuple[float, float]:
-        """The smoothed loss and its derivative along the line, t directions from the point."""
-        sums = self.backend.sum(_along, line.shards, t, line.point.smoothing)
-        times = 2.0 if line.point.smoothing == np.inf else 1.0
-        return times * self._scale * float(sums[0]), times * self._scale * float(sums[1])
+        """Return the smoothed loss and its derivative along the line, t directions from the point."""
+        sums = self.backend.sum(_evaluate_on_line, line.shards, t, line.point.smoothing)
+        factor = self._factor_of(line.point)
+        return factor * float(sums[0]), factor * float(sums[1])
 
     def gradient_by_smoothing(self, point: PairPoint) -> Floats:
-        """The gradient of the smoothed loss at a point, differentiated by the smoothing."""
-        drift: Floats = self._scale * self.backend.sum(_drift, point.shards, self.mean) * self.factor
-        return drift
+        """Return the derivative of the smoothed loss's gradient by the smoothing."""
+        found: Floats = self._scale * self.backend.sum(_differentiate, point.shards, self.mean) * self.factor
+        return found
 
     def approximate_hessian(self, point: PairPoint) -> Floats:
-        """About the second derivative of the smoothed loss; with many features, of a sample of the queries."""
-        upper = self.backend.sum(_moments, point.shards, self.mean, self._every)
-        times = 2.0 if point.smoothing == np.inf else 1.0
+        """Return about the Hessian of the smoothed loss; with many features, of a sample of the queries."""
+        upper = self.backend.sum(_sum_curvature, point.shards, self.mean, self._stride)
         both = (np.triu(upper) + np.triu(upper, 1).T) * np.outer(self.factor, self.factor)
-        outline: Floats = times * self._scale * both
-        return outline
+        hessian: Floats = self._factor_of(point) * both
+        return hessian
+
+    def _factor_of(self, point: PairPoint) -> float:
+        """Return the factor of a sum over pairs: the squared loss is twice the kernels' u^2 / 2."""
+        return (2.0 if point.smoothing == np.inf else 1.0) * self._scale
 
 
-def _total(part: _PairShard) -> float:
-    return float((pair_weights(part.labels)[0] * part.labels.weight).sum())
+def _sum_weights(shard: _PairShard) -> float:
+    return float((pair_weights(shard.labels)[0] * shard.labels.weight).sum())
 
 
-def _placed(part: _PairShard, mean: Floats, coef: Floats, smoothing: float) -> _RankedPairShard:
-    return _place(part, np.arange(len(part.X)), mean, coef, smoothing)
+def _score(shard: _PairShard, mean: Floats, coef: Floats, smoothing: float) -> _RankedPairShard:
+    return _rank(shard, np.arange(len(shard.X)), mean, coef, smoothing)
 
 
-def _moved(placed: _RankedPairShard, mean: Floats, coef: Floats, smoothing: float) -> _RankedPairShard:
-    return _place(placed.part, placed.ranked.order.copy(), mean, coef, smoothing)
+def _rescore(here: _RankedPairShard, mean: Floats, coef: Floats, smoothing: float) -> _RankedPairShard:
+    return _rank(here.shard, here.ranked.order.copy(), mean, coef, smoothing)
 
 
-def _place(part: _PairShard, order: Ints, mean: Floats, coef: Floats, smoothing: float) -> _RankedPairShard:
+def _rank(shard: _PairShard, order: Ints, mean: Floats, coef: Floats, smoothing: float) -> _RankedPairShard:
     n = len(order)
     ranked = Ranked(np.empty(n), order, np.empty(n), np.empty(n))
-    return _RankedPairShard(part, ranked, sums_at(part.X, mean, coef, part.labels, ranked, smoothing))
+    return _RankedPairShard(shard, ranked, sums_at(shard.X, mean, coef, shard.labels, ranked, smoothing))
 
 
-def _product(placed: _RankedPairShard, mean: Floats, direction: Floats, smoothing: float) -> Floats:
-    return product_at(placed.part.X, mean, direction, placed.part.labels, placed.ranked, smoothing)
+def _multiply(here: _RankedPairShard, mean: Floats, direction: Floats, smoothing: float) -> Floats:
+    return product_at(here.shard.X, mean, direction, here.shard.labels, here.ranked, smoothing)
 
 
-def _line(placed: _RankedPairShard, mean: Floats, direction: Floats) -> tuple[_RankedPairShard, Floats]:
-    return placed, scores_along(placed.part.X, mean, direction)
+def _prepare_line(here: _RankedPairShard, mean: Floats, direction: Floats) -> tuple[_RankedPairShard, Floats]:
+    return here, scores_along(here.shard.X, mean, direction)
 
 
-def _along(line: tuple[_RankedPairShard, Floats], t: float, smoothing: float) -> Floats:
-    placed, change = line
-    scores, order, n = placed.ranked.scores, placed.ranked.order, len(change)
+def _evaluate_on_line(line: tuple[_RankedPairShard, Floats], t: float, smoothing: float) -> Floats:
+    start, change = line
+    scores, order, n = start.ranked.scores, start.ranked.order, len(change)
     gradient, moved = np.empty(n), Ranked(scores + t * change, order.copy(), np.empty(n), np.empty(n))
-    totals = pair_sums(placed.part.labels, moved, smoothing, gradient)
+    totals = pair_sums(start.shard.labels, moved, smoothing, gradient)
     return np.array([totals[SMOOTH], (gradient * change).sum()])
 
 
-def _drift(placed: _RankedPairShard, mean: Floats) -> Floats:
-    return sum_rows(placed.part.X, mean, placed.ranked.drift)
+def _differentiate(here: _RankedPairShard, mean: Floats) -> Floats:
+    return sum_rows(here.shard.X, mean, here.ranked.drift)
 
 
-def _moments(placed: _RankedPairShard, mean: Floats, every: int) -> Floats:
-    return curvature_moments(placed.part.X, mean, placed.part.labels, placed.ranked, every)
+def _sum_curvature(here: _RankedPairShard, mean: Floats, stride: int) -> Floats:
+    return curvature_moments(here.shard.X, mean, here.shard.labels, here.ranked, stride)
