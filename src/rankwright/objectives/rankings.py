@@ -132,7 +132,7 @@ class Rankings(ABC):
 
 
 class TableRankings(Rankings):
-    """Rankings under a measure with arrays: all searches are exact, by kernels."""
+    """The rankings under a measure with arrays: all searches are exact, by kernels."""
 
     can_search = True
 
@@ -237,7 +237,7 @@ class TableRankings(Rankings):
 
 
 class PlainRankings(Rankings):
-    """Rankings under a measure that has values only, such as a user's own function of the grades.
+    """The rankings under a measure that has values only, such as a user's own function of the grades.
 
     Ranking by descending grade is assumed to be perfect. The best imperfect ranking is the order of the scores or,
     where that is perfect, the cheapest swap of neighbours of different grades that lowers the measure.

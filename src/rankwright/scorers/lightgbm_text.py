@@ -1,6 +1,6 @@
-"""LightGBM's text of a sum of regression trees: read, checked to the last number, and written.
+"""LightGBM's model text of a sum of regression trees: parsed, validated and written.
 
-No library reads a text that was not written here of what was read and found to make sense.
+Model text is validated and re-serialised before LightGBM sees it.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ _ORDER = (
 _CATEGORICAL, _DEFAULT_LEFT, _MISSING_ZERO, _MISSING_NAN = 1, 2, 4, 8
 _NAME = re.compile(r'[^\s",:\[\]{}=]+')
 _INFO = re.compile(r"none|\[[^\s\[\]=]+:[^\s\[\]=]+\]")
-MOST_LEAVES = 1 << 16  # a tree of ours has at most; leaves are numbered with two bytes
+MAX_LEAVES = 1 << 16  # of a tree: leaves are numbered with two bytes
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """One tree: LightGBM's arrays of its nodes and leaves, by their names in the text.
+    """A tree: LightGBM's arrays of its nodes and leaves, by their names in the text.
 
     Parameters
     ----------
     columns : mapping
-        By name an array: of a number for each node, or for each leaf.
+        The arrays by name, with a number for each node or for each leaf.
     shrinkage : float
-        What the values have been multiplied by since they were fitted.
+        The factor by which the values were multiplied after they were fitted.
     """
 
     columns: Mapping[str, Any]
@@ -64,26 +64,26 @@ class Tree:
 
     @property
     def n_splits(self) -> int:
-        """How many there are; 0 for a leaf."""
+        """The number of splits; 0 for a single leaf."""
         return len(self.values) - 1
 
     @property
     def depth(self) -> int:
-        """How many splits a document passes at most."""
-        below = np.ones(self.n_splits, dtype=np.int64)  # of each node, from the root
+        """The largest number of splits on the way to a leaf."""
+        below = np.ones(self.n_splits, dtype=np.int64)  # splits from the root to each node, with its own
         for node, children in enumerate(zip(self.columns["left_child"].tolist(), self.columns["right_child"].tolist())):
             for child in children:
                 if child >= 0:
                     below[child] = below[node] + 1
         return int(below.max(initial=0))
 
-    def scaled(self, weight: float) -> Tree:
-        """The same with its values multiplied."""
+    def scale(self, weight: float) -> Tree:
+        """Return the tree with its values multiplied."""
         changed = {name: self.columns[name] * weight for name in ("leaf_value", "internal_value")}
         return Tree({**self.columns, **changed}, self.shrinkage * weight)
 
     def text(self) -> str:
-        """As LightGBM writes it, without its number; every value in digits that tell it apart."""
+        """Return the tree as LightGBM writes it, without its number; values have enough digits to be exact."""
         lines = [f"num_leaves={len(self.values)}", "num_cat=0"]
         lines += [f"{name}={' '.join(map(repr, self.columns[name].tolist()))}" for name in _ORDER]
         return "\n".join([*lines, "is_linear=0", f"shrinkage={self.shrinkage!r}", "\n\n"])
@@ -91,14 +91,14 @@ class Tree:
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Trees whose values add up.
+    """A sum of trees.
 
     Parameters
     ----------
     header : mapping
-        What LightGBM says of the features, by name.
+        The entries about features in the head of LightGBM's text, by name.
     trees : tuple of Tree
-        At least one.
+        The trees, at least one.
     """
 
     header: Mapping[str, str]
@@ -106,10 +106,10 @@ class Forest:
 
     @classmethod
     def from_text(cls, text: str) -> Forest:
-        """The trees of LightGBM's text, if they are sums of numeric splits that score a document with one number."""
+        """Return the trees of LightGBM's text, or raise unless they have numeric splits and add up to one score."""
         body, *rest = re.split(r"^end of trees$", text, maxsplit=1, flags=re.MULTILINE)
         head, *blocks = re.split(r"^Tree=[0-9]+$", body, flags=re.MULTILINE)
-        header = _assignments(head)
+        header = _parse_lines(head)
         if not head.startswith("tree\n") or header.get("version") not in ("v3", "v4"):
             raise InputError("not the text of a LightGBM model, which begins with 'tree' and a version")
         for name in ("num_class", "num_tree_per_iteration"):
@@ -119,13 +119,13 @@ class Forest:
             raise InputError("LightGBM's text is of a random forest, whose trees are averaged; expected a sum")
         if not blocks or not rest:
             raise InputError("LightGBM's text ends before its trees do")
-        kept = _checked_header({name: header[name] for name in _HEADER if name in header})
+        kept = _check_header({name: header[name] for name in _HEADER if name in header})
         n_features = int(kept["max_feature_idx"]) + 1
-        return cls(kept, tuple(_tree(_assignments(block), n_features) for block in blocks))
+        return cls(kept, tuple(_parse_tree(_parse_lines(block), n_features) for block in blocks))
 
     @classmethod
     def constant(cls, n_features: int) -> Forest:
-        """One tree that is a leaf with the value 0."""
+        """Return a forest of one leaf with the value 0."""
         header = {
             "max_feature_idx": str(n_features - 1),
             "feature_names": " ".join(f"Column_{i}" for i in range(n_features)),
@@ -143,34 +143,34 @@ class Forest:
 
     @property
     def n_features(self) -> int:
-        """How many features documents must have."""
+        """The number of features that documents must have."""
         return int(self.header["max_feature_idx"]) + 1
 
     @property
     def is_monotone(self) -> bool:
-        """Whether it is held to be monotone in a feature."""
+        """Whether it was trained to be monotone in a feature."""
         return "1" in self.header.get("monotone_constraints", "")
 
     def take_first(self, n: int) -> Forest:
-        """Its first trees."""
+        """Return the first ``n`` trees."""
         return replace(self, trees=self.trees[:n]) if n > 0 else Forest.constant(self.n_features)
 
     def append_trees(self, *others: Forest) -> Forest:
-        """These trees, and then those; held monotone only if all are."""
+        """Return these trees followed by others; monotone constraints stay only where all forests have them."""
         held, header = "monotone_constraints", dict(self.header)
         if any(other.header.get(held) != header.get(held) for other in others):
             header.pop(held, None)
         return Forest(header, self.trees + tuple(tree for other in others for tree in other.trees))
 
     def with_weights(self, weights: Sequence[float] | Floats) -> Forest:
-        """The same trees, their values multiplied; no longer held monotone where one is turned round."""
+        """Return the trees with their values multiplied; a negative weight removes monotone constraints."""
         header = dict(self.header)
         if min(weights) < 0.0:
             header.pop("monotone_constraints", None)
-        return Forest(header, tuple(t.scaled(float(w)) for t, w in zip(self.trees, weights, strict=True)))
+        return Forest(header, tuple(t.scale(float(w)) for t, w in zip(self.trees, weights, strict=True)))
 
     def text(self) -> str:
-        """As LightGBM reads it."""
+        """Return the model text that LightGBM reads."""
         trees = [f"Tree={i}\n{tree.text()}" for i, tree in enumerate(self.trees)]
         head = ["tree", "version=v4", "num_class=1", "num_tree_per_iteration=1", "label_index=0"]
         head += [f"{name}={self.header[name]}" for name in _HEADER if name in self.header]
@@ -179,10 +179,10 @@ class Forest:
 
     @cached_property
     def nodes(self) -> Nodes:
-        """As kernels take them."""
+        """The nodes of all trees as arrays for kernels."""
         joined = {name: np.concatenate([tree.columns[name] for tree in self.trees]) for name in _ORDER}
         kind, threshold = joined["decision_type"], joined["threshold"]
-        # LightGBM takes a missing value for 0 where it saw none in training
+        # LightGBM treats a missing value as 0 where it saw none in training
         missing_left = np.where(kind & _MISSING_NAN, kind & _DEFAULT_LEFT, threshold >= 0.0).astype(bool)
         return Nodes(
             joined["split_feature"].astype(np.int32),
@@ -190,28 +190,28 @@ class Forest:
             missing_left,
             joined["left_child"].astype(np.int32),
             joined["right_child"].astype(np.int32),
-            _starts([len(tree.values) - 1 for tree in self.trees]),
-            _starts([len(tree.values) for tree in self.trees]),
+            _compute_starts([len(tree.values) - 1 for tree in self.trees]),
+            _compute_starts([len(tree.values) for tree in self.trees]),
             joined["leaf_value"],
         )
 
 
 def are_valid_names(names: Sequence[str]) -> bool:
-    """Whether LightGBM can call features so."""
+    """Return whether LightGBM accepts these feature names."""
     distinct = len(set(names)) == len(names)
     return distinct and all(name.isprintable() and _NAME.fullmatch(name) for name in names)
 
 
-def _starts(sizes: list[int]) -> Ints:
+def _compute_starts(sizes: list[int]) -> Ints:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _assignments(block: str) -> dict[str, str]:
-    """The lines name=value."""
+def _parse_lines(block: str) -> dict[str, str]:
+    """Return the lines name=value."""
     return {name: value for name, mark, value in (line.partition("=") for line in block.split("\n")) if mark}
 
 
-def _checked_header(header: dict[str, str]) -> dict[str, str]:
+def _check_header(header: dict[str, str]) -> dict[str, str]:
     last = header.get("max_feature_idx", "")
     if not (last.isascii() and last.isdecimal() and len(last) < 8):
         raise InputError(f"max_feature_idx={quote(last)} in LightGBM's text; expected a whole number")
@@ -226,57 +226,57 @@ def _checked_header(header: dict[str, str]) -> dict[str, str]:
     return header
 
 
-def _tree(lines: dict[str, str], n_features: int) -> Tree:
-    """A tree, if its nodes make one."""
+def _parse_tree(lines: dict[str, str], n_features: int) -> Tree:
+    """Return the tree of these lines, or raise if they do not make one."""
     if lines.get("num_cat") != "0" or lines.get("is_linear", "0") != "0":
         raise InputError("a tree with categories or linear leaves in LightGBM's text; expected numeric splits")
-    columns = {name: _numbers(lines.get(name, ""), name) for name in _ORDER}
-    shrinkage = _numbers(lines.get("shrinkage", "1"), "shrinkage")
+    columns = {name: _parse_numbers(lines.get(name, ""), name) for name in _ORDER}
+    shrinkage = _parse_numbers(lines.get("shrinkage", "1"), "shrinkage")
     n = len(columns["leaf_value"])
     for name, column in columns.items():
         if name not in _OF_LEAVES and len(column) != n - 1:
             raise InputError(f"{len(column)} numbers as {name} in LightGBM's text; expected {n - 1}")
-    if n > MOST_LEAVES or lines.get("num_leaves") != str(n) or len(shrinkage) != 1:
+    if n > MAX_LEAVES or lines.get("num_leaves") != str(n) or len(shrinkage) != 1:
         raise InputError(f"num_leaves={quote(lines.get('num_leaves'))} of a tree in LightGBM's text; found {n}")
-    columns |= {name: _fitting(columns[name], n) for name in ("leaf_weight", "leaf_count")}
+    columns |= {name: _fill_leaves(columns[name], n) for name in ("leaf_weight", "leaf_count")}
     _check_shape(columns, n, n_features)
     return Tree(columns, float(shrinkage[0]))
 
 
-def _fitting(column: Any, n: int) -> Any:
-    """What is known of the leaves; nothing is of those that were merged from elsewhere."""
+def _fill_leaves(column: Any, n: int) -> Any:
+    """Return numbers of leaves, or zeros where the text has none, as for merged models."""
     if len(column) not in (0, n):
         raise InputError(f"{len(column)} numbers of a tree's leaves in LightGBM's text; expected {n}")
     return column if len(column) == n else np.zeros(n, column.dtype)
 
 
-def _numbers(text: str, name: str) -> Any:
+def _parse_numbers(text: str, name: str) -> Any:
     words = [word for word in text.split(" ") if word]
     try:
-        found = _whole_numbers(words) if name in _WHOLE else _decimals(words, name)
+        found = _parse_integers(words) if name in _WHOLE else _parse_floats(words, name)
     except (ValueError, OverflowError):
         raise InputError(f"{name}={quote(text)} in LightGBM's text; expected numbers") from None
     known = ~np.isnan(found) & (found > -np.inf) if name == "threshold" else np.isfinite(found)
-    if not known.all():  # LightGBM splits what is missing from all else at infinity
+    if not known.all():  # a threshold may be infinite: it splits missing values from all others
         raise InputError(f"{name} in LightGBM's text has a number that is not finite")
     return found
 
 
-def _whole_numbers(words: list[str]) -> Ints:
-    """Whole numbers that LightGBM can hold, written in ASCII."""
+def _parse_integers(words: list[str]) -> Ints:
+    """Parse whole numbers that are written in ASCII and fit into LightGBM's integers."""
     if "".join(words).encode("utf-8", errors="surrogatepass").translate(None, b"0123456789-"):
         raise ValueError("no whole number")
     return np.array(list(map(int, words)), dtype=np.int32).astype(np.int64)
 
 
-def _decimals(words: list[str], name: str) -> Floats:
+def _parse_floats(words: list[str], name: str) -> Floats:
     if name == "threshold" and "inf" in words:
         return np.array([np.inf if word == "inf" else parse_decimals([word])[0] for word in words])
     return parse_decimals(words)
 
 
 def _check_shape(columns: Mapping[str, Any], n: int, n_features: int) -> None:
-    """That every node and leaf is led to once, from a node before it, and that every split can be made."""
+    """Raise unless every node and leaf has one parent, a node before it, and every split is possible."""
     left, right, feature = columns["left_child"], columns["right_child"], columns["split_feature"]
     children = np.concatenate([left, right])
     expected = np.concatenate([np.arange(-n, 0), np.arange(1, max(n - 1, 1))]) if n > 1 else np.empty(0, np.int64)

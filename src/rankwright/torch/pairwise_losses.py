@@ -17,7 +17,7 @@ from rankwright.torch.base import Loss
 from rankwright.torch.batches import Batch, LossLabels, find_positions
 
 
-class PairLoss(Loss):
+class PairwiseLoss(Loss):
     """A sum over pairs l_i > l_j of a function of o = s_i - s_j.
 
     A table has a row for each document above the lowest grade of its list, and a column for every document.
@@ -56,7 +56,7 @@ class PairLoss(Loss):
         return (loss * worth).sum(dim=(1, 2)), torch.zeros_like(s).scatter(1, order, by_place)
 
 
-class Hinge(PairLoss):
+class Hinge(PairwiseLoss):
     """The sum over pairs l_i > l_j of max(1 - (s_i - s_j), 0); see ``rankwright.objectives.Hinge``."""
 
     def __init__(self, pair_weighting: str = "pair", *, reduction: str = "mean") -> None:
@@ -68,7 +68,7 @@ class Hinge(PairLoss):
         return short.clamp(min=0.0), -(short > 0.0).to(o.dtype)
 
 
-class SquaredHinge(PairLoss):
+class SquaredHinge(PairwiseLoss):
     """The sum over pairs l_i > l_j of max(1 - (s_i - s_j), 0)^2; see ``rankwright.objectives.SquaredHinge``."""
 
     def __init__(self, pair_weighting: str = "pair", *, reduction: str = "mean") -> None:
@@ -80,7 +80,7 @@ class SquaredHinge(PairLoss):
         return short * short, -2.0 * short
 
 
-class Exponential(PairLoss):
+class Exponential(PairwiseLoss):
     """The loss of RankBoost: the sum over pairs of exp(s_j - s_i); see ``rankwright.objectives.Exponential``."""
 
     def __init__(self, pair_weighting: str = "pair", *, reduction: str = "mean") -> None:
@@ -92,7 +92,7 @@ class Exponential(PairLoss):
         return wrong, -wrong
 
 
-class Logistic(PairLoss):
+class Logistic(PairwiseLoss):
     """The loss of RankNet: the sum over pairs of -P* o + log(1 + exp(o)); see ``rankwright.objectives.Logistic``."""
 
     def __init__(self, pair_weighting: str = "pair", target: float = 1.0, *, reduction: str = "mean") -> None:
@@ -105,7 +105,7 @@ class Logistic(PairLoss):
         return (loss, slope) if rest == 0.0 else (loss + rest * o, slope + rest)
 
 
-class Fidelity(PairLoss):
+class Fidelity(PairwiseLoss):
     """The loss of FRank: the sum over pairs of 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)).
 
     P = 1 / (1 + exp(-o)). See ``rankwright.objectives.Fidelity``.

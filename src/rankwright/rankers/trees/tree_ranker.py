@@ -34,7 +34,7 @@ from rankwright.rankers.parameter_checks import check_early_stopping, check_numb
 from rankwright.rankers.trees.tree_boosting import Grown, TreeStages
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Trees
-from rankwright.scorers.lightgbm_text import MOST_LEAVES, Forest
+from rankwright.scorers.lightgbm_text import MAX_LEAVES, Forest
 
 _HIGHEST = 1e15  # grade; LightGBM has single precision, and squares
 _OF_A_ROUND = ("round", "train", "valid", "kept")
@@ -294,8 +294,8 @@ def tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Ba
 
 def _check_leaves(value: Any) -> int:
     num_leaves = check_whole("num_leaves", value, least=2)
-    if num_leaves > MOST_LEAVES:
-        raise InputError(f"num_leaves={num_leaves}; a tree has {MOST_LEAVES:,} leaves at most")
+    if num_leaves > MAX_LEAVES:
+        raise InputError(f"num_leaves={num_leaves}; a tree has {MAX_LEAVES:,} leaves at most")
     return num_leaves
 
 
