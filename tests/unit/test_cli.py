@@ -67,7 +67,7 @@ class TestTheWholeJob:
         assert run(capsys, *fit, "n_estimators=9", "--model", tmp_path / "c.json")[0] == 0
         assert rw.load(tmp_path / "b.json").history == rw.load(tmp_path / "c.json").history
         status, _, err = run(capsys, *fit, "warm_start=true", "--model", tmp_path / "d.json")
-        assert (status, "expected the path of a saved model" in err) == (2, True)
+        assert (status, "init_model=PATH" in err) == (2, True)
         status, _, err = run(capsys, *fit, "init_model=absent.json", "--model", tmp_path / "d.json")
         assert (status, err) == (2, "rankwright: absent.json: No such file or directory\n")
         assert not (tmp_path / "d.json").exists()
@@ -225,22 +225,26 @@ TREES = [
     ("lambdamart", "learning_rate=nan", "learning_rate=nan"),
     ("lambdamart", "polish_rounds=-1", "polish_rounds=-1; expected a whole number of at least 0"),
     ("lambdamart", "early_stopping_rounds=0", "early_stopping_rounds=0; expected a whole number of at least 1"),
-    ("lambdamart", "lambdas=x", "lambdas='x'; expected 'exact' or 'native'"),
-    ("lambdamart", "params=5", "params=5; expected a mapping"),
-    ("lambdamart", "lightgbm_params.num_leaves=3", "lightgbm_params has 'num_leaves'; here that is num_leaves"),
+    ("lambdamart", "lambdas=x", "lambdas='x'; expected 'exact' or 'lightgbm'"),
+    ("lambdamart", "lightgbm_params=5", "lightgbm_params=5; expected a mapping"),
+    (
+        "lambdamart",
+        "lightgbm_params.num_leaves=3",
+        "lightgbm_params has 'num_leaves'; pass num_leaves to the ranker itself",
+    ),
     ("lambdamart", "lightgbm_params.lamda_l2=3", "lightgbm_params has 'lamda_l2'; did you mean lambda_l2?"),
     ("lambdamart", "lightgbm_params.objective=binary", "lightgbm_params has 'objective'"),
     ("lambdamart", "lightgbm_params.lambda_l2=-1", "(lambda_l2) >= (0.0)"),
     ("lambdamart", "params.=4", "params"),
-    ("lambdamart", "num_leaves.x=4", "LambdaMART has no such parameter"),
+    ("lambdamart", "num_leaves.x=4", "LambdaMART has no parameter 'num_leaves.x'"),
     ("lambdamart", "init_model=nothere.json", "nothere.json: No such file or directory"),
     ("lambdamart", "warm_start=true", "init_model=PATH"),
     ("lambdamart", "init_model={f}/model.json", "init_model: a model of AdaRank; expected one of trees"),
     ("lambdamart", "init_model={f}/train.txt", "train.txt:1: not a whole JSON file"),
-    ("lambdamart", "objective=map", "LambdaMART has no such parameter"),
-    ("mart", "lambdas=lightgbm", "MART has no such parameter"),
-    ("directranktrees", "learning_rate=0.1", "DirectRankTrees has no such parameter"),
-    ("directranktrees", "weight_range=0.5,0.1", "expected two above 0, the lower one first"),
+    ("lambdamart", "objective=map", "LambdaMART has no parameter 'objective'"),
+    ("mart", "lambdas=lightgbm", "MART has no parameter 'lambdas'"),
+    ("directranktrees", "learning_rate=0.1", "DirectRankTrees has no parameter 'learning_rate'"),
+    ("directranktrees", "weight_range=0.5,0.1", "expected 0 < low <= high"),
     ("directranktrees", "weight_range=0.5", "weight_range"),
     ("directranktrees", "weight_range=a,b", "weight_range"),
     ("directranktrees", "weight_range=1,2,3", "weight_range"),
@@ -259,7 +263,7 @@ class TestMistakes:
             (["fit", "adarank", "--train", "{f}/no.txt", "--model", "{t}/m"], "no.txt: No such file or directory"),
             (["fit", "adarank", "--train", "{f}", "--model", "{t}/m"], "Is a directory"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--measure", "ndgc", "--model", "{t}/m"], "did you mean ndcg?"),
-            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "rounds=5", "--model", "{t}/m"], "there are n_estimators"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "rounds=5", "--model", "{t}/m"], "it is called n_estimators here"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_estimators", "--model", "{t}/m"], "expected name=value"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_estimators=x", "--model", "{t}/m"], "a value like 500"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_estimators=0", "--model", "{t}/m"], "at least 1"),

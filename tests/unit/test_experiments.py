@@ -351,7 +351,7 @@ class TestTrees:
     @pytest.mark.parametrize(
         ("method", "message"),
         [
-            ({"ranker": "mart", "set": {"weight_range": [0.1, 0.2]}}, "'weight_range' is no parameter to set"),
+            ({"ranker": "mart", "set": {"weight_range": [0.1, 0.2]}}, "MART has no parameter 'weight_range'"),
             ({"ranker": "mart", "grid": {"lightgbm_params": {"lambda_l2": [1.0, 2.0]}}}, "grid.lightgbm_params is .*; expected a list of values"),
             ({"ranker": "mart", "grid": {"num_leaves": 4}}, "grid.num_leaves is 4; expected a list of values"),
         ],
@@ -958,9 +958,9 @@ class TestSpecs:
             ({"methods": [{"ranker": "adarank"}, {"ranker": "adarank"}]}, "two methods are called 'AdaRank'"),
             (
                 {"methods": [{"ranker": "regression", "set": {"alfa": 1}}]},
-                r"'alfa' is no parameter to set; did you mean alpha",
+                r"no parameter 'alfa'; did you mean alpha",
             ),
-            ({"methods": [{"ranker": "regression", "set": {"backend": 1}}]}, "'backend' is no parameter to set"),
+            ({"methods": [{"ranker": "regression", "set": {"backend": 1}}]}, "backend is set by the experiment"),
             ({"methods": [{"ranker": "regression", "grid": {"alpha": 1}}]}, "grid.alpha is 1; expected a list"),
             ({"methods": [{"ranker": "regression", "grid": {"alpha": []}}]}, "expected a list of values"),
             ({"methods": [{"ranker": "regression", "grid": 3}]}, 'expected a table of lists, or "default"'),

@@ -14,7 +14,7 @@ from rankwright.cli import run
 from rankwright.data.feature_numbers import COLUMN_LISTS, COLUMN_PARAMETERS, columns_to_numbers, numbers_to_columns
 from rankwright.experiments import Experiment, Method, RandomSearch, read_experiment, read_results, run_experiment
 from rankwright.experiments.spec_files import experiment_from_json
-from rankwright.optimisers.weak.regression_trees import _TAKEN
+from rankwright.optimisers.weak.regression_trees import LIGHTGBM_NAMES
 from rankwright.rankers import RANKERS
 from rankwright.report import write_report
 
@@ -42,8 +42,10 @@ def fit(data: Path, ranker: str, *settings: str) -> int:
 def test_every_parameter_that_names_features_is_converted():
     names = {name for ranker in RANKERS for name in ranker().get_params(deep=False)}
     assert {name for name in names if "feature" in name or "column" in name} == set(COLUMN_PARAMETERS)
-    assert {name for name in _TAKEN if "feature" in name} == BY_FEATURE | NOT_OF_ONE  # a value each, or none of one
-    assert set(COLUMN_LISTS) <= set(_TAKEN)
+    assert {
+        name for name in LIGHTGBM_NAMES if "feature" in name
+    } == BY_FEATURE | NOT_OF_ONE  # a value each, or none of one
+    assert set(COLUMN_LISTS) <= set(LIGHTGBM_NAMES)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 
 class TestAdam:
-    @pytest.mark.parametrize("learning_rate", [0.1, 1e-3])
+    @pytest.mark.parametrize("rate", [0.1, 1e-3])
     @pytest.mark.parametrize("size", [1.0, 1e-9, 1e6])
     def test_fifty_steps_are_those_of_torch(self, rate, size):
         """Of gradients of any size, also where epsilon counts; in NumPy and torch alike."""

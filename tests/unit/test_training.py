@@ -48,10 +48,10 @@ class TestParameters:
     @pytest.mark.parametrize(
         ("training", "message"),
         [
-            ({"learning_rates": 1.0}, "training has no 'learning_rates'; did you mean learning_rate?"),
-            ({"epochs": 1}, "training has no 'epochs'; did you mean n_epochs?"),
-            ({"xyz": 1}, "training has no 'xyz'; there are optimiser, learning_rate, n_epochs"),
-            ({3: 3}, "training has no 3"),
+            ({"learning_rates": 1.0}, "training has no parameter 'learning_rates'; did you mean learning_rate?"),
+            ({"epochs": 1}, "training has no parameter 'epochs'; it is called n_epochs here"),
+            ({"xyz": 1}, "training has no parameter 'xyz'; there are optimiser, learning_rate, n_epochs"),
+            ({3: 3}, "training has no parameter 3"),
             (5, "training=5; expected TrainingOptions or a mapping"),
             ("adam", "training='adam'; expected TrainingOptions or a mapping"),
             ({"learning_rate": 0}, "training.learning_rate=0; expected a number above 0"),

@@ -743,7 +743,7 @@ class TestGoingOn:
             rw.MART(init_model=tmp_path / "named.json").fit(others)
         with pytest.raises((rw.InputError, OSError), match=r"nothere"):
             rw.MART(init_model=tmp_path / "nothere.json").fit(queries)
-        for wrong in (3, None, ["a"]):
+        for wrong in (3, ["a"]):
             with pytest.raises(rw.InputError, match="init_model="):
                 rw.MART(init_model=wrong).fit(queries)
 

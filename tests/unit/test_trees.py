@@ -593,7 +593,7 @@ class TestWeakTrees:
         assert low <= tree.columns["threshold"][0] < high
         assert tree.columns["split_gain"][0] == pytest.approx(gain, rel=1e-4)
 
-    @pytest.mark.parametrize("learning_rate", [1.0, 0.1])
+    @pytest.mark.parametrize("rate", [1.0, 0.1])
     def test_leaves_are_newton_steps(self, rate):
         rng, queries = np.random.default_rng(0), self._queries("missing")
         g, h = rng.normal(size=120), rng.random(120) + 0.1
@@ -684,7 +684,7 @@ class TestParameters:
             ({"objective": "binary"}, "objective"),
             ({"metric": "map"}, "measure"),
             ({"lambda_l3": 5}, "did you mean lambda_l2|did you mean lambda_l1"),
-            ({"sigmoid": 2.0}, "native"),
+            ({"sigmoid": 2.0}, "lambdas='lightgbm'"),
             ({"boosting": "rf"}, "boosting"),
             ({"linear_tree": True}, "linear_tree"),
             ({"zero_as_missing": True}, "zero_as_missing"),

@@ -11,6 +11,8 @@ from difflib import get_close_matches
 from typing import NamedTuple
 from unicodedata import category as unicode_category
 
+from rankwright.basics.synonyms import find_synonym
+
 
 class InputError(ValueError):
     """The error for bad input: its message says what was found, what was expected and where."""
@@ -129,13 +131,18 @@ def quote(value: object) -> str:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a hint: the known name that was probably meant, or all of them.
+    """Return a hint: the known name that was probably meant, also by another library's name, or all known names.
 
     >>> suggest("ndgc", ["ndcg", "map"])
     'did you mean ndcg?'
+    >>> suggest("eta", ["n_epochs", "learning_rate"])
+    'it is called learning_rate here'
     >>> suggest("xyz", ["ndcg", "map"])
     'there are ndcg, map'
     """
     names = list(known)
+    synonym = find_synonym(name, names)
+    if synonym is not None:
+        return f"it is called {synonym} here"
     close = get_close_matches(name, names, n=1)
     return f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"

@@ -166,9 +166,11 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
     from rankwright.data.feature_numbers import numbers_to_columns
     from rankwright.measures import parse
     from rankwright.rankers import find_ranker
+    from rankwright.rankers.parameter_names import explain_unknown
 
     ranker_class = find_ranker(name)
     defaults = parameters(ranker_class)
+    known = [name for name in defaults if name != "backend"]
     chosen: dict[str, Any] = {"measure": str(parse(measure))}
     if "random_state" in defaults:
         chosen["random_state"] = seed
@@ -177,11 +179,11 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
         if not equals:
             raise InputError(f"--set {_shorten(setting)}: expected name=value")
         key, dot, part = key.partition(".")  # training.learning_rate=0.01, lightgbm_params.lambda_l2=1
-        if key not in defaults or key in ("measure", "backend") or (dot and key not in ("training", "lightgbm_params")):
-            known = ", ".join(name for name in defaults if name not in ("measure", "backend"))
-            raise InputError(
-                f"--set {_shorten(setting)}: {ranker_class.__name__} has no such parameter; there are {known}"
-            )
+        if key == "measure":
+            raise InputError(f"--set {_shorten(setting)}: use --measure")
+        if key not in known or (dot and key not in ranker_class.nested_names):
+            unknown = explain_unknown(ranker_class.__name__, f"{key}{dot}{part}", known, ranker_class.nested_names)
+            raise InputError(f"--set {_shorten(setting)}: {unknown}")
         if dot:
             if not isinstance(chosen.get(key) or {}, dict):
                 raise InputError(f"--set {setting}: {key} is {chosen[key]!r} already; expected one or the other")

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.basics.errors import InputError, quote, suggest
+from rankwright.basics.errors import InputError, quote
 from rankwright.data.feature_numbers import columns_to_numbers, convert_grid
 from rankwright.experiments.parameter_search import Params, RandomSearch, as_json
 from rankwright.measures import parse
 from rankwright.rankers import Ranker, find_ranker
+from rankwright.rankers.parameter_names import explain_unknown
 from rankwright.runtime.backends import Serial
 
 _MOST_CANDIDATES = 10_000  # for one method
@@ -63,11 +64,15 @@ class Method:
             raise InputError(f"{self.name}: {self.n_candidates} combinations; expected at most {_MOST_CANDIDATES}")
 
     def _check_names(self) -> None:
-        known = [name for name in self.ranker_class().get_params(deep=False) if name not in _NOT_SET]
+        ranker = self.ranker_class
+        known = [name for name in ranker.parameter_names() if name not in _NOT_SET]
         tried = self.grid if self.search is None else self.search.space
         for key in (*self.params, *tried):
+            if key in _NOT_SET:
+                raise InputError(f"{self.name}: {key} is set by the experiment, not by a method")
             if key not in known:
-                raise InputError(f"{self.name}: {quote(key)} is no parameter to set; {suggest(str(key), known)}")
+                unknown = explain_unknown(ranker.__name__, key, known, ranker.nested_names)
+                raise InputError(unknown if self.name == ranker.__name__ else f"{self.name}: {unknown}")
             if key in self.params and key in tried:
                 raise InputError(f"{self.name}: {key} is fixed and tried; expected one of them")
         for key, values in self.grid.items():

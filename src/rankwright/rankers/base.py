@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from rankwright.basics import progress
@@ -33,6 +32,7 @@ from rankwright.rankers.fit_result import FitResult as FitResult
 from rankwright.rankers.fit_result import check_finite, warn_if_degenerate_or_unconverged
 from rankwright.rankers.parameter_checks import check_number, is_changed
 from rankwright.rankers.parameter_docs import ComposedDocstring
+from rankwright.rankers.parameter_names import CheckedNames
 from rankwright.rankers.seen_queries import SeenQueries
 from rankwright.runtime.backends import Backend, Serial, resolve
 from rankwright.scorers import Scorer
@@ -67,7 +67,7 @@ class _NoQueries:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Ranker(ComposedDocstring, BaseEstimator, ABC):
+class Ranker(ComposedDocstring, CheckedNames, ABC):
     """A ranker: ``fit`` on judged queries, ``predict`` scores, ``score`` by its own measure.
 
     Concrete rankers are final, take keyword parameters only and implement ``_fit``. ``qid`` is routed by scikit-learn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,21 +13,20 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, suggest
 from rankwright.basics.optional_imports import require
+from rankwright.basics.synonyms import find_synonym
 from rankwright.data.queries import Queries
 from rankwright.scorers.lightgbm_text import Forest, are_valid_names
 
-_OWN = {
-    "learning_rate": "the ranker's own parameter (the weights, for DirectRankTrees)",
-    "boosting": "gbdt alone",
-    "min_data_in_leaf": "min_child_samples",
-    "num_iterations": "n_estimators",
-    "early_stopping_round": "early_stopping_rounds",
-    "num_threads": "backend",
-    "seed": "random_state",
-    "objective": "lambdas, or BoostedTrees(objective=)",
-    "metric": "measure",
+_OF_RANKERS = (
+    *("num_leaves", "learning_rate", "min_child_samples", "n_estimators", "early_stopping_rounds"),
+    *("backend", "random_state", "measure"),
+)
+_REFUSED = {
+    "boosting": "trees are boosted by gradients (gbdt) only",
+    "boosting_type": "trees are boosted by gradients (gbdt) only",
+    "objective": "the ranker decides it: LambdaMART(lambdas=...), or BoostedTrees(objective=...)",
 }
-_TAKEN = (
+LIGHTGBM_NAMES = (
     "max_depth",
     "min_sum_hessian_in_leaf",
     "bagging_fraction",
@@ -67,22 +66,6 @@ _TAKEN = (
     "histogram_pool_size",
 )
 _NUMBERS = ("feature_fraction", "feature_fraction_bynode", "bagging_fraction", "bagging_freq")
-_ALIASES = {
-    "num_leaves": "num_leaves",
-    "n_estimators": "n_estimators",
-    "max_leaf_nodes": "num_leaves",
-    "min_child_samples": "min_child_samples",
-    "eta": "learning_rate",
-    "reg_alpha": "lambda_l1",
-    "reg_lambda": "lambda_l2",
-    "subsample": "bagging_fraction",
-    "subsample_freq": "bagging_freq",
-    "colsample_bytree": "feature_fraction",
-    "colsample_bynode": "feature_fraction_bynode",
-    "min_child_weight": "min_sum_hessian_in_leaf",
-    "min_split_gain": "min_gain_to_split",
-    "boosting_type": "gbdt alone",
-}
 _GRID = 23  # bits
 _OF_NATIVE = ("sigmoid", "lambdarank_truncation_level", "lambdarank_norm")
 
@@ -267,17 +250,21 @@ def check_params(params: Any, *, native: bool) -> dict[str, Any]:
         return {}
     if not isinstance(params, Mapping):
         raise InputError(f"lightgbm_params={params!r}; expected a mapping of LightGBM's parameters")
-    known = [*_TAKEN, *(_OF_NATIVE if native else ())]
+    known = [*LIGHTGBM_NAMES, *(_OF_NATIVE if native else ())]
     for name in params:
-        if name in _OWN:
-            raise InputError(f"lightgbm_params has {name!r}; here that is {_OWN[name]}")
         if name not in known:
-            hint = "that is for lambdas='lightgbm'" if name in _OF_NATIVE else suggest(str(name), known)
-            hint = f"here that is {_ALIASES[name]}" if name in _ALIASES else hint
-            raise InputError(
-                f"lightgbm_params has {name!r}; {hint} (LightGBM's full names, those that a sum of trees allows)"
-            )
+            raise InputError(f"lightgbm_params has {name!r}; {_explain_refused(str(name), known)}")
         value = params[name]
         if name in _NUMBERS and (isinstance(value, bool) or not isinstance(value, (int, float, np.number))):
             raise InputError(f"lightgbm_params has {name!r}: {value!r}; expected a number")
     return dict(params)
+
+
+def _explain_refused(name: str, known: Collection[str]) -> str:
+    """Return why a parameter of LightGBM is not taken, and what to use in its place."""
+    own = name if name in _OF_RANKERS else find_synonym(name, _OF_RANKERS)
+    if own is not None:
+        return f"pass {own} to the ranker itself"
+    if name in _OF_NATIVE:
+        return "that is for lambdas='lightgbm'"
+    return _REFUSED.get(name, f"{suggest(name, known)} (LightGBM's full names, those that a sum of trees allows)")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
@@ -37,6 +37,8 @@ class NetworkRanker(ScaledRanker, SeededRanker, IterativeRanker):
     random_state : int, Generator or None
         The seed of the first weights of a network, and of the order of batches.
     """
+
+    nested_names: ClassVar[Mapping[str, Collection[str]]] = {"training": TrainingOptions.names()}
 
     hidden: Sequence[int] | None = None
     training: TrainingOptions | Mapping[str, Any] | None = None

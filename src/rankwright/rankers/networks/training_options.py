@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.basics.errors import InputError, quote, suggest
+from rankwright.basics.errors import InputError, quote
 from rankwright.optimisers.epochs import ADAM, ADAPTIVE
 from rankwright.rankers.parameter_checks import check_among, check_number, check_whole
+from rankwright.rankers.parameter_names import ParameterNameError, explain_unknown
 from rankwright.scorers.network import ACTIVATIONS
 
 _WIDEST = 65_536  # units of a layer
@@ -54,6 +55,11 @@ class TrainingOptions:
     checkpoint: str | os.PathLike[str] | None = None
 
     @classmethod
+    def names(cls) -> list[str]:
+        """Return the names of all options."""
+        return [field.name for field in fields(cls)]
+
+    @classmethod
     def of(cls, value: Any, usual: TrainingOptions | None = None) -> TrainingOptions:
         """What a ranker's ``training`` says: None, TrainingOptions, or a mapping of what differs from the usual.
 
@@ -67,10 +73,9 @@ class TrainingOptions:
             return value.checked()
         if not isinstance(value, Mapping):
             raise InputError(f"training={value!r}; expected TrainingOptions or a mapping of its parameters")
-        known = [field.name for field in fields(cls)]
         for name in value:
-            if name not in known:
-                raise InputError(f"training has no {name!r}; {suggest(str(name), known)}")
+            if name not in cls.names():
+                raise ParameterNameError(explain_unknown("training", name, cls.names()))
         return replace(usual, **value).checked()
 
     def checked(self) -> TrainingOptions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -26,7 +26,7 @@ from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.polishing import polish_weights
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.optimisers.stagewise import boost
-from rankwright.optimisers.weak.regression_trees import RegressionTree, check_params
+from rankwright.optimisers.weak.regression_trees import LIGHTGBM_NAMES, RegressionTree, check_params
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.boosting import AdditiveRanker
 from rankwright.rankers.common_parameters import SeededRanker
@@ -85,6 +85,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
 
     allow_nan: ClassVar[bool] = True
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"num_leaves": (5, 10, 31)}
+    nested_names: ClassVar[Mapping[str, Collection[str]]] = {"lightgbm_params": LIGHTGBM_NAMES}
     grows_native: ClassVar[bool] = False
 
     scale: str | None = None

@@ -1,0 +1,89 @@
+"""The error for a parameter that a ranker does not have, with the name that was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from inspect import signature
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator
+
+from rankwright.basics.errors import InputError, quote, suggest
+from rankwright.basics.synonyms import find_synonym
+
+# What other libraries take in their constructors and rankers take elsewhere.
+_ELSEWHERE = {
+    "validation queries are passed to fit(valid=...)": "eval_set eval_sets valid valid_sets validation_data evals",
+    "query ids are passed to fit(qid=...)": "qid group groups query query_id group_id",
+    "queries are weighted by Queries(weight=...)": "sample_weight class_weight weight scale_pos_weight",
+    "missing values are NaN in the features": "missing",
+    "the ranker decides it; BoostedTrees, LinearRanker, NeuralRanker take any": "objective application loss_function",
+}
+_PLACES = {name: place for place, names in _ELSEWHERE.items() for name in names.split()}
+
+
+class ParameterNameError(InputError, TypeError):
+    """The error for a parameter that a ranker does not have."""
+
+
+class CheckedNames(BaseEstimator):
+    """A base of estimators that explains names which are none of their parameters."""
+
+    nested_names: ClassVar[Mapping[str, Collection[str]]] = {}  # the names inside parameters that are mappings
+
+    def __new__(cls, *args: Any, **params: Any) -> Self:
+        """Return a new estimator; raise ParameterNameError for a name that is no parameter."""
+        cls._check_names(params)
+        made: Self = super().__new__(cls)
+        return made
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters and return the estimator; raise ParameterNameError for a name that is no parameter."""
+        self._check_names(name.partition("__")[0] for name in params)
+        changed: Self = super().set_params(**params)
+        return changed
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        """Return the names of all parameters, in the order of the signature."""
+        return [name for name in signature(cls.__init__).parameters if name != "self"]
+
+    @classmethod
+    def _check_names(cls, names: Iterable[str]) -> None:
+        known = cls.parameter_names()
+        for name in names:
+            if name not in known:
+                raise ParameterNameError(explain_unknown(cls.__name__, name, known, cls.nested_names))
+
+
+def explain_unknown(
+    owner: str, name: object, known: Collection[str], nested: Mapping[str, Collection[str]] | None = None
+) -> str:
+    """Return the message for an unknown parameter: who lacks it, and what to use in its place.
+
+    Parameters
+    ----------
+    owner : str
+        The class that has no such parameter.
+    name : object
+        The name that was given.
+    known : collection of str
+        The names of its parameters.
+    nested : mapping of str to collection of str, optional
+        The names inside those of its parameters that are mappings.
+
+    >>> explain_unknown("LambdaMART", "eta", ["num_leaves", "learning_rate"])
+    "LambdaMART has no parameter 'eta'; it is called learning_rate here"
+    """
+    return f"{owner} has no parameter {quote(name)}; {_hint(str(name), known, nested or {})}"
+
+
+def _hint(name: str, known: Collection[str], nested: Mapping[str, Collection[str]]) -> str:
+    if find_synonym(name, known) is None:
+        for parameter, names in nested.items():
+            inside = name if name in names else find_synonym(name, names)
+            if inside is not None:
+                return f"pass it as {parameter}={{{inside!r}: ...}}"
+        if name in _PLACES:
+            return _PLACES[name]
+    return suggest(name, known)
