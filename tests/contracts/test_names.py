@@ -94,12 +94,12 @@ FORMER_SENTENCES = (
 
 # How many there are still; a number may only fall, and the last ones are 0.
 LEFT = {
-    "class names": 64,
-    "module names": 96,
-    "rooms": 54,
-    "docstrings": 1424,
-    "former names": 220,
-    "former sentences": 20,
+    "class names": 9,
+    "module names": 12,
+    "rooms": 0,
+    "docstrings": 494,
+    "former names": 39,
+    "former sentences": 6,
 }
 
 
