@@ -208,7 +208,7 @@ class TestParameters:
             ({"hidden": "10"}, "hidden='10'"),
             ({"scale": "minmax"}, "scale='minmax'"),
             ({"random_state": "x"}, "random_state='x'"),
-            ({"training": {"rates": 1}}, "did you mean rate"),
+            ({"training": {"learning_rates": 1}}, "did you mean learning_rate"),
         ],
     )
     @pytest.mark.parametrize("hidden", [None, (3,)])

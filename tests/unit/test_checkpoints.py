@@ -99,11 +99,11 @@ class TestGoingOn:
         assert again.predict(train).tobytes() == whole.predict(train).tobytes()
         assert [path.name for path in tmp_path.iterdir()] == ["c.npz"]
 
-    @pytest.mark.parametrize("stop", ["end", "valid"])
+    @pytest.mark.parametrize("keep", ["last", "best"])
     @pytest.mark.parametrize("prior", ["start", "zero"])
-    def test_chapters(self, train, valid, prior, stop, interrupt, tmp_path):
+    def test_phases(self, train, valid, prior, keep, interrupt, tmp_path):
         """SmoothRank: in the regression, at the first epoch of a sigma, and in the midst of one."""
-        options, training = {"prior": prior, "keep": stop}, {"n_epochs": 12}
+        options, training = {"prior": prior, "keep": keep}, {"n_epochs": 12}
         whole = smoothrank(training, **options).fit(train, valid=valid)
         for epoch in (2, 4, 6, 7, 12):
             path = tmp_path / f"{epoch}.npz"
@@ -283,7 +283,7 @@ class TestDamage:
 
     @pytest.mark.parametrize(
         "notes",
-        ["", "3", "[]", "{}", "[" * 100_000, '{"run": 3}', {"run": [1]}, {"chapter": None}, {"chapter": -1}, {"chapter": 7}, {"done": "x"}, {"best": "x"}, {"history": 3}, {"history": [1, 2]}, {"since": [1]}],
+        ["", "3", "[]", "{}", "[" * 100_000, '{"run": 3}', {"run": [1]}, {"phase": None}, {"phase": -1}, {"phase": 7}, {"n_done": "x"}, {"value": "x"}, {"n_kept": 99}, {"history": 3}, {"history": [1, 2]}, {"n_waited": [1]}],
         ids=str,
     )  # fmt: skip
     def test_notes(self, saved, train, notes, tmp_path):

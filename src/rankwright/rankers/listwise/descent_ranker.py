@@ -25,7 +25,7 @@ from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
 from rankwright.rankers.listwise.regression import ALPHAS, lowered, ridges
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
-from rankwright.rankers.networks.network_ranker import Design
+from rankwright.rankers.networks.network_ranker import NetworkDesign
 from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
 from rankwright.rankers.parameter_checks import check_number, check_strength, check_whole, is_changed
 from rankwright.rankers.regularisation_path import PathRanker
@@ -149,7 +149,7 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
             TrainingOptions.of(getattr(self, "training", None)),
         )
         if hidden:
-            design = Design(hidden, training, self.scale, self.random_state)
+            design = NetworkDesign(hidden, training, self.scale, self.random_state, self.max_seconds)
             phases = [Phase(self._objective(measure), training.n_epochs)]
             return design.fit(phases, strengths, train, valid, measure, backend)
         training.for_linear()
@@ -157,7 +157,7 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
         check_whole("max_iter", self.max_iter, least=0)
         problem = LinearProblem.of(self._objective(measure), train, valid, measure, self.scale, backend)
         if problem.risk.is_sampled:
-            return self._fit_sampled(strengths, TrainingData(train, valid, measure, self.scale, backend))
+            return self._fit_sampled(strengths, TrainingData(train, valid, measure, self.scale, backend), deadline)
         w = self._begin(problem, train, backend)
         center = self._center(w)
         results: dict[int, FitResult] = {}
@@ -167,7 +167,7 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
             results[at], w = self._descend(problem, w, L2Penalty(strengths[at], center), preconditioner, deadline)
         return [results[at] for at in range(len(strengths))]
 
-    def _fit_sampled(self, strengths: Sequence[float], data: TrainingData) -> list[FitResult]:
+    def _fit_sampled(self, strengths: Sequence[float], data: TrainingData, deadline: Deadline) -> list[FitResult]:
         """Train in epochs where the objective is sampled, and its values are too uncertain to converge by."""
         if is_changed(self, "tol"):
             warn(
@@ -177,7 +177,7 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
             )
         steps = replace(_ESTIMATED, n_epochs=max(min(self.max_iter, _ESTIMATED.n_epochs), 1))
         objective, seed = self._objective(data.measure), getattr(self, "random_state", 0)
-        return [fit_linear(objective, steps, alpha, seed, data) for alpha in strengths]
+        return [fit_linear(objective, steps, alpha, seed, data, deadline) for alpha in strengths]
 
     def _descend(
         self,

@@ -1,4 +1,4 @@
-"""Training in epochs, each judged by the measure: of networks, and of linear scorers on estimates."""
+"""Training in epochs, each evaluated by the measure: of networks, and of linear scorers on sampled losses."""
 
 from __future__ import annotations
 
@@ -20,35 +20,36 @@ from rankwright.objectives.base import Objective
 from rankwright.optimisers.checkpoints import Checkpoint, digest
 from rankwright.optimisers.epochs import EpochLoop, EpochTrainer
 from rankwright.optimisers.linear_epochs import LinearTrainer
+from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.networks.training_options import TrainingOptions
 from rankwright.rankers.parameter_checks import check_early_stopping
 from rankwright.runtime.backends import Backend
 from rankwright.scorers.scaling import StandardScaling
 
-_NOTES = ("phase", "done", "since", "best", "history")
+_NUMBERS = {"phase": int, "n_done": int, "n_waited": int, "n_kept": int, "value": float}  # of a checkpoint
 _RUN = ("optimiser", "learning_rate", "batch_size", "activation")  # of the training: what a checkpoint must agree in
 
 
 class Phase(NamedTuple):
-    """A part of training."""
+    """A number of epochs with one objective."""
 
     objective: Objective
     n_epochs: int
-    notes: Mapping[str, Any] = {}  # for the history
-    centers: bool = False  # whether weights are held to where it begins, from then on
-    free: bool = False  # whether they are held to nothing meanwhile
+    row: Mapping[str, Any] = {}  # added to the rows of the history
+    centers: bool = False  # whether the penalty is centred on the weights at its start, from then on
+    free: bool = False  # whether it has no penalty
 
 
 class TrainingData:
-    """What is trained on and judged by: training and validation queries, scaled.
+    """The training and validation queries, scaled, and the measure that epochs are evaluated by.
 
     Parameters
     ----------
     train, valid : Queries
         Training queries, and validation queries if there are any.
     measure : Measure
-        What epochs are judged by.
+        The measure that epochs are evaluated by.
     scale : "standard", "query" or None
         Scaling of the features; per query it has been done.
     backend : Backend
@@ -63,75 +64,66 @@ class TrainingData:
         self.train = self.standard(train)
         self.sets = {"train": self.train} if valid is None else {"train": self.train, "valid": self.standard(valid)}
         rules = {"train": measure.for_training(), "valid": measure}
-        self.bound = {name: rules[name].prepare(part) for name, part in self.sets.items()}
+        self.prepared = {name: rules[name].prepare(part) for name, part in self.sets.items()}
 
-    def judged(self, scores: Mapping[str, Floats]) -> dict[str, float]:
-        """The measure by set."""
+    def evaluate(self, scores: Mapping[str, Floats]) -> dict[str, float]:
+        """Return the mean measure on the training and validation queries."""
         return {
-            name: weighted_mean(bound.values(scores[name], self.backend), self.sets[name].query_weight)
-            for name, bound in self.bound.items()
+            name: weighted_mean(prepared.values(scores[name], self.backend), self.sets[name].query_weight)
+            for name, prepared in self.prepared.items()
         }
 
 
-class _Record:
-    """How training went so far; with the walk's state it is all that going on needs."""
+class _TrainingState:
+    """The state of training between two epochs: with the loop's own state, training can resume from it."""
 
-    def __init__(self, trainer: EpochTrainer) -> None:
-        self.phase, self.done, self.since = 0, 0, 0  # epochs of the phase; epochs since the best one
-        self.best: float | None = None
-        self.kept, self.center = trainer.array(trainer.w), np.zeros_like(trainer.array(trainer.w))
-        self.history: list[dict[str, Any]] = []
+    def __init__(self, trainer: EpochTrainer, recorder: RoundRecorder[Floats]) -> None:
+        self.phase, self.n_done = 0, 0  # epochs of the phase
+        self.recorder, self.center = recorder, np.zeros_like(trainer.array(trainer.w))
 
     def enter(self, phase: int) -> None:
-        """The next phase."""
+        """Begin a phase, unless training resumes in it."""
         if phase != self.phase:
-            self.phase, self.done, self.since = phase, 0, 0
+            self.phase, self.n_done, self.recorder.n_waited = phase, 0, 0
 
-    def add(self, row: dict[str, Any], w: Floats) -> None:
-        """An epoch, and the weights it ends with; the first of equals is the best."""
-        self.done, self.since = self.done + 1, self.since + 1
-        value = row.get("valid", row["train"])
-        if self.best is None or value > self.best:
-            for earlier in self.history:
-                earlier.pop("kept", None)
-            self.best, self.kept, self.since = float(value), w, 0
-            row = {**row, "kept": True}
-        self.history.append(row)
+    def save(self, checkpoint: Checkpoint, loop: EpochLoop) -> None:
+        """Write a checkpoint."""
+        recorder = self.recorder
+        arrays = {**loop.state(), "kept": recorder.model, "center": self.center}
+        numbers = self.phase, self.n_done, recorder.n_waited, recorder.n_kept, recorder.value
+        checkpoint.save(arrays, dict(zip(_NUMBERS, numbers, strict=True)) | {"history": recorder.history})
 
-    def save(self, checkpoint: Checkpoint, walk: EpochLoop) -> None:
-        """Together with the walk's state."""
-        arrays = {**walk.state(), "kept": self.kept, "center": self.center}
-        checkpoint.save(arrays, {name: getattr(self, name) for name in _NOTES})
-
-    def load(self, checkpoint: Checkpoint, walk: EpochLoop, phases: Sequence[Phase]) -> None:
-        """Both, if anything was saved."""
+    def load(self, checkpoint: Checkpoint, loop: EpochLoop, phases: Sequence[Phase]) -> None:
+        """Resume from a checkpoint, if there is one."""
         found = checkpoint.load()
         if found is None:
             return
         arrays, notes = found
-        expected = {**walk.state(), "kept": self.kept, "center": self.center}
-        if _shapes(arrays) != _shapes(expected) or not _whole(notes, len(phases)):
+        expected = {**loop.state(), "kept": self.center, "center": self.center}
+        if _shapes(arrays) != _shapes(expected) or not _is_complete(notes, len(phases)):
             raise InputError(f"{checkpoint.path}: not a whole checkpoint of training; remove it, or name another file")
-        if notes["done"] > phases[notes["phase"]].n_epochs:
+        if notes["n_done"] > phases[notes["phase"]].n_epochs:
             raise InputError(
-                f"{checkpoint.path}: a checkpoint of {notes['done']} epochs; expected n_epochs to be as many, or more"
+                f"{checkpoint.path}: a checkpoint of {notes['n_done']} epochs; expected n_epochs to be as many, or more"
             )
-        self.phase, self.done, self.since, self.best, self.history = (notes[name] for name in _NOTES)
-        self.kept, self.center = arrays.pop("kept"), arrays.pop("center")
-        walk.resume(arrays)
+        recorder, self.phase, self.n_done = self.recorder, notes["phase"], notes["n_done"]
+        recorder.n_waited, recorder.n_kept, recorder.value = notes["n_waited"], notes["n_kept"], notes["value"]
+        recorder.history, recorder.kept, self.center = notes["history"], arrays.pop("kept"), arrays.pop("center")
+        loop.resume(arrays)
 
 
 def _shapes(arrays: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the shape and the kind of numbers of every array."""
     return {name: (np.shape(values), np.asarray(values).dtype.kind) for name, values in arrays.items()}
 
 
-def _whole(notes: Mapping[str, Any], n_phases: int) -> bool:
-    """Whether notes are what a record keeps."""
-    kinds = {"phase": int, "done": int, "since": int, "best": float, "history": list}
-    if any(type(notes.get(name)) is not kind for name, kind in kinds.items()):
+def _is_complete(notes: Mapping[str, Any], n_phases: int) -> bool:
+    """Return whether the notes of a checkpoint are all there, and of the right types."""
+    history = notes.get("history")
+    if any(type(notes.get(name)) is not kind for name, kind in _NUMBERS.items()) or not isinstance(history, list):
         return False
-    counts = 0 <= notes["phase"] < n_phases and min(notes["done"], notes["since"]) >= 0
-    return counts and all(isinstance(row, dict) for row in notes["history"])
+    counts = 0 <= notes["phase"] < n_phases and min(notes["n_done"], notes["n_waited"]) >= 0
+    return counts and 0 < notes["n_kept"] <= len(history) and all(isinstance(row, dict) for row in history)
 
 
 def train_epochs(
@@ -141,54 +133,56 @@ def train_epochs(
     training: TrainingOptions,
     seed: int,
     run: Mapping[str, Any],
-    *,
-    keeps_last: bool = False,
+    recorder: RoundRecorder[Floats],
     observe: Callable[[Floats], dict[str, Any]] | None = None,
 ) -> FitResult:
-    """Train in epochs, and keep the one that is best on validation queries, or on training queries without any.
+    """Train in epochs, and return the model of the epoch that the recorder keeps.
 
     Parameters
     ----------
-    trainer, data, phases, training, seed
-        Who, what, in which order, how.
+    trainer : EpochTrainer
+        The model and its steps.
+    data : TrainingData
+        The queries.
+    phases : sequence of Phase
+        The objectives, one after another.
+    training : TrainingOptions
+        The options of the ranker.
+    seed : int
+        The seed of batches and samples.
     run : mapping
-        What makes this run no other, as JSON values: a checkpoint of another is refused.
-    keeps_last : bool
-        Whether the model is that of the last epoch all the same.
+        JSON values that identify the run: a checkpoint of another run is refused.
+    recorder : RoundRecorder
+        It records the epochs, and says when to stop.
     observe : callable, optional
-        More for the history, from the scores of the training documents.
+        Returns more values for the history from the scores of the training documents.
     """
     check_early_stopping("training.early_stopping_rounds", training.early_stopping_rounds, "valid" in data.sets)
-    walk, record = EpochLoop(trainer, training.optimiser, training.learning_rate, seed), _Record(trainer)
-    checkpoint = _checkpoint(data, training, {**run, "seed": seed})
-    record.load(checkpoint, walk, phases)
+    recorder.early_stopping_rounds = training.early_stopping_rounds
+    loop = EpochLoop(trainer, training.optimiser, training.learning_rate, seed)
+    state, checkpoint = _TrainingState(trainer, recorder), _open_checkpoint(data, training, {**run, "seed": seed})
+    state.load(checkpoint, loop, phases)
     total = sum(phase.n_epochs for phase in phases)
-    for at in range(record.phase, len(phases)):
+    for at in range(state.phase, len(phases)):
         phase = phases[at]
-        record.enter(at)
+        state.enter(at)
         trainer.aim(phase.objective.with_max_grade(data.train.max_grade))
-        walk.forget()
-        if phase.centers and record.done == 0:
-            record.center = trainer.array(trainer.w)
-        trainer.hold(None if phase.free else record.center)
-        while record.done < phase.n_epochs and not (
-            training.early_stopping_rounds and record.since >= training.early_stopping_rounds
-        ):
-            epoch = next(walk)
+        loop.forget()
+        if phase.centers and state.n_done == 0:
+            state.center = trainer.array(trainer.w)
+        trainer.hold(None if phase.free else state.center)
+        while state.n_done < phase.n_epochs and not (recorder.history and recorder.should_stop()):
+            epoch = next(loop)
             scores = {name: trainer.scores(part.X) for name, part in data.sets.items()}
-            row = {"round": epoch.number - 1, **phase.notes, "loss": epoch.loss, "objective": epoch.objective}
+            row = {"round": epoch.number - 1, **phase.row, "loss": epoch.loss, "objective": epoch.objective}
             row |= observe(scores["train"]) if observe is not None else {}
-            record.add(row | data.judged(scores), trainer.array(trainer.w))
-            record.save(checkpoint, walk)
+            recorder.record(trainer.array(trainer.w), row | data.evaluate(scores))
+            state.n_done += 1
+            state.save(checkpoint, loop)
             progress.report("epochs", min(epoch.number, total - 1), total)
     progress.report("epochs", total, total)
-    if keeps_last:
-        for row in record.history:
-            row.pop("kept", None)
-        record.history[-1]["kept"] = True
-    else:
-        trainer.w[...] = trainer.vector(record.kept)
-    return FitResult(trainer.scorer(data.standard), record.history)
+    trainer.w[...] = trainer.vector(recorder.model)
+    return FitResult(trainer.scorer(data.standard), recorder.finish(), recorder.deadline.explain())
 
 
 def fit_linear(
@@ -197,20 +191,23 @@ def fit_linear(
     alpha: float,
     random_state: Any,
     data: TrainingData,
+    deadline: Deadline,
     observe: Callable[[Floats], dict[str, Any]] | None = None,
 ) -> FitResult:
-    """A linear scorer trained in epochs, where the loss is an estimate and line searches have nothing to go by."""
+    """Train a linear scorer in epochs, where the loss is sampled and line searches are of no use."""
     seed = int(make_generator(random_state).integers(2**31))
     trainer = LinearTrainer(data.train, objective.with_max_grade(data.train.max_grade), alpha, data.backend)
     run = {"hidden": [], "alpha": alpha, "objective": [str(objective)]}
-    return train_epochs(trainer, data, [Phase(objective, training.n_epochs)], training, seed, run, observe=observe)
+    recorder, phases = RoundRecorder[Floats](deadline=deadline), [Phase(objective, training.n_epochs)]
+    return train_epochs(trainer, data, phases, training, seed, run, recorder, observe)
 
 
-def _checkpoint(data: TrainingData, training: TrainingOptions, run: Mapping[str, Any]) -> Checkpoint:
+def _open_checkpoint(data: TrainingData, training: TrainingOptions, run: Mapping[str, Any]) -> Checkpoint:
+    """Return the checkpoint of a run, which no other run may resume from."""
     if training.checkpoint is None:
         return Checkpoint(None, {})
     check_writable(training.checkpoint)
-    said = asdict(training)
+    options = asdict(training)
     digests = " ".join(digest(part) for part in data.sets.values())
-    own = {**{name: said[name] for name in _RUN}, "measure": str(data.measure), "data": digests}
+    own = {**{name: options[name] for name in _RUN}, "measure": str(data.measure), "data": digests}
     return Checkpoint(training.checkpoint, {**run, **own})

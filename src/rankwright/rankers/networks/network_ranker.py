@@ -13,6 +13,7 @@ from rankwright.basics.optional_imports import require
 from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
+from rankwright.optimisers.rounds import Deadline, Keep, RoundRecorder
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import IterativeRanker, ScaledRanker, SeededRanker
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, train_epochs
@@ -44,13 +45,14 @@ class NetworkRanker(ScaledRanker, SeededRanker, IterativeRanker):
     training: TrainingOptions | Mapping[str, Any] | None = None
 
 
-class Design(NamedTuple):
+class NetworkDesign(NamedTuple):
     """A network to be trained."""
 
     hidden: tuple[int, ...]
     training: TrainingOptions
     scale: str | None
     random_state: Any
+    max_seconds: float | None
     make: Any = None  # a torch module, or a function of the number of features that returns one; None for ``hidden``
 
     def fit(
@@ -62,11 +64,12 @@ class Design(NamedTuple):
         measure: Measure,
         backend: Backend,
         *,
-        keeps_last: bool = False,
+        keep: Keep = "valid",
         observe: Callable[[Floats], dict[str, Any]] | None = None,
     ) -> list[FitResult]:
-        """Train it on these objectives, one after another; once for each strength of the penalty."""
+        """Train the network on these objectives, one after another; once for each strength of the penalty."""
         require("torch")
+        deadline = Deadline(self.max_seconds)
         from rankwright.optimisers.devices import at_work, check_device
         from rankwright.optimisers.torch_trainer import TorchTrainer
 
@@ -88,9 +91,8 @@ class Design(NamedTuple):
             )
             about = {**self._run(phases, module), "alpha": alpha}
             try:
-                return train_epochs(
-                    trainer, data, phases, training, seed, about, keeps_last=keeps_last, observe=observe
-                )
+                recorder = RoundRecorder[Floats](keep, deadline)
+                return train_epochs(trainer, data, phases, training, seed, about, recorder, observe)
             finally:
                 trainer.graphs = None  # which know the trainer, and hold memory of the GPU
 

@@ -13,7 +13,7 @@ from rankwright.objectives.objective_names import as_objective
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.listwise.descent_ranker import trained_measure
 from rankwright.rankers.networks.epoch_training import Phase
-from rankwright.rankers.networks.network_ranker import Design, NetworkRanker
+from rankwright.rankers.networks.network_ranker import NetworkDesign, NetworkRanker
 from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
 from rankwright.rankers.parameter_checks import check_strength
 from rankwright.runtime.backends import Backend
@@ -85,6 +85,6 @@ class NeuralRanker(NetworkRanker):
             raise InputError(f"hidden={self.hidden!r}; expected hidden layers (LinearRanker is without)")
         training = TrainingOptions.of(self.training)
         phases = [Phase(as_objective(self.objective, trained_measure(measure)), training.n_epochs)]
-        design = Design(hidden, training, self.scale, self.random_state, self.network)
+        design = NetworkDesign(hidden, training, self.scale, self.random_state, self.max_seconds, self.network)
         [outcome] = design.fit(phases, [alpha], train, valid, measure, backend)
         return outcome

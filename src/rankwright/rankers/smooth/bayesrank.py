@@ -16,10 +16,11 @@ from rankwright.measures import Measure, TableMeasure
 from rankwright.measures.base import weighted_mean
 from rankwright.objectives.listwise_objectives import ExpectedMeasure
 from rankwright.optimisers.epochs import ADAPTIVE
+from rankwright.optimisers.rounds import Deadline
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import LinearScoring
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
-from rankwright.rankers.networks.network_ranker import Design, NetworkRanker
+from rankwright.rankers.networks.network_ranker import NetworkDesign, NetworkRanker
 from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
 from rankwright.rankers.parameter_checks import check_among, check_strength, check_whole
 from rankwright.runtime.backends import Backend
@@ -109,12 +110,13 @@ class BayesRank(LinearScoring, NetworkRanker):
 
         if hidden:
             _require_torch()
-            design = Design(hidden, training, self.scale, self.random_state)
+            design = NetworkDesign(hidden, training, self.scale, self.random_state, self.max_seconds)
             phases = [Phase(objective, training.n_epochs)]
             [outcome] = design.fit(phases, [alpha], train, valid, measure, backend, observe=observe)
         else:
+            deadline = Deadline(self.max_seconds)
             data = TrainingData(train, valid, measure, self.scale, backend)
-            outcome = fit_linear(objective, training.for_linear(), alpha, self.random_state, data, observe)
+            outcome = fit_linear(objective, training.for_linear(), alpha, self.random_state, data, deadline, observe)
         total = float(train.query_weight[measure.prepare(train).counted].sum())
         history = [{**row, "expected": 1.0 - row["loss"] / total} for row in outcome.history]
         return outcome._replace(history=history)

@@ -19,13 +19,13 @@ from rankwright.objectives.pointwise_objectives import Squares
 from rankwright.objectives.smooth_objectives import FORMS, SmoothObjective, check_sigma, default_form, smooth_measure
 from rankwright.optimisers.descent import AnnealingStage, L2Penalty, anneal
 from rankwright.optimisers.descent_methods import DESCENT_METHODS
-from rankwright.optimisers.rounds import Deadline, RoundRecorder
+from rankwright.optimisers.rounds import Deadline, Keep, RoundRecorder
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
 from rankwright.rankers.listwise.descent_ranker import HIGHEST, LinearProblem, explain_end
 from rankwright.rankers.listwise.regression import ALPHAS
 from rankwright.rankers.networks.epoch_training import Phase
-from rankwright.rankers.networks.network_ranker import Design, NetworkRanker
+from rankwright.rankers.networks.network_ranker import NetworkDesign, NetworkRanker
 from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_weights, check_whole
 from rankwright.rankers.regularisation_path import PathRanker
@@ -154,12 +154,12 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
             check_among("start", self.start, ("regression",))
         else:
             check_weights("start", self.start)
+        keep: Keep = "valid" if self.keep == "best" else "last"
         hidden, training = check_hidden(self.hidden), TrainingOptions.of(self.training)
         if hidden:
-            design = Design(hidden, training, self.scale, self.random_state)
+            design = NetworkDesign(hidden, training, self.scale, self.random_state, self.max_seconds)
             phases = self._phases(training.n_epochs, train, measure)
-            keeps_last = self.keep == "last"
-            return design.fit(phases, strengths, train, valid, measure, backend, keeps_last=keeps_last)
+            return design.fit(phases, strengths, train, valid, measure, backend, keep=keep)
         training.for_linear()
         tol, max_iter = check_number("tol", self.tol, least=0.0), check_whole("max_iter", self.max_iter, least=1)
         deadline = Deadline(self.max_seconds)
