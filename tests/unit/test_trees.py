@@ -593,15 +593,17 @@ class TestWeakTrees:
         assert low <= tree.columns["threshold"][0] < high
         assert tree.columns["split_gain"][0] == pytest.approx(gain, rel=1e-4)
 
-    @pytest.mark.parametrize("rate", [1.0, 0.1])
-    def test_leaves_are_newton_steps(self, rate):
+    @pytest.mark.parametrize("learning_rate", [1.0, 0.1])
+    def test_leaves_are_newton_steps(self, learning_rate):
         rng, queries = np.random.default_rng(0), self._queries("missing")
         g, h = rng.normal(size=120), rng.random(120) + 0.1
-        growing = RegressionTree(7, 3, rate).prepare(queries, 1)
+        growing = RegressionTree(7, 3, learning_rate).prepare(queries, 1)
         for t in range(3):
             tree = growing.fit(g, h)
             leaf = Trees(tree).leaves(queries.X)[0]
-            np.testing.assert_allclose(tree.trees[0].values, twin.steps(leaf, g, h, rate), rtol=1e-4, atol=1e-6)
+            np.testing.assert_allclose(
+                tree.trees[0].values, twin.steps(leaf, g, h, learning_rate), rtol=1e-4, atol=1e-6
+            )
             assert growing.n_trees == t + 1
             g = g + 1.0 * Trees(tree)(queries.X)
 
