@@ -323,6 +323,14 @@ class TestMistakes:
         assert status == 2
         assert "Permission denied" in err
 
+    def test_an_error_of_the_system_without_a_file_names_none(self, capsys, monkeypatch):
+        def full(ranker):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(cli.catalogue, "parameters", full)
+        assert cli.run(["rankers"]) == 2
+        assert capsys.readouterr().err == "rankwright: [Errno 28] No space left on device\n"
+
     def test_our_own_errors_are_not_hidden(self, capsys, monkeypatch):
         def broken(ranker):
             raise RuntimeError("a bug")

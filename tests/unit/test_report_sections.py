@@ -1121,7 +1121,8 @@ def test_losses_far_apart_have_a_log_axis():
 
 
 def test_tree_weights_count_what_was_clipped():
-    rows = [*forest(0, 1), *forest(0, 2), *[(*row[:7], NAN, NAN, *row[9:]) for row in forest(1, 1)]]
+    second = [(*row[:8], 0.7, *row[9:]) if row[3] == 2 else row for row in forest(0, 2)]  # also clipped from above
+    rows = [*forest(0, 1), *second, *[(*row[:7], NAN, NAN, *row[9:]) for row in forest(1, 1)]]
     section = TREE_WEIGHTS.build(with_tables(history=table(GROWN, *rows)))
     [chart] = blocks_of(section, Chart)
     check_chart(chart)
@@ -1131,8 +1132,8 @@ def test_tree_weights_count_what_was_clipped():
     [grid] = blocks_of(section, Grid)
     assert cells(grid, "method") == ["a"]  # the other one searched nothing
     shares = [cells(grid, name)[0] for name in ("raised", "unclipped", "lowered", "not above 0")]
-    assert shares == pytest.approx([1 / 3] * 4)
-    assert (cells(grid, "trees"), cells(grid, "median searched")) == ([3.0], [0.3])
+    assert shares == pytest.approx([1 / 3, 1 / 6, 1 / 2, 1 / 3])
+    assert (cells(grid, "trees"), cells(grid, "median searched")) == ([3.0], [0.5])
 
 
 def test_tree_weights_reach_as_far_as_is_usual():
