@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -284,6 +284,20 @@ def test_validation_keeps_the_best_round(ranker, queries):
     assert {"loss", "train", "valid"} <= set(fitted.history_[0])
     assert fitted.score(valid) == pytest.approx(kept(fitted, "valid"), abs=1e-12)
     assert any(record["train"] == pytest.approx(fitted.score(train), abs=1e-12) for record in fitted.history_)
+
+
+@every_ranker_and_network
+def test_a_time_limit(ranker, queries):
+    """After it training ends with what there is, and warns; a limit that is not reached changes no bit."""
+    if "max_seconds" not in quick(ranker).get_params():
+        assert kind(ranker) in (rw.Regression, rw.SingleFeature)  # which do not iterate
+        return
+    with pytest.warns(ConvergenceWarning, match=r"stopped after max_seconds=0; raise max_seconds"):
+        stopped = quick(ranker, max_seconds=0).fit(queries)
+    assert np.isfinite(stopped.predict(queries)).all()
+    assert len(stopped.history_) < len(fitted_once(ranker).history_)
+    limited = quick(ranker, max_seconds=1e6).fit(queries)
+    assert limited.predict(queries).tobytes() == fitted_once(ranker).predict(queries).tobytes()
 
 
 @every_ranker_and_network

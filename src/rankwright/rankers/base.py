@@ -151,7 +151,7 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
             issued.
         valid : Queries, optional
             Validation queries: the round that is best on them by the ranker's measure is kept, unless training ends
-            at an optimum.
+            at an optimum. Without them the last round is kept; AdaRank keeps the best one on training queries.
         """
         with collect_warnings(issue=True) as found:
             with self._restored():

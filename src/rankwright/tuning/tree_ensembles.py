@@ -19,7 +19,7 @@ from rankwright.models.model import Model, check_features
 from rankwright.optimisers.columns import TreeColumns
 from rankwright.optimisers.polishing import PolishedWeights
 from rankwright.rankers import Ranker
-from rankwright.rankers.trees.tree_ranker import polished_history
+from rankwright.rankers.trees.tree_ranker import join_histories
 from rankwright.scorers import Trees
 
 _MAX_LEAVES = 1 << 24  # at a time: other libraries need several bytes for each
@@ -206,7 +206,7 @@ class RankwrightEnsemble(TreeEnsemble):
         """Return a copy with another scorer, the polished measure, and the history of polishing."""
         scorer = Trees(self.trees.forest.with_weights(polished.level))
         old = [row for row in self.model.history if self.measure == self.model.measure]  # no other measure's
-        history = polished_history(old, polished.history)
+        history = join_histories(old, polished.history)
         return replace(self.model, measure=self.measure, scorer=scorer, history=history)
 
     def predict(self, model: Any, X: Floats) -> Floats:

@@ -43,7 +43,7 @@ class LinearRanker(Descending, SeededRanker):
     history_ : list of dict
         Of the steps 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
         ``train``, ``valid``; of the rounds, where the objective depends on the ranking. Where it is sampled, of every
-        epoch, and ``kept`` is in the one that is the model: the best on validation queries, or else in training.
+        epoch, and ``kept`` is in the one that is the model: the best on validation queries, or else the last.
 
     Notes
     -----

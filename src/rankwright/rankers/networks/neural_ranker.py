@@ -50,7 +50,7 @@ class NeuralRanker(NetworkRanker):
     ----------
     history_ : list of dict
         By epoch: ``loss`` (summed over the queries, as it was met), ``objective`` (with the penalty), ``train``,
-        ``valid``, and ``kept`` in the epoch that is the model: the best one on validation queries.
+        ``valid``, and ``kept`` in the epoch that is the model: the best one on validation queries, or else the last.
 
     Notes
     -----

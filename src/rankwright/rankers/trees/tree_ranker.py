@@ -168,8 +168,13 @@ class TreeRanker(AdditiveRanker, SeededRanker):
             history[n_trees - 1] |= stages.judged(n_trees)
         forest = stages.forest.take_first(n_trees)
         if polish and n_trees:
-            forest, more = self._polished(forest, train, valid, measure, backend, polish, weak)
-            history = polished_history(history, more)
+            rules = ClimbRules(
+                max_rounds=polish,
+                least=0.0 if forest.is_monotone else weak.least_weight,
+                stop=recorder.deadline,
+            )
+            forest, more = _polish_trees(forest, train, valid, measure, rules, weak.seed, backend)
+            history = join_histories(history, more)
         self.lightgbm_params_ = weak.lightgbm(stages.n_threads, **stages.objective_of_lightgbm)
         return FitResult(Trees(forest), history, recorder.deadline.explain(), self._why_no_split(train.n_docs))
 
@@ -179,24 +184,6 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         if n_docs < 2 * least:
             return f"{n_docs} documents cannot be split into leaves of {least} or more; lower min_child_samples={least}"
         return "no split of the documents lowers the loss; lower min_child_samples, or check the features"
-
-    def _polished(
-        self,
-        forest: Forest,
-        train: Queries,
-        valid: Queries | None,
-        measure: Measure,
-        backend: Backend,
-        rounds: int,
-        weak: RegressionTree,
-    ) -> tuple[Forest, list[dict[str, Any]]]:
-        """The same trees with weights that climb the measure; of at least 0 where trees are held monotone."""
-        trees = Trees(forest)
-        own = tree_landscape(trees, train, measure.for_training(), backend)
-        other = None if valid is None else tree_landscape(trees, valid, measure, backend)
-        rules = ClimbRules(max_rounds=rounds, least=0.0 if forest.is_monotone else weak.least_weight)
-        found = polish_weights(own, other, np.ones(len(trees)), rules, np.random.default_rng(weak.seed))
-        return forest.with_weights(found.level), found.history
 
     def _done(self, train: Queries) -> list[Grown]:
         """The trees to go on after, with what is known of their rounds."""
@@ -286,6 +273,23 @@ class GradientTreeRanker(TreeRanker):
         return rate
 
 
+def _polish_trees(
+    forest: Forest,
+    train: Queries,
+    valid: Queries | None,
+    measure: Measure,
+    rules: ClimbRules,
+    seed: int,
+    backend: Backend,
+) -> tuple[Forest, list[dict[str, Any]]]:
+    """Return the same trees with weights that climb the measure, and the history of the climb."""
+    trees = Trees(forest)
+    own = tree_landscape(trees, train, measure.for_training(), backend)
+    other = None if valid is None else tree_landscape(trees, valid, measure, backend)
+    found = polish_weights(own, other, np.ones(len(trees)), rules, np.random.default_rng(seed))
+    return forest.with_weights(found.level), found.history
+
+
 def tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Backend) -> Landscape:
     """The mean measure as a function of the weights of trees."""
     nodes = trees.forest.nodes
@@ -312,7 +316,7 @@ def _read(path: str | os.PathLike[str]) -> Model | Forest:
         raise InputError(f"{path}: {error}") from None
 
 
-def polished_history(history: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def join_histories(history: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rounds of growing, then the steps of polishing: the last of each round, and those that were best so far."""
     start, *steps = more
     if "kept" not in start:
