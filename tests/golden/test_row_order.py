@@ -10,7 +10,7 @@ from tests.warned import may_not_converge
 
 import rankwright as rw
 from rankwright.measures import parse
-from rankwright.rankers.listwise.descent_ranker import Problem
+from rankwright.rankers.listwise.descent_ranker import LinearProblem
 
 CONVEX = {
     "ListNet": rw.ListNet,
@@ -47,7 +47,9 @@ def shuffled(queries, seed):
 @pytest.mark.parametrize("name", CONVEX)
 def test_convex_rankers_reach_the_minimum_that_scipy_finds(train, name):
     ranker = CONVEX[name]()
-    problem = Problem.of(ranker._objective(parse("ndcg@10")), train, None, parse("ndcg@10"), "standard", rw.Serial())
+    problem = LinearProblem.of(
+        ranker._objective(parse("ndcg@10")), train, None, parse("ndcg@10"), "standard", rw.Serial()
+    )
 
     def value(w):
         place = problem.risk.evaluate(w)

@@ -13,7 +13,7 @@ from rankwright.optimisers import preconditioner as module
 from rankwright.optimisers.descent import L2Penalty, descend
 from rankwright.optimisers.descent_methods import LBFGS
 from rankwright.optimisers.preconditioner import Preconditioner
-from rankwright.rankers.listwise.descent_ranker import Problem
+from rankwright.rankers.listwise.descent_ranker import LinearProblem
 
 SMOOTH_CONVEX = ("squared_hinge", "squares", "logistic", "exponential", "top_one", "likelihood")
 
@@ -29,7 +29,7 @@ def correlated(n_queries=40, n_features=12, seed=0):
 
 def problem_of(objective, queries):
     measure = parse("ndcg@5")
-    return Problem.of(OBJECTIVES[objective].for_measure(measure), queries, None, measure, "standard", rw.Serial())
+    return LinearProblem.of(OBJECTIVES[objective].for_measure(measure), queries, None, measure, "standard", rw.Serial())
 
 
 def least(problem, alpha):

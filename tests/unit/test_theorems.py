@@ -14,7 +14,7 @@ from tests.scored import by_query, problems
 
 import rankwright as rw
 from rankwright.objectives.rankings import prepare_rankings
-from rankwright.objectives.upper_bounds import KINDS, Basic, TypeOne, TypeTwo
+from rankwright.objectives.upper_bounds import SURROGATES, Basic, TypeOne, TypeTwo
 from rankwright.scorers.scaling import StandardScaling
 
 PHIS = ["pairs", "ranks"]
@@ -62,12 +62,12 @@ class TestTheorem2:
         measure = rw.parse(name)
         values = {
             (kind, over): TypeTwo(measure, kind, over, phi, perfect).prepare(queries).at(scores).values
-            for kind in KINDS
+            for kind in SURROGATES
             for over in TypeTwo.OVER
         }
         basic = Basic(measure).prepare(queries).at(scores).values
         assert (basic <= values["step", "max"] + 1e-9).all()
-        for kind in KINDS:
+        for kind in SURROGATES:
             assert (values["step", "max"] <= values[kind, "max"] + 1e-9).all()
             assert (values[kind, "max"] <= values[kind, "sum"] * (1 + 1e-9) + 1e-9).all()
 
