@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 import rankwright as rw
 from rankwright.kernels.optimisers.feature_bins import bin_sums, find_thresholds, sum_up
-from rankwright.optimisers.weak.threshold_stumps import BinnedPart, FeatureBins, Stump, find_best_stump, sums_above
+from rankwright.optimisers.weak.threshold_stumps import (
+    BinnedShard,
+    FeatureBins,
+    Stump,
+    find_best_stump,
+    sum_above_thresholds,
+)
 
 LARGEST, TINY = float(np.finfo(np.float32).max), float(np.finfo(np.float32).smallest_subnormal)
 ODD = [0.0, -0.0, 1.0, np.nextafter(np.float32(1), np.float32(2)), LARGEST, -LARGEST, TINY, -TINY, 2 * TINY, 1e30, 0.1]
@@ -118,22 +124,22 @@ class TestBins:
         bins = bins_of(X, None)
         assert bins.sizes.tolist() == [4, 3, 3]
         assert (bins.n_features, bins.n_slots) == (3, 10)
-        assert bins.of_slots(np.arange(10)).tolist() == [0] * 4 + [1] * 3 + [2] * 3
-        assert bins.slots(np.array([2, 0])).tolist() == [7, 8, 9, 0, 1, 2, 3]
-        assert bins.n_slots_of(np.array([2, 0])) == 7
+        assert bins.find_features(np.arange(10)).tolist() == [0] * 4 + [1] * 3 + [2] * 3
+        assert bins.list_slots(np.array([2, 0])).tolist() == [7, 8, 9, 0, 1, 2, 3]
+        assert bins.count_slots(np.array([2, 0])) == 7
         below = np.nextafter(np.float32(5), np.float32(0))  # of a feature that some lack: known or not
         expected = [0.5, 1.5, *[np.nan] * 2, below, *[np.nan] * 2, 1.5, *[np.nan] * 2]
         assert bins.thresholds.tolist() == pytest.approx(expected, nan_ok=True, rel=0, abs=0)
-        assert bins.stump(4, 0.5, True) == Stump(1, float(below), 0.5, True)
-        assert bins.find(Stump(0, 1.5, 1.0)).above == 1
-        assert bins.find(Stump(0, 1.25, 1.0)) is None
-        assert bins.find(Stump(0, 99.0, 1.0)) is None
-        assert bins.find(Stump(1, 5.0, 1.0)) is None
+        assert bins.make_stump(4, 0.5, True) == Stump(1, float(below), 0.5, True)
+        assert bins.find_cut(Stump(0, 1.5, 1.0)).above == 1
+        assert bins.find_cut(Stump(0, 1.25, 1.0)) is None
+        assert bins.find_cut(Stump(0, 99.0, 1.0)) is None
+        assert bins.find_cut(Stump(1, 5.0, 1.0)) is None
 
     def test_groups_hold_all_features_in_order(self, monkeypatch):
         monkeypatch.setattr("rankwright.optimisers.weak.threshold_stumps._SLOTS_AT_A_TIME", 10)
         bins = bins_of(np.random.default_rng(0).normal(size=(7, 5)), None)
-        groups = bins.groups(np.arange(5))
+        groups = bins.group_features(np.arange(5))
         assert len(groups) > 1
         assert np.concatenate(groups).tolist() == list(range(5))
 
@@ -164,13 +170,13 @@ class TestBins:
         X[rng.random((n, d)) < 0.2] = np.nan
         bins, values = bins_of(X, None), rng.normal(size=n)
         codes, features = bins.encode(X, np.arange(n)), rng.permutation(d)[: rng.integers(1, d + 1)]
-        out = np.ones(bins.n_slots_of(features))
+        out = np.ones(bins.count_slots(features))
         bin_sums(codes, bins.starts, features, values, out)
         expected = [values[codes[f] == k].sum() for f in features for k in range(bins.sizes[f])]
         assert out - 1 == pytest.approx(expected, abs=1e-12)
-        above, missing = sums_above(np.array(expected), bins, features)
-        for slot, total, without in zip(bins.slots(features), above, missing, strict=True):
-            f = int(bins.of_slots(slot))
+        above, missing = sum_above_thresholds(np.array(expected), bins, features)
+        for slot, total, without in zip(bins.list_slots(features), above, missing, strict=True):
+            f = int(bins.find_features(slot))
             assert without == pytest.approx(values[np.isnan(X[:, f])].sum(), abs=1e-12)
             if not np.isnan(bins.thresholds[slot]):
                 assert total == pytest.approx(values[X[:, f] > bins.thresholds[slot]].sum(), abs=1e-12)
@@ -194,10 +200,14 @@ class TestBestStump:
         X = rng.integers(0, 4, (12, 3)).astype(np.float32)
         X[rng.random((12, 3)) < 0.3] = np.nan
         bins, worth = bins_of(X, None), rng.integers(-3, 4, 12).astype(float)
-        part = BinnedPart(X, np.arange(12), None, bins.encode(X, np.arange(12)))
-        found = find_best_stump(part.sums(worth, bins, np.arange(3)), bins)
+        part = BinnedShard(X, np.arange(12), None, bins.encode(X, np.arange(12)))
+        found = find_best_stump(part.sum_by_slot(worth, bins, np.arange(3)), bins)
         tried = [
-            (slot, side, sum(w for x, w in zip(X[:, bins.of_slots(slot)], worth) if (side if np.isnan(x) else x > cut)))
+            (
+                slot,
+                side,
+                sum(w for x, w in zip(X[:, bins.find_features(slot)], worth) if (side if np.isnan(x) else x > cut)),
+            )
             for slot, cut in enumerate(bins.thresholds)
             if not np.isnan(cut)
             for side in (False, True)

@@ -151,7 +151,7 @@ class TestTheWinnerIsThatOfTheFullSearch:
 def stump_sums(stages, pairs, slot):
     """The sums of the stump of a slot, pair by pair."""
     (part,) = stages.parts.handles
-    f = int(stages.bins.of_slots(slot))
+    f = int(stages.bins.find_features(slot))
     h = (part.binned.codes[f] > slot - stages.bins.starts[f]).astype(float)
     return twin.sums(pairs, part.scores, h)
 
@@ -167,10 +167,10 @@ def test_what_is_known_of_old_sums_holds_as_rounds_go_by(seed):
         stages.add(stages.choose())
         for slot in np.flatnonzero(search.possible):
             s = stump_sums(stages, pairs, slot)
-            assert search.least[slot] <= s.right + s.wrong + 1e-15
-            assert search.most[slot] >= s.right + s.wrong - 1e-15
-            assert search.bend[slot] <= s.bend + 1e-15
-            stale += np.isfinite(search.most[slot])
+            assert search.lower[slot] <= s.right + s.wrong + 1e-15
+            assert search.upper[slot] >= s.right + s.wrong - 1e-15
+            assert search.curvature[slot] <= s.bend + 1e-15
+            stale += np.isfinite(search.upper[slot])
     assert stale > 0
 
 

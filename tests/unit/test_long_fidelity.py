@@ -25,8 +25,8 @@ N = 120
 
 @pytest.fixture(autouse=True)
 def _every_list_is_long(monkeypatch):
-    monkeypatch.setattr(long_fidelity, "_LEAST", 1)
-    monkeypatch.setattr(long_fidelity, "_WORTH", 0)
+    monkeypatch.setattr(long_fidelity, "_MIN_DOCS", 1)
+    monkeypatch.setattr(long_fidelity, "_MIN_PAIRS", 0)
 
 
 def make_query(span, seed=0, n_grades=4):
@@ -96,7 +96,7 @@ def test_the_model_is_that_of_all_pairs(monkeypatch):
     y = np.clip(np.round(X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=400)), 0, 3)
     queries = rw.Queries.from_arrays(X, y, qid=np.repeat([0, 1], [300, 100]))
     by_modes = rw.FRank(n_estimators=40).fit(queries)
-    monkeypatch.setattr(long_fidelity, "_LEAST", 10**9)
+    monkeypatch.setattr(long_fidelity, "_MIN_DOCS", 10**9)
     by_pairs = rw.FRank(n_estimators=40).fit(queries)
     for one, other in zip(by_modes.history_, by_pairs.history_, strict=True):
         assert {name: one[name] for name in ("feature", "threshold", "alpha")} == {

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwright as rw
-from rankwright.optimisers.weak.threshold_stumps import BinnedPart, FeatureBins, Stump, round_weight, sum_stumps
+from rankwright.optimisers.weak.threshold_stumps import BinnedShard, FeatureBins, Stump, round_weight, sum_stumps
 from rankwright.scorers import Stumps, scorer_from_json
 
 LARGEST, TINY = float(np.finfo(np.float32).max), float(np.finfo(np.float32).smallest_subnormal)
@@ -114,11 +114,13 @@ class TestScores:
         X[rng.random(X.shape) < 0.3] = np.nan
         queries = rw.Queries.from_arrays(X, np.zeros(30), np.zeros(30, int))
         bins, rows, scores = FeatureBins.of(queries, None, rw.Serial()), rng.permutation(30), rng.normal(size=30)
-        part = BinnedPart(X, rows, None, bins.encode(X, rows))
+        part = BinnedShard(X, rows, None, bins.encode(X, rows))
         for cut in (1.5, 1.75, 99.0, -1.0):
             for side in (False, True):
                 stump = Stump(1, cut, 0.75, side)
-                assert part.added(scores, stump, bins.find(stump)).tolist() == (scores + stump(X)[rows]).tolist()
+                assert (
+                    part.add_stump(scores, stump, bins.find_cut(stump)).tolist() == (scores + stump(X)[rows]).tolist()
+                )
                 assert stump(X).tolist() == [0.75 * (side if np.isnan(x) else x > cut) for x in X[:, 1]]
 
 

@@ -17,8 +17,8 @@ from tests.reference import trees as twin
 
 import rankwright as rw
 from rankwright.kernels.scorers.tree_scores import leaf_scores, leaf_values
-from rankwright.optimisers.functional_gradient import residuals
-from rankwright.optimisers.weak.regression_trees import RegressionTree, check_params
+from rankwright.optimisers.functional_gradient import compute_residuals
+from rankwright.optimisers.weak.regression_trees import RegressionTree, check_lightgbm_params
 from rankwright.scorers import Trees
 from rankwright.scorers.lightgbm_text import Forest, Tree, are_valid_names
 
@@ -612,7 +612,7 @@ class TestWeakTrees:
         queries = self._queries("missing", weight=weight)
         growing, scores = RegressionTree(6, 4).prepare(queries, 1), np.zeros(120)
         for _ in range(4):
-            tree = growing.fit(*residuals(queries, scores))
+            tree = growing.fit(*compute_residuals(queries, scores))
             leaf = Trees(tree).leaves(queries.X)[0]
             expected = twin.residual_means(leaf, queries, scores)
             np.testing.assert_allclose(tree.trees[0].values, expected, rtol=1e-4, atol=1e-5)
@@ -700,13 +700,13 @@ class TestParameters:
     )
     def test_those_that_are_not_theirs_to_set(self, params, text):
         with pytest.raises(rw.InputError, match=text) as error:
-            check_params(params, native=False)
+            check_lightgbm_params(params, native=False)
         assert "\n" not in str(error.value)
 
     def test_those_that_are(self):
-        assert check_params(None, native=False) == {}
+        assert check_lightgbm_params(None, native=False) == {}
         given = {"lambda_l2": 1.0, "bagging_freq": 1}
-        found = check_params(given, native=False)
+        found = check_lightgbm_params(given, native=False)
         assert found == given
         assert found is not given
-        assert check_params({"sigmoid": 2.0}, native=True) == {"sigmoid": 2.0}
+        assert check_lightgbm_params({"sigmoid": 2.0}, native=True) == {"sigmoid": 2.0}

@@ -1,8 +1,8 @@
-"""Functional gradients: an objective as a function of the scores themselves, which trees descend on."""
+"""Functional gradients: the gradient of an objective by the scores themselves, to which boosting fits trees."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,39 +11,39 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.measures.sorting import even_ties
 from rankwright.kernels.objectives.graded_pairs import grade_order
 from rankwright.objectives.base import Evaluation, Objective, PreparedObjective
-from rankwright.optimisers.landscape import LandscapePoint
+from rankwright.optimisers.landscape import LandscapePoint, RankedShard
 from rankwright.runtime.backends import Backend
 
-_FLAT = 0.1  # what a document without a gradient holds its leaf back by, as a part of the others
+_MIN_CURVATURE = 0.1  # added to the curvature of every document, in units of the mean size of a gradient
 
 
 class _GradientShard(NamedTuple):
-    """An objective bound to some queries."""
+    """An objective prepared for some queries."""
 
     objective: PreparedObjective
     y: Floats
     indptr: Ints
-    rows: Ints | None  # the documents by falling grade, if that is how they are bound
+    rows: Ints | None  # the documents by descending grade, if that is their order in the objective
 
 
 class FunctionalGradient:
     """An objective at any scores of the training documents, with its derivatives by every score.
 
-    Trees give equal scores to many documents, whose places in the ranking are then a matter of the order of the rows.
-    So documents of one query with equal scores and grades share what they have of the gradient and the curvature
-    evenly, which is its mean over the orders of such documents, and ours are bound to documents in the order of
-    grades. A user's objective is bound to the documents as they are.
+    Trees give equal scores to many documents, whose ranks would then depend on the order of the rows. So documents of
+    one query with equal scores and grades share their gradient and curvature evenly: the mean over all orders of such
+    documents. Objectives that use only grades are prepared for documents in the order of grades. Other objectives are
+    prepared for the documents as they are.
     """
 
     def __init__(self, queries: Queries, objective: Objective, backend: Backend) -> None:
         objective = objective.with_max_grade(queries.max_grade)
-        self.backend, queries = backend, _evenly_weighted(queries)
+        self.backend, queries = backend, _normalise_weights(queries)
         self.uses_only_grades = objective.uses_only_grades
         self.weight = np.repeat(queries.query_weight, queries.sizes)
-        self.shards = backend.apply(_bind, backend.scatter(queries), objective)
+        self.shards = backend.apply(_prepare, backend.scatter(queries), objective)
 
     def __call__(self, point: LandscapePoint, seed: tuple[int, ...]) -> Evaluation:
-        """The objective at the scores of a point, whose documents are ranked with the lower grade first."""
+        """Return the objective at the scores of a point; of equal scores the lower grade is ranked first."""
         numbers = self.backend.distribute(range(len(self.shards)))
         found = self.backend.gather(_evaluate, self.shards, point.shards, numbers, seed)
         curvatures = [part.curvature for part in found if part.curvature is not None]
@@ -53,12 +53,13 @@ class FunctionalGradient:
             np.concatenate(curvatures) if len(curvatures) == len(found) else None,
         )
 
-    def steps(self, found: Evaluation) -> tuple[Floats, Floats]:
-        """What a tree is fitted to; a user's curvatures, which may be of any size, are made to be about 1 in the mean.
+    def make_target(self, found: Evaluation) -> tuple[Floats, Floats]:
+        """Return the gradients and curvatures to which a tree is fitted.
 
-        LightGBM asks for a sum of 0.001 in each leaf.
+        A user's curvatures, which may be of any size, are scaled to a mean of about 1: LightGBM requires a sum of
+        0.001 in each leaf.
         """
-        gradient, curvature = steepest(found, self.weight)
+        gradient, curvature = _scale_gradient(found, self.weight)
         mean = float(curvature.mean())
         if self.uses_only_grades or not 0.0 < mean < np.inf:
             return gradient, curvature
@@ -66,22 +67,22 @@ class FunctionalGradient:
         return gradient * factor, curvature * factor
 
 
-def steepest(found: Evaluation, weight: Floats) -> tuple[Floats, Floats]:
-    """What a tree is fitted to: gradients and curvatures; ``weight`` is that of each document's query.
+def _scale_gradient(found: Evaluation, weight: Floats) -> tuple[Floats, Floats]:
+    """Return gradients and curvatures; ``weight`` is that of each document's query.
 
-    Without curvatures they are the sizes of the gradients, and a little more, in units of their mean over the documents
-    that have one: the step of a leaf is how far its documents agree, between -1 and 1, whatever the number and length
-    of the lists. (The curvature of a pair in LambdaRank is about the size of its gradient, too.)
+    Without curvatures the sizes of the gradients, and a little more, take their place, in units of the mean size of
+    those that are not 0. The value of a leaf is then how far its documents agree, between -1 and 1, whatever the number
+    and length of the lists. (The curvature of a pair in LambdaRank is about the size of its gradient, too.)
     """
     if found.curvature is not None:
         return found.gradient, np.maximum(found.curvature, 0.0)
     size = np.abs(found.gradient)
     unit = float(size.sum() / (weight[size > 0.0].sum() or 1.0)) or 1.0
-    return found.gradient / unit, size / unit + _FLAT * weight
+    return found.gradient / unit, size / unit + _MIN_CURVATURE * weight
 
 
-def residuals(queries: Queries, scores: Floats) -> tuple[Floats, Floats]:
-    """Least squares, as gradients and curvatures: how far the scores are above the grades, less the mean grade.
+def compute_residuals(queries: Queries, scores: Floats) -> tuple[Floats, Floats]:
+    """Return the gradients and curvatures of least squares: scores less grades, plus the mean grade.
 
     A constant changes no ranking, so the model has none. Queries count by their weights.
     """
@@ -91,14 +92,14 @@ def residuals(queries: Queries, scores: Floats) -> tuple[Floats, Floats]:
     return weight * rest, weight
 
 
-def _evenly_weighted(queries: Queries) -> Queries:
-    """The same queries with weights of 1 in the mean: LightGBM has limits on sums of curvatures."""
+def _normalise_weights(queries: Queries) -> Queries:
+    """Return the same queries with weights of mean 1: LightGBM has limits on sums of curvatures."""
     if queries.weight is None:
         return queries
     return queries.replace(weight=queries.weight / queries.weight.mean())
 
 
-def _bind(queries: Queries, objective: Objective) -> _GradientShard:
+def _prepare(queries: Queries, objective: Objective) -> _GradientShard:
     if not objective.uses_only_grades:
         return _GradientShard(objective.prepare(queries), queries.y, queries.indptr, None)
     rows, _ = grade_order(queries.y, queries.indptr)
@@ -106,21 +107,21 @@ def _bind(queries: Queries, objective: Objective) -> _GradientShard:
     return _GradientShard(objective.prepare(graded), queries.y, queries.indptr, rows)
 
 
-def _evaluate(part: _GradientShard, placed: Any, number: int, seed: tuple[int, ...]) -> Evaluation:
-    scores, order, rng = placed.scores, placed.order, np.random.default_rng((*seed, number))
-    if part.rows is None:
-        return part.objective(scores, rng)
-    found = part.objective(scores[part.rows], rng)
+def _evaluate(shard: _GradientShard, ranked: RankedShard, number: int, seed: tuple[int, ...]) -> Evaluation:
+    scores, order, rng = ranked.scores, ranked.order, np.random.default_rng((*seed, number))
+    if shard.rows is None:
+        return shard.objective(scores, rng)
+    found = shard.objective(scores[shard.rows], rng)
     return Evaluation(
         found.loss,
-        _shared(found.gradient, part, scores, order),
-        None if found.curvature is None else _shared(found.curvature, part, scores, order),
+        _share_ties(found.gradient, shard, scores, order),
+        None if found.curvature is None else _share_ties(found.curvature, shard, scores, order),
     )
 
 
-def _shared(values: Floats, part: _GradientShard, scores: Floats, order: Ints) -> Floats:
-    """In the order of the rows, equal documents alike."""
+def _share_ties(values: Floats, shard: _GradientShard, scores: Floats, order: Ints) -> Floats:
+    """Return values in the order of the rows; documents of equal scores and grades get the mean of theirs."""
     out = np.empty(len(values))
-    out[part.rows] = values
-    even_ties(order, scores, part.y, part.indptr, out)
+    out[shard.rows] = values
+    even_ties(order, scores, shard.y, shard.indptr, out)
     return out

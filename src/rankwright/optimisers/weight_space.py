@@ -1,9 +1,9 @@
-"""WeightSpace: where the weights of a linear scorer are looked for when there are more features than documents.
+"""WeightSpace: a smaller space for the weights of a linear scorer where there are more features than documents.
 
 The minimum of a loss of the scores plus a multiple of |w|^2 is a weighted sum of the documents (the representer
-theorem). So it is enough to look for weights in the space that the documents span, which has at most as many dimensions
-as there are documents. In an orthonormal basis of that space the penalty is the same sum of squares, and nothing else
-changes: values, gaps and bounds are those of the whole problem.
+theorem). So the search can be limited to the space that the documents span, which has at most as many dimensions as
+there are documents. In an orthonormal basis of that space the penalty is the same sum of squares. Nothing else changes:
+values, gaps and lower bounds are those of the whole problem.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rankwright.runtime.backends import single_blas
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightSpace:
-    """Documents as a solver sees them: scores are ``(X - mean) @ (z * factor)`` for the weights z that it looks for.
+    """The space in which a solver looks for weights z; the scores are ``(X - mean) @ (z * factor)``.
 
     Make one with :meth:`of`.
 
@@ -28,7 +28,7 @@ class WeightSpace:
     X : array of shape (n_docs, n_dimensions)
         The documents: all their features, or their coordinates in the basis.
     mean, factor : arrays of shape (n_dimensions,)
-        Where columns are centred, and what weights are multiplied by to act on X.
+        The centre of each column, and a factor for each weight before it acts on X.
     basis : array of shape (n_dimensions, n_features), or None
         An orthonormal basis of the space that the scaled documents span; None where weights are of scaled features.
     """
@@ -49,7 +49,7 @@ class WeightSpace:
         return cls(np.ascontiguousarray(R.T), np.zeros(n), np.ones(n), np.ascontiguousarray(Q.T))
 
     def weights(self, z: Floats) -> Floats:
-        """Return the weights of scaled features that weights of this space stand for."""
+        """Return the weights of scaled features, from weights of this space."""
         if self.basis is None:
             return z
         with single_blas():

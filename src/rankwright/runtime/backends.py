@@ -179,7 +179,7 @@ class Threads(_LocalBackend):
 
     def _map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         remaining = iter(items)
-        pool = _pool(self.n, os.getpid())
+        pool = _find_pool(self.n, os.getpid())
         waiting: deque[Future[R]] = deque(pool.submit(fn, item) for item in islice(remaining, 2 * self.n))
         try:
             while waiting:
@@ -205,7 +205,7 @@ class Threads(_LocalBackend):
                 except BaseException as error:
                     errors[i] = error
 
-        pool = _pool(self.n, os.getpid())
+        pool = _find_pool(self.n, os.getpid())
         futures = [pool.submit(work) for _ in range(helpers)]
         try:
             _inside.pool = True
@@ -296,5 +296,5 @@ def enter_pool() -> None:
 
 
 @lru_cache(maxsize=8)
-def _pool(n: int, process: int) -> ThreadPoolExecutor:  # a forked child must not use its parent's pool
+def _find_pool(n: int, process: int) -> ThreadPoolExecutor:  # a forked child must not use its parent's pool
     return ThreadPoolExecutor(n, thread_name_prefix="rankwright", initializer=enter_pool)

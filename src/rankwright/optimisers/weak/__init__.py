@@ -1,5 +1,1 @@
-"""Weak rankers: what boosting adds one at a time."""
-
-from rankwright.optimisers.weak.single_features import BestFeature, BoundBestFeature
-
-__all__ = ["BestFeature", "BoundBestFeature"]
+"""Weak learners: the features, stumps and trees that boosting adds one at a time."""

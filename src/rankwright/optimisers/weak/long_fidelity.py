@@ -1,9 +1,9 @@
-"""The sums of ``kernels/fidelity.py`` for queries of thousands of documents, without going through their pairs.
+"""The sums of ``kernels/optimisers/fidelity_sums.py`` for queries of thousands of documents, without their pairs.
 
 With o = s_i - s_j, the pair weight W = exp(o / 2) / (1 + exp(o))^(3/2) falls exponentially on either side, and its
 Fourier transform is a beta function, B(1/2 - i w, 1 + i w), which falls as exp(-pi |w|). So some 200 modes give W, and
-by F' = -W / 2 also F and its derivatives, to the last digits. What W and F'' have lost is only needed as an upper
-bound: it comes from the number of pairs by difference of scores, which is counted exactly, in cells.
+by F' = -W / 2 also F and its derivatives, to the last digits. The decreases of W and F'' are needed as upper bounds
+only: these come from the number of pairs by difference of scores, which is counted exactly, in cells.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ Complexes = NDArray[np.complexfloating[Any, Any]]
 _DECAY = 76.0  # W is below 1e-16 where o is below minus this
 _FASTEST = 13.5  # frequency that counts
 _WIDEST = 200.0  # span of scores
-_WORTH = 3  # pairs for each mode and document that make modes worth their price
-_MOST_GRADES = 32
-_LEAST = 1000  # documents
-_STEPS = 2  # by which scores have changed: a stump is added to some documents
+_MIN_PAIRS = 3  # for each mode and document: with fewer, going through the pairs is faster
+_MAX_GRADES = 32
+_MIN_DOCS = 1000  # of a long query
+_MAX_STEPS = 2  # different changes of scores: a stump changes some documents, and others not
 _CELLS = 2048
 _STEEPEST = 1.4  # times W is above the second derivatives of W and of F''
 _HIGHEST = 0.385  # value of W
@@ -45,11 +45,11 @@ _HIGHEST = 0.385  # value of W
 def sum_state(graded: Graded, before: Floats, scores: Floats, potentials: Floats) -> Floats:
     """Return what ``fidelity_state`` returns, and fill the potentials."""
     change = scores - before
-    long = [q for q in _find_long(graded, before, scores) if len(np.unique(change[_rows(graded, q)])) <= _STEPS]
+    long = [q for q in _find_long(graded, before, scores) if len(np.unique(change[_rows(graded, q)])) <= _MAX_STEPS]
     totals = fidelity_state(_without(graded, long), before, scores, potentials)
     for q in long:
         rows = _rows(graded, q)
-        totals += _Query.of(graded, q, scores).state(before[rows], change[rows], potentials[:, rows])
+        totals += _LongQuery.of(graded, q, scores).state(before[rows], change[rows], potentials[:, rows])
     return totals
 
 
@@ -58,7 +58,7 @@ def sum_splits(graded: Graded, scores: Floats, codes: Ints, starts: Ints, featur
     long = _find_long(graded, scores, scores)
     split_sums(_without(graded, long), scores, codes, starts, features, out)
     for q in long:
-        query, rows, to = _Query.of(graded, q, scores), _rows(graded, q), 0
+        query, rows, to = _LongQuery.of(graded, q, scores), _rows(graded, q), 0
         for feature in features.tolist():
             n_slots = int(starts[feature + 1] - starts[feature])
             query.add_splits(codes[feature, rows], n_slots, out[:, to : to + n_slots])
@@ -72,14 +72,14 @@ def sum_gains(
     long = _find_long(graded, scores, scores)
     fidelity_gains(_without(graded, long), scores, codes, features, cuts, alphas, out)
     for q in long:
-        query, rows = _Query.of(graded, q, scores), _rows(graded, q)
+        query, rows = _LongQuery.of(graded, q, scores), _rows(graded, q)
         for c, (feature, cut, alpha) in enumerate(zip(features, cuts, alphas, strict=True)):
             out[c] += query.gain(codes[feature, rows], int(cut), float(alpha))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Query:
-    """One long query: its documents by descending grade, and the modes of their scores."""
+class _LongQuery:
+    """A long query: its documents by descending grade, and the modes of their scores."""
 
     scores: Floats  # from the middle
     starts: Ints  # of the grades
@@ -90,7 +90,7 @@ class _Query:
     moments: Floats  # of each grade
 
     @classmethod
-    def of(cls, graded: Graded, q: int, scores: Floats) -> _Query:
+    def of(cls, graded: Graded, q: int, scores: Floats) -> _LongQuery:
         """Compute the modes of the scores."""
         rows = _rows(graded, q)
         own = scores[rows] - (scores[rows].min() + scores[rows].max()) / 2.0
@@ -111,7 +111,7 @@ class _Query:
         return np.array([[kind.real, kind.imag] for kind in found])
 
     def state(self, before: Floats, change: Floats, potentials: Floats) -> Floats:
-        """Return the sums of ``fidelity_state``, and add to the potentials."""
+        """Return the sums of ``fidelity_state`` for this query, and add to the potentials."""
         one = np.ones(len(self.w), dtype=complex)
         mode_potentials(
             self.modes, self.starts, self.moments, self.kinds(one, 0.5 * self.frequencies**2 * one), potentials
@@ -151,7 +151,7 @@ class _Query:
         return self.weight * float((kind * (real + 1j * imaginary)).real.sum())
 
     def _changes(self, before: Floats, change: Floats) -> tuple[float, float, float]:
-        """Return no less than how much W fell and rose and F'' fell by a change of scores to one of two sides."""
+        """Return upper bounds of the decrease and increase of W and of the decrease of F'' by a change of scores."""
         steps = np.unique(change)
         if len(steps) == 1:
             return 0.0, 0.0, 0.0
@@ -162,12 +162,12 @@ class _Query:
         o = np.arange(-_CELLS, _CELLS) * width
         for upper, lower, shift in ((moved, ~moved, alpha), (~moved, moved, -alpha)):
             pairs = self._count(cell, upper, lower)
-            (W0, bend0), (W1, bend1) = _weight_and_bend(o), _weight_and_bend(o + shift)
+            (W0, curvature0), (W1, curvature1) = _weight_and_curvature(o), _weight_and_curvature(o + shift)
             highest = np.minimum(W0 * np.exp(abs(shift) + width), _HIGHEST)  # of W anywhere near
             slack = _STEEPEST * abs(shift) * width * highest
             fell += float((pairs * np.maximum(W0 - W1 + slack, 0.0)).sum())
             rose += float((pairs * np.maximum(W1 - W0 + slack, 0.0)).sum())
-            flatter += float((pairs * np.maximum(bend0 - bend1 + slack, 0.0)).sum())
+            flatter += float((pairs * np.maximum(curvature0 - curvature1 + slack, 0.0)).sum())
         return self.weight * fell, self.weight * rose, self.weight * flatter
 
     def _count(self, cell: Ints, upper: NDArray[np.bool_], lower: NDArray[np.bool_]) -> Floats:
@@ -184,7 +184,7 @@ class _Query:
         return counts
 
 
-def _weight_and_bend(o: Floats) -> tuple[Floats, Floats]:
+def _weight_and_curvature(o: Floats) -> tuple[Floats, Floats]:
     """Return W and F''."""
     P = 0.5 * (1.0 + np.tanh(o / 2.0))
     W = np.sqrt(P) * (0.5 * (1.0 - np.tanh(o / 2.0)))
@@ -192,7 +192,7 @@ def _weight_and_bend(o: Floats) -> tuple[Floats, Floats]:
 
 
 def _integral(frequencies: Floats, shift: float) -> Complexes:
-    """Return what coefficients of W are multiplied by for those of F(o) - F(o + shift), half an integral of W."""
+    """Return the factors from coefficients of W to those of F(o) - F(o + shift), half an integral of W."""
     out = np.full(len(frequencies), 0.5 * shift, dtype=complex)
     angle = frequencies[1:] * shift
     # (exp(i angle) - 1) / (i w), without a difference of nearly equal numbers
@@ -218,15 +218,15 @@ def _weights(period: float) -> tuple[float, Complexes]:
 
 
 def _find_long(graded: Graded, before: Floats, scores: Floats) -> list[int]:
-    """Return the queries whose pairs are so many that modes are worth their price."""
+    """Return the queries with so many pairs that modes are faster."""
     found = []
-    for q in np.flatnonzero((np.diff(graded.indptr) > _LEAST) & (graded.weight > 0.0)).tolist():
+    for q in np.flatnonzero((np.diff(graded.indptr) > _MIN_DOCS) & (graded.weight > 0.0)).tolist():
         rows = _rows(graded, q)
         span = max(float(np.ptp(scores[rows])), float(np.ptp(before[rows])))
         pairs, n = float((rows.stop - graded.lower[rows]).sum()), rows.stop - rows.start
         n_modes = _FASTEST * _period(span) / (2.0 * np.pi)
-        few = len(np.unique(graded.lower[rows])) <= _MOST_GRADES
-        if few and span < _WIDEST and pairs > _WORTH * n_modes * n:
+        few = len(np.unique(graded.lower[rows])) <= _MAX_GRADES
+        if few and span < _WIDEST and pairs > _MIN_PAIRS * n_modes * n:
             found.append(q)
     return found
 

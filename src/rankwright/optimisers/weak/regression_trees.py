@@ -1,4 +1,4 @@
-"""Regression trees as weak rankers: LightGBM grows them, one at a time, on data that it bins once."""
+"""Regression trees as weak learners: LightGBM grows them, one at a time, on data that it bins once."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _OF_NATIVE = ("sigmoid", "lambdarank_truncation_level", "lambdarank_norm")
 
 @dataclass(frozen=True, slots=True)
 class RegressionTree:
-    """A regression tree as a weak ranker.
+    """A regression tree as a weak learner.
 
     Parameters
     ----------
@@ -80,45 +80,45 @@ class RegressionTree:
         The most leaves.
     min_child_samples : int
         The fewest documents in a leaf.
-    rate : float
-        What the values of leaves are multiplied by.
+    learning_rate : float
+        A factor of the values of leaves.
     params : mapping
         More of LightGBM's parameters, by its full names.
     seed : int
-        Of what is random, where the parameters ask for that.
+        The seed of random choices, where the parameters ask for any.
     """
 
     num_leaves: int = 31
     min_child_samples: int = 20
-    rate: float = 1.0
+    learning_rate: float = 1.0
     params: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
 
     @property
-    def least_weight(self) -> float:
-        """What a tree may be multiplied by at least: trees that are held monotone may not be turned round."""
+    def min_weight(self) -> float:
+        """The least factor of a tree: 0 under monotone constraints, which a negative factor would reverse."""
         return 0.0 if np.any(self.params.get("monotone_constraints", 0)) else -np.inf
 
     @property
     def is_random(self) -> bool:
         """Whether one round may find a split where another found none."""
-        told = self.params
-        fractions = [told.get(name, 1.0) for name in ("feature_fraction", "feature_fraction_bynode")]
-        if told.get("bagging_freq", 0) > 0:
-            fractions.append(told.get("bagging_fraction", 1.0))
-        return min(fractions) < 1.0 or bool(told.get("extra_trees")) or told.get("data_sample_strategy") == "goss"
+        params = self.params
+        fractions = [params.get(name, 1.0) for name in ("feature_fraction", "feature_fraction_bynode")]
+        if params.get("bagging_freq", 0) > 0:
+            fractions.append(params.get("bagging_fraction", 1.0))
+        return min(fractions) < 1.0 or bool(params.get("extra_trees")) or params.get("data_sample_strategy") == "goss"
 
     def lightgbm(self, n_threads: int = 0, **native: Any) -> dict[str, Any]:
-        """All that LightGBM is told.
+        """Return all of LightGBM's parameters.
 
-        Sums over documents are added up by one thread each, so that trees do not depend on how many there are.
+        Each sum over documents is made by one thread, so that trees do not depend on the number of threads.
         """
         return {
             "objective": "none",
             "metric": "none",
             "num_leaves": self.num_leaves,
             "min_data_in_leaf": self.min_child_samples,
-            "learning_rate": self.rate,
+            "learning_rate": self.learning_rate,
             "num_threads": n_threads,
             "seed": self.seed,
             "deterministic": True,
@@ -128,15 +128,15 @@ class RegressionTree:
             **self.params,
         }
 
-    def prepare(self, queries: Queries, n_threads: int = 0, start: Floats | None = None, **native: Any) -> GrowingTrees:
-        """Bin the features, once.
+    def prepare(self, queries: Queries, n_threads: int = 0, start: Floats | None = None, **native: Any) -> TreeGrower:
+        """Bin the features.
 
         Parameters
         ----------
         queries : Queries
             The documents.
         n_threads : int
-            How many LightGBM may use; 0 for all.
+            The threads that LightGBM may use; 0 for all.
         start : array of shape (n_docs,), optional
             The scores that LightGBM's own objective begins with.
         **native
@@ -145,7 +145,7 @@ class RegressionTree:
         lgb, params = require("lightgbm"), self.lightgbm(n_threads, **native)
         weight = None if queries.weight is None else np.repeat(queries.weight, queries.sizes)
         names = list(queries.features) if queries.features and are_valid_names(queries.features) else "auto"
-        with _told():
+        with _translate_errors():
             data = lgb.Dataset(
                 queries.X,
                 queries.y,
@@ -157,31 +157,31 @@ class RegressionTree:
             )
             data.construct()
             can_split = any(data.feature_num_bin(i) > 1 for i in range(queries.n_features))
-            return GrowingTrees(data, lgb.Booster(params, data), can_split, self.is_random)
+            return TreeGrower(data, lgb.Booster(params, data), can_split, self.is_random)
 
 
-class GrowingTrees:
-    """Trees on one set of documents: what LightGBM has binned, and the trees that there are so far."""
+class TreeGrower:
+    """A grower of trees on one set of documents: their bins in LightGBM, and the trees so far."""
 
     def __init__(self, data: Any, booster: Any, can_split: bool, is_random: bool) -> None:
         self.data, self.booster, self.can_split, self.is_random = data, booster, can_split, is_random
         self.n_trees = 0
 
     def fit(self, gradient: Floats, curvature: Floats) -> Forest | None:
-        """The tree along a gradient, each leaf with the step -sum of gradients / sum of curvatures, times the rate.
+        """Return the tree along a gradient; a leaf has -learning_rate * sum of gradients / sum of curvatures.
 
         With the negative residuals as gradients and ones as curvatures it is the least squares tree of the residuals.
-        Where no split is worth it None, or a tree that is a leaf if another round may find one.
+        Where no split gains enough it is None, or a single leaf if another round may find a split.
         """
-        told = round_for_exact_sums(gradient), round_for_exact_sums(curvature)
-        return self._update(fobj=lambda scores, data: told)
+        target = round_for_exact_sums(gradient), round_for_exact_sums(curvature)
+        return self._update(fobj=lambda scores, data: target)
 
-    def fit_native(self) -> Forest | None:
-        """The next tree of LightGBM's own objective."""
+    def fit_own_objective(self) -> Forest | None:
+        """Return the next tree of LightGBM's own objective."""
         return self._update()
 
-    def native_scores(self) -> Floats:
-        """The scores that LightGBM's own objective sees: of all trees, as they were grown."""
+    def own_objective_scores(self) -> Floats:
+        """Return the scores that LightGBM's own objective sees: those of all trees, as they were grown."""
         found: list[Floats] = []
 
         def keep(scores: Floats, data: Any) -> tuple[str, float, bool]:
@@ -192,7 +192,7 @@ class GrowingTrees:
         return found[0]
 
     def rescale(self, tree: Forest, weight: float) -> Forest:
-        """Multiply the values of the last tree, which ``fit`` returned, in place: the Booster stays the model.
+        """Multiply the values of the last tree, which ``fit`` returned, also in the Booster; return it.
 
         LightGBM's own scores stay as they were.
         """
@@ -204,7 +204,7 @@ class GrowingTrees:
     def _update(self, **how: Any) -> Forest | None:
         if not self.can_split:
             return None
-        with _told():
+        with _translate_errors():
             self.booster.update(**how)
         tree = Forest.constant(self.data.num_feature())
         if self.booster.num_trees() > self.n_trees:  # LightGBM has a first tree in any case
@@ -214,7 +214,7 @@ class GrowingTrees:
 
 
 def round_for_exact_sums(values: Floats) -> Floats:
-    """Values in single precision as whole multiples of one power of two, at most 2^23 of it.
+    """Round values to single precision, to whole multiples (at most 2^23) of one power of two.
 
     LightGBM adds them up in double precision, which is then exact: no tree depends on the order of the documents.
 
@@ -230,20 +230,20 @@ def round_for_exact_sums(values: Floats) -> Floats:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """LightGBM's errors as ours."""
+def _translate_errors() -> Iterator[None]:
+    """Raise LightGBM's errors as InputError."""
     errors = require("lightgbm").basic.LightGBMError
     try:
         yield
     except errors as error:
-        said = re.sub(r"\s+at /\S+, line \d+ *\.?\s*$", "", str(error)).strip()
-        raise InputError(f"LightGBM: {said}") from None
+        message = re.sub(r"\s+at /\S+, line \d+ *\.?\s*$", "", str(error)).strip()
+        raise InputError(f"LightGBM: {message}") from None
 
 
-def check_params(params: Any, *, native: bool) -> dict[str, Any]:
-    """LightGBM's parameters that a user may give.
+def check_lightgbm_params(params: Any, *, native: bool) -> dict[str, Any]:
+    """Return LightGBM's parameters that a user may give, or raise.
 
-    >>> check_params({"lambda_l2": 1.0}, native=False)
+    >>> check_lightgbm_params({"lambda_l2": 1.0}, native=False)
     {'lambda_l2': 1.0}
     """
     if params is None:

@@ -1,4 +1,4 @@
-"""Single features as weak rankers."""
+"""Single features as weak learners."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankwright.scorers import Feature
 
 @dataclass(frozen=True, slots=True)
 class BestFeature:
-    """Single features as weak rankers: the feature with the highest weighted measure (Xu et al., section 5.1).
+    """A weak learner: the feature with the highest weighted measure (Xu et al., section 5.1).
 
     Parameters
     ----------
@@ -30,22 +30,22 @@ class BestFeature:
     measure: Measure
     signed: bool = False
 
-    def prepare(self, shards: Shards[Queries], backend: Backend) -> BoundBestFeature:
-        """Compute E(q, x_k) for all queries and candidates, once."""
+    def prepare(self, shards: Shards[Queries], backend: Backend) -> PreparedBestFeature:
+        """Compute E(q, x_k) for all queries and candidates."""
         values = backend.concat(_feature_values, shards, self.measure, self.signed)
         counted = ~np.isnan(values[:, 0])  # a query that does not count is NaN for every feature
-        return BoundBestFeature(np.where(counted[:, None], values, 0.0), counted)
+        return PreparedBestFeature(np.where(counted[:, None], values, 0.0), counted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoundBestFeature:
+class PreparedBestFeature:
     """The measure of every candidate on every query: a column per feature, then one per negated feature."""
 
     values: Floats  # (n_queries, n_candidates); 0 where a query does not count
     counted: NDArray[np.bool_]  # which queries count
 
     def fit(self, weights: Floats, allowed: NDArray[np.bool_]) -> tuple[int, float]:
-        """The allowed candidate with the highest weighted measure, and that measure.
+        """Return the allowed candidate with the highest weighted measure, and that measure.
 
         The first of equals is taken, up to rounding: the order of the queries must not decide.
         """
@@ -53,8 +53,8 @@ class BoundBestFeature:
         best = int(np.argmax(found >= found.max() - 1e-12))
         return best, float(found[best])
 
-    def distribution(self, weight: Floats) -> Floats:
-        """Query weights as a distribution over the queries that count; zeros if none does."""
+    def make_distribution(self, weight: Floats) -> Floats:
+        """Return query weights as a distribution over the queries that count; zeros if none does."""
         weights = np.where(self.counted, weight, 0.0)
         return weights / (weights.sum() or 1.0)
 

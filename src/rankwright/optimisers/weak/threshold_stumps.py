@@ -1,4 +1,4 @@
-"""Threshold stumps as weak rankers: a document is worth 1 if a feature of it is above a threshold, else 0."""
+"""Threshold stumps as weak learners: 1 for documents whose feature is above a threshold, else 0."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankwright.kernels.scorers.stump_scores import GRAIN, add_where
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Stumps
 
-_COLUMNS = 16  # a part of the work: float32 values in a line of the cache
+_COLUMNS = 16  # cut at a time: as many float32 values as a cache line holds
 _SLOTS_AT_A_TIME = 1 << 18
 SAME = 1e-12  # what differs by less is equal, up to rounding
 
@@ -27,20 +27,20 @@ class Stump(NamedTuple):
     feature: int
     threshold: float
     weight: float
-    missing: bool = False  # its value where the feature is missing
+    missing: bool = False  # whether its value is 1 where the feature is missing
 
     def __call__(self, X: Floats) -> Floats:
-        """Its weight where it counts, else 0."""
+        """Return the weight where the stump is 1, else 0."""
         return sum_stumps([self], missing=True)(X)
 
 
 def round_weight(weight: float) -> float:
-    """The nearest weight whose sums are exact."""
+    """Return the nearest weight whose sums are exact."""
     return round(weight / GRAIN) * GRAIN
 
 
 def sum_stumps(stumps: Sequence[Stump], missing: bool) -> Stumps:
-    """The sum of stumps as a scorer, which takes missing values or not."""
+    """Return the sum of stumps as a scorer; ``missing`` says whether it takes missing values."""
     return Stumps(
         np.array([stump.feature for stump in stumps], dtype=np.int64),
         np.array([stump.threshold for stump in stumps], dtype=np.float32),
@@ -58,7 +58,10 @@ class BinCut(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureBins:
-    """Where features are cut; see ``kernels/bins.py`` for slots.
+    """The histogram bins of all features.
+
+    A slot is a bin of one feature, counted over all features: the bins of the first feature, the bin of its missing
+    values, the bins of the second feature, and so on.
 
     Parameters
     ----------
@@ -73,7 +76,7 @@ class FeatureBins:
 
     @classmethod
     def of(cls, queries: Queries, most: int | None, backend: Backend) -> FeatureBins:
-        """Cut every feature into at most this many bins, or wherever two documents differ."""
+        """Cut every feature into at most ``most`` bins, or wherever two documents differ if it is None."""
         firsts = range(0, queries.n_features, _COLUMNS)
         limit = queries.n_docs if most is None else most
         parts = backend.each(lambda first: _cut(queries.X[:, first : first + _COLUMNS], limit), firsts)
@@ -97,8 +100,8 @@ class FeatureBins:
         """The number of slots of each feature."""
         return np.diff(self.starts)
 
-    def n_slots_of(self, features: Ints) -> int:
-        """The number of slots of some features."""
+    def count_slots(self, features: Ints) -> int:
+        """Return the number of slots of some features."""
         return int((self.starts[features + 1] - self.starts[features]).sum())
 
     @property
@@ -107,36 +110,36 @@ class FeatureBins:
         widest = int(self.sizes.max())
         return next(kind for kind in (np.uint8, np.uint16, np.uint32) if widest - 1 <= np.iinfo(kind).max)
 
-    def of_slots(self, slots: Ints) -> Ints:
-        """The features that slots belong to."""
+    def find_features(self, slots: Ints) -> Ints:
+        """Return the feature of each slot."""
         features: Ints = np.searchsorted(self.starts, slots, side="right") - 1
         return features
 
-    def stump(self, slot: int, weight: float, missing: bool = False) -> Stump:
-        """The stump with the threshold of a slot."""
-        return Stump(int(self.of_slots(np.array(slot))), float(self.thresholds[slot]), weight, missing)
+    def make_stump(self, slot: int, weight: float, missing: bool = False) -> Stump:
+        """Return the stump with the threshold of a slot."""
+        return Stump(int(self.find_features(np.array(slot))), float(self.thresholds[slot]), weight, missing)
 
-    def find(self, stump: Stump) -> BinCut | None:
-        """Where a stump cuts these bins; None if its threshold comes from elsewhere."""
+    def find_cut(self, stump: Stump) -> BinCut | None:
+        """Return where a stump cuts these bins; None if its threshold is not one of theirs."""
         own = self.thresholds[self.starts[stump.feature] : self.starts[stump.feature + 1] - 2]
         at = int(np.searchsorted(own, np.float32(stump.threshold)))
         return BinCut(at, len(own) + 1) if at < len(own) and own[at] == np.float32(stump.threshold) else None
 
     def encode(self, X: Floats, rows: Ints) -> Ints:
-        """The bins of some rows: a row per feature."""
+        """Return the bins of some rows: a row per feature."""
         codes = np.empty((self.n_features, len(rows)), dtype=self.dtype)
         encode(X, rows, self.thresholds, self.starts, codes)
         return codes
 
-    def slots(self, features: Ints) -> Ints:
-        """The slots of some features."""
+    def list_slots(self, features: Ints) -> Ints:
+        """Return the slots of some features."""
         sizes = self.sizes[features]
         ends = np.cumsum(sizes)
         slots: Ints = np.arange(int(sizes.sum())) + np.repeat(self.starts[features] - (ends - sizes), sizes)
         return slots
 
-    def groups(self, features: Ints) -> list[Ints]:
-        """Features whose slots are few enough to be held for every part of the data at a time."""
+    def group_features(self, features: Ints) -> list[Ints]:
+        """Split features into groups whose slots are few enough for every shard to hold a histogram of them."""
         group = np.cumsum(self.sizes[features]) // _SLOTS_AT_A_TIME
         return np.split(features, np.flatnonzero(np.diff(group)) + 1)
 
@@ -148,43 +151,43 @@ def _cut(X: Floats, most: int) -> list[Floats]:
 
 
 def _cut_column(values: Floats, missing: bool, most: int) -> Floats:
-    """Where a feature is cut; where it is missing of some documents, also below all values: known or not."""
+    """Return the thresholds of a feature; where values are missing, one below all values splits known from missing."""
     if not missing or not len(values) or values[0] == np.finfo(np.float32).min:
         return find_thresholds(values, most)
     below = np.nextafter(values[:1], np.float32(-np.inf))
     return np.concatenate([below, find_thresholds(values, most - 1)])
 
 
-class BinnedPart(NamedTuple):
-    """Some queries: their documents by descending grade, the rows these are in, and their bins."""
+class BinnedShard(NamedTuple):
+    """The documents of some queries by descending grade: the rows they are in, their pairs, and their bins."""
 
     X: Floats
     rows: Ints
     graded: Graded
     codes: Ints
 
-    def added(self, scores: Floats, stump: Stump, cut: BinCut | None) -> Floats:
-        """Scores, in the order of grades, with a stump added; ``cut`` is where it cuts the bins, if it does."""
+    def add_stump(self, scores: Floats, stump: Stump, cut: BinCut | None) -> Floats:
+        """Return scores, in the order of grades, with a stump added; ``cut`` is where it cuts the bins, if it does."""
         if cut is None:
             return np.add(scores, stump(self.X)[self.rows])
         return add_where(scores, self.codes[stump.feature], *cut, stump.missing, stump.weight)
 
-    def sums(self, values: Floats, bins: FeatureBins, features: Ints) -> Floats:
-        """The sums of values over the documents of each slot of some features."""
-        out = np.zeros(bins.n_slots_of(features))
+    def sum_by_slot(self, values: Floats, bins: FeatureBins, features: Ints) -> Floats:
+        """Return the sums of values over the documents of each slot of some features."""
+        out = np.zeros(bins.count_slots(features))
         bin_sums(self.codes, bins.starts, features, values, out)
         return out
 
 
 class ThresholdSums(NamedTuple):
-    """Sums of values over documents, for every slot of some features."""
+    """The sums of values over documents, for every slot of some features."""
 
-    above: Floats  # the threshold of the slot
-    missing: Floats  # the feature
+    above: Floats  # over documents above the threshold of the slot
+    missing: Floats  # over documents without the feature
 
 
-def sums_above(sums: Floats, bins: FeatureBins, features: Ints) -> ThresholdSums:
-    """What is above each threshold, from the sums of every slot."""
+def sum_above_thresholds(sums: Floats, bins: FeatureBins, features: Ints) -> ThresholdSums:
+    """Return the sums above each threshold, from the sums of every slot."""
     running = sums.copy()
     sum_up(running, bins.starts, features)
     sizes = bins.sizes[features]
@@ -194,7 +197,7 @@ def sums_above(sums: Floats, bins: FeatureBins, features: Ints) -> ThresholdSums
 
 
 class BestStump(NamedTuple):
-    """The stump whose values go best with what documents are worth, and r: the sum of value times worth."""
+    """The stump whose values correlate best with the potentials of documents; r is the sum of value times potential."""
 
     slot: int
     missing: bool
@@ -202,12 +205,12 @@ class BestStump(NamedTuple):
 
 
 def find_best_stump(sums: Floats, bins: FeatureBins) -> BestStump:
-    """The stump with the largest abs(r), given the worth of the documents of each slot (Freund et al., section 3.2).
+    """Return the stump of the largest abs(r), from the potentials summed in each slot (Freund et al., section 3.2).
 
-    A missing value counts 1 where that makes abs(r) larger. The first of equals is taken, up to rounding: the order of
-    the documents must not decide.
+    A missing value counts 1 where that makes abs(r) larger. The first of equals is taken, up to rounding, so that
+    the order of the documents does not matter.
     """
-    above, missing = sums_above(sums, bins, np.arange(bins.n_features))
+    above, missing = sum_above_thresholds(sums, bins, np.arange(bins.n_features))
     threshold = ~np.isnan(bins.thresholds)
     r = np.where(threshold, above, 0.0), np.where(threshold, above + missing, 0.0)
     size = np.maximum(np.abs(r[0]), np.abs(r[1]))

@@ -16,7 +16,7 @@ from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
 from rankwright.objectives.upper_bounds import TypeOne, UpperBound
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
-from rankwright.optimisers.weak import BestFeature
+from rankwright.optimisers.weak.single_features import BestFeature
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.boosting import Boosting, read_value
 from rankwright.rankers.common_parameters import LinearScoring
@@ -124,7 +124,7 @@ class _Stages:
         self.weak = BestFeature(measure.for_weak(), signed).prepare(shards, backend)
         self.ranked: Shards[_Ranked] = backend.apply(_start, shards, measure.for_training())
         self.valid = None if valid is None else (valid, measure.prepare(valid))
-        self.query_weight, self.weight = train.query_weight, self.weak.distribution(train.query_weight)
+        self.query_weight, self.weight = train.query_weight, self.weak.make_distribution(train.query_weight)
         self.coef, self.P = np.zeros(self.d), self.weight
         self.E, self.log_bound = np.zeros(len(train)), 0.0  # E(f_0) = 0
         self.varies = np.tile(standard.deviation > 0, 2 if signed else 1)

@@ -11,7 +11,7 @@ from rankwright.basics.errors import InputError
 from rankwright.data.feature_numbers import check_feature, feature_names, find_column
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.optimisers.weak import BestFeature
+from rankwright.optimisers.weak.single_features import BestFeature
 from rankwright.rankers.base import FitResult, Ranker
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Feature
@@ -56,7 +56,7 @@ class SingleFeature(Ranker):
         weak = BestFeature(measure.for_training(), signed=True).prepare(backend.scatter(candidates), backend)
         signs = np.repeat([1, -1], len(wanted))
         allowed = np.ones(len(signs), dtype=bool) if self.sign is None else signs == self.sign
-        best, value = weak.fit(weak.distribution(train.query_weight), allowed)
+        best, value = weak.fit(weak.make_distribution(train.query_weight), allowed)
         scorer = Feature(int(wanted[best % len(wanted)]), int(signs[best]))
         record = {"feature": scorer.index, "sign": scorer.sign, "loss": 1.0 - value, "train": value}
         if valid is not None:

@@ -114,10 +114,10 @@ class _Stages(StumpStages):
         if found is None:
             return None
         notes = {"gain": found.gain, "scanned": found.n_scanned, "tried": found.n_tried}
-        return Chosen(self.bins.stump(found.slot, found.alpha), notes)
+        return Chosen(self.bins.make_stump(found.slot, found.alpha), notes)
 
     def add(self, chosen: Chosen) -> dict[str, Any]:
         """Add the stump; what was known of the weights of pairs is a little less so."""
         record = super().add(chosen)
-        self.search.age(self.totals[1:])
+        self.search.relax_bounds(self.totals[1:])
         return record

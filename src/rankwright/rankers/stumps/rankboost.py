@@ -104,7 +104,7 @@ class _Stages(StumpStages):
         alpha = round_weight(0.5 * math.log((1.0 + bounded) / (1.0 - bounded)))
         if alpha == 0.0:
             return None
-        return Chosen(self.bins.stump(slot, alpha, missing), {"r": r})
+        return Chosen(self.bins.make_stump(slot, alpha, missing), {"r": r})
 
     def add(self, chosen: Chosen) -> dict[str, Any]:
         """Add the stump; Z is by how much the loss shrinks."""

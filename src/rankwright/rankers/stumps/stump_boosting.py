@@ -16,7 +16,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.graded_pairs import Graded, grade_order
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
 from rankwright.objectives.pairwise_objectives import compute_pair_weights, count_query_pairs
-from rankwright.optimisers.weak.threshold_stumps import BinCut, BinnedPart, FeatureBins, Stump
+from rankwright.optimisers.weak.threshold_stumps import BinCut, BinnedShard, FeatureBins, Stump
 from rankwright.rankers.boosting import Boosting, read_value
 from rankwright.runtime.backends import Backend, Shards
 
@@ -34,7 +34,7 @@ class Chosen(NamedTuple):
 class Scored(NamedTuple):
     """A part of the training documents with their scores, in the order of grades, and what follows from them."""
 
-    binned: BinnedPart
+    binned: BinnedShard
     bound: PreparedMeasure
     weight: Floats  # of each query in the mean of the measure
     scores: Floats
@@ -116,7 +116,7 @@ class StumpStages(ABC):
         )
         self.query_weight = float(backend.sum(_query_weight, parts))
         self.features = np.flatnonzero(self.bins.sizes > 2)  # that have a threshold
-        self.groups, self.slots = self.bins.groups(self.features), self.bins.slots(self.features)
+        self.groups, self.slots = self.bins.group_features(self.features), self.bins.list_slots(self.features)
         at_once = self.features if len(self.groups) == 1 else self.features[:0]
         self.rules = Rules(self.pair_sums, self.bins, at_once)
         self.parts: Shards[Scored] = backend.apply(_advance, parts, None, None, self.rules)
@@ -155,7 +155,7 @@ class StumpStages(ABC):
         """Add a stump to the sum; returns the record of the round."""
         stump = chosen.stump
         self.stumps.append(stump)
-        self.parts = self.backend.apply(_advance, self.parts, stump, self.bins.find(stump), self.rules)
+        self.parts = self.backend.apply(_advance, self.parts, stump, self.bins.find_cut(stump), self.rules)
         self.totals = self.backend.sum(attrgetter("totals"), self.parts)
         if not np.isfinite(self.loss):
             raise InputError("init_model: the steps in the history of the model are too large for these documents")
@@ -184,7 +184,7 @@ def _prepare(queries: Queries, measure: Measure, bins: FeatureBins, pair_weighti
     """A part before training: all scores are 0."""
     rows, lower = grade_order(queries.y, queries.indptr)
     graded = Graded(queries.indptr, lower, compute_pair_weights(queries, pair_weighting) / total)
-    binned = BinnedPart(queries.X, rows, graded, bins.encode(queries.X, rows))
+    binned = BinnedShard(queries.X, rows, graded, bins.encode(queries.X, rows))
     by_grade = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)
     bound = measure.prepare(by_grade)
     weight = np.where(bound.counted, queries.query_weight, 0.0)
@@ -199,13 +199,13 @@ def _query_weight(part: Scored) -> float:
 def _advance(part: Scored, stump: Stump | None, cut: BinCut | None, rules: Rules) -> Scored:
     """The part with a stump added to its scores."""
     binned, before, order = part.binned, part.scores, part.order.copy()
-    scores = before if stump is None else binned.added(before, stump, cut)
+    scores = before if stump is None else binned.add_stump(before, stump, cut)
     totals, potentials = rules.pair_sums(binned.graded, before, scores)
-    worths = binned.sums(potentials[0], rules.bins, rules.features)
+    worths = binned.sum_by_slot(potentials[0], rules.bins, rules.features)
     judged = part.bound.total(scores, order, part.weight)
     totals = np.concatenate([[judged], totals])
     return Scored(binned, part.bound, part.weight, scores, order, potentials, worths, totals)
 
 
 def _worths(part: Scored, bins: FeatureBins, features: Ints) -> Floats:
-    return part.binned.sums(part.potentials[0], bins, features)
+    return part.binned.sum_by_slot(part.potentials[0], bins, features)

@@ -15,9 +15,9 @@ from rankwright.kernels.scorers.tree_scores import leaf_values
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.optimisers.additive import Additive
-from rankwright.optimisers.functional_gradient import FunctionalGradient, residuals
+from rankwright.optimisers.functional_gradient import FunctionalGradient, compute_residuals
 from rankwright.optimisers.step_choices import StepChoice
-from rankwright.optimisers.weak.regression_trees import GrowingTrees, RegressionTree
+from rankwright.optimisers.weak.regression_trees import RegressionTree, TreeGrower
 from rankwright.runtime.backends import Backend, n_threads
 from rankwright.scorers import Trees
 from rankwright.scorers.lightgbm_text import Forest
@@ -73,7 +73,7 @@ class TreeStages(ABC):
         return n_threads(self.backend) if self.queries.X.size > _LARGE else 1
 
     @cached_property
-    def growing(self) -> GrowingTrees:
+    def growing(self) -> TreeGrower:
         """LightGBM with the binned documents."""
         return self.weak.prepare(self.queries, self.n_threads)
 
@@ -127,21 +127,21 @@ class NativeStages(TreeStages):
         return dict(self.objective)
 
     @cached_property
-    def growing(self) -> GrowingTrees:
+    def growing(self) -> TreeGrower:
         """LightGBM at work, from the scores of the trees that there are."""
         start = self.train.scores if self.trees else None
         return self.weak.prepare(self.queries, self.n_threads, start, **self.objective)
 
     def choose(self) -> Grown | None:
         """LightGBM's next tree."""
-        tree = self.growing.fit_native()
+        tree = self.growing.fit_own_objective()
         return None if tree is None else Grown(tree, None, {})
 
     def judged(self, n: int) -> dict[str, Any]:
         """By LightGBM's own scores, if these are all the trees."""
         if n < len(self.trees) or "growing" not in self.__dict__:
             return super().judged(n)
-        self.train.become(self.growing.native_scores())
+        self.train.become(self.growing.own_objective_scores())
         return {"loss": 1.0 - self.train.value, "train": self.train.value}
 
     def _scored(self, grown: Grown) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class GradientStages(TreeStages):
         if is_flat and (point.spread > 0.0 or found.loss == 0.0):
             return None  # an optimum
         is_start = is_flat or len(self.trees) < self.n_warmup_trees
-        target = residuals(self.queries, self.train.scores) if is_start else self.gradient.steps(found)
+        target = compute_residuals(self.queries, self.train.scores) if is_start else self.gradient.make_target(found)
         tree = self.growing.fit(*target)
         return None if tree is None else Grown(tree, None, {"loss": found.loss})
 
@@ -195,11 +195,11 @@ class SearchedStages(TreeStages):
     def __init__(self, *setting: Any, choice: StepChoice, limits: tuple[float, float] | None) -> None:
         super().__init__(*setting)
         self.choice, self.limits = choice, limits
-        self.least = self.weak.least_weight
+        self.least = self.weak.min_weight
 
     def choose(self) -> Grown | None:
         """The least squares tree of the residuals, and its weight."""
-        tree = self.growing.fit(*residuals(self.queries, self.train.scores))
+        tree = self.growing.fit(*compute_residuals(self.queries, self.train.scores))
         if tree is None:
             return None
         if tree.trees[0].n_splits == 0:

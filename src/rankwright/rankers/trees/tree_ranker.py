@@ -26,7 +26,7 @@ from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.polishing import polish_weights
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.optimisers.stagewise import boost
-from rankwright.optimisers.weak.regression_trees import LIGHTGBM_NAMES, RegressionTree, check_params
+from rankwright.optimisers.weak.regression_trees import LIGHTGBM_NAMES, RegressionTree, check_lightgbm_params
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.boosting import AdditiveRanker
 from rankwright.rankers.common_parameters import SeededRanker
@@ -117,7 +117,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
 
     def _check_trees(self) -> None:
         """Check the parameters of trees that do not depend on the data."""
-        check_params(self.lightgbm_params, native=self._native)
+        check_lightgbm_params(self.lightgbm_params, native=self._native)
         _check_leaves(self.num_leaves)
         check_whole("min_child_samples", self.min_child_samples, least=1)
         self._rate()
@@ -126,7 +126,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         """Check the parameters that only this ranker has; by default there are none."""
 
     def _weak(self, names: Sequence[str]) -> RegressionTree:
-        params, n_features = check_params(self.lightgbm_params, native=self._native), len(names)
+        params, n_features = check_lightgbm_params(self.lightgbm_params, native=self._native), len(names)
         for name in COLUMN_LISTS:
             if params.get(name) is not None:
                 params[name] = find_column_lists(params[name], names, name)
@@ -170,7 +170,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         if polish and n_trees:
             rules = ClimbRules(
                 max_rounds=polish,
-                least=0.0 if forest.is_monotone else weak.least_weight,
+                least=0.0 if forest.is_monotone else weak.min_weight,
                 stop=recorder.deadline,
             )
             forest, more = _polish_trees(forest, train, valid, measure, rules, weak.seed, backend)
