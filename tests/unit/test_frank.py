@@ -311,8 +311,8 @@ class TestDegenerate:
 def test_where_nothing_can_be_gained_nothing_is_tried(monkeypatch):
     """Every document twice, relevant and not: no stump can gain, and that costs no pass over the pairs for each."""
     tried = []
-    gains = FidelitySearch.gains
-    monkeypatch.setattr(FidelitySearch, "gains", lambda *given: tried.append(given) or gains(*given))
+    gains = FidelitySearch.compute_gains
+    monkeypatch.setattr(FidelitySearch, "compute_gains", lambda *given: tried.append(given) or gains(*given))
     X = np.repeat(np.random.default_rng(0).normal(size=(200, 5)), 2, axis=0)
     queries = rw.Queries.from_arrays(X, np.tile([0, 1], 200), np.repeat(np.arange(20), 20))
     assert rw.FRank().fit(queries).history_ == []
