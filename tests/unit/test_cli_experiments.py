@@ -157,7 +157,7 @@ class TestExperiment:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
         assert process.returncode == 130
-        assert err == "rankwright: interrupted; what is finished is kept in out: run it again to go on\n"
+        assert err == "rankwright: interrupted; finished trials are kept in out: run the experiment again to continue\n"
         assert 3 <= _trials(tmp_path / "out") < 2000
 
     @pytest.mark.skipif(os.name == "nt", reason="needs limits on the size of files")

@@ -196,7 +196,7 @@ def test_a_scheduler_that_dies_is_one_line_and_what_is_finished_is_kept(file, tm
     assert said[1].count("\n") == 1, said[1]
     line = said[1].strip()
     assert line.startswith("rankwright: the workers are gone")
-    assert line.endswith(f"what is finished is kept in {out}: run it again to go on")
+    assert line.endswith(f"finished trials are kept in {out}: run the experiment again to continue")
     kept = count_trials(out)
     assert 3 <= kept < 900
     assert rw.read_results(out).tables["trials"]["status"].tolist() == ["done"] * kept

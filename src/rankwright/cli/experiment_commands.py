@@ -228,7 +228,7 @@ def _run(planned: Experiment, out: Path, workers: str | None) -> Results:
         with progress_bar(), _workers(workers) as crew:
             return run_experiment(planned, out, crew)
     except KeyboardInterrupt:
-        print_error(f"interrupted; what is finished is kept in {out}: run it again to go on")
+        print_error(f"interrupted; finished trials are kept in {out}: run the experiment again to continue")
         raise
 
 

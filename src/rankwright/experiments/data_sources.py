@@ -18,7 +18,7 @@ from rankwright.data.trec import read_trec
 from rankwright.experiments.saved_queries import load_queries, save_queries
 from rankwright.runtime.backends import Serial
 
-Load = Callable[[Callable[[], Queries]], Queries]  # calls a function, or returns what it returned before
+Load = Callable[[Callable[[], Queries]], Queries]  # calls a function, or returns its earlier result
 
 
 def _call(read: Callable[[], Queries]) -> Queries:

@@ -40,7 +40,7 @@ class PlannedTrial(NamedTuple):
 
 
 def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) -> Results:
-    """Run what is not finished of an experiment and return its results.
+    """Run the unfinished trials of an experiment and return its results.
 
     Trials that finished in an earlier run are not run again. A trial that fails is recorded with its error and run
     again by the next run; the others continue.
@@ -102,7 +102,7 @@ def _warn_about(results: Results) -> None:
 
 
 def _check_experiment(experiment: Experiment) -> None:
-    """Raise InputError for what is known to fail before the folder is made: files, folds, trials, parameters."""
+    """Raise InputError for wrong files, folds, numbers of trials and parameters, before the folder is made."""
     _read_file_state(experiment.data)  # raises for files that are missing
     experiment.data.check_folds()
     n_trials = experiment.count_trials()

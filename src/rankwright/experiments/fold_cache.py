@@ -49,7 +49,7 @@ _folds, _queries = _ThreadCache(), _ThreadCache()
 
 
 def read_fold(source: FoldSource, index: int, run: str) -> tuple[Fold, str]:
-    """Return a fold and the digest of its data; what was read for another run of the experiment is not reused."""
+    """Return a fold and the digest of its data; folds read for another run of the experiment are not reused."""
 
     def read() -> tuple[Fold, str]:
         fold = source.read_fold(index, lambda read_queries: _queries.get((source, run), read_queries))

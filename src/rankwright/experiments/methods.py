@@ -150,7 +150,7 @@ class Method:
 
 
 def as_methods(methods: Any) -> tuple[Method, ...]:
-    """Return methods from what a user may give: names, rankers and methods; raise InputError if two share a name."""
+    """Return the methods for names, rankers and methods; raise InputError if two have the same name."""
     given = methods.split(",") if isinstance(methods, str) else [methods] if isinstance(methods, Ranker) else methods
     found = tuple(_as_method(each) for each in given)
     if not found:

@@ -110,7 +110,7 @@ def is_number(value: Any) -> bool:
 
 
 def check_whole(name: str, value: Any, least: int) -> None:
-    """Raise InputError for what is not a whole number of at least ``least``."""
+    """Raise InputError if a value is not a whole number of at least ``least``."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or not least <= value < 2**31:
         raise InputError(f"{name} is {quote(value)}; expected a whole number of at least {least}")

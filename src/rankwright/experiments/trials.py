@@ -47,13 +47,13 @@ class TrialKey(NamedTuple):
         return self.method, self.fold, self.seed
 
     def preference(self, valid: float) -> Preference:
-        """Return what the trials of a group are compared by: the validation measure, then the first candidate."""
+        """Return the key by which trials of a group are compared: higher validation measure, then lower candidate."""
         return valid, -self.candidate
 
 
 @dataclass(frozen=True, slots=True)
 class TrialTask:
-    """A trial to run, and what is known when it starts."""
+    """A trial to run, with the best result so far."""
 
     key: TrialKey
     source: FoldSource
@@ -148,7 +148,7 @@ def _load_kernels(ranker: type[Ranker], measure: str) -> None:
 
 
 def _test(task: TrialTask, ranker: Ranker, fold: Fold, max_grade: float) -> tuple[float, TestedModel]:
-    """Return the seconds of predicting the test queries, and what is kept of the trial."""
+    """Return the seconds of predicting the test queries, and the tested model."""
     start = time.perf_counter()
     scores = ranker.predict(fold.test)
     seconds = time.perf_counter() - start
@@ -162,7 +162,7 @@ def _test(task: TrialTask, ranker: Ranker, fold: Fold, max_grade: float) -> tupl
 
 
 def _measure(queries: Queries, scores: Floats, measures: tuple[Measure, ...]) -> Floats:
-    """Return the values of measures, a row each; what depends on labels only is computed once for a fold's trials."""
+    """Return the values of measures, a row each; prepared measures are shared by the trials of a fold."""
     return compute_values(_prepare(queries, measures), scores, Serial())
 
 
@@ -172,21 +172,21 @@ def _prepare(queries: Queries, measures: tuple[Measure, ...]) -> list[PreparedMe
 
 
 def clear_caches() -> None:
-    """Free what trials of a fold share."""
+    """Free the data that trials of a fold share."""
     for cached in (_prepare, compute_deviations):
         cached.cache_clear()
     clear_folds()
 
 
 def _start_memory_peak() -> float:
-    """Let the peak of this process's memory start anew, and return what it holds now, in bytes; NaN if not known."""
+    """Reset the peak of this process's memory and return the bytes in use; NaN if not known."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return _read_memory("VmRSS")
 
 
 def _read_memory(key: str) -> float:
-    """Return a number of bytes that Linux knows of this process; NaN on other systems."""
+    """Return a number of bytes from this process's status on Linux; NaN on other systems."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith(key + ":"):

@@ -100,6 +100,7 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
 
     allow_nan: ClassVar[bool] = False
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # parameters worth selecting on any data
+    searches_weights: ClassVar[bool] = False  # training searches the measure along single weights
     keeps_last: ClassVar[bool] = False  # the model is the last round, an optimum, and not the best one by validation
 
     measure: str | Measure = "ndcg@10"

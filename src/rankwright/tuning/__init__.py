@@ -1,4 +1,4 @@
-"""Find exact weights for what exists already: runs to fuse, scorers to combine, trees of a model."""
+"""Find exact weights for existing runs, scorers and trees of a model."""
 
 from rankwright.tuning.fusion_result import FusionCounts, FusionGain, FusionResult
 from rankwright.tuning.fusion_tuning import tune_fusion

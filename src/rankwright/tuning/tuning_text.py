@@ -46,7 +46,7 @@ def _format_formula(result: FusionResult) -> str:
 
 
 def _make_table(result: FusionResult) -> TextTable:
-    short = result.measure.partition("(")[0]  # the caption has all of it
+    short = result.measure.partition("(")[0]  # the caption has the full name
     header = ["ranking", "weight", "in the folds", short, "gain", "95% interval", "p"]
     best = max(result.tuned, *(gain.value for gain in result.gains))
     rows = [_make_row(result, gain, gain.value == best) for gain in result.gains]
@@ -75,7 +75,7 @@ def _format_caption(result: FusionResult) -> str:
     if not result.fold_weights:
         return f"{basis}, the same that the weights were fitted to: without folds, gains are too good."
     return (
-        f"{basis}; each is judged with weights fitted without it, in {format_count(len(result.fold_weights), 'fold')}."
+        f"{basis}; each is ranked with weights fitted without it, in {format_count(len(result.fold_weights), 'fold')}."
     )
 
 
@@ -92,7 +92,7 @@ def _format_verdict(result: FusionResult) -> str:
 
 
 def _format_counts(result: FusionResult) -> list[str]:
-    """Return how many documents are judged, and what was left out."""
+    """Return the numbers of judged documents, and of queries that were left out."""
     c = result.counts
     shares = ", ".join(f"{name} {format_number(share, 2)}" for name, share in result.judged.items())
     notes = [

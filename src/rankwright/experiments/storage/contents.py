@@ -1,4 +1,4 @@
-"""The contents of a store, read and checked: what is intact, and what is damaged."""
+"""The contents of a store, read and checked: the intact rows, and a list of damages."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def read_contents(connection: sqlite3.Connection, *, models: bool) -> Contents:
 
 
 def check_total(connection: sqlite3.Connection) -> bool:
-    """Return whether no row is missing; raise what SQLite raises."""
+    """Return whether no row is missing; errors of SQLite are raised."""
     sums = [row[0] for table in SUMMED for row in connection.execute(f"SELECT checksum FROM {table} NOT INDEXED")]
     rows = connection.execute("SELECT value, checksum FROM meta NOT INDEXED WHERE key = ?", (TOTAL,)).fetchall()
     if len(rows) != 1 or not all(isinstance(value, int) for value in sums):

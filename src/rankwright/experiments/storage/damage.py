@@ -1,4 +1,4 @@
-"""Damaged stores: reading what is intact, and describing what is not."""
+"""Damaged stores: reading their intact rows, and describing the damage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAMAGED_FILE = "results.damaged.sqlite"  # the name that a damaged file gets, wi
 
 
 class DamagedStoreError(InputError):
-    """The error for a damaged store; its message says what is intact and how to go on."""
+    """The error for a damaged store; its message says how many trials are intact and what to do."""
 
 
 def make_damage_error(path: Path) -> DamagedStoreError:
@@ -39,7 +39,7 @@ def make_damage_error(path: Path) -> DamagedStoreError:
 
 
 def describe_damage(found: Contents) -> str:
-    """Return what is damaged, in a few words."""
+    """Return a short description of the damage."""
     counts = Counter(found.damage)
     named = [f"{what} ({n} times)" if n > 1 else what for what, n in counts.most_common(3)]
     more = f" and {len(counts) - 3} more" if len(counts) > 3 else ""
@@ -66,7 +66,7 @@ def choose_kept_trials(found: Contents) -> dict[int, Trial]:
 
 
 def read_damaged(path: Path) -> Contents:
-    """Read what is intact of a damaged store, without changing its file."""
+    """Read the intact rows of a damaged store, without changing its file."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / FILE
         found = _read_copy(path, copy)
@@ -86,7 +86,7 @@ def _read_copy(path: Path, copy: Path) -> Contents | None:
 
 
 def _read_file(path: Path) -> Contents | None:
-    """Read what is intact; return None if the schema, at the head of the file, is not that of a store."""
+    """Read the intact rows; return None if the schema, at the head of the file, is not that of a store."""
     try:
         with closing(sqlite3.connect(path)) as connection:
             return read_contents(connection, models=True) if has_schema(connection) else None
@@ -111,7 +111,7 @@ def _read_schema(connection: sqlite3.Connection) -> list[str]:
 
 
 def _restore_first_page(path: Path) -> None:
-    """Replace the first page of a store, which says where tables begin, by that of a new store, which is the same."""
+    """Replace the first page of a store, which says where tables begin, by that of a new store: it is the same."""
     page = bytearray(_make_first_page())
     with path.open("r+b") as file:
         n_pages = max(path.stat().st_size // PAGE, _FEWEST_PAGES)

@@ -1,4 +1,4 @@
-"""Opening the store of an experiment for writing; a damaged store is replaced by what is intact of it."""
+"""Opening the store of an experiment for writing; a damaged store is replaced by its intact rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def open_store(folder: Path) -> Iterator[StoreWriter]:
 
 
 def salvage(path: Path) -> None:
-    """Rename a damaged store and write what is intact of it; raise DamagedStoreError if nothing is."""
+    """Rename a damaged store and write its intact rows to a new one; raise DamagedStoreError if there are none."""
     found = read_damaged(path)
     if found.is_empty:
         raise make_damage_error(path)

@@ -28,7 +28,7 @@ class StoreReader:
     @classmethod
     @contextmanager
     def open(cls, path: Path) -> Iterator[Self]:
-        """Open a store for reading; what is read is of one moment, whatever other processes write meanwhile."""
+        """Open a store for reading, in one transaction: what other processes write meanwhile is not seen."""
         if not path.is_file():
             raise InputError(f"{path.parent}: no results; expected the folder of an experiment, with {FILE}")
         # not read-only: a journal that a killed process left has to be rolled back

@@ -165,7 +165,7 @@ class StoreWriter(StoreReader):
     def add_result(
         self, key: TrialKey, params: Mapping[str, Any], task: int, result: TrialResult, measures: tuple[str, ...]
     ) -> None:
-        """Write a finished trial, in one transaction; ``task`` is the checksum of what it computes."""
+        """Write a finished trial, in one transaction; ``task`` is the checksum of its task."""
         with self.transaction():
             self._check_digest(key.fold, result.digest)
             if result.queries is not None and key.fold not in self.read_described_folds():

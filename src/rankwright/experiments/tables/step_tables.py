@@ -1,4 +1,4 @@
-"""The table of step functions: what each feature adds to the score of a model of stumps."""
+"""The table of step functions, which each feature adds to the score of a model of stumps."""
 
 from __future__ import annotations
 

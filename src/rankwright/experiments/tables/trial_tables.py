@@ -25,7 +25,6 @@ from rankwright.experiments.tables.importance_tables import make_importance_tabl
 from rankwright.experiments.tables.profile_tables import make_profiles_table
 from rankwright.experiments.tables.step_tables import make_steps_table
 from rankwright.rankers import Ranker
-from rankwright.rankers.exact.restarts import RestartingRanker
 from rankwright.scorers.scaling import QueryScaling, StandardScaling
 
 MOST_PROFILED = 200_000  # documents of a fold
@@ -89,7 +88,7 @@ def compute_deviations(train: Queries, scaling: QueryScaling | None) -> Floats:
 def tabulate_profiles(trained: TrainedRanker) -> Table | None:
     """Return the measure along the weights of the largest effect, for rankers that search along single weights."""
     ranker, fold = trained.ranker, trained.fold
-    if not isinstance(ranker, RestartingRanker) or sum(part.n_docs for part in fold) > MOST_PROFILED:
+    if not ranker.searches_weights or sum(part.n_docs for part in fold) > MOST_PROFILED:
         return None
     scaling = ranker.to_model().scaling
     scaled = fold if scaling is None else Fold(*map(scaling, fold))

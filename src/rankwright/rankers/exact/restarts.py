@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -43,6 +43,8 @@ class RestartingRanker(LinearScoring, SeededRanker, ConvergentRanker):
 
     n_restarts: int = 5
     start: str = "regression"
+
+    searches_weights: ClassVar[bool] = True
 
     def _check_starts(self) -> None:
         """Raise InputError for a wrong parameter of the starts."""
