@@ -24,10 +24,10 @@ from benchmarks.report import Row, Table, publish
 from benchmarks.timing import THREADS, medians, take_turns
 from rankwright.basics.files import write_atomic
 from rankwright.objectives import ExpectedMeasure, Lambdas, SoftPositions, Squares, TopOne
-from rankwright.optimisers.devices import at_work
+from rankwright.optimisers.devices import use_device
 from rankwright.optimisers.step_rules import Adam
-from rankwright.optimisers.torch_modules import feed_forward
-from rankwright.optimisers.torch_trainer import TorchTrainer, batches_of
+from rankwright.optimisers.torch_modules import build_network
+from rankwright.optimisers.torch_trainer import TorchTrainer, make_batches
 from rankwright.runtime.backends import n_cores
 from rankwright.torch import make_loss
 
@@ -77,7 +77,7 @@ def trainer_of(queries: rw.Queries, objective: Any, at_once: int, device: str, n
     """The network with this loss."""
     length = int(queries.sizes.max())
     return TorchTrainer(
-        feed_forward(FEATURES, HIDDEN, "relu", 0),
+        build_network(FEATURES, HIDDEN, "relu", 0),
         queries,
         objective,
         0.0,
@@ -90,15 +90,15 @@ def trainer_of(queries: rw.Queries, objective: Any, at_once: int, device: str, n
 def usual_epoch(trainer: TorchTrainer, adam: Adam, labels: Tensor, loss: Callable[..., Tensor], seed: int) -> float:
     """The same epoch with a loss as it is usually written."""
     total = torch.zeros((), device=trainer.device)
-    for queries in batches_of(trainer.rows.sizes, trainer.batch_size, np.random.default_rng(seed)):
+    for queries in make_batches(trainer.rows.sizes, trainer.batch_size, np.random.default_rng(seed)):
         at = torch.as_tensor(queries, device=trainer.device)
         rows, mask = trainer.rows.pad(at, trainer.rows.max_length(queries))
         scores = trainer.module(trainer.X[rows.flatten()]).reshape(rows.shape)
         value = loss(scores, labels[rows], mask).sum()
         found = torch.autograd.grad(value / len(queries), trainer.parameters)
         gradient = torch.zeros_like(trainer.w)
-        for place, g in zip(trainer.places, found, strict=True):
-            gradient[place] = g.flatten()
+        for part, g in zip(trainer.places, found, strict=True):
+            gradient[part] = g.flatten()
         adam.step(trainer.w, gradient)
         total += value.detach()
     return float(total)
@@ -185,7 +185,7 @@ def plain_torch(queries: rw.Queries, at_once: int, n_threads: int) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(n_threads)
     X, y = torch.from_numpy(queries.X), torch.from_numpy(queries.y).float()
-    network = feed_forward(FEATURES, HIDDEN, "relu", 0)
+    network = build_network(FEATURES, HIDDEN, "relu", 0)
     optimiser = torch.optim.Adam(network.parameters())
     order = torch.randperm(len(X))
     for start in range(0, len(X), at_once):
@@ -199,7 +199,7 @@ def plain_torch(queries: rw.Queries, at_once: int, n_threads: int) -> None:
 
 def measure_cpu(queries: rw.Queries, at_once: int, n_threads: int, gpu: Mapping[str, float]) -> Table:
     """Ours against the floor, on the CPU; and the GPU against that. Epochs take turns."""
-    with at_work(torch.device("cpu")):
+    with use_device(torch.device("cpu")):
         tasks: dict[str, Callable[[], object]] = {}
         for name, objective in OBJECTIVES.items():
             trainer = trainer_of(queries, objective, at_once, "cpu", n_threads)

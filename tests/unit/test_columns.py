@@ -301,7 +301,7 @@ class TestAdditive:
             total += column
             assert scored.scores.tobytes() == total.tobytes()
             assert scored.value == pytest.approx(wanted.for_training().mean(queries, total), abs=1e-12)
-        scored.become(-total)
+        scored.set_scores(-total)
         assert scored.scores.tobytes() == (-total).tobytes()
         assert scored.value == pytest.approx(wanted.for_training().mean(queries, -total), abs=1e-12)
         scored.add(2 * total)

@@ -9,7 +9,7 @@ import torch
 import rankwright as rw
 from rankwright import objectives as on
 from rankwright.optimisers.step_rules import Adam
-from rankwright.optimisers.torch_modules import feed_forward
+from rankwright.optimisers.torch_modules import build_network
 from rankwright.optimisers.torch_trainer import TorchTrainer
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU")
@@ -43,7 +43,7 @@ def queries() -> rw.Queries:
 
 def trained(queries: rw.Queries, objective: object, device: str, n_epochs: int = 2) -> tuple[np.ndarray, float]:
     trainer = TorchTrainer(
-        feed_forward(20, (16,), "tanh", 0),
+        build_network(20, (16,), "tanh", 0),
         queries,
         objective,
         0.1,
@@ -72,7 +72,7 @@ def test_samples_on_a_gpu_are_unbiased(queries, measure):
     objective = on.ExpectedMeasure(measure, 8)
     trainers = {
         device: TorchTrainer(
-            feed_forward(20, (16,), "tanh", 0),
+            build_network(20, (16,), "tanh", 0),
             queries,
             objective,
             0.0,

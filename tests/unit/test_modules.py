@@ -8,32 +8,32 @@ import torch
 from torch import nn
 
 import rankwright as rw
-from rankwright.optimisers.torch_modules import ACTIVATIONS, feed_forward, plain_layers
+from rankwright.optimisers.torch_modules import ACTIVATIONS, build_network, read_layers
 from rankwright.scorers import Network
 
 
 class TestNetworks:
     def test_first_weights(self):
         state = torch.get_rng_state()
-        wide = feed_forward(400, (300, 200), "relu", 3)
+        wide = build_network(400, (300, 200), "relu", 3)
         assert [type(layer) for layer in wide] == [nn.Linear, nn.ReLU, nn.Linear, nn.ReLU, nn.Linear]
         assert [tuple(layer.weight.shape) for layer in wide[::2]] == [(300, 400), (200, 300), (1, 200)]
         assert all(not layer.bias.any() for layer in wide[::2])
         deviations = [float(layer.weight.detach().std()) for layer in wide[::2]]
         assert deviations == pytest.approx([(1 / 400) ** 0.5, (2 / 300) ** 0.5, (2 / 200) ** 0.5], rel=0.15)
         assert torch.equal(torch.get_rng_state(), state)
-        again, other = feed_forward(400, (300, 200), "relu", 3), feed_forward(400, (300, 200), "relu", 4)
+        again, other = build_network(400, (300, 200), "relu", 3), build_network(400, (300, 200), "relu", 4)
         assert torch.equal(wide[0].weight, again[0].weight)
         assert not torch.equal(wide[0].weight, other[0].weight)
 
     @pytest.mark.parametrize("activation", ACTIVATIONS)
     @pytest.mark.parametrize("hidden", [(), (3,), (8, 5)])
     def test_plain_ones_are_arrays(self, hidden, activation):
-        module = feed_forward(6, hidden, activation, 0)
+        module = build_network(6, hidden, activation, 0)
         with torch.no_grad():
             for layer in module[::2]:
                 layer.bias.normal_(generator=torch.Generator().manual_seed(0))
-        layers = plain_layers(module)
+        layers = read_layers(module)
         assert layers is not None
         assert layers[2] == (activation if hidden else "relu")
         X = np.random.default_rng(0).normal(size=(50, 6)).astype(np.float32)
@@ -46,10 +46,10 @@ class TestNetworks:
         assert all((a == b).all() for a, b in zip(before, (*layers[0], *layers[1]), strict=True))  # copies
 
     def test_without_biases_and_alone(self):
-        layers = plain_layers(nn.Sequential(nn.Linear(2, 3, bias=False), nn.SiLU(), nn.Linear(3, 1)))
+        layers = read_layers(nn.Sequential(nn.Linear(2, 3, bias=False), nn.SiLU(), nn.Linear(3, 1)))
         assert layers is not None
         assert layers[1][0].tolist() == [0.0, 0.0, 0.0]
-        assert plain_layers(nn.Linear(4, 1)) is not None
+        assert read_layers(nn.Linear(4, 1)) is not None
 
     def test_others_are_not_plain(self):
         class Doubled(nn.Sequential):
@@ -78,7 +78,7 @@ class TestNetworks:
             hooked,
             nn.ReLU(),
         ]
-        assert [plain_layers(module) for module in others] == [None] * len(others)
+        assert [read_layers(module) for module in others] == [None] * len(others)
 
 
 class Normed(nn.Module):

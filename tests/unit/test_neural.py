@@ -11,8 +11,8 @@ import rankwright as rw
 from rankwright import objectives as on
 from rankwright.optimisers import torch_trainer as neural
 from rankwright.optimisers.step_rules import Adam
-from rankwright.optimisers.torch_modules import feed_forward
-from rankwright.optimisers.torch_trainer import TorchTrainer, batches_of
+from rankwright.optimisers.torch_modules import build_network
+from rankwright.optimisers.torch_trainer import TorchTrainer, make_batches
 from rankwright.torch import make_loss
 from rankwright.torch.batches import DeviceLabels, LossLabels, QueryRows
 
@@ -26,7 +26,7 @@ def queries():
 
 def trainer_of(queries, objective, alpha=0.0, hidden=(3,), **options):
     options = {"batch_size": 8, "device": "cpu", "backend": rw.Serial(), **options}
-    return TorchTrainer(feed_forward(queries.n_features, hidden, "tanh", 1), queries, objective, alpha, **options)
+    return TorchTrainer(build_network(queries.n_features, hidden, "tanh", 1), queries, objective, alpha, **options)
 
 
 class TestBatches:
@@ -34,7 +34,7 @@ class TestBatches:
     @pytest.mark.parametrize("n", [1, 2, 16, 101])
     def test_every_query_is_in_one_of_them(self, n, batch_size):
         sizes = np.random.default_rng(n).integers(1, 200, n)
-        found = batches_of(sizes, batch_size, np.random.default_rng(0))
+        found = make_batches(sizes, batch_size, np.random.default_rng(0))
         assert sorted(np.concatenate(found)) == list(range(n))
         lengths = {len(batch) for batch in found}
         assert len(found) == -(-n // batch_size)
@@ -44,7 +44,7 @@ class TestBatches:
     def test_little_is_padded(self):
         sizes = np.random.default_rng(0).lognormal(4.0, 1.0, 1000).astype(int) + 1
         for seed in range(5):
-            found = batches_of(sizes, 16, np.random.default_rng(seed))
+            found = make_batches(sizes, 16, np.random.default_rng(seed))
             padded = sum(len(batch) * sizes[batch].max() for batch in found)
             assert padded < 1.3 * sizes.sum()
         mixed = np.array_split(np.random.default_rng(0).permutation(1000), 63)
@@ -52,7 +52,7 @@ class TestBatches:
 
     def test_they_differ_from_epoch_to_epoch(self):
         sizes = np.random.default_rng(0).integers(10, 60, 64)
-        made = [batches_of(sizes, 8, np.random.default_rng(seed)) for seed in (0, 1, 0)]
+        made = [make_batches(sizes, 8, np.random.default_rng(seed)) for seed in (0, 1, 0)]
         contents = [{frozenset(batch.tolist()) for batch in each} for each in made]
         assert contents[0] != contents[1]
         assert [batch.tolist() for batch in made[0]] == [batch.tolist() for batch in made[2]]
@@ -63,7 +63,7 @@ class TestBatches:
     def test_queries_of_many_documents_are_few_to_a_batch(self):
         most = neural._MOST_DOCS
         for sizes in (np.full(40, 50_000), np.array([most + 5, 3, most, 7]), np.array([3 * most])):
-            found = batches_of(sizes, 16, np.random.default_rng(0))
+            found = make_batches(sizes, 16, np.random.default_rng(0))
             assert sorted(np.concatenate(found)) == list(range(len(sizes)))
             for batch in found:
                 assert len(batch) == 1 or (len(batch) - 1) * sizes[batch].max() <= most
@@ -117,7 +117,7 @@ class TestGradient:
             is_weight[place] = p.ndim > 1
             shapes.append((place, tuple(p.shape)))
         center = np.random.default_rng(0).normal(size=len(w0))
-        trainer.hold(center)
+        trainer.set_center(center)
 
         def value(w):
             a, b, c, d = (w[place].reshape(shape) for place, shape in shapes)
@@ -125,7 +125,7 @@ class TestGradient:
             loss = bound(scores).loss
             return loss, loss + alpha * (((w - center)[is_weight]) ** 2).sum()
 
-        here = trainer.place(trainer.vector(w0), (0,))
+        here = trainer.evaluate(trainer.vector(w0), (0,))
         assert here.loss == pytest.approx(value(w0)[0], rel=1e-5)
         assert here.value == pytest.approx(value(w0)[1], rel=1e-5)
         used = np.concatenate([np.arange(place.start, place.stop) for place in trainer.places])
@@ -140,7 +140,7 @@ class TestGradient:
         adam, torchs = Adam(0.01, one.w), torch.optim.Adam(other.parameters, lr=0.01)
         for epoch in range(5):
             loss = one.epoch(adam, (0, epoch))
-            here = other.place(other.w.clone(), (0,))
+            here = other.evaluate(other.w.clone(), (0,))
             assert loss == pytest.approx(here.loss, rel=1e-5)
             for place, p in zip(other.places, other.parameters, strict=True):
                 p.grad = here.gradient[place].view(p.shape)
@@ -150,13 +150,13 @@ class TestGradient:
     def test_batches_are_means_of_their_queries(self, queries, monkeypatch):
         """Every batch counts the same, however many queries it has."""
         trainer, shares = trainer_of(queries, on.TopOne()), []
-        look = trainer.look
+        look = trainer.differentiate
 
         def spy(batch, seed, share):
             shares.append((len(batch), share))
             return look(batch, seed, share)
 
-        monkeypatch.setattr(trainer, "look", spy)
+        monkeypatch.setattr(trainer, "differentiate", spy)
         trainer.epoch(Adam(0.01, trainer.w), (0, 0))
         assert sum(n for n, _ in shares) == 23
         assert all(share == 1.0 / n for n, share in shares)
@@ -168,7 +168,7 @@ class TestParts:
         def found(part_docs, backend):
             monkeypatch.setattr(neural, "_PART_DOCS", part_docs)
             trainer = trainer_of(queries, objective, 0.5, backend=backend)
-            here = trainer.place(trainer.w.clone(), (0,))
+            here = trainer.evaluate(trainer.w.clone(), (0,))
             return here.loss, trainer.array(here.gradient)
 
         whole, *parted = (
@@ -230,12 +230,12 @@ class TestBridge:
         """It is what a GPU takes; a CPU takes the kernels."""
         trainer, loss = trainer_of(queries, objective, hidden=(8,)), make_loss(objective)
         some = np.array([4, 1, 22, 7, 0])
-        trainer.criterion = neural._Bridged(objective, queries)
-        value, gradient = trainer.look(some, (0,), 0.5)
-        trainer.criterion = neural._Native(
+        trainer.criterion = neural._KernelCriterion(objective, queries)
+        value, gradient = trainer.differentiate(some, (0,), 0.5)
+        trainer.criterion = neural._NativeCriterion(
             loss, DeviceLabels(loss.compute_labels(queries), trainer.device, torch.float32)
         )
-        its_value, its_gradient = trainer.look(some, (0,), 0.5)
+        its_value, its_gradient = trainer.differentiate(some, (0,), 0.5)
         assert float(its_value) == pytest.approx(float(value), rel=1e-5)
         assert its_gradient.numpy() == pytest.approx(gradient.numpy(), abs=1e-5 * float(gradient.abs().max()))
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankwright.optimisers.step_rules import Adam, AdaptiveRate, Place
+from rankwright.optimisers.step_rules import Adam, AdaptiveRate, LossPoint
 
 torch = pytest.importorskip("torch")
 
@@ -61,7 +61,7 @@ class TestAdam:
 def bowl(w):
     """A quadratic that is steep one way and flat another."""
     scale = np.array([1.0, 30.0])
-    return Place(w, 0.0, float((scale * w * w).sum()), 2.0 * scale * w)
+    return LossPoint(w, 0.0, float((scale * w * w).sum()), 2.0 * scale * w)
 
 
 class TestAdaptiveRate:
@@ -84,12 +84,12 @@ class TestAdaptiveRate:
 
     @pytest.mark.parametrize("beyond", [np.nan, np.inf])
     def test_a_step_to_where_nothing_is_known_is_taken_back(self, beyond):
-        here, steps = Place(np.ones(2), 0.0, 3.0, np.ones(2)), AdaptiveRate(0.8)
-        assert steps.step(here, lambda w: Place(w, beyond, beyond, w)) is here
+        here, steps = LossPoint(np.ones(2), 0.0, 3.0, np.ones(2)), AdaptiveRate(0.8)
+        assert steps.step(here, lambda w: LossPoint(w, beyond, beyond, w)) is here
         assert steps.rate == 0.4
 
     def test_places_in_torch(self):
-        here, steps = Place(torch.ones(2), 1.0, 1.0, torch.ones(2)), AdaptiveRate(0.25)
-        there = steps.step(here, lambda w: Place(w, 0.5, 0.5, w))
+        here, steps = LossPoint(torch.ones(2), 1.0, 1.0, torch.ones(2)), AdaptiveRate(0.25)
+        there = steps.step(here, lambda w: LossPoint(w, 0.5, 0.5, w))
         assert there.w.tolist() == [0.75, 0.75]
         assert here.w.tolist() == [1.0, 1.0]

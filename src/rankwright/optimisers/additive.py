@@ -1,4 +1,4 @@
-"""An additive model on a set of queries: its scores so far, ranked and judged."""
+"""The scores of an additive model on a set of queries, ranked and evaluated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankwright.runtime.backends import Backend
 
 
 class Additive:
-    """Scores to which columns are added one at a time, and the mean measure of the ranking by them.
+    """The scores of an additive model, to which columns are added one at a time, and the mean measure of their ranking.
 
     Each ranking is found from the last one, which costs little where a column changes little.
     """
@@ -42,7 +42,7 @@ class Additive:
         return scores
 
     def search(self, column: Floats, choice: StepChoice, least: float = -np.inf) -> LineSearchResult | None:
-        """The weight of a column, of at least ``least``, with which the measure would be highest."""
+        """Return the weight of a column, at least ``least``, with which the measure would be highest."""
         landscape, point = self.landscape.with_columns(self.point, MatrixColumns(column[:, None]))
         return search_line(landscape, point, 0, low=least, choice=choice)
 
@@ -51,6 +51,6 @@ class Additive:
         landscape, point = self.landscape.with_columns(self.point, MatrixColumns(column[:, None]))
         self.point = landscape.step(point, 0, 1.0)
 
-    def become(self, scores: Floats) -> None:
-        """Have these scores."""
+    def set_scores(self, scores: Floats) -> None:
+        """Replace the scores."""
         self.point = self.landscape.with_scores(self.point, scores)

@@ -24,7 +24,7 @@ _SLACK = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClimbRules:
-    """What a climb may do.
+    """The rules of a climb: its limits, its tolerance and the choice of steps.
 
     Parameters
     ----------
@@ -50,11 +50,11 @@ class ClimbRules:
     stop: Stop = never
 
     def objective(self, point: LandscapePoint) -> float:
-        """What is maximised: the measure, less the penalty."""
+        """Return the objective at a point: the measure, less the penalty."""
         return point.value - (0.0 if self.penalty is None else self.penalty(point.coef))
 
     def search(self, landscape: Landscape, point: LandscapePoint, direction: Direction) -> LineSearchResult | None:
-        """The best step along a direction, if it gains anything."""
+        """Return the best step along a direction, if it gains anything."""
         low, high = _room(point.coef, direction, self.least)
         beat = self.objective(point) + self.tol * landscape.max_value
         found = search_line(
@@ -107,21 +107,21 @@ Climb = Callable[[Landscape, LandscapePoint, "ClimbRules", np.random.Generator],
 def climb_cyclic(
     landscape: Landscape, start: LandscapePoint, rules: ClimbRules, rng: np.random.Generator
 ) -> Iterator[list[AscentStep]]:
-    """One weight after another, every round in another order, until a round changes nothing; yields a round's steps."""
+    """Move one weight after another, in a new order every round, until a round changes nothing; yield their steps."""
     return _climb(landscape, start, rules, rng, _cycle)
 
 
 def climb_powell(
     landscape: Landscape, start: LandscapePoint, rules: ClimbRules, rng: np.random.Generator
 ) -> Iterator[list[AscentStep]]:
-    """As ``climb_cyclic``, and after each round a search along the whole way that the round went (Powell)."""
+    """Climb as ``climb_cyclic``, and after each round search along the sum of its steps (Powell)."""
     return _climb(landscape, start, rules, rng, _cycle_and_beyond)
 
 
 def climb_greedy(
     landscape: Landscape, start: LandscapePoint, rules: ClimbRules, rng: np.random.Generator
 ) -> Iterator[list[AscentStep]]:
-    """In each round the one weight whose best step gains most, until none gains anything."""
+    """Move in each round the one weight whose best step gains most, until none gains anything."""
     return _climb(landscape, start, rules, rng, _best_of_all)
 
 
@@ -133,7 +133,7 @@ _Round = Callable[
 def _climb(
     landscape: Landscape, start: LandscapePoint, rules: ClimbRules, rng: np.random.Generator, play: _Round
 ) -> Iterator[list[AscentStep]]:
-    """Rounds until one changes nothing.
+    """Climb in rounds until one changes nothing.
 
     On large data the scores are updated step by step; after a round they are computed anew. Should the measure then
     differ, for documents that tie but for rounding, the round is repeated with scores computed anew at every step.
@@ -206,16 +206,16 @@ def _best_of_all(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Perturbation:
-    """Blows that may lead from a local maximum to a higher one.
+    """Random perturbations that restart a climb from near a local maximum.
 
     Parameters
     ----------
     n : int
-        How many.
+        The number of perturbations.
     size : float
-        How long a apply is, as a part of the length of the weights.
+        The length of a perturbation, as a share of the length of the weights.
     unit : array of shape (n_columns,)
-        What a weight is multiplied by first, so that columns of any scale are hit alike; 0 for a column that is not.
+        The factors of the weights, so that columns of any scale are perturbed alike; 0 leaves a column as it is.
     """
 
     n: int
@@ -223,7 +223,7 @@ class Perturbation:
     unit: Floats
 
     def apply(self, coef: Floats, rng: np.random.Generator) -> Floats:
-        """Other weights, about ``size`` away."""
+        """Return weights that differ by about ``size``."""
         length = float(np.linalg.norm(coef * self.unit)) or 1.0
         hit = self.unit > 0
         noise = rng.normal(size=len(coef)) * (self.size * length / np.sqrt(max(int(hit.sum()), 1)))
@@ -261,7 +261,7 @@ def climb_with_perturbations(
 
 
 def _room(coef: Floats, direction: Direction, least: float) -> tuple[float, float]:
-    """How far a step may go before a weight is below ``least``."""
+    """Return how far a step may go before a weight is below ``least``."""
     if least == -np.inf:
         return -np.inf, np.inf
     if isinstance(direction, int):
@@ -282,7 +282,7 @@ def find_best_weights(
     nonnegative: bool,
     backend: Backend,
 ) -> tuple[Floats, float]:
-    """The best weights of columns that climbs from several starts find, and their mean measure.
+    """Return the best weights of columns that climbs from several starts find, and their mean measure.
 
     ``X`` has a row for each document of the bound measure; no weight goes below 0 if ``nonnegative``.
     """

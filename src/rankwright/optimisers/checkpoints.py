@@ -1,4 +1,4 @@
-"""Training that can be interrupted: its state as arrays in a file, written whole or not at all."""
+"""Checkpoints of training: the state as arrays in a file, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Checkpoint:
     Parameters
     ----------
     path : path or None
-        Where; None keeps nothing.
+        The file; None writes nothing.
     run : mapping
-        What makes it this run and no other, as JSON values.
+        JSON values that identify the run.
     """
 
     def __init__(self, path: StrPath | None, run: Mapping[str, Any]) -> None:
@@ -35,14 +35,14 @@ class Checkpoint:
         self.run = json.loads(json.dumps(dict(run)))
 
     def save(self, arrays: Mapping[str, Any], notes: Mapping[str, Any]) -> None:
-        """Replace what is there."""
+        """Write the file, or replace it."""
         if self.path is None:
             return
         content = {_NOTES: np.array(json.dumps({"run": self.run, **notes})), **arrays}
         write_arrays(self.path, {_CHECKSUM: np.array(digest_arrays(content)), **content})
 
     def load(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        """What was saved last, if anything was."""
+        """Return the arrays and notes that were saved last; None if nothing was."""
         if self.path is None or not self.path.exists():
             return None
         expected = "a checkpoint of training: remove it, or name another file"
@@ -63,8 +63,8 @@ class Checkpoint:
         return arrays, notes
 
 
-def digest(queries: Queries) -> str:
-    """A short text that tells data apart."""
+def digest_queries(queries: Queries) -> str:
+    """Return a short digest_queries of the data."""
     found = hashlib.blake2b(digest_size=16)
     for array in (queries.X, queries.y, queries.indptr, queries.query_weight):
         found.update(np.ascontiguousarray(array).data)

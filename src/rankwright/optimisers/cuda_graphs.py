@@ -1,4 +1,4 @@
-"""Steps of training as CUDA graphs."""
+"""Training steps as CUDA graphs."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from rankwright.optimisers.torch_trainer import TorchTrainer
 
 
-class Graphs:
-    """Steps of Adam as CUDA graphs: a step is a hundred small kernels, which take longer to launch than to run.
+class CudaGraphs:
+    """The steps of Adam as CUDA graphs: a step is a hundred small kernels, which take longer to launch than to run.
 
-    A graph is of batches of one shape, so that lengths are rounded up; what differs from batch to batch, the numbers
-    of its queries, is written to where the graph reads it.
+    A graph serves batches of one shape, so lengths are rounded up. The numbers of a batch's queries, which differ from
+    batch to batch, are written to the memory that the graph reads.
 
     Parameters
     ----------
     trainer : TorchTrainer
-        Of a plain network, on a GPU.
+        The trainer of a plain network, on a GPU.
     adam : Adam
-        Its state is part of the graphs.
+        The optimiser, whose state is part of the graphs.
     """
 
     def __init__(self, trainer: TorchTrainer, adam: Adam) -> None:
@@ -37,28 +37,28 @@ class Graphs:
         self.pool = torch.cuda.graph_pool_handle()
 
     def epoch(self, batches: list[Ints], seed: tuple[int, ...]) -> float:
-        """A step on each batch; the sum of the losses as they were met."""
+        """Take a step on each batch; return the sum of their losses, each before its step."""
         self.noise.manual_seed(self.trainer.generator(seed).initial_seed())
         self.total.zero_()
         for queries in batches:
             length, width = self.trainer.rows.max_length(queries), self.trainer.criterion.widest(queries)
             longest = int(self.trainer.rows.sizes.max())
             wide = min(1 << (width - 1).bit_length(), longest) if width else 0
-            shape = len(queries), min(rounded_up(length), longest), wide
+            shape = len(queries), min(round_up(length), longest), wide
             if shape not in self.known:
-                self.known[shape] = self._captured(queries, *shape)
+                self.known[shape] = self._capture(queries, *shape)
             graph, at = self.known[shape]
             at.copy_(torch.from_numpy(queries), non_blocking=True)
             graph.replay()
         return float(self.total)
 
-    def _captured(self, queries: Ints, n: int, length: int, width: int) -> tuple[torch.cuda.CUDAGraph, Tensor]:
+    def _capture(self, queries: Ints, n: int, length: int, width: int) -> tuple[torch.cuda.CUDAGraph, Tensor]:
         trainer, at = self.trainer, torch.as_tensor(queries, device=self.trainer.device)
 
         def step() -> None:
-            loss, gradient = trainer.slopes(queries, at, length, min(width, length), 1.0 / n, self.noise)
+            loss, gradient = trainer.differentiate_part(queries, at, length, min(width, length), 1.0 / n, self.noise)
             if trainer.alpha:
-                gradient += trainer.pull()
+                gradient += trainer.penalty_gradient()
             self.adam.step(trainer.w, gradient)
             self.total.add_(loss)
 
@@ -66,7 +66,7 @@ class Graphs:
         before, seed = [values.clone() for values in changed], self.noise.get_state()
         stream = _stream(trainer.device)
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):  # once, for what is made on first use; then undone
+        with torch.cuda.stream(stream):  # libraries initialise on first use; the step is undone
             step()
         torch.cuda.current_stream().wait_stream(stream)
         for values, was in zip(changed, before, strict=True):
@@ -81,14 +81,14 @@ class Graphs:
 
 @lru_cache
 def _stream(device: torch.device) -> Any:
-    """The one stream on which graphs are made: libraries keep memory for each that they have seen."""
+    """Return the one stream on which graphs are captured: libraries keep memory for every stream they have seen."""
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
-def rounded_up(length: int) -> int:
-    """To three binary digits, or to a multiple of eight: few lengths for all.
+def round_up(length: int) -> int:
+    """Round a length up to three binary digits, or to a multiple of eight, so that few lengths occur.
 
-    >>> [rounded_up(length) for length in (0, 5, 8, 120, 129, 1000)]
+    >>> [round_up(length) for length in (0, 5, 8, 120, 129, 1000)]
     [0, 8, 8, 128, 160, 1024]
     """
     unit = max(8, 1 << max(length.bit_length() - 3, 0))

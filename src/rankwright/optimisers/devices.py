@@ -1,4 +1,4 @@
-"""Where torch works: its devices, its threads, and its random numbers."""
+"""The devices, threads and random numbers of torch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _gpu = RLock()  # graphs can be captured by one thread at a time, while no other
 
 
 def check_device(device: str) -> torch.device:
-    """A device that there is."""
+    """Return a torch device; raise InputError if there is no such device."""
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError):
@@ -28,15 +28,15 @@ def check_device(device: str) -> torch.device:
     if (found.index or 0) >= torch.cuda.device_count():
         raise InputError(f"device={device!r}; torch sees {torch.cuda.device_count() or 'no'} GPU here")
     found = torch.device("cuda", torch.cuda.current_device() if found.index is None else found.index)
-    # torch's thread of gradients meets the GPU here, and not in a library that warns of it
+    # torch's gradient thread initialises the GPU here; in a library it would cause a warning
     one = torch.ones(1, device=found, requires_grad=True)
     torch.autograd.grad(2.0 * one, one)
     return found
 
 
 @contextmanager
-def at_work(device: torch.device) -> Iterator[None]:
-    """A fit: on a CPU with torch's own threads off, on a GPU with no other fit beside it."""
+def use_device(device: torch.device) -> Iterator[None]:
+    """Run a fit: on a CPU with torch's own threads off, on a GPU with no other fit at the same time."""
     with torch.inference_mode(False), torch.enable_grad():
         if device.type == "cpu":
             with _single_threaded():
@@ -47,8 +47,8 @@ def at_work(device: torch.device) -> Iterator[None]:
 
 
 @contextmanager
-def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
-    """Torch's own random numbers from a seed, and as they were afterwards."""
+def seed_torch(seed: int, device: torch.device | None = None) -> Iterator[None]:
+    """Seed torch's own random numbers inside the block, and restore their state afterwards."""
     with _random:
         generators = [torch.default_generator]
         if device is not None and device.type == "cuda":
@@ -64,14 +64,14 @@ def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
 
 
 class _Threads:
-    """How many threads torch gives to new threads of Python, while any fit runs."""
+    """The number of threads that torch gives to new threads of Python, while any fit runs."""
 
     lock, fits, usual = Lock(), 0, 0
 
 
 @contextmanager
 def _single_threaded() -> Iterator[None]:
-    """Torch's own threads off: parts of batches run side by side instead.
+    """Turn torch's own threads off inside the block: parts of batches run in parallel instead.
 
     Their number belongs to the calling thread, and setting it sets that of all new threads, too.
     """

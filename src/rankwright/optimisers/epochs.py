@@ -1,4 +1,4 @@
-"""Training in epochs: Adam's steps on batches, or batch descent with an adaptive rate; interrupted, it goes on."""
+"""Training in epochs: steps of Adam on batches, or batch descent with an adaptive rate; it can resume."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.objectives.base import Objective
-from rankwright.optimisers.step_rules import Adam, AdaptiveRate, Place
+from rankwright.optimisers.step_rules import Adam, AdaptiveRate, LossPoint
 from rankwright.scorers import Scorer
 from rankwright.scorers.scaling import StandardScaling
 
@@ -19,16 +19,16 @@ ADAM, ADAPTIVE = "adam", "adaptive"
 
 
 class EpochTrainer(Protocol):
-    """What is trained: weights, what it minimises at them, and what it becomes."""
+    """A model in training: its weights, its loss and gradient, and the scorer it becomes."""
 
     w: Any  # a vector
 
     def epoch(self, adam: Adam, seed: tuple[int, ...]) -> float:
-        """Steps on all batches; the sum of the losses as they were met."""
+        """Take a step on each batch; return the sum of their losses, each before its step."""
         ...
 
-    def place(self, w: Any, seed: tuple[int, ...]) -> Place:
-        """Loss and gradient of all queries at some weights, which become its own."""
+    def evaluate(self, w: Any, seed: tuple[int, ...]) -> LossPoint:
+        """Set the weights; return loss and gradient over all queries."""
         ...
 
     @property
@@ -37,36 +37,36 @@ class EpochTrainer(Protocol):
         ...
 
     def penalty(self) -> float:
-        """What is added to the loss at its weights."""
+        """Return the penalty at the weights."""
         ...
 
-    def aim(self, objective: Objective) -> None:
-        """Minimise this from now on."""
+    def set_objective(self, objective: Objective) -> None:
+        """Set the objective to minimise from now on."""
         ...
 
-    def hold(self, center: Floats | None) -> None:
-        """Hold weights to these; to nothing for None."""
+    def set_center(self, center: Floats | None) -> None:
+        """Centre the penalty on these weights; None removes it."""
         ...
 
     def scores(self, X: Floats) -> Floats:
-        """Of scaled documents."""
+        """Score standardised features."""
         ...
 
     def scorer(self, standard: StandardScaling) -> Scorer:
-        """Of raw ones."""
+        """Build a scorer for raw features."""
         ...
 
     def vector(self, values: Floats) -> Any:
-        """An array as a vector of the kind of ``w``."""
+        """Return an array as a vector of the kind of ``w``."""
         ...
 
     def array(self, values: Any) -> Floats:
-        """A vector as an array."""
+        """Return a vector as an array."""
         ...
 
 
 class Epoch(NamedTuple):
-    """One epoch: the sum of the losses, and with the penalty."""
+    """An epoch: the sum of the losses, without and with the penalty."""
 
     number: int
     loss: float
@@ -74,36 +74,38 @@ class Epoch(NamedTuple):
 
 
 class EpochLoop:
-    """The epochs of a trainer, from 0 or from where a state says.
+    """The epochs of a trainer, from the first or from a saved state.
 
     Parameters
     ----------
     trainer : EpochTrainer
-        Its weights are changed.
+        The model; its weights are changed.
     method : "adam" or "adaptive"
-        How.
+        The optimiser.
     rate : float
-        The rate of Adam; the first one of batch descent.
+        The learning rate of Adam; the first one of batch descent.
     seed : int
-        Of batches and samples.
+        The seed of batches and samples.
     """
 
     def __init__(self, trainer: EpochTrainer, method: str, rate: float, seed: int) -> None:
         self.trainer, self.seed, self.number = trainer, seed, 0
         self.adam = Adam(rate, trainer.w) if method == ADAM else None
         self.adaptive = AdaptiveRate(rate)
-        self.here: Place | None = None
+        self.here: LossPoint | None = None
 
     def forget(self) -> None:
-        """What is minimised is another from now on."""
+        """Forget the last evaluation, because the objective changes."""
         self.here = None
 
     def __next__(self) -> Epoch:
-        """EpochLoop on."""
+        """Run the next epoch."""
         self.number += 1
         loss, objective = self._adam() if self.adam is not None else self._batch()
         if not math.isfinite(objective):
-            raise InputError(f"training diverged in epoch {self.number}: the loss is {objective}; try a lower rate")
+            raise InputError(
+                f"training diverged in epoch {self.number}: the loss is {objective}; try a lower learning_rate"
+            )
         return Epoch(self.number, loss, objective)
 
     def __iter__(self) -> Iterator[Epoch]:
@@ -115,24 +117,24 @@ class EpochLoop:
         return loss, loss + self.trainer.penalty()
 
     def _batch(self) -> tuple[float, float]:
-        """One step of algorithm 1 of Kuo et al. (2009); where losses are sampled, both ends have the same samples."""
+        """Take a step of algorithm 1 of Kuo et al. (2009); both ends of a step have the same samples, if any."""
         seed = (self.seed, self.number)
         if self.here is None or self.trainer.is_sampled:
-            self.here = self.trainer.place(1.0 * self.trainer.w, seed)
+            self.here = self.trainer.evaluate(1.0 * self.trainer.w, seed)
         before = self.here
-        self.here = self.adaptive.step(before, lambda w: self.trainer.place(w, seed))
+        self.here = self.adaptive.step(before, lambda w: self.trainer.evaluate(w, seed))
         self.trainer.w[...] = self.here.w
         return self.here.loss, self.here.value
 
     def state(self) -> dict[str, Floats]:
-        """All that the next epoch depends on, as arrays."""
+        """Return all that the next epoch depends on, as arrays."""
         found = {"w": self.trainer.array(self.trainer.w), "number": np.array(self.number)}
         if self.adam is None:
             return found | {"rate": np.array(self.adaptive.rate)}
         return found | {f"adam{i}": self.trainer.array(values) for i, values in enumerate(self.adam.state)}
 
     def resume(self, state: dict[str, Floats]) -> None:
-        """Go on from there."""
+        """Continue from a saved state."""
         self.trainer.w[...] = self.trainer.vector(state["w"])
         self.number = int(state["number"])
         if self.adam is None:

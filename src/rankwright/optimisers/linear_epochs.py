@@ -1,4 +1,4 @@
-"""A linear scorer trained in epochs, where line searches have nothing to go by: on losses that are estimates."""
+"""A linear scorer trained in epochs, for sampled losses, on which line searches are of no use."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.objectives.base import Objective
 from rankwright.optimisers.linear_risk import LinearRisk
-from rankwright.optimisers.step_rules import Adam, Place
+from rankwright.optimisers.step_rules import Adam, LossPoint
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
 from rankwright.scorers.scaling import StandardScaling
 
 
 class LinearTrainer:
-    """Weights of scaled features and what they are trained on. An epoch is one step on all queries.
+    """A linear scorer of scaled features in training; an epoch is one step on all queries.
 
     Parameters
     ----------
     train : Queries
         Training queries, scaled.
     objective : Objective
-        What is minimised: its mean over the queries, with the penalty.
+        The objective: its mean over the queries is minimised, with the penalty.
     alpha : float
-        Of the penalty alpha |w - center|^2 against the sum over the queries.
+        The strength of the penalty alpha |w - center|^2, against the sum over the queries.
     backend : Backend
         Where the work runs.
     """
@@ -37,52 +37,52 @@ class LinearTrainer:
         self.objective: Objective | None = None
         self.w: Floats = np.zeros(train.n_features)
         self.center: Floats = np.zeros(train.n_features)
-        self.aim(objective)
+        self.set_objective(objective)
 
-    def aim(self, objective: Objective) -> None:
-        """Minimise this from now on."""
+    def set_objective(self, objective: Objective) -> None:
+        """Set the objective to minimise from now on."""
         if self.objective is not None and objective == self.objective:
             return
         self.objective = objective
         self.risk = LinearRisk(objective, self.shards, np.ones(self.train.n_features), 1.0, self.backend)
         self.is_sampled = self.risk.is_sampled
 
-    def hold(self, center: Floats | None) -> None:
-        """Hold weights to these; to nothing for None."""
+    def set_center(self, center: Floats | None) -> None:
+        """Centre the penalty on these weights; None removes it."""
         self.alpha = 0.0 if center is None else self.strength
         self.center = np.zeros_like(self.w) if center is None else center.copy()
 
     def vector(self, values: Floats) -> Floats:
-        """Itself."""
+        """Return the array itself."""
         return values
 
     def array(self, values: Floats) -> Floats:
-        """A copy."""
+        """Return a copy of a vector."""
         return values.copy()
 
     def penalty(self) -> float:
-        """Its value."""
+        """Return the penalty at the weights."""
         away = self.w - self.center
         return float(self.alpha * (away @ away))
 
-    def place(self, w: Floats, seed: tuple[int, ...]) -> Place:
-        """Loss, penalty and gradient over all queries."""
+    def evaluate(self, w: Floats, seed: tuple[int, ...]) -> LossPoint:
+        """Set the weights; return loss, penalty and gradient over all queries."""
         self.w[:] = w
         risk = self.risk.with_seed(seed) if self.is_sampled else self.risk
         here = risk.evaluate(w)
         loss, gradient = risk.loss(here), risk.gradient(here) + 2.0 * self.alpha * (w - self.center)
-        return Place(w, loss, loss + self.penalty(), gradient / self.n_queries)
+        return LossPoint(w, loss, loss + self.penalty(), gradient / self.n_queries)
 
     def epoch(self, adam: Adam, seed: tuple[int, ...]) -> float:
-        """A step; the sum of the losses before it."""
-        here = self.place(self.w, seed)
+        """Take a step on all queries; return the loss before it."""
+        here = self.evaluate(self.w, seed)
         adam.step(self.w, here.gradient)
         return here.loss
 
     def scores(self, X: Floats) -> Floats:
-        """The scores of documents, scaled as the training queries are."""
+        """Score documents that are scaled as the training queries are."""
         return linear_scores(X, self.w, 0.0)
 
     def scorer(self, standard: StandardScaling) -> Linear:
-        """The scorer on raw features."""
+        """Build the scorer for raw features."""
         return standard.fold(self.w)

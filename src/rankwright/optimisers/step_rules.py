@@ -1,6 +1,6 @@
-"""Steps along gradients, with no line search: Adam for estimates, an adaptive rate for batch descent.
+"""Steps along gradients without a line search: Adam for sampled losses, an adaptive rate for batch descent.
 
-They work on arrays of any kind that has arithmetic: NumPy's, and torch's on any device.
+They work on NumPy arrays and on torch tensors on any device.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ _FASTER, _SLOWER = 1.2, 0.5
 
 
 class Adam:
-    """Kingma & Ba (2015): steps along the mean of the gradients, in units of their mean square.
+    """Adam (Kingma & Ba, 2015): steps along the mean of the gradients, in units of their mean square.
 
     Parameters
     ----------
     rate : float
-        About how far a weight goes in a step.
+        The learning rate: about how far a weight moves in a step.
     w : vector
-        Weights, of whose kind and length those are that it will change.
+        Weights of the same kind and length as those that will be changed.
 
     Examples
     --------
@@ -33,9 +33,9 @@ class Adam:
 
     def __init__(self, rate: float, w: Any) -> None:
         self.rate = rate
-        # all in arrays that are changed in place, so that a graph of a GPU's work can hold a step
+        # all arrays are changed in place, so that a CUDA graph can hold a step
         self.mean, self.square = 0.0 * w, 0.0 * w
-        self.faded = 0.0 * w[:1] + 1.0, 0.0 * w[:1] + 1.0  # what is left of the beginning in both
+        self.faded = 0.0 * w[:1] + 1.0, 0.0 * w[:1] + 1.0  # the share of the start in both means
 
     @property
     def state(self) -> tuple[Any, ...]:
@@ -43,7 +43,7 @@ class Adam:
         return (self.mean, self.square, *self.faded)
 
     def step(self, w: Any, gradient: Any) -> None:
-        """Change the weights."""
+        """Change the weights by a step."""
         first, second = self.faded
         first *= _BETA1
         second *= _BETA2
@@ -55,8 +55,8 @@ class Adam:
         w -= (self.rate / (1.0 - first)) * self.mean / (root + _EPSILON)
 
 
-class Place(NamedTuple):
-    """Some weights, with what is minimised there."""
+class LossPoint(NamedTuple):
+    """A loss and its gradient at some weights."""
 
     w: Any
     loss: float
@@ -65,20 +65,20 @@ class Place(NamedTuple):
 
 
 class AdaptiveRate:
-    """Batch descent: a step that lowers the value makes the next one longer, any other is taken back and shortened.
+    """An adaptive rate of batch descent: a step that lowers the value lengthens the next one, any other is undone.
 
     Parameters
     ----------
     rate : float
-        The first step is this times the gradient.
+        The first learning rate.
     """
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
 
-    def step(self, here: Place, look: Callable[[Any], Place]) -> Place:
-        """The place after a step: where it is lower, or the same."""
-        there = look(here.w - self.rate * here.gradient)
+    def step(self, here: LossPoint, evaluate: Callable[[Any], LossPoint]) -> LossPoint:
+        """Return the point after a step if it is lower, or else the same point."""
+        there = evaluate(here.w - self.rate * here.gradient)
         if there.value <= here.value:
             self.rate *= _FASTER
             return there

@@ -26,8 +26,8 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 }
 
 
-def feed_forward(n_features: int, hidden: tuple[int, ...], activation: str, seed: int) -> nn.Sequential:
-    """A network with these hidden layers; weights are normal, of the size that keeps outputs of one size."""
+def build_network(n_features: int, hidden: tuple[int, ...], activation: str, seed: int) -> nn.Sequential:
+    """Build a network with these hidden layers; the variance of the weights keeps the size of outputs."""
     generator = torch.Generator().manual_seed(seed)
     widths = (n_features, *hidden, 1)
     layers: list[nn.Module] = []
@@ -36,25 +36,25 @@ def feed_forward(n_features: int, hidden: tuple[int, ...], activation: str, seed
         layer: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]
             nn.Linear, inputs, outputs, device="cpu", dtype=torch.float32
         )
-        bend = 2.0 if activation == "relu" and layers else 1.0  # half of the inputs are 0
+        gain = 2.0 if activation == "relu" and layers else 1.0  # half of the inputs are 0
         with torch.no_grad():
-            layer.weight.normal_(0.0, (bend / inputs) ** 0.5, generator=generator)
+            layer.weight.normal_(0.0, (gain / inputs) ** 0.5, generator=generator)
             layer.bias.zero_()
         layers += [layer, ACTIVATIONS[activation]()]
     return nn.Sequential(*layers[:-1])
 
 
-def plain_layers(module: nn.Module) -> tuple[list[Floats], list[Floats], str] | None:
-    """Weights, biases and activation of a plain feed-forward network; None if the module is another."""
+def read_layers(module: nn.Module) -> tuple[list[Floats], list[Floats], str] | None:
+    """Return weights, biases and activation of a plain feed-forward network; None for any other module."""
     layers: list[Any] = list(module) if type(module) is nn.Sequential else [module]
-    linear, bends = layers[::2], layers[1::2]
-    kinds = {type(bend) for bend in bends}
+    linear, activations = layers[::2], layers[1::2]
+    kinds = {type(layer) for layer in activations}
     if len(layers) % 2 == 0 or len(kinds) > 1 or not all(type(layer) is nn.Linear for layer in linear):
         return None
     if any(part._forward_hooks or part._forward_pre_hooks for part in (module, *layers)):
         return None
     names = [name for name, kind in ACTIVATIONS.items() if {kind} == kinds or not kinds]
-    if not names or any(getattr(bend, "approximate", "none") != "none" for bend in bends):
+    if not names or any(getattr(layer, "approximate", "none") != "none" for layer in activations):
         return None
     weights = [layer.weight.detach().cpu().numpy().T.astype(np.float32) for layer in linear]
     biases = [
@@ -65,7 +65,7 @@ def plain_layers(module: nn.Module) -> tuple[list[Floats], list[Floats], str] | 
 
 
 def check_module(module: nn.Module, n_features: int) -> nn.Module:
-    """A module that scores every document by itself."""
+    """Return the module; raise InputError if it does not score every document by itself."""
     for name, part in module.named_modules():
         if isinstance(part, nn.modules.batchnorm._NormBase):
             raise InputError(
@@ -89,7 +89,7 @@ def check_module(module: nn.Module, n_features: int) -> nn.Module:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TorchScorer(Scorer):
-    """A torch module of scaled features, where that is no plain feed-forward network; it cannot be saved as arrays."""
+    """A scorer that is a torch module other than a plain feed-forward network; it cannot be saved as arrays."""
 
     kind: ClassVar[str] = "torch"
     module: nn.Module

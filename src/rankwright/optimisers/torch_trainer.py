@@ -1,4 +1,4 @@
-"""Trains a torch module on any objective, on CPU or GPU, by batches of whole queries.
+"""Training of a torch module on any objective, on CPU or GPU, by batches of whole queries.
 
 Batches hold queries of about one length, padded to the longest. On a CPU a batch is cut into parts by its size alone,
 each of which one thread computes, and their gradients are added up in order: the same bits on one thread and on many.
@@ -18,10 +18,10 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.objectives.base import Objective
-from rankwright.optimisers.cuda_graphs import Graphs
-from rankwright.optimisers.devices import check_device, seeded
-from rankwright.optimisers.step_rules import Adam, Place
-from rankwright.optimisers.torch_modules import ROWS, TorchScorer, plain_layers
+from rankwright.optimisers.cuda_graphs import CudaGraphs
+from rankwright.optimisers.devices import check_device, seed_torch
+from rankwright.optimisers.step_rules import Adam, LossPoint
+from rankwright.optimisers.torch_modules import ROWS, TorchScorer, read_layers
 from rankwright.runtime.backends import Backend, Serial
 from rankwright.scorers import Network, Scorer
 from rankwright.scorers.scaling import StandardScaling
@@ -37,21 +37,21 @@ _HALF = 1 << 6  # of the last of 16 bits that rounding keeps
 
 
 class Criterion(Protocol):
-    """What is minimised, bound to the training queries."""
+    """A loss that is prepared for the training queries."""
 
     is_sampled: bool
 
     def widest(self, queries: Ints) -> int:
-        """How many rows its tables of pairs need for these queries."""
+        """Return how many rows the tables of pairs need for these queries."""
         ...
 
-    def __call__(self, scores: Tensor, part: _Part, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """The sum over the queries of a part, and its derivatives by their padded scores."""
+    def __call__(self, scores: Tensor, part: _PaddedPart, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        """Return the sum over the queries of a part, and its derivatives by their padded scores."""
         ...
 
 
-class _Part(NamedTuple):
-    """Some queries, padded."""
+class _PaddedPart(NamedTuple):
+    """A part of a batch: some queries, padded."""
 
     queries: Ints  # on the host
     at: Tensor  # the same on the device
@@ -60,7 +60,7 @@ class _Part(NamedTuple):
     width: int
 
 
-class _Native:
+class _NativeCriterion:
     """An objective in its torch form."""
 
     def __init__(self, loss: Loss, lists: DeviceLabels) -> None:
@@ -69,14 +69,14 @@ class _Native:
     def widest(self, queries: Ints) -> int:
         return self.lists.max_width(queries)
 
-    def __call__(self, scores: Tensor, part: _Part, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+    def __call__(self, scores: Tensor, part: _PaddedPart, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         batch = self.lists.gather(part.at, part.rows, part.mask, part.width)
         values, slopes = self.loss.evaluate_in_parts(scores, batch, generator)
         return values.sum(dtype=torch.float64), slopes
 
 
-class _Bridged:
-    """An objective as it is: it sees the scores on the CPU, in double precision."""
+class _KernelCriterion:
+    """An objective in its NumPy form: it sees the scores on the CPU, in double precision."""
 
     def __init__(self, objective: Objective, queries: Queries) -> None:
         self.objective, self.queries = objective, queries
@@ -86,7 +86,7 @@ class _Bridged:
     def widest(self, queries: Ints) -> int:
         return 0
 
-    def __call__(self, scores: Tensor, part: _Part, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+    def __call__(self, scores: Tensor, part: _PaddedPart, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         there = part.mask.cpu().numpy()
         rng = None if generator is None else np.random.default_rng(generator.initial_seed())
         own = scores.cpu().numpy()[there].astype(np.float64)
@@ -98,7 +98,7 @@ class _Bridged:
 
 
 class TorchTrainer:
-    """A module and what it is trained on.
+    """A torch module in training.
 
     Parameters
     ----------
@@ -107,11 +107,11 @@ class TorchTrainer:
     train : Queries
         Training queries, scaled.
     objective : Objective
-        What is minimised: its mean over the queries, with the penalty.
+        The objective: its mean over the queries is minimised, with the penalty.
     alpha : float
-        Of the penalty alpha |w - center|^2 against the sum over the queries, w all weights but the biases.
+        The strength of the penalty alpha |w - center|^2 against the sum over the queries; biases have none.
     batch_size : int
-        Queries of a batch.
+        The number of queries of a batch.
     device : str
         Where it runs.
     backend : Backend
@@ -139,12 +139,12 @@ class TorchTrainer:
         self.module, self.train, self.n_queries = module.to(self.device, torch.float32), train, len(train)
         self.X = torch.as_tensor(train.X, device=self.device)
         self.rows = QueryRows(train.indptr, self.device)
-        self.is_plain = plain_layers(self.module) is not None
-        self._adopt([p for p in self.module.parameters() if p.requires_grad])
+        self.is_plain = read_layers(self.module) is not None
+        self._flatten_parameters([p for p in self.module.parameters() if p.requires_grad])
         self.center = torch.zeros_like(self.w)
-        self.aim(objective)
+        self.set_objective(objective)
 
-    def _adopt(self, parameters: list[nn.Parameter]) -> None:
+    def _flatten_parameters(self, parameters: list[nn.Parameter]) -> None:
         """Lay the parameters into one vector, of which they become views."""
         if not parameters:
             raise InputError("the network has no parameters to train")
@@ -154,10 +154,10 @@ class TorchTrainer:
         self.places = [slice(start, start + p.numel()) for start, p in zip(starts, parameters, strict=False)]
         self.w = torch.zeros(starts[-1], device=self.device, dtype=torch.float32)
         self.decays = torch.zeros_like(self.w)
-        for place, p in zip(self.places, parameters, strict=True):
-            self.w[place] = p.data.flatten()
-            self.decays[place] = float(p.ndim > 1)
-            p.data = self.w[place].view(p.shape)
+        for part, p in zip(self.places, parameters, strict=True):
+            self.w[part] = p.data.flatten()
+            self.decays[part] = float(p.ndim > 1)
+            p.data = self.w[part].view(p.shape)
 
     @property
     def is_sampled(self) -> bool:
@@ -165,30 +165,34 @@ class TorchTrainer:
         return self.criterion.is_sampled or not self.is_plain
 
     def vector(self, values: Floats) -> Tensor:
-        """An array as a vector of the kind of ``w``."""
+        """Return an array as a vector of the kind of ``w``."""
         return torch.as_tensor(values, dtype=self.w.dtype, device=self.device)
 
     def array(self, values: Tensor) -> Floats:
-        """A vector as an array."""
+        """Return a vector as an array."""
         found: Floats = values.detach().cpu().numpy().copy()
         return found
 
-    def aim(self, objective: Objective) -> None:
-        """Minimise this from now on."""
+    def set_objective(self, objective: Objective) -> None:
+        """Set the objective to minimise from now on."""
         if self.objective is not None and objective == self.objective:
             return
         self.objective, loss = objective, make_loss(objective)
         self.criterion: Criterion
         if loss is None:
-            self.criterion = _Bridged(objective, self.raw)
+            self.criterion = _KernelCriterion(objective, self.raw)
         elif self.device.type == "cpu":  # where kernels are faster; ours do not look at features
-            self.criterion = _Bridged(objective, self.train.with_X(np.zeros((self.train.n_docs, 1), dtype=np.float32)))
+            self.criterion = _KernelCriterion(
+                objective, self.train.with_X(np.zeros((self.train.n_docs, 1), dtype=np.float32))
+            )
         else:
-            self.criterion = _Native(loss, DeviceLabels(loss.compute_labels(self.train), self.device, torch.float32))
-        self.graphs: Graphs | None = None
+            self.criterion = _NativeCriterion(
+                loss, DeviceLabels(loss.compute_labels(self.train), self.device, torch.float32)
+            )
+        self.graphs: CudaGraphs | None = None
 
-    def hold(self, center: Floats | None) -> None:
-        """Hold weights to these; to nothing for None."""
+    def set_center(self, center: Floats | None) -> None:
+        """Centre the penalty on these weights; None removes it."""
         alpha = 0.0 if center is None else self.strength
         if alpha != self.alpha:
             self.alpha, self.graphs = alpha, None
@@ -196,14 +200,14 @@ class TorchTrainer:
             self.center.copy_(self.vector(center))
 
     def scorer(self, standard: StandardScaling) -> Scorer:
-        """What the module has become: arrays if it is a plain network, or else the module itself."""
-        plain = plain_layers(self.module)
+        """Build the scorer: arrays if the module is a plain network, or else the module itself."""
+        plain = read_layers(self.module)
         if plain is None:
             return TorchScorer(deepcopy(self.module).cpu().eval(), standard)
         return Network(standard.mean, standard.factor, *plain)
 
-    def look(self, queries: Ints, seed: tuple[int, ...], share: float) -> tuple[Tensor, Tensor]:
-        """The loss summed over these queries, and the derivative of ``share`` times it by the weights."""
+    def differentiate(self, queries: Ints, seed: tuple[int, ...], share: float) -> tuple[Tensor, Tensor]:
+        """Return the loss summed over these queries, and the derivative of ``share`` times it by the weights."""
         parts = [queries]
         if self.device.type == "cpu":
             docs = len(queries) * self.rows.max_length(queries)
@@ -215,7 +219,9 @@ class TorchTrainer:
             part = parts[number]
             at = torch.as_tensor(part, device=self.device)
             generator = self.generator((*seed, number)) if self.criterion.is_sampled else None
-            return self.slopes(part, at, self.rows.max_length(part), self.criterion.widest(part), share, generator)
+            return self.differentiate_part(
+                part, at, self.rows.max_length(part), self.criterion.widest(part), share, generator
+            )
 
         # other modules may draw random numbers, whose order is to be one
         backend = self.backend if self.is_plain else Serial()
@@ -224,82 +230,82 @@ class TorchTrainer:
             loss, gradient = loss + its_loss, gradient.add_(its_gradient)
         return loss, gradient
 
-    def slopes(
+    def differentiate_part(
         self, queries: Ints, at: Tensor, length: int, width: int, share: float, generator: torch.Generator | None
     ) -> tuple[Tensor, Tensor]:
-        """The same of one part, padded to this length."""
+        """Return loss and derivative of one part, padded to this length."""
         rows, mask = self.rows.pad(at, length)
         with torch.enable_grad():
             scores = self.module(self.X[rows.flatten()]).reshape(rows.shape)
-            loss, slopes = self.criterion(scores.detach(), _Part(queries, at, rows, mask, width), generator)
+            loss, slopes = self.criterion(scores.detach(), _PaddedPart(queries, at, rows, mask, width), generator)
             found = torch.autograd.grad(scores, self.parameters, share * slopes, allow_unused=True)
         gradient = torch.zeros_like(self.w)
-        for place, g in zip(self.places, found, strict=True):
+        for part, g in zip(self.places, found, strict=True):
             if g is not None:
-                gradient[place] = g.flatten()
+                gradient[part] = g.flatten()
         return loss, gradient
 
     def generator(self, seed: tuple[int, ...]) -> torch.Generator:
-        """Random numbers of the device, from this seed."""
+        """Return random numbers of the device, from this seed."""
         number = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> np.uint64(1))
         return torch.Generator(self.device).manual_seed(number)
 
     def penalty(self) -> float:
-        """Its value."""
+        """Return the penalty at the weights."""
         away = self.decays * (self.w - self.center)
         return float(self.alpha * (away * away).sum())
 
-    def pull(self) -> Tensor:
-        """Its derivative, as a part of the mean over the queries."""
+    def penalty_gradient(self) -> Tensor:
+        """Return the derivative of the penalty, as a part of the mean over the queries."""
         return (2.0 * self.alpha / self.n_queries) * self.decays * (self.w - self.center)
 
     def epoch(self, adam: Adam, seed: tuple[int, ...]) -> float:
-        """A step on each batch; the sum of the losses as they were met."""
-        batches = batches_of(self.rows.sizes, self.batch_size, np.random.default_rng(seed))
+        """Take a step on each batch; return the sum of their losses, each before its step."""
+        batches = make_batches(self.rows.sizes, self.batch_size, np.random.default_rng(seed))
         self.module.train()
-        if self.device.type == "cuda" and isinstance(self.criterion, _Native) and self.is_plain:
+        if self.device.type == "cuda" and isinstance(self.criterion, _NativeCriterion) and self.is_plain:
             if self.graphs is None or self.graphs.adam is not adam:
-                self.graphs = Graphs(self, adam)
+                self.graphs = CudaGraphs(self, adam)
             return self.graphs.epoch(batches, seed)
         total = torch.zeros((), device=self.device, dtype=torch.float64)
-        with self.drawing(seed):
+        with self.seed_draws(seed):
             for number, queries in enumerate(batches):
-                loss, gradient = self.look(queries, (*seed, number), 1.0 / len(queries))
+                loss, gradient = self.differentiate(queries, (*seed, number), 1.0 / len(queries))
                 if self.alpha:
-                    gradient += self.pull()
+                    gradient += self.penalty_gradient()
                 adam.step(self.w, gradient)
                 total += loss
         return float(total)
 
-    def drawing(self, seed: tuple[int, ...]) -> AbstractContextManager[None]:
-        """Where a module that is not plain may draw random numbers: those of this seed."""
-        return nullcontext() if self.is_plain else seeded(self.generator(seed).initial_seed(), self.device)
+    def seed_draws(self, seed: tuple[int, ...]) -> AbstractContextManager[None]:
+        """Seed the random numbers that a module other than a plain network may draw inside the block."""
+        return nullcontext() if self.is_plain else seed_torch(self.generator(seed).initial_seed(), self.device)
 
-    def place(self, w: Tensor, seed: tuple[int, ...]) -> Place:
-        """Loss, penalty and gradient over all queries, for batch descent."""
-        batches = batches_of(self.rows.sizes, len(self.rows.sizes), np.random.default_rng(0))
+    def evaluate(self, w: Tensor, seed: tuple[int, ...]) -> LossPoint:
+        """Set the weights; return loss, penalty and gradient over all queries, for batch descent."""
+        batches = make_batches(self.rows.sizes, len(self.rows.sizes), np.random.default_rng(0))
         self.w.copy_(w)
         self.module.train()
-        total, gradient = 0.0, self.pull() if self.alpha else torch.zeros_like(self.w)
-        with self.drawing(seed):
+        total, gradient = 0.0, self.penalty_gradient() if self.alpha else torch.zeros_like(self.w)
+        with self.seed_draws(seed):
             for number, queries in enumerate(batches):
-                loss, its = self.look(queries, (*seed, number), 1.0 / self.n_queries)
+                loss, its = self.differentiate(queries, (*seed, number), 1.0 / self.n_queries)
                 gradient += its
                 total += float(loss)
-        return Place(w, total, total + self.penalty(), gradient)
+        return LossPoint(w, total, total + self.penalty(), gradient)
 
     def scores(self, X: Floats) -> Floats:
-        """The scores of documents, scaled as the training queries are.
+        """Score documents that are scaled as the training queries are.
 
-        They are for judging: documents with equal features must have equal scores, or ties would be broken by luck,
+        They are for evaluation: documents with equal features must have equal scores, or ties would be broken by luck,
         and torch's products treat some rows otherwise than others. A plain network scores as its model will, unless
         that takes too long; then scores are rounded.
         """
-        plain = plain_layers(self.module)
+        plain = read_layers(self.module)
         if plain is not None and len(X) * self.w.numel() <= (_QUICK if self.device.type == "cpu" else _QUICK // 10):
-            return self._exact(X, Network(np.zeros(X.shape[1]), np.ones(X.shape[1]), *plain))
+            return self._score_exactly(X, Network(np.zeros(X.shape[1]), np.ones(X.shape[1]), *plain))
         self.module.eval()
-        documents, rows = self._held(X), ROWS if self.device.type == "cpu" else 16 * ROWS
+        documents, rows = self._move_documents(X), ROWS if self.device.type == "cpu" else 16 * ROWS
 
         def some(start: int) -> Floats:
             if self.device.type == "cpu" and torch.get_num_threads() != 1:
@@ -312,8 +318,8 @@ class TorchTrainer:
 
         return np.concatenate(self.backend.each(some, range(0, len(X), rows)))
 
-    def _held(self, X: Floats) -> Tensor:
-        """Documents on the device, where they stay."""
+    def _move_documents(self, X: Floats) -> Tensor:
+        """Return the documents on the device, where they stay."""
         if X is self.train.X:
             return self.X
         if self.device.type == "cpu":
@@ -322,15 +328,15 @@ class TorchTrainer:
             self.held[id(X)] = X, torch.as_tensor(X, device=self.device)
         return self.held[id(X)][1]
 
-    def _exact(self, X: Floats, network: Network) -> Floats:
+    def _score_exactly(self, X: Floats, network: Network) -> Floats:
         starts = range(0, len(X), ROWS)
         return np.concatenate(self.backend.each(lambda start: network(X[start : start + ROWS]), starts))
 
 
-def batches_of(sizes: Ints, batch_size: int, rng: np.random.Generator) -> list[Ints]:
-    """Queries in batches of about one length, in random order.
+def make_batches(sizes: Ints, batch_size: int, rng: np.random.Generator) -> list[Ints]:
+    """Cut queries into batches of about one length, in random order.
 
-    >>> [batch.tolist() for batch in batches_of(np.array([9, 100, 10, 90]), 2, np.random.default_rng(0))]
+    >>> [batch.tolist() for batch in make_batches(np.array([9, 100, 10, 90]), 2, np.random.default_rng(0))]
     [[2, 0], [3, 1]]
     """
     order = np.argsort(sizes * rng.uniform(1.0, _APART, len(sizes)), kind="stable")

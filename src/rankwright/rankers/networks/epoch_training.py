@@ -17,7 +17,7 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.measures.base import weighted_mean
 from rankwright.objectives.base import Objective
-from rankwright.optimisers.checkpoints import Checkpoint, digest
+from rankwright.optimisers.checkpoints import Checkpoint, digest_queries
 from rankwright.optimisers.epochs import EpochLoop, EpochTrainer
 from rankwright.optimisers.linear_epochs import LinearTrainer
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
@@ -166,11 +166,11 @@ def train_epochs(
     for at in range(state.phase, len(phases)):
         phase = phases[at]
         state.enter(at)
-        trainer.aim(phase.objective.with_max_grade(data.train.max_grade))
+        trainer.set_objective(phase.objective.with_max_grade(data.train.max_grade))
         loop.forget()
         if phase.centers and state.n_done == 0:
             state.center = trainer.array(trainer.w)
-        trainer.hold(None if phase.free else state.center)
+        trainer.set_center(None if phase.free else state.center)
         while state.n_done < phase.n_epochs and not (recorder.history and recorder.should_stop()):
             epoch = next(loop)
             scores = {name: trainer.scores(part.X) for name, part in data.sets.items()}
@@ -208,6 +208,6 @@ def _open_checkpoint(data: TrainingData, training: TrainingOptions, run: Mapping
         return Checkpoint(None, {})
     check_writable(training.checkpoint)
     options = asdict(training)
-    digests = " ".join(digest(part) for part in data.sets.values())
+    digests = " ".join(digest_queries(part) for part in data.sets.values())
     own = {**{name: options[name] for name in _RUN}, "measure": str(data.measure), "data": digests}
     return Checkpoint(training.checkpoint, {**run, **own})

@@ -70,7 +70,7 @@ class NetworkDesign(NamedTuple):
         """Train the network on these objectives, one after another; once for each strength of the penalty."""
         require("torch")
         deadline = Deadline(self.max_seconds)
-        from rankwright.optimisers.devices import at_work, check_device
+        from rankwright.optimisers.devices import check_device, use_device
         from rankwright.optimisers.torch_trainer import TorchTrainer
 
         training, device = self.training.of_one(strengths), check_device(self.training.device)
@@ -78,7 +78,7 @@ class NetworkDesign(NamedTuple):
         data = TrainingData(train, valid, measure, self.scale, backend)
 
         def run(alpha: float) -> FitResult:
-            module = self._module(train.n_features, seed)
+            module = self._build_module(train.n_features, seed)
             trainer = TorchTrainer(
                 module,
                 data.train,
@@ -96,29 +96,29 @@ class NetworkDesign(NamedTuple):
             finally:
                 trainer.graphs = None  # which know the trainer, and hold memory of the GPU
 
-        with at_work(device):
+        with use_device(device):
             if device.type == "cpu":
                 return list(side_by_side(backend, run, strengths, train.n_docs))
             return [run(alpha) for alpha in strengths]
 
-    def _module(self, n_features: int, seed: int) -> nn.Module:
+    def _build_module(self, n_features: int, seed: int) -> nn.Module:
         from torch import nn
 
-        from rankwright.optimisers.devices import seeded
-        from rankwright.optimisers.torch_modules import check_module, feed_forward
+        from rankwright.optimisers.devices import seed_torch
+        from rankwright.optimisers.torch_modules import build_network, check_module
 
         if self.make is None:
-            return feed_forward(n_features, self.hidden, self.training.activation, seed)
+            return build_network(n_features, self.hidden, self.training.activation, seed)
         if not callable(self.make):
             raise InputError(f"network={self.make!r}; expected a torch module, or a function that makes one")
-        with seeded(seed):
-            made = self.make if isinstance(self.make, nn.Module) else self._made(n_features)
+        with seed_torch(seed):
+            made = self.make if isinstance(self.make, nn.Module) else self._make_module(n_features)
             module = deepcopy(made)
         if not isinstance(module, nn.Module):
             raise InputError(f"network made a {type(module).__name__}; expected a torch module")
         return check_module(module, n_features)
 
-    def _made(self, n_features: int) -> Any:
+    def _make_module(self, n_features: int) -> Any:
         try:
             return self.make(n_features)
         except Exception as error:

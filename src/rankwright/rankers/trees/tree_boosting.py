@@ -101,7 +101,7 @@ class TreeStages(ABC):
 
     def judged(self, n: int) -> dict[str, Any]:
         """What the first ``n`` trees are worth on the training queries."""
-        self.train.become(Trees(self.forest.take_first(n))(self.queries.X))
+        self.train.set_scores(Trees(self.forest.take_first(n))(self.queries.X))
         return {"loss": 1.0 - self.train.value, "train": self.train.value}
 
     def _scored(self, grown: Grown) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class NativeStages(TreeStages):
         """By LightGBM's own scores, if these are all the trees."""
         if n < len(self.trees) or "growing" not in self.__dict__:
             return super().judged(n)
-        self.train.become(self.growing.own_objective_scores())
+        self.train.set_scores(self.growing.own_objective_scores())
         return {"loss": 1.0 - self.train.value, "train": self.train.value}
 
     def _scored(self, grown: Grown) -> dict[str, Any]:
