@@ -18,14 +18,14 @@ from rankwright.report import format_results, write_report
 from rankwright.report.notation import format_interval, format_p_equals, format_signed
 
 SPEC = """\
-# Add a method and run: rankwright experiment spec.toml --out .  (what is finished is not run again)
+# Add a method and run: rankwright experiment spec.toml --out .  (finished trials are not run again)
 name = "Demonstration"
-measure = "ndcg@10"             # selects on validation queries, and decides
+measure = "ndcg@10"             # selects on validation queries
 measures = ["ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "map", "mrr", "err@10"]
 
 [data]
 file = "queries.txt"            # judged documents in LETOR format
-k = 5                           # cut into five folds of whole queries
+n_folds = 5                     # cut into folds by query
 
 [[methods]]
 ranker = "singlefeature"        # the baseline: the best single feature
