@@ -194,7 +194,7 @@ def measure_inference() -> Table:
         queries = rw.Queries(
             np.zeros((n, 1), dtype=np.float32), y, np.arange(n_queries + 1) * n_docs, np.arange(n_queries)
         )
-        found = prepare_rankings(rw.parse("map"), queries)
+        found = prepare_rankings(rw.parse_measure("map"), queries)
         tasks: dict[str, Callable[[], Ints]] = {
             "ours": partial(found.find_most_violated, scores),
             "every place of each, O(R N)": partial(_naive, found, scores),

@@ -41,7 +41,7 @@ def bare(experiment: rw.Experiment) -> float:
                 start = time.perf_counter()
                 candidate.fit(fold.train, valid=fold.valid)
                 fitting += time.perf_counter() - start
-                value = rw.parse(experiment.measure).mean(fold.valid, candidate.predict(fold.valid), Serial())
+                value = rw.parse_measure(experiment.measure).mean(fold.valid, candidate.predict(fold.valid), Serial())
                 if value > best:
                     best, ranker = value, candidate
             assert ranker is not None

@@ -98,7 +98,7 @@ def run(task: Task, out: Path) -> None:
     found: dict[str, Any] = {task.method: rw.evaluate(ranker, test, list(MEASURES)).values}
     found["trees"] = len(ranker.scorer_)
     if task.method in LEVERAGED:
-        measure = rw.parse(TRAINED)
+        measure = rw.parse_measure(TRAINED)
         own, other = (tree_landscape(ranker.scorer_, each, measure, rw.Serial()) for each in (train, valid))
         rules, start = ClimbRules(max_rounds=ROUNDS[task.data]), np.ones(len(ranker.scorer_))
         weighed = polish_weights(own, other, start, rules, np.random.default_rng(0))

@@ -41,7 +41,7 @@ def make_ranking(n_queries: int, n_docs: int, random_state: int = 0) -> tuple[rw
 def our_tasks(queries: rw.Queries, scores: Floats) -> list[Task]:
     """Rankwright from names to means, and with ideals at hand."""
     backend = rw.Threads(THREADS)
-    bounds = [rw.parse(name).prepare(queries) for name in MEASURES]
+    bounds = [rw.parse_measure(name).prepare(queries) for name in MEASURES]
 
     def means(values: Floats) -> Means:
         return float(values[0].mean()), float(values[1].mean())

@@ -23,7 +23,7 @@ def reinforce(measure: str, y: Floats, s: Floats, rng: np.random.Generator, base
     n, many = len(y), COPIES * SAMPLES
     keys = s + draw_gumbel_noise(rng, many, n)
     queries = rw.Queries.from_arrays(np.zeros((many * n, 1)), np.tile(y, many), group=[n] * many)
-    values = rw.parse(measure).values(queries, keys.ravel()).reshape(COPIES, SAMPLES)
+    values = rw.parse_measure(measure).values(queries, keys.ravel()).reshape(COPIES, SAMPLES)
     if baseline:
         values = values - (values.sum(axis=1, keepdims=True) - values) / (SAMPLES - 1)
     order = np.argsort(-keys, axis=1)

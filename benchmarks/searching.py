@@ -48,7 +48,7 @@ def make_lines(
     relevance = rng.normal(-0.5, 1.0, n)
     grades = (relevance[:, None] > _BARS).sum(axis=1)
     queries = rw.Queries.from_arrays(np.zeros((n, 1)), grades, np.repeat(np.arange(n_queries), n_docs))
-    bound = rw.parse(measure).prepare(queries)
+    bound = rw.parse_measure(measure).prepare(queries)
     assert isinstance(bound, PreparedTableMeasure)
     return bound, relevance + rng.normal(size=n), 0.5 * relevance + rng.normal(size=n)
 
@@ -243,7 +243,7 @@ def measure_rounds(shapes: tuple[tuple[int, int, int], ...] = ((20_000, 24, 519)
 
 def cost_of_coordinate(queries: rw.Queries) -> float:
     """Seconds of one exact line search: the mean over all columns, the median of three turns."""
-    landscape = Landscape.of(queries, rw.parse(MEASURE).for_training(), rw.Threads(THREADS))
+    landscape = Landscape.of(queries, rw.parse_measure(MEASURE).for_training(), rw.Threads(THREADS))
     point = landscape.evaluate(np.ones(queries.n_features))
 
     def search_all() -> None:
@@ -300,7 +300,7 @@ def find_races() -> Iterator[Race | Row]:
             yield Race(f"{name}, fold 1", rw.read_folds(folder)[0].train, (0, 1))
         else:
             yield skipped(f"{name}, fold 1", _NO_DATA)
-    yield Race("synthetic", rw.scale(make_data(500), "standard"), (0,))
+    yield Race("synthetic", rw.scale_features(make_data(500), "standard"), (0,))
 
 
 def train_fastrank(fastrank: Any, queries: rw.Queries, seed: int) -> tuple[float, float]:
@@ -314,7 +314,7 @@ def train_fastrank(fastrank: Any, queries: rw.Queries, seed: int) -> tuple[float
     model = data.train_model(request)
     seconds = perf_counter() - start
     scores = np.array(model.predict_dense_scores(data))
-    value = rw.parse(MEASURE).mean(queries, scores)
+    value = rw.parse_measure(MEASURE).mean(queries, scores)
     theirs = float(np.mean(list(data.evaluate(model, MEASURE).values())))
     if abs(value - theirs) > 1e-9:
         raise AssertionError(f"FastRank's {MEASURE} is {theirs}, ours {value}")
@@ -341,7 +341,7 @@ def climb_to(goal: float, queries: rw.Queries, start: str, n_starts: int = 20) -
     """Climb as DirectRank does, from one start after another, until the measure is reached."""
     begun, rng = perf_counter(), np.random.default_rng(0)
     deviation = StandardScaling.fit(queries).deviation
-    landscape = Landscape.of(queries, rw.parse(MEASURE).for_training(), rw.Threads(THREADS))
+    landscape = Landscape.of(queries, rw.parse_measure(MEASURE).for_training(), rw.Threads(THREADS))
     drawn = np.concatenate([np.ones((1, queries.n_features)), rng.normal(size=(n_starts - 1, queries.n_features))])
     starts, rngs, best = drawn / np.where(deviation > 0, deviation, np.inf), rng.spawn(n_starts), -np.inf
     if start == "regression":

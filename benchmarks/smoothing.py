@@ -102,7 +102,7 @@ def measure_lengths(n_docs: int = 60_000) -> Table:
     objectives |= {
         f"LambdaRank on NDCG@{CUT_OFF}": Lambdas(NDCG(CUT_OFF)),
         "ListNet": TopOne(),
-        "smooth AP, eq. (9), sigma = 1": SoftRanks(rw.parse("map")),
+        "smooth AP, eq. (9), sigma = 1": SoftRanks(rw.parse_measure("map")),
     }
     rows = []
     for name, objective in objectives.items():

@@ -106,7 +106,7 @@ def compare_fits(queries: rw.Queries, threads: int, n_estimators: int, repetitio
         scores = np.asarray(tool.predict(models[tool.name], queries.X), dtype=np.float64)
         found = fits.setdefault(tool.name, Fits([], []))
         found.seconds.append(seconds[tool.name])
-        found.reached.append(rw.parse(MEASURE).mean(queries, scores))
+        found.reached.append(rw.parse_measure(MEASURE).mean(queries, scores))
 
 
 def measure_rankboost(n_queries: int = 500, n_estimators: int = ROUNDS, seeds: int = 3, repetitions: int = 3) -> Table:

@@ -90,7 +90,7 @@ def _keep(kept: dict[str, Any], name: str, task: Callable[[], Any]) -> None:
 
 def seconds_a_round(ranker: Any, queries: rw.Queries) -> float:
     """Of a fit after its first rounds, without what is done once."""
-    measure = rw.parse(ranker.measure)
+    measure = rw.parse_measure(ranker.measure)
     stages = ranker._stages((queries, None, measure, ranker._weak(queries.n_features), BACKEND))
     boost(stages, WARM, RoundRecorder())
     start = perf_counter()

@@ -50,7 +50,7 @@ def mean_measure(qrels: Judgments, runs: Runs, weights: Floats) -> float:
     )
     X, y = np.zeros((len(pool.grades), 1), np.float32), np.nan_to_num(pool.grades)
     queries = rw.Queries(X, y, pool.indptr, np.array(pool.qid)).keep_retrieved(pool.found)
-    return rw.parse(MEASURE).mean(queries, pool.scores[pool.found, 0])
+    return rw.parse_measure(MEASURE).mean(queries, pool.scores[pool.found, 0])
 
 
 def peer_search(ranx: Any, qrels: Judgments, runs: Runs) -> tuple[Callable[[], Any], Callable[[Any], float]]:

@@ -170,7 +170,7 @@ class Stores(_Written):
         X = np.random.default_rng(0).normal(size=(36, 2))
         queries = rw.Queries.from_arrays(X, [0, 2, 1, 0] * 9, np.repeat(np.arange(9), 4))  # all queries have grades
         methods = [rw.Method("regression", grid={"alpha": [0.1, 10.0]}), rw.Method("singlefeature")]
-        experiment = rw.Experiment(list(rw.cut_folds(queries, 3, 0)), methods, "ndcg@5", ["map"])
+        experiment = rw.Experiment(list(rw.split_folds(queries, 3, 0)), methods, "ndcg@5", ["map"])
         with (
             mock.patch("rankwright.experiments.trials.time.perf_counter", return_value=0.0),
             mock.patch("rankwright.experiments.trials._read_memory", return_value=0.0),
@@ -217,7 +217,7 @@ class Stores(_Written):
             path.unlink()
         (folder / FILE).write_bytes(data)
         results = rw.read_results(folder)
-        model = rw.read_model(folder, "Regression", fold=2)
+        model = rw.read_trial_model(folder, "Regression", fold=2)
         said = (results.name, results.measure, results.measures, results.methods, results.unfinished)
         tables = {f"{name}.{key}": column for name, table in results.tables.items() for key, column in table.items()}
         return {"said": said, "model": model.scorer.to_json(), **tables}

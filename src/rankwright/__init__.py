@@ -9,6 +9,7 @@ True
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from rankwright.basics.errors import SplitQueryWarning as SplitQueryWarning
     from rankwright.basics.errors import StoreWarning as StoreWarning
     from rankwright.basics.errors import TrialWarning as TrialWarning
-    from rankwright.data.folds import cut_folds as cut_folds
     from rankwright.data.folds import read_folds as read_folds
+    from rankwright.data.folds import split_folds as split_folds
     from rankwright.data.letor import read_letor as read_letor
     from rankwright.data.letor import write_letor as write_letor
     from rankwright.data.queries import Queries as Queries
@@ -50,8 +51,8 @@ if TYPE_CHECKING:
     from rankwright.experiments import PublishedFigure as PublishedFigure
     from rankwright.experiments import RandomSearch as RandomSearch
     from rankwright.experiments import read_experiment as read_experiment
-    from rankwright.experiments import read_model as read_model
     from rankwright.experiments import read_results as read_results
+    from rankwright.experiments import read_trial_model as read_trial_model
     from rankwright.experiments import run_experiment as run_experiment
     from rankwright.measures import AP as AP
     from rankwright.measures import DCG as DCG
@@ -63,8 +64,8 @@ if TYPE_CHECKING:
     from rankwright.measures import Measure as Measure
     from rankwright.measures import P as P
     from rankwright.measures import Recall as Recall
-    from rankwright.measures import measure as measure
-    from rankwright.measures import parse as parse
+    from rankwright.measures import make_measure as make_measure
+    from rankwright.measures import parse_measure as parse_measure
     from rankwright.models.model import Model as Model
     from rankwright.models.model_files import load as load
     from rankwright.models.model_files import save as save
@@ -97,107 +98,28 @@ if TYPE_CHECKING:
     from rankwright.report import write_report as write_report
     from rankwright.runtime.backends import Serial as Serial
     from rankwright.runtime.backends import Threads as Threads
-    from rankwright.scorers.scaling import scale as scale
+    from rankwright.scorers.scaling import scale_features as scale_features
     from rankwright.tuning import FusionResult as FusionResult
     from rankwright.tuning import PolishResult as PolishResult
     from rankwright.tuning import polish as polish
     from rankwright.tuning import polish_model as polish_model
     from rankwright.tuning import tune_fusion as tune_fusion
 
-# Where each public name lives: nothing is imported before it is used, so `import rankwright` is free.
-_HOME = {
-    "runtime.backends": ("Serial", "Threads"),
-    "analysis.score_comparison": ("compare_runs", "compare_scores"),
-    "data.queries": ("Queries",),
-    "analysis.diagnosis": ("Diagnosis", "Explanation", "diagnose", "explain"),
-    "basics.errors": (
-        "DegenerateModelWarning",
-        "IneffectiveParameterWarning",
-        "InputError",
-        "KernelCacheWarning",
-        "MissingQueryIdWarning",
-        "RankwrightWarning",
-        "SplitQueryWarning",
-        "StoreWarning",
-        "TrialWarning",
-    ),
-    "analysis.evaluation": ("Evaluations", "evaluate"),
-    "experiments": (
-        "Experiment",
-        "Method",
-        "PublishedFigure",
-        "RandomSearch",
-        "read_experiment",
-        "read_model",
-        "read_results",
-        "run_experiment",
-    ),
-    "data.folds": ("cut_folds", "read_folds"),
-    "data.letor": ("read_letor", "write_letor"),
-    "measures": (
-        "AP",
-        "DCG",
-        "ERR",
-        "NDCG",
-        "RBP",
-        "RR",
-        "WTA",
-        "Measure",
-        "P",
-        "Recall",
-        "measure",
-        "parse",
-    ),
-    "models.model": ("Model",),
-    "models.model_files": ("load", "save"),
-    "rankers": (
-        "AdaRank",
-        "BayesRank",
-        "BoostedTrees",
-        "CoordinateAscent",
-        "DirectRank",
-        "DirectRankTrees",
-        "FRank",
-        "LambdaMART",
-        "LambdaRank",
-        "LinearRanker",
-        "ListMLE",
-        "ListNet",
-        "MART",
-        "NeuralRanker",
-        "PermuRank",
-        "RankBoost",
-        "RankCosine",
-        "RankNet",
-        "RankSVM",
-        "Ranker",
-        "Regression",
-        "SVMMap",
-        "SVMNDCG",
-        "SingleFeature",
-        "SmoothRank",
-        "TrainingOptions",
-    ),
-    "report": ("write_report",),
-    "analysis.results": ("Results",),
-    "scorers.scaling": ("scale",),
-    "analysis.selection": ("QueryKFold", "select"),
-    "data.synthetic": ("make_queries",),
-    "data.trec": ("read_qrels", "read_run", "read_trec", "write_run"),
-    "tuning": ("FusionResult", "PolishResult", "polish", "polish_model", "tune_fusion"),
-}
-_MODULE = {name: module for module, names in _HOME.items() for name in names}
+# Type checkers read the imports above; Python reads each when its name is first used, so that `import rankwright` is
+# fast. The table is made from their lines, so that names are listed once.
+_SOURCE = __spec__.loader.get_source(__name__)  # type: ignore[union-attr]
+_MODULES = {name: module for module, name in re.findall(r"(?m)^    from (\S+) import \w+ as (\w+)$", _SOURCE)}
 
-__all__ = sorted(_MODULE)
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE:
+    if name not in _MODULES:
         raise AttributeError(f"module 'rankwright' has no attribute {name!r}")
-    value = getattr(import_module(f"rankwright.{_MODULE[name]}"), name)
+    value = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE})
+    return sorted({*globals(), *_MODULES})

@@ -90,11 +90,11 @@ def folder(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("reader")
     queries = rw.make_queries(MOST_QUERIES, n_docs=10, n_features=30, random_state=0)
     for name in ("MQ2008", "OHSUMED"):
-        for number, fold in enumerate(rw.cut_folds(queries, 5, random_state=0), 1):
+        for number, fold in enumerate(rw.split_folds(queries, 5, random_state=0), 1):
             (path / name / f"Fold{number}").mkdir(parents=True)
             for part, file in zip(fold, ("train.txt", "vali.txt", "test.txt"), strict=True):
                 rw.write_letor(part, path / name / f"Fold{number}" / file)
-    for part, file in zip(rw.cut_folds(queries, 4, random_state=1)[0], ("train", "vali", "test"), strict=True):
+    for part, file in zip(rw.split_folds(queries, 4, random_state=1)[0], ("train", "vali", "test"), strict=True):
         rw.write_letor(part, path / f"{file}.txt")
     (path / "new.txt").write_bytes((path / "test.txt").read_bytes())
     test = rw.read_letor(path / "test.txt")

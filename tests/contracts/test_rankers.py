@@ -515,7 +515,7 @@ def routing():
 def per_query_mean(ranker, queries: rw.Queries, train: np.ndarray, test: np.ndarray) -> float:
     fitted = clone(ranker).fit(queries.X[train], queries.y[train], qid=queries.row_qid[train])
     held_out = rw.Queries.from_arrays(queries.X[test], queries.y[test], queries.row_qid[test])
-    return float(rw.evaluate(fitted, held_out, ranker.measure).means[str(rw.parse(ranker.measure))])
+    return float(rw.evaluate(fitted, held_out, ranker.measure).means[str(rw.parse_measure(ranker.measure))])
 
 
 @every_ranker_and_network
@@ -550,7 +550,7 @@ class TestRouting:
         pipeline = make_pipeline(StandardScaler(), quick(ranker, measure="map"))
         pipeline.fit(queries.X, queries.y, qid=queries.row_qid)
         scores = pipeline.predict(queries.X, qid=queries.row_qid)
-        expected = rw.parse("map").mean(queries, scores)
+        expected = rw.parse_measure("map").mean(queries, scores)
         assert pipeline.score(queries.X, queries.y, qid=queries.row_qid) == pytest.approx(expected, abs=1e-12)
         result = cross_validate(
             pipeline, queries.X, queries.y, cv=rw.QueryKFold(2), params={"qid": queries.row_qid}, error_score="raise"

@@ -123,7 +123,7 @@ def evaluate(data, model, tmp_path):
     for measure in ("ndcg@3(ties=file)", "map(dialect=trec_eval)", "ndcg(dialect=sklearn)", "p@2"):
         found = rw.evaluate(tied, data.mixed, measure).values
         assert found.tolist() == rw.evaluate(tied[data.order], data.sorted, measure).values.tolist()
-        assert rw.parse(measure).values(data.mixed, tied).tolist() == found[0].tolist()
+        assert rw.parse_measure(measure).values(data.mixed, tied).tolist() == found[0].tolist()
 
 
 def compare_scores(data, model, tmp_path):
@@ -162,7 +162,7 @@ def select(data, model, tmp_path):
 
 def scale(data, model, tmp_path):
     for kind in ("standard", "query"):
-        found, same = rw.scale(data.mixed, kind).X, rw.scale(data.sorted, kind).X
+        found, same = rw.scale_features(data.mixed, kind).X, rw.scale_features(data.sorted, kind).X
         assert found[data.order] == pytest.approx(same, abs=1e-6)
 
 
@@ -199,8 +199,8 @@ def read_letor(data, model, tmp_path):
     assert expected == model.predict(data.X).tolist()
 
 
-def cut_folds(data, model, tmp_path):
-    mixed, adjacent = rw.cut_folds(data.mixed, 4, 0), rw.cut_folds(data.sorted, 4, 0)
+def split_folds(data, model, tmp_path):
+    mixed, adjacent = rw.split_folds(data.mixed, 4, 0), rw.split_folds(data.sorted, 4, 0)
     for one, other in zip(mixed, adjacent, strict=True):
         for part, same in zip(one, other, strict=True):
             assert part.docid.tolist() == same.docid.tolist()
@@ -234,7 +234,7 @@ CASES: dict[str, Callable] = {
         write_run,
         write_letor,
         read_letor,
-        cut_folds,
+        split_folds,
         run_experiment,
     )
 }

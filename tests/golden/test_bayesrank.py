@@ -18,7 +18,7 @@ def by_query(k: int, hidden: tuple[int, ...] | None, measures: list[str], n_seed
             ranker = rw.BayesRank(k=k, hidden=hidden, random_state=seed).fit(fold.train, valid=fold.valid)
             scores = ranker.predict(fold.test)
             for name in measures:
-                found[name].append(rw.parse(name).values(fold.test, scores))
+                found[name].append(rw.parse_measure(name).values(fold.test, scores))
     return {name: np.concatenate(_means(values, n_seeds)) for name, values in found.items()}
 
 

@@ -59,7 +59,7 @@ def toy():
     ],
 )
 def test_the_tools_own_figures(toy, tool, measure, figures):
-    values = rw.parse(measure).values(toy, toy.X[:, 0].astype(float))
+    values = rw.parse_measure(measure).values(toy, toy.X[:, 0].astype(float))
     for value, figure in zip(values, figures, strict=True):
         assert np.isnan(figure) or value == pytest.approx(figure, abs=5.1e-5)
 
@@ -67,53 +67,55 @@ def test_the_tools_own_figures(toy, tool, measure, figures):
 def test_letor_scripts_on_two_relevant_of_three():
     """P@10 of a query with 3 documents, 2 relevant: LETOR 3.0 counts 0, LETOR 4.0 divides by 10."""
     queries, scores = one_query(np.array([0.0, 2.0, 1.0])), np.array([0.9, 0.5, 0.1])
-    assert rw.parse("p@10(dialect=letor3)").values(queries, scores)[0] == 0
-    assert rw.parse("p@10(dialect=letor4)").values(queries, scores)[0] == pytest.approx(0.2)
+    assert rw.parse_measure("p@10(dialect=letor3)").values(queries, scores)[0] == 0
+    assert rw.parse_measure("p@10(dialect=letor4)").values(queries, scores)[0] == pytest.approx(0.2)
     for dialect in ("letor3", "letor4"):
-        assert rw.parse(f"ndcg@10(dialect={dialect})").values(queries, scores)[0] == 0
+        assert rw.parse_measure(f"ndcg@10(dialect={dialect})").values(queries, scores)[0] == 0
         # within the list: gains 0, 3, 1 at discounts 1, 1, 1/log2(3); ideal 3 + 1
         expected = (0 + 3 + 1 / log2(3)) / (3 + 1 + 0)
-        assert rw.parse(f"ndcg@3(dialect={dialect})").values(queries, scores)[0] == pytest.approx(expected)
+        assert rw.parse_measure(f"ndcg@3(dialect={dialect})").values(queries, scores)[0] == pytest.approx(expected)
         # AP: relevant at ranks 2 and 3
-        assert rw.parse(f"map(dialect={dialect})").values(queries, scores)[0] == pytest.approx((1 / 2 + 2 / 3) / 2)
+        assert rw.parse_measure(f"map(dialect={dialect})").values(queries, scores)[0] == pytest.approx(
+            (1 / 2 + 2 / 3) / 2
+        )
 
 
 def test_letor_discount_makes_the_first_two_ranks_equal():
     queries = one_query(np.array([1.0, 2.0]))
     for scores in ([2.0, 1.0], [1.0, 2.0]):
-        assert rw.parse("ndcg@2(dialect=letor3)").values(queries, np.array(scores))[0] == 1
+        assert rw.parse_measure("ndcg@2(dialect=letor3)").values(queries, np.array(scores))[0] == 1
 
 
 def test_mslr_counts_grade_2_as_relevant():
     queries = one_query(np.array([1.0, 2.0, 0.0]))
-    assert rw.parse("map(dialect=mslr)").values(queries, np.array([3.0, 2.0, 1.0]))[0] == pytest.approx(1 / 2)
-    assert rw.parse("map(dialect=letor4)").values(queries, np.array([3.0, 2.0, 1.0]))[0] == 1
+    assert rw.parse_measure("map(dialect=mslr)").values(queries, np.array([3.0, 2.0, 1.0]))[0] == pytest.approx(1 / 2)
+    assert rw.parse_measure("map(dialect=letor4)").values(queries, np.array([3.0, 2.0, 1.0]))[0] == 1
 
 
 def test_mslr_precision_of_two_relevant_of_three():
     queries = one_query(np.array([0.0, 3.0, 2.0]))
-    assert rw.parse("p@10(dialect=mslr)").values(queries, np.array([0.9, 0.5, 0.1]))[0] == pytest.approx(0.2)
+    assert rw.parse_measure("p@10(dialect=mslr)").values(queries, np.array([0.9, 0.5, 0.1]))[0] == pytest.approx(0.2)
 
 
 def test_no_relevant_document_in_letor_counts_zero_and_stays_in_the_mean():
     queries = rw.Queries.from_arrays(np.zeros((4, 1)), [0, 0, 1, 0], [1, 1, 2, 2])
-    assert rw.parse("ndcg@1(dialect=letor3)").mean(queries, np.array([1.0, 2.0, 2.0, 1.0])) == 0.5
+    assert rw.parse_measure("ndcg@1(dialect=letor3)").mean(queries, np.array([1.0, 2.0, 2.0, 1.0])) == 0.5
 
 
 def test_ranklib_err_and_rr():
     """ERR with 2^4 as the highest gain whatever the data: (2^2 - 1) / 16 at rank 1, then (2^1 - 1) / 16 at rank 2."""
     queries, scores = one_query(np.array([2.0, 1.0])), np.array([2.0, 1.0])
     expected = 3 / 16 + (1 - 3 / 16) * (1 / 16) / 2
-    assert rw.parse("err@10(dialect=ranklib)").values(queries, scores)[0] == pytest.approx(expected)
-    assert rw.parse("rr@10(dialect=ranklib)").values(queries, scores)[0] == 1
+    assert rw.parse_measure("err@10(dialect=ranklib)").values(queries, scores)[0] == pytest.approx(expected)
+    assert rw.parse_measure("rr@10(dialect=ranklib)").values(queries, scores)[0] == 1
 
 
 def test_trec_eval_breaks_ties_by_document_id_descending_and_reads_floats():
     queries = one_query(np.array([1.0, 0.0]), docid=["a", "b"])
-    assert rw.parse("mrr(dialect=trec_eval)").values(queries, np.array([0.5, 0.5]))[0] == 0.5
+    assert rw.parse_measure("mrr(dialect=trec_eval)").values(queries, np.array([0.5, 0.5]))[0] == 0.5
     nearly = np.array([1.0 + 1e-12, 1.0])  # equal as 32-bit floats
-    assert rw.parse("mrr(dialect=trec_eval)").values(queries, nearly)[0] == 0.5
-    assert rw.parse("mrr").values(queries, nearly)[0] == 1
+    assert rw.parse_measure("mrr(dialect=trec_eval)").values(queries, nearly)[0] == 0.5
+    assert rw.parse_measure("mrr").values(queries, nearly)[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -129,4 +131,4 @@ def test_trec_eval_breaks_ties_by_document_id_descending_and_reads_floats():
 )
 def test_refusals_have_a_reason(measure, reason):
     with pytest.raises(rw.InputError, match=reason):
-        rw.parse(measure)
+        rw.parse_measure(measure)

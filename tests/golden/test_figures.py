@@ -70,7 +70,7 @@ def test_why_adarank_on_map_has_a_higher_ndcg():
         ranks = np.flatnonzero(grades >= 1) + 1
         return float((np.arange(1, len(ranks) + 1) / ranks).mean()) if len(ranks) else 0.0
 
-    pessimistic = rw.measure(average_precision, name="pessimistic_map")  # as users' own measures judge features
+    pessimistic = rw.make_measure(average_precision, name="pessimistic_map")  # as users' own measures judge features
     [found] = _means(lambda fold: rw.AdaRank(measure=pessimistic).fit(fold.train, valid=fold.valid), [NDCG])
     [ours] = _means(lambda fold: rw.AdaRank(measure=MAP).fit(fold.train, valid=fold.valid), [NDCG])
     assert found < 0.443 < ours

@@ -9,7 +9,7 @@ from tests.conftest import data_folder
 from tests.warned import may_not_converge
 
 import rankwright as rw
-from rankwright.measures import parse
+from rankwright.measures import parse_measure
 from rankwright.rankers.listwise.descent_ranker import LinearProblem
 
 CONVEX = {
@@ -48,7 +48,7 @@ def shuffled(queries, seed):
 def test_convex_rankers_reach_the_minimum_that_scipy_finds(train, name):
     ranker = CONVEX[name]()
     problem = LinearProblem.of(
-        ranker._objective(parse("ndcg@10")), train, None, parse("ndcg@10"), "standard", rw.Serial()
+        ranker._objective(parse_measure("ndcg@10")), train, None, parse_measure("ndcg@10"), "standard", rw.Serial()
     )
 
     def value(w):

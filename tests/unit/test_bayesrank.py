@@ -65,7 +65,7 @@ class TestWhatItMinimises:
     @pytest.mark.parametrize("k", [1, 2])
     def test_any_measure_cut_at_k(self, small, measure, k):
         ranker = bayesrank(6, measure=measure, k=k, hidden=None).fit(small)
-        objective = on.ExpectedMeasure(rw.parse(measure).cut_at(k)).prepare(small)(ranker.predict(small))
+        objective = on.ExpectedMeasure(rw.parse_measure(measure).cut_at(k)).prepare(small)(ranker.predict(small))
         assert kept(ranker)["loss"] == pytest.approx(objective.loss, rel=1e-5)
         assert kept(ranker)["expected"] == pytest.approx(1.0 - objective.loss / len(small), rel=1e-5)
 
@@ -188,7 +188,7 @@ class TestParameters:
 
     def test_a_users_measure(self):
         small = rw.make_queries(10, n_docs=8, n_features=4, random_state=0)
-        first = rw.measure(lambda grades: float(grades[0] > 0), name="first")
+        first = rw.make_measure(lambda grades: float(grades[0] > 0), name="first")
         ranker = bayesrank(20, measure=first, k=None, hidden=None, n_samples=16).fit(small)
         exact = on.ExpectedMeasure("p@1").prepare(small)(ranker.predict(small))
         assert kept(ranker)["expected"] == pytest.approx(1.0 - exact.loss / len(small), abs=0.15)
@@ -202,7 +202,7 @@ class TestParameters:
             ({"k": 2.0}, "k=2.0"),
             ({"gain": "exponential"}, "gain='exponential'; expected None or 'exp'"),
             ({"gain": "pow2", "measure": "map"}, "only NDCG and DCG have gains to choose"),
-            ({"gain": "exp", "measure": rw.measure(lambda grades: 0.5, name="own")}, "only NDCG and DCG"),
+            ({"gain": "exp", "measure": rw.make_measure(lambda grades: 0.5, name="own")}, "only NDCG and DCG"),
             ({"n_samples": 0}, "n_samples=0"),
             ({"alpha": -1.0}, "alpha=-1.0"),
             ({"hidden": "10"}, "hidden='10'"),

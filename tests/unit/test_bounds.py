@@ -26,7 +26,7 @@ SMOOTH = ["logistic", "exponential", "hinge", "margin"]
 @given(problem=problems(many=2))
 def test_equal_listing_all(name, phi, problem):
     queries, scores = problem
-    measure, parts = rw.parse(name), by_query(queries, scores)
+    measure, parts = rw.parse_measure(name), by_query(queries, scores)
     expected = {Basic(measure): [reference.basic(name, g, s) for _, g, s in parts]}
     for kind in TypeOne.SURROGATES:
         expected[TypeOne(measure, kind)] = [reference.type_one(name, g, s, kind) for _, g, s in parts]
@@ -48,7 +48,7 @@ def test_seven_documents(name, phi):
     queries = rw.Queries.from_arrays(np.zeros((7, 1)), grades, qid=[1] * 7)
     for kind in SURROGATES:
         for over in TypeTwo.OVER:
-            found = TypeTwo(rw.parse(name), kind, over, phi).prepare(queries).at(scores)
+            found = TypeTwo(rw.parse_measure(name), kind, over, phi).prepare(queries).at(scores)
             assert found.values[0] == pytest.approx(reference.type_two(name, grades, scores, kind, over, phi))
             assert found.exact.all()
 
@@ -61,7 +61,7 @@ def test_seven_documents(name, phi):
 def test_gradient_equals_differences(kind, over, phi, problem, seed):
     """Along random directions, where the slopes on both sides agree."""
     queries, scores = problem
-    bound = TypeTwo(rw.parse("ndcg@3"), kind, over, phi).prepare(queries)
+    bound = TypeTwo(rw.parse_measure("ndcg@3"), kind, over, phi).prepare(queries)
     way, h = np.random.default_rng(seed).normal(size=len(scores)), 1e-6
     here = bound(scores)
     ahead, behind = bound(scores + h * way).loss, bound(scores - h * way).loss
@@ -76,12 +76,12 @@ def test_gradients_are_there(kind):
     queries = rw.make_queries(5, n_docs=6, random_state=0)
     scores = np.random.default_rng(0).normal(size=queries.n_docs)
     for over in TypeTwo.OVER:
-        assert np.abs(TypeTwo(rw.parse("ndcg@3"), kind, over).prepare(queries)(scores).gradient).max() > 1e-3
+        assert np.abs(TypeTwo(rw.parse_measure("ndcg@3"), kind, over).prepare(queries)(scores).gradient).max() > 1e-3
 
 
 @pytest.mark.parametrize("most", [6, 12])
-@pytest.mark.parametrize("bound", [TypeTwo(rw.parse("map"), k, o) for k in SURROGATES for o in TypeTwo.OVER] + [
-    Basic(rw.parse("map")), TypeOne(rw.parse("map"))
+@pytest.mark.parametrize("bound", [TypeTwo(rw.parse_measure("map"), k, o) for k in SURROGATES for o in TypeTwo.OVER] + [
+    Basic(rw.parse_measure("map")), TypeOne(rw.parse_measure("map"))
 ], ids=str)  # fmt: skip
 def test_queries_add_up_with_their_weights(bound, most):
     rng = np.random.default_rng(0)
@@ -120,7 +120,7 @@ SUMS = ["ndcg", "ndcg@10", "dcg@10", "rbp"]  # over ranks: assignments where a l
 def test_nothing_is_below_the_basic_loss(name, phi, limit, monkeypatch):
     """The contract of every bound, exact or not, on long lists."""
     monkeypatch.setattr(searching, "MAX_NODES", limit)
-    measure, certain = rw.parse(name), []
+    measure, certain = rw.parse_measure(name), []
     queries, scores = long_queries(len(name))
     basic = Basic(measure).prepare(queries).at(scores).values
     assert basic.max() > 0.3
@@ -135,10 +135,10 @@ def test_nothing_is_below_the_basic_loss(name, phi, limit, monkeypatch):
 @pytest.mark.parametrize("phi", PHIS)
 def test_a_users_measure(phi):
     """Bounds, though not exact ones; but all rankings of short lists are listed here too."""
-    own = rw.measure(lambda grades: reference.MEASURES["ndcg@3"](grades.tolist()), name="first_three")
+    own = rw.make_measure(lambda grades: reference.MEASURES["ndcg@3"](grades.tolist()), name="first_three")
     queries, scores = long_queries(1)
     basic = Basic(own).prepare(queries).at(scores).values
-    assert basic == pytest.approx(Basic(rw.parse("ndcg@3")).prepare(queries).at(scores).values)
+    assert basic == pytest.approx(Basic(rw.parse_measure("ndcg@3")).prepare(queries).at(scores).values)
     for how in product(SURROGATES, TypeTwo.OVER, [phi]):
         found = TypeTwo(own, *how).prepare(queries).at(scores)
         assert (found.values >= basic - 1e-12).all()
@@ -155,7 +155,7 @@ def test_searching_longer_finds_more(name):
     queries, scores = long_queries(0)
     for kind in ("logistic", "exponential", "hinge"):
         long, short = (
-            TypeTwo(rw.parse(name), kind, effort=effort).prepare(queries).at(scores) for effort in (10_000, 2)
+            TypeTwo(rw.parse_measure(name), kind, effort=effort).prepare(queries).at(scores) for effort in (10_000, 2)
         )
         assert (short.values <= long.values + 1e-12).all()
         assert (short.values == pytest.approx(long.values, abs=1e-9)) or not short.exact.all()
@@ -188,7 +188,7 @@ def test_two_relevant_documents_among_many(phi, seed):
         lost.append(1 - reference.MEASURES["map"](y[row].tolist()))
         x.append(F(row) - hardest)
     for kind in SURROGATES:
-        found = TypeTwo(rw.parse("map"), kind, "max", phi).prepare(queries).at(scores)
+        found = TypeTwo(rw.parse_measure("map"), kind, "max", phi).prepare(queries).at(scores)
         assert found.exact.all()
         expected = reference.SURROGATES[kind](np.array(lost), np.array(x)).max()
         assert found.values[0] == pytest.approx(expected, rel=1e-9, abs=1e-12)
@@ -201,7 +201,7 @@ def test_margin_is_convex_in_the_scores(name, phi, seed):
     """Midpoint inequality, and no line through a point is above: the gradient is a subgradient."""
     queries, one = long_queries(seed)
     other = one + np.random.default_rng(seed).normal(size=len(one)) * [0.1, 1.0, 5.0][seed]
-    bound = TypeTwo(rw.parse(name), "margin", "max", phi).prepare(queries)
+    bound = TypeTwo(rw.parse_measure(name), "margin", "max", phi).prepare(queries)
     ends, middle = (bound.at(one), bound.at(other)), bound.at((one + other) / 2)
     assert middle.exact.all()
     assert (middle.values <= (ends[0].values + ends[1].values) / 2 + 1e-9).all()
@@ -218,7 +218,7 @@ def test_margin_is_convex_in_the_scores(name, phi, seed):
 def test_surrogates_are_convex_in_the_scores(kind, over, phi, problem, seed):
     queries, one = problem
     other = one + np.random.default_rng(seed).normal(size=len(one))
-    bound = TypeTwo(rw.parse("err"), kind, over, phi).prepare(queries)
+    bound = TypeTwo(rw.parse_measure("err"), kind, over, phi).prepare(queries)
     ends, middle = bound.at(one).values + bound.at(other).values, bound.at((one + other) / 2).values
     assert (middle <= ends / 2 * (1 + 1e-9) + 1e-9).all()
 
@@ -236,10 +236,10 @@ class TestExtremes:
             n = rng.integers(2, 6)
             grades, plain = rng.integers(0, 3, n), rng.integers(-1, 2, n).astype(float)
             queries, scores = rw.Queries.from_arrays(np.zeros((n, 1)), grades, qid=[1] * n), plain * scale + offset
-            steps = {over: TypeTwo(rw.parse(name), "step", over, phi) for over in TypeTwo.OVER}
-            bounds = [*list_bounds(rw.parse(name), phi), steps["sum"]]
+            steps = {over: TypeTwo(rw.parse_measure(name), "step", over, phi) for over in TypeTwo.OVER}
+            bounds = [*list_bounds(rw.parse_measure(name), phi), steps["sum"]]
             values = {bound: bound.prepare(queries).at(scores).values[0] for bound in bounds}
-            assert min(values.values()) >= values[Basic(rw.parse(name))] - 1e-9
+            assert min(values.values()) >= values[Basic(rw.parse_measure(name))] - 1e-9
             for over, step in steps.items() if offset == 0.0 else ():
                 exact = reference.type_two(name, grades, plain, "step", over, phi)
                 assert values[step] == pytest.approx(exact)
@@ -253,7 +253,7 @@ class TestExtremes:
         y = [0, 0, 0, 2, 1] + [1, 0] * 6
         queries = rw.Queries.from_arrays(np.zeros((17, 1)), y, qid=[1] * 3 + [2] * 2 + [3] * 12)
         scores = np.array([0, 3e4, -3e4, 0, 1e5, *np.linspace(0, 1, 12)])
-        bound = TypeTwo(rw.parse(name), kind, over, phi)
+        bound = TypeTwo(rw.parse_measure(name), kind, over, phi)
         found, last = bound.prepare(queries).at(scores), bound.prepare(queries.slice(2, 3)).at(scores[-12:])
         assert found.values[0] == 0.0
         assert not np.isnan(found.values).any()
@@ -266,13 +266,13 @@ class TestExtremes:
         grades, scores = (5, 5, 5, 5, 5, 1, 0), np.arange(7.0, 0.0, -1.0)
         queries = rw.Queries.from_arrays(np.zeros((7, 1)), grades, qid=[1] * 7)
         for over in TypeTwo.OVER:
-            found = TypeTwo(rw.parse("err(max=5)"), kind, over).prepare(queries).at(scores).values[0]
+            found = TypeTwo(rw.parse_measure("err(max=5)"), kind, over).prepare(queries).at(scores).values[0]
             expected = reference.type_two("err(max=5)", grades, scores, kind, over)
             assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 def test_labels_and_bad_names():
-    measure = rw.parse("map")
+    measure = rw.parse_measure("map")
     assert [bound.label for bound in list_bounds(measure)] == [
         "basic loss", "type one, exponential", "type one, logistic", "type two, step", "type two, logistic",
         "type two, exponential", "type two, hinge", "type two, margin",
@@ -295,4 +295,4 @@ def test_scores_that_are_no_numbers(value):
     scores = np.zeros(queries.n_docs)
     scores[3] = value
     with pytest.raises(rw.InputError, match="score 3 is not finite"):
-        TypeTwo(rw.parse("ndcg"), "margin").prepare(queries).at(scores)
+        TypeTwo(rw.parse_measure("ndcg"), "margin").prepare(queries).at(scores)

@@ -81,7 +81,7 @@ class TestExperiment:
         assert (status, err) == (0, "")
         assert "LambdaMART" in told
         assert "DirectRankTrees" in told
-        model = rw.read_model(tmp_path / "out", "LambdaMART", fold=1)
+        model = rw.read_trial_model(tmp_path / "out", "LambdaMART", fold=1)
         assert model.params["params"] == {"lambda_l2": 1.0, "max_depth": 3}
         assert len(model.scorer) <= 4
         page = (tmp_path / "out" / "report.html").read_bytes()
@@ -332,7 +332,7 @@ class TestReproduce:
         for fold in (1, 2, 3):
             folder = tmp_path / "MQ2008" / f"Fold{fold}"
             folder.mkdir(parents=True)
-            for name, part in zip(("train", "vali", "test"), rw.cut_folds(queries, 3, 0)[fold - 1], strict=True):
+            for name, part in zip(("train", "vali", "test"), rw.split_folds(queries, 3, 0)[fold - 1], strict=True):
                 rw.write_letor(part, folder / f"{name}.txt")
         (tmp_path / "MQ2008" / "Fold2" / "test.txt").write_text("damaged\n")
         page = tmp_path / "page.md"

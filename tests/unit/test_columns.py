@@ -56,7 +56,7 @@ def problems(draw, kind="any"):
 
 def both(queries, leaves, dense, measure):
     """The landscape over trees, and that over the matrix."""
-    bound = rw.parse(measure).with_max_grade(4.0).for_training().prepare(queries)
+    bound = rw.parse_measure(measure).with_max_grade(4.0).for_training().prepare(queries)
     return [Landscape.of_prepared(each, bound, queries.query_weight, rw.Serial()) for each in (leaves, dense)]
 
 
@@ -155,7 +155,7 @@ class TestLandscapes:
     def test_the_best_of_a_line(self, problem, measure):
         queries, leaves, dense, weights = problem
         landscape = both(queries, leaves, dense, measure)[0]
-        wanted = rw.parse(measure).with_max_grade(4.0).for_training()
+        wanted = rw.parse_measure(measure).with_max_grade(4.0).for_training()
         scores, slopes = leaves.scores(weights), dense.X[:, 0]
         points = inner_points(crossings(queries, scores, slopes))
         best = values_along(queries, wanted, scores, slopes, points).max()
@@ -191,7 +191,7 @@ class TestLandscapes:
         rng = np.random.default_rng(3)
         queries = random_queries(rng, m=40)
         leaves, dense = made(rng, queries.n_docs, 6)
-        bound = rw.parse("ndcg@5").for_training().prepare(queries)
+        bound = rw.parse_measure("ndcg@5").for_training().prepare(queries)
         found = []
         for columns, backend in ((leaves, rw.Serial()), (leaves, rw.Threads(3)), (dense, rw.Serial())):
             landscape = Landscape.of_prepared(columns, bound, queries.query_weight, backend)
@@ -226,7 +226,7 @@ class TestOtherColumns:
     def test_with_columns(self, measure):
         rng = np.random.default_rng(5)
         queries = random_queries(rng, m=20)
-        wanted = rw.parse(measure).with_max_grade(4.0).for_training()
+        wanted = rw.parse_measure(measure).with_max_grade(4.0).for_training()
         leaves, dense = made(rng, queries.n_docs, 4)
         landscape, _ = both(queries, leaves, dense, measure)
         weights = rng.normal(size=4)
@@ -260,14 +260,14 @@ class TestOtherColumns:
         point = landscape.evaluate(np.ones(1))
         assert landscape.find_jumps(point, 0) is None
         changed, point = landscape.with_columns(point, MatrixColumns(queries.y[:, None]))
-        assert search_line(changed, point, 0).value == rw.parse("ndcg@5").mean(queries, queries.y)
+        assert search_line(changed, point, 0).value == rw.parse_measure("ndcg@5").mean(queries, queries.y)
         assert landscape.find_jumps(landscape.evaluate(np.ones(1)), 0) is None
 
     @pytest.mark.parametrize("measure", MEASURES)
     def test_with_scores(self, measure):
         rng = np.random.default_rng(6)
         queries = random_queries(rng, m=20)
-        wanted = rw.parse(measure).with_max_grade(4.0).for_training()
+        wanted = rw.parse_measure(measure).with_max_grade(4.0).for_training()
         landscape = both(queries, *made(rng, queries.n_docs, 4), measure)[0]
         point = landscape.evaluate(rng.normal(size=4))
         for scores in (
@@ -289,7 +289,7 @@ class TestOtherColumns:
 class TestAdditive:
     @pytest.mark.parametrize("measure", [*MEASURES, "own"])
     def test_against_ranking_anew(self, measure):
-        wanted = own_measure() if measure == "own" else rw.parse(measure).with_max_grade(4.0)
+        wanted = own_measure() if measure == "own" else rw.parse_measure(measure).with_max_grade(4.0)
         rng = np.random.default_rng(7)
         queries = random_queries(rng, m=20)
         scored = Additive(queries, wanted.for_training(), rw.Serial())
@@ -315,7 +315,7 @@ class TestAdditive:
         queries = random_queries(rng, m=4)
         if not queries.y.any():
             queries.y[0] = 1.0
-        wanted = rw.parse(measure).with_max_grade(4.0).for_training()
+        wanted = rw.parse_measure(measure).with_max_grade(4.0).for_training()
         scored = Additive(queries, wanted, rw.Serial())
         scored.add(rng.normal(size=queries.n_docs))
         before, scores = scored.value, scored.scores
@@ -344,19 +344,19 @@ class TestAdditive:
         )
         found = []
         for each, values in ((weighted, column), (repeated, column[rows])):
-            scored = Additive(each, rw.parse("map").for_training(), rw.Serial())
+            scored = Additive(each, rw.parse_measure("map").for_training(), rw.Serial())
             scored.add(values)
             found.append(scored.value)
         assert found[0] == pytest.approx(found[1], abs=1e-12)
 
 
 def own_measure():
-    return rw.measure(lambda grades: float((grades[:3] / 2).sum() / 3), name="three_first_of_columns")
+    return rw.make_measure(lambda grades: float((grades[:3] / 2).sum() / 3), name="three_first_of_columns")
 
 
 def landscape_of(columns, queries, measure="ndcg@5"):
     return Landscape.of_prepared(
-        columns, rw.parse(measure).for_training().prepare(queries), queries.query_weight, rw.Serial()
+        columns, rw.parse_measure(measure).for_training().prepare(queries), queries.query_weight, rw.Serial()
     )
 
 

@@ -197,7 +197,7 @@ class TestMinimum:
 
 def linear(queries, name, factor, perfect="measure", backend=None):
     backend = backend or rw.Serial()
-    bound = TypeTwo(rw.parse(name), "margin", perfect=perfect)
+    bound = TypeTwo(rw.parse_measure(name), "margin", perfect=perfect)
     return LinearRisk(bound, backend.scatter(queries), factor, float(queries.query_weight.sum()), backend)
 
 

@@ -36,7 +36,7 @@ def planned(queries):
         rw.Method("adarank", params={"n_estimators": 3}),
         rw.Method("singlefeature"),
     ]
-    return rw.Experiment(list(rw.cut_folds(queries, 3, 0)), methods, "ndcg@5", ["map"])
+    return rw.Experiment(list(rw.split_folds(queries, 3, 0)), methods, "ndcg@5", ["map"])
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,10 @@ class TestNoFigureChanges:
     @pytest.mark.parametrize("kind", [flip_bit] * 5 + [*KINDS], ids=lambda kind: kind.__name__)
     def test_results_are_the_same_or_refused(self, done, tmp_path, kind, request):
         data, whole = (done / FILE).read_bytes(), exact(rw.read_results(done))
-        model = rw.save(rw.read_model(done, "AdaRank", fold=2), tmp_path / "model") or (tmp_path / "model").read_bytes()
+        model = (
+            rw.save(rw.read_trial_model(done, "AdaRank", fold=2), tmp_path / "model")
+            or (tmp_path / "model").read_bytes()
+        )
         chance = random.Random(request.node.name)
         for _ in range(15 if kind is flip_bit else 10):
             (tmp_path / FILE).write_bytes(kind(data, chance))
@@ -147,11 +150,11 @@ class TestNoFigureChanges:
     def test_a_model_is_checked(self, copied):
         change(copied, "UPDATE artefacts SET content = replace(content, '0', '1') WHERE name = 'model'")
         with pytest.raises(rw.InputError, match="damaged"):
-            rw.read_model(copied, "AdaRank")
+            rw.read_trial_model(copied, "AdaRank")
 
 
 def saved(folder: Path) -> bytes:
-    rw.save(rw.read_model(folder, "AdaRank", fold=2), folder / "model")
+    rw.save(rw.read_trial_model(folder, "AdaRank", fold=2), folder / "model")
     return (folder / "model").read_bytes()
 
 
@@ -273,13 +276,13 @@ class TestSalvaging:
         change(copied, "DELETE FROM meta")
         change(copied, "DELETE FROM methods")
         other = rw.Experiment(
-            list(rw.cut_folds(queries, 3, 0)), [rw.Method("adarank", params={"n_estimators": 2})], "map"
+            list(rw.split_folds(queries, 3, 0)), [rw.Method("adarank", params={"n_estimators": 2})], "map"
         )
         with pytest.warns(rw.StoreWarning):
             found = rw.run_experiment(other, copied, rw.Serial())
         assert len(ran) == 3
         assert found.methods == ("AdaRank",)
-        fold = rw.cut_folds(queries, 3, 0)[0]
+        fold = rw.split_folds(queries, 3, 0)[0]
         expected = rw.AdaRank(measure="map", n_estimators=2).fit(fold.train, valid=fold.valid).score(fold.test)
         assert found.fold_means("map")[0, 0] == pytest.approx(expected)
 

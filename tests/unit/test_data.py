@@ -168,7 +168,7 @@ class TestSynthetic:
 class TestScaling:
     def test_standard(self):
         queries = rw.make_queries(20, random_state=0)
-        scaled = rw.scale(queries, "standard").X
+        scaled = rw.scale_features(queries, "standard").X
         varies = np.ptp(queries.X, axis=0) > 0
         assert scaled[:, varies].mean(axis=0) == pytest.approx(0, abs=1e-4)
         assert scaled[:, varies].std(axis=0) == pytest.approx(1, abs=1e-4)
@@ -177,25 +177,25 @@ class TestScaling:
     def test_standard_of_a_large_offset(self):
         X = (1.6e9 + np.arange(0, 128 * 100, 128.0))[:, None]
         queries = rw.Queries.from_arrays(X, np.zeros(100), np.zeros(100, int))
-        assert rw.scale(queries, "standard").X.std() == pytest.approx(1, rel=1e-3)
+        assert rw.scale_features(queries, "standard").X.std() == pytest.approx(1, rel=1e-3)
 
     def test_a_feature_that_varies_little_is_not_constant(self):
         X = (1.6e9 + np.arange(-1500.0, 1500.0))[:, None]
         queries = rw.Queries.from_arrays(X, np.arange(3000) % 3, np.zeros(3000, int))
         assert len(np.unique(queries.X)) > 10
-        assert rw.scale(queries, "standard").X.std() == pytest.approx(1, rel=1e-3)
+        assert rw.scale_features(queries, "standard").X.std() == pytest.approx(1, rel=1e-3)
 
     def test_a_constant_is_one_however_its_mean_is_rounded(self):
         queries = rw.Queries.from_arrays(np.full((999, 1), 0.1), np.zeros(999), np.zeros(999, int))
-        assert (rw.scale(queries, "standard").X == 0).all()
+        assert (rw.scale_features(queries, "standard").X == 0).all()
 
     def test_per_query_does_not_overflow(self):
         queries = rw.Queries.from_arrays([[-3e38], [3e38]], [0, 1], [1, 1])
-        assert rw.scale(queries, "query").X.ravel().tolist() == [0, 1]
+        assert rw.scale_features(queries, "query").X.ravel().tolist() == [0, 1]
 
     def test_per_query(self):
         queries = rw.make_queries(20, random_state=0)
-        scaled = rw.scale(queries, "query")
+        scaled = rw.scale_features(queries, "query")
         for rows in queries:
             low, high = queries.X[rows].min(axis=0), queries.X[rows].max(axis=0)
             spread = np.where(high > low, high - low, 1)
@@ -204,13 +204,13 @@ class TestScaling:
     def test_missing_values_stay_missing(self):
         queries = rw.Queries.from_arrays([[np.nan], [1.0], [3.0]], [0, 1, 0], [1, 1, 1])
         for kind in ("standard", "query"):
-            scaled = rw.scale(queries, kind).X.ravel()
+            scaled = rw.scale_features(queries, kind).X.ravel()
             assert np.isnan(scaled[0])
             assert np.isfinite(scaled[1:]).all()
 
     def test_unknown_kind(self):
         with pytest.raises(rw.InputError, match="expected one of standard, query"):
-            rw.scale(rw.make_queries(2, random_state=0), "log")
+            rw.scale_features(rw.make_queries(2, random_state=0), "log")
 
 
 class TestIds:

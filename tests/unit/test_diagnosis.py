@@ -47,7 +47,7 @@ def ranker(queries):
     ],
 )
 def test_what_rankers_minimise(ranker, expected):
-    assert ranker.minimises(rw.parse("ndcg@5(ties=average)").for_training()) == expected
+    assert ranker.minimises(rw.parse_measure("ndcg@5(ties=average)").for_training()) == expected
 
 
 # UpperBoundEvaluator
@@ -57,7 +57,7 @@ def test_what_rankers_minimise(ranker, expected):
 @pytest.mark.parametrize("name", ["ndcg@5", "map", "err@5", "dcg@3", "mrr"])
 def test_every_bound_by_query(queries, ranker, name, backend):
     found = rw.diagnose(ranker, queries, name, backend=backend)
-    scores, measure = ranker.predict(queries), rw.parse(name)
+    scores, measure = ranker.predict(queries), rw.parse_measure(name)
     np.testing.assert_array_equal(found.values, measure.values(queries, scores))
     for bound, at in zip(list_bounds(measure)[1:], found.bounds, strict=True):
         expected = bound.prepare(queries).at(scores)
@@ -113,7 +113,7 @@ def test_best_scales_are_least(queries, name, length):
     coef = rw.Regression().fit(queries).coef_ * length
     model = rw.Model("Other", {}, name, Linear(coef), queries.n_features)
     found, scores = rw.diagnose(model, queries), model.predict(queries)
-    for bound, at in zip(list_bounds(rw.parse(name))[4:], found.bounds[3:], strict=True):
+    for bound, at in zip(list_bounds(rw.parse_measure(name))[4:], found.bounds[3:], strict=True):
         losses = bound.prepare(queries)
         np.testing.assert_allclose(at.least.values, losses.at(scores * at.least.factor).values)
         typical = 1.0 / np.ptp(scores)
@@ -148,7 +148,7 @@ def test_scores_that_are_all_alike_have_no_scale(queries):
 def test_one_weight_alone(queries, scale):
     ranker = rw.Regression(measure="ndcg@5", scale=scale).fit(queries)
     alone = rw.diagnose(ranker, queries).weight_gains
-    scaled = queries if scale == "standard" else rw.scale(queries, "query")
+    scaled = queries if scale == "standard" else rw.scale_features(queries, "query")
     landscape = Landscape.of(scaled, rw.NDCG(5), rw.Serial())
     point = landscape.evaluate(ranker.coef_)
     for j in range(queries.n_features):
@@ -244,7 +244,7 @@ def test_the_certificate_is_of_the_kept_round(queries):
 
 
 def test_a_measure_of_ones_own(queries):
-    mine = rw.measure(lambda grades: float(np.mean(grades[:3] > 0)), name="mine")
+    mine = rw.make_measure(lambda grades: float(np.mean(grades[:3] > 0)), name="mine")
     ranker = rw.AdaRank(measure=mine).fit(queries)
     found = rw.diagnose(ranker, queries)
     assert not found["type two, hinge"].exact[found.live].any()
@@ -259,7 +259,7 @@ def test_a_measure_of_ones_own(queries):
 
 def test_a_measure_of_ones_own_is_not_searched_for_hours(queries, monkeypatch):
     monkeypatch.setattr("rankwright.analysis.diagnosis.single_weights.MAX_CROSSINGS", 10)
-    mine = rw.measure(lambda grades: float(grades[0] > 0), name="mine")
+    mine = rw.make_measure(lambda grades: float(grades[0] > 0), name="mine")
     found = rw.diagnose(rw.AdaRank(measure=mine).fit(queries), queries)
     assert found.weight_gains is None
     assert "One weight alone: not searched." in str(found)
@@ -370,7 +370,7 @@ def test_a_round_chosen_by_validation_may_be_short_on_purpose():
 
 
 def left(ranker, queries):
-    fold = rw.cut_folds(queries, 3, random_state=0)[0]
+    fold = rw.split_folds(queries, 3, random_state=0)[0]
     ranker.fit(fold.train)
     return trial_tables.tabulate_bounds(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {})), rw.diagnose(
         ranker, fold.train

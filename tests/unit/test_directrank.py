@@ -25,7 +25,7 @@ from rankwright.optimisers.step_choices import MaximumLikelihoodStep
 from rankwright.scorers import Linear
 from rankwright.scorers.scaling import StandardScaling
 
-rw.measure(lambda grades: float(grades[:2].mean() / 2), name="two_first")
+rw.make_measure(lambda grades: float(grades[:2].mean() / 2), name="two_first")
 MEASURES = ["ndcg@10", "ndcg@3", "map", "err", "mrr", "two_first"]
 
 
@@ -48,7 +48,7 @@ def test_the_training_measure_never_decreases_and_no_single_weight_improves_it(q
     values = trains(ranker)
     assert len(values) > 2
     assert (np.diff(values) > 0).all()
-    landscape = Landscape.of(queries, rw.parse(measure), rw.Serial())
+    landscape = Landscape.of(queries, rw.parse_measure(measure), rw.Serial())
     here = landscape.evaluate(ranker.coef_)
     assert here.value == pytest.approx(ranker.score(queries), abs=1e-12)
     for column in range(queries.n_features):
@@ -65,7 +65,7 @@ def test_every_record_is_what_its_weights_give(queries):
         if "feature" in record:
             coef[record["feature"]] += record["step"]
             assert record["weight"] == coef[record["feature"]]
-        assert rw.parse("map").mean(queries, queries.X.astype(float) @ coef) == pytest.approx(
+        assert rw.parse_measure("map").mean(queries, queries.X.astype(float) @ coef) == pytest.approx(
             record["train"], abs=1e-12
         )
 
@@ -88,7 +88,7 @@ def test_seeds_decide(queries):
 def test_weights_that_must_not_be_negative_are_not(queries):
     free, bounded = rw.DirectRank().fit(queries), rw.DirectRank(nonnegative=True, n_perturbations=2).fit(queries)
     assert free.coef_.min() < 0 <= bounded.coef_.min()
-    landscape = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
+    landscape = Landscape.of(queries, rw.parse_measure("ndcg@10"), rw.Serial())
     here = landscape.evaluate(bounded.coef_)
     for column in range(queries.n_features):
         best = search_line(landscape, here, column, low=-bounded.coef_[column])
@@ -110,7 +110,7 @@ def test_a_pull_brings_weights_to_the_prior(queries, penalty):
 
 def test_truncation_trains_on_the_first_ranks(queries):
     ranker = rw.DirectRank(measure="map", k=3, n_restarts=1).fit(queries)
-    landscape = Landscape.of(queries, rw.parse("ap@3"), rw.Serial())
+    landscape = Landscape.of(queries, rw.parse_measure("ap@3"), rw.Serial())
     here = landscape.evaluate(ranker.coef_)
     last = [record for record in ranker.history_ if record["train"] == pytest.approx(ranker.score(queries), abs=1e-12)]
     assert any(1 - record["loss"] == pytest.approx(here.value, abs=1e-12) for record in last)
@@ -131,7 +131,7 @@ def test_kicks_never_lose(queries):
 
 
 def test_greedy_takes_the_best_weight_first(queries):
-    landscape = Landscape.of(queries, rw.parse("map"), rw.Serial())
+    landscape = Landscape.of(queries, rw.parse_measure("map"), rw.Serial())
     start = landscape.evaluate(np.ones(8))
     first = next(climb_greedy(landscape, start, ClimbRules(), np.random.default_rng(0)))[0]
     found = [search_line(landscape, start, column) for column in range(8)]
@@ -139,7 +139,7 @@ def test_greedy_takes_the_best_weight_first(queries):
 
 
 def test_powell_goes_beyond_a_round(queries):
-    landscape = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
+    landscape = Landscape.of(queries, rw.parse_measure("ndcg@10"), rw.Serial())
     ways = [
         step
         for seed in range(5)
@@ -154,9 +154,9 @@ def test_powell_goes_beyond_a_round(queries):
 @pytest.mark.parametrize("climb", [climb_cyclic, climb_powell])
 def test_updated_and_new_scores_lead_the_same_way(queries, climb, monkeypatch):
     start = np.random.default_rng(3).normal(size=8) / (queries.X.std(axis=0) + 1e-9)
-    exact = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
+    exact = Landscape.of(queries, rw.parse_measure("ndcg@10"), rw.Serial())
     monkeypatch.setattr(landscapes, "_EXACT_SIZE", 0)
-    updated = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
+    updated = Landscape.of(queries, rw.parse_measure("ndcg@10"), rw.Serial())
     ways = [
         [step for steps in climb(each, each.evaluate(start), ClimbRules(), np.random.default_rng(0)) for step in steps]
         for each in (exact, updated)
@@ -178,12 +178,12 @@ def test_a_round_that_rounding_spoils_is_repeated_carefully(queries, monkeypatch
         return landscapes._place(placed.part, scores, np.ones(2), placed.order.copy())
 
     monkeypatch.setattr(landscapes, "_moved", drifting)
-    landscape = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
+    landscape = Landscape.of(queries, rw.parse_measure("ndcg@10"), rw.Serial())
     start = landscape.evaluate(np.ones(8) / (queries.X.std(axis=0) + 1e-9))
     last = start.value
     for steps in climb_cyclic(landscape, start, ClimbRules(), np.random.default_rng(0)):
         for step in steps:
-            true = rw.parse("ndcg@10").mean(queries, Linear(step.coef)(queries.X))
+            true = rw.parse_measure("ndcg@10").mean(queries, Linear(step.coef)(queries.X))
             assert step.value == pytest.approx(true, abs=1e-12)
             assert step.value > last
             last = step.value
@@ -197,7 +197,7 @@ def test_time_can_run_out(queries):
 
 
 def test_kicks_stay_within_the_rules(queries):
-    landscape = Landscape.of(queries, rw.parse("ndcg@10"), rw.Serial())
+    landscape = Landscape.of(queries, rw.parse_measure("ndcg@10"), rw.Serial())
     rules = ClimbRules(least=0.0, choice=MaximumLikelihoodStep(5))
     perturbation = Perturbation(4, 0.5, queries.X.std(axis=0))
     for steps in climb_with_perturbations(
@@ -207,15 +207,17 @@ def test_kicks_stay_within_the_rules(queries):
 
 
 def test_the_best_weights_of_several_starts(queries):
-    bound = rw.parse("ndcg@5").prepare(queries)
+    bound = rw.parse_measure("ndcg@5").prepare(queries)
     starts = np.concatenate([np.eye(8), np.ones((1, 8))])
     options = dict(nonnegative=True, backend=rw.Serial())
     weights, value = find_best_weights(queries.X, bound, queries.query_weight, starts=starts, **options)
-    assert value == pytest.approx(rw.parse("ndcg@5").mean(queries, queries.X.astype(float) @ weights), abs=1e-12)
+    assert value == pytest.approx(
+        rw.parse_measure("ndcg@5").mean(queries, queries.X.astype(float) @ weights), abs=1e-12
+    )
     for start in starts:
         alone = find_best_weights(queries.X, bound, queries.query_weight, starts=start[None], **options)
         assert alone[1] <= value + 1e-12
-        assert alone[1] >= rw.parse("ndcg@5").mean(queries, queries.X.astype(float) @ start) - 1e-12
+        assert alone[1] >= rw.parse_measure("ndcg@5").mean(queries, queries.X.astype(float) @ start) - 1e-12
 
 
 @pytest.mark.parametrize("measure", ["ndcg@10", "map"])
@@ -228,7 +230,7 @@ def test_coordinate_ascent_takes_the_same_way_as_its_twin(measure):
     rng = np.random.default_rng(4)
     rng.normal(size=(0, 4))
     coef, value = coordinate_ascent(
-        queries, rw.parse(measure), start / np.abs(start * unit).sum(), unit, rng.spawn(1)[0]
+        queries, rw.parse_measure(measure), start / np.abs(start * unit).sum(), unit, rng.spawn(1)[0]
     )
     assert deviation == pytest.approx(unit, rel=1e-6)
     assert ranker.coef_ == pytest.approx(coef, rel=1e-9)

@@ -70,7 +70,7 @@ def done(file, tmp_path_factory):
 class TestProtocol:
     def test_equals_selecting_and_evaluating_by_hand(self, file, done):
         results = done[1]
-        folds = rw.cut_folds(rw.read_letor(file), 3, 1)
+        folds = rw.split_folds(rw.read_letor(file), 3, 1)
         for column, (train, valid, test) in enumerate(folds):
             fitted = [
                 rw.select(rw.Regression(), {"alpha": ALPHAS}, train, valid, measure="ndcg@5"),
@@ -116,14 +116,14 @@ class TestProtocol:
 
     def test_models_can_be_taken_out(self, file, done):
         folder, _ = done
-        train, valid, test = rw.cut_folds(rw.read_letor(file), 3, 1)[1]
-        model = rw.read_model(folder, "Boosted", fold=2)
+        train, valid, test = rw.split_folds(rw.read_letor(file), 3, 1)[1]
+        model = rw.read_trial_model(folder, "Boosted", fold=2)
         expected = rw.AdaRank(measure="map", n_estimators=15).fit(train, valid=valid)
         np.testing.assert_array_equal(model.predict(test), expected.predict(test))
         with pytest.raises(rw.InputError, match=r"no model of 'Bosted'; did you mean Boosted\?"):
-            rw.read_model(folder, "Bosted")
+            rw.read_trial_model(folder, "Bosted")
         with pytest.raises(rw.InputError, match="on fold 9"):
-            rw.read_model(folder, "Boosted", fold=9)
+            rw.read_trial_model(folder, "Boosted", fold=9)
 
     def test_a_measure_that_skips_is_missing(self, done):
         results = done[1]
@@ -158,7 +158,7 @@ class TestArtefacts:
 
     def test_pairs_are_counted_one_by_one(self, queries):
         scores = np.round(np.random.default_rng(0).normal(size=queries.n_docs), 1)  # with ties
-        trained = trial_tables.TrainedRanker(None, rw.cut_folds(queries, 3)[0]._replace(test=queries), scores, {})
+        trained = trial_tables.TrainedRanker(None, rw.split_folds(queries, 3)[0]._replace(test=queries), scores, {})
         table = trial_tables.tabulate_pairs(trained)
         counts = {}
         for rows in queries:
@@ -174,7 +174,7 @@ class TestArtefacts:
         assert results_module.count_pairs(queries).sum() == table["total"].sum()
 
     def test_effects_are_weights_on_one_scale(self, queries):
-        fold = rw.cut_folds(queries, 3)[0]
+        fold = rw.split_folds(queries, 3)[0]
         ranker = rw.Regression().fit(fold.train)
         table = trial_tables.tabulate_weights(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
         np.testing.assert_allclose(table["effect"], ranker.coef_ * fold.train.X.astype(float).std(axis=0), rtol=1e-6)
@@ -229,7 +229,7 @@ class TestWhereItRuns:
             assert (trials["memory_start"] > 1e7).all()
 
     def test_a_measure_of_ones_own(self, file, tmp_path):
-        rw.measure(lambda grades: float(grades[0] > 0), name="first_is_relevant")
+        rw.make_measure(lambda grades: float(grades[0] > 0), name="first_is_relevant")
         planned = spec(file, measure="first_is_relevant", measures=["p@1"])
         with pytest.raises(rw.InputError, match="first_is_relevant is a measure of your own"):
             rw.run_experiment(planned, tmp_path / "a", 2)
@@ -271,7 +271,7 @@ class TestTrees:
     def test_equals_selecting_and_evaluating_by_hand(self, file, done):
         small = {"n_estimators": 4, "min_child_samples": 3, "measure": "ndcg@5"}
         leaves = {"num_leaves": [2, 6], "lightgbm_params": [{}, {"lambda_l2": 5.0}]}
-        for column, (train, valid, test) in enumerate(rw.cut_folds(rw.read_letor(file), 3, 1)):
+        for column, (train, valid, test) in enumerate(rw.split_folds(rw.read_letor(file), 3, 1)):
             for row, (ranker, grid) in enumerate(
                 [
                     (rw.LambdaMART(**small), leaves),
@@ -284,7 +284,7 @@ class TestTrees:
                 found = rw.evaluate(rw.select(ranker, grid, train, valid), test, "map").per_query["map"]
                 inside = done[1].tables["queries"]["fold"] == column + 1
                 np.testing.assert_array_equal(done[1].values("map")[row, inside], found)
-                model = rw.read_model(done[0], done[1].methods[row], fold=column + 1)
+                model = rw.read_trial_model(done[0], done[1].methods[row], fold=column + 1)
                 np.testing.assert_array_equal(rw.evaluate(model, test, "map").per_query["map"], found)
 
     @pytest.mark.parametrize("workers", [1, rw.Threads(3)])
@@ -365,7 +365,7 @@ class TestSources:
     def test_python_objects(self, queries, tmp_path):
         methods = [rw.Method.from_ranker(rw.Regression(alpha=3.0, measure="map")), "singlefeature"]
         whole = rw.run_experiment(rw.Experiment(queries, methods, "map"), tmp_path / "a", rw.Serial())
-        folds = rw.cut_folds(queries, 5, 0)
+        folds = rw.split_folds(queries, 5, 0)
         cut = rw.run_experiment(rw.Experiment(list(folds), methods, "map"), tmp_path / "b", rw.Serial())
         expected = [rw.Regression(alpha=3.0, measure="map").fit(f.train).score(f.test) for f in folds]
         np.testing.assert_allclose(whole.fold_means("map")[0], expected)
@@ -435,7 +435,7 @@ class TestSources:
         with pytest.warns(rw.TrialWarning, match="ConvergenceWarning"):
             found = rw.run_experiment(planned, tmp_path, rw.Serial())
         assert (found.tables["trials"]["status"] == "done").all()
-        fold = rw.cut_folds(queries, 5, 0)[0]
+        fold = rw.split_folds(queries, 5, 0)[0]
         with pytest.warns(ConvergenceWarning):
             ranker = clone(methods[0]).fit(fold.train, valid=fold.valid)
         expected = rw.evaluate(ranker, fold.test, "ndcg@10")["ndcg@10"]
@@ -453,7 +453,7 @@ class TestSources:
         assert planned.measures == ("ndcg@5", "map")
         assert planned.seeds == (0, 1)
         assert planned.data.files == [file]
-        [method] = rw.Experiment(rw.cut_folds(queries, 3)[0], [rw.AdaRank(n_estimators=7)]).methods
+        [method] = rw.Experiment(rw.split_folds(queries, 3)[0], [rw.AdaRank(n_estimators=7)]).methods
         assert (method.params, method.measure) == ({"n_estimators": 7}, None)  # it trains on the experiment's measure
         grid = rw.Method("regression", grid={"alpha": np.array([0.5, 1.0], dtype=np.float32)}).grid
         assert grid == {"alpha": [0.5, 1.0]}

@@ -274,7 +274,7 @@ def test_an_unknown_kind_of_scorer_is_refused():
 
 def test_a_trial_leaves_its_steps():
     queries = rw.make_queries(30, n_features=5, random_state=3)
-    fold = rw.cut_folds(queries, 3)[0]
+    fold = rw.split_folds(queries, 3)[0]
     ranker = rw.RankBoost(n_estimators=20).fit(fold.train)
     made = trial_tables.tabulate_steps(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
     table = decode_table(encode_table(made))
@@ -294,7 +294,7 @@ def test_a_trial_leaves_its_steps():
 
 def test_methods_without_stumps_leave_no_steps():
     queries = rw.make_queries(20, random_state=3)
-    fold = rw.cut_folds(queries, 3)[0]
+    fold = rw.split_folds(queries, 3)[0]
     assert (
         trial_tables.tabulate_steps(trial_tables.TrainedRanker(rw.Regression().fit(fold.train), fold, np.zeros(1), {}))
         is None
@@ -306,7 +306,7 @@ def test_methods_without_stumps_leave_no_steps():
 def test_a_trial_of_trees_leaves_their_importance():
     made = rw.make_queries(30, n_features=5, random_state=3)
     for names in (None, ("a", "b", "c", "d", "e")):
-        fold = rw.cut_folds(made.replace(features=names), 3, random_state=0)[0]
+        fold = rw.split_folds(made.replace(features=names), 3, random_state=0)[0]
         ranker = rw.LambdaMART(n_estimators=3, num_leaves=3).fit(fold.train)
         table = decode_table(
             encode_table(trial_tables.tabulate_importance(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {})))

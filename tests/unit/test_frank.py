@@ -159,7 +159,7 @@ def stump_sums(stages, pairs, slot):
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_known_of_old_sums_holds_as_rounds_go_by(seed):
     queries = rw.make_queries(6, n_docs=9, n_features=12, random_state=seed)
-    stages = _Stages(queries, None, rw.parse("ndcg@10"), 6, 1e-3, rw.Serial())
+    stages = _Stages(queries, None, rw.parse_measure("ndcg@10"), 6, 1e-3, rw.Serial())
     binned = stages.parts.handles[0].binned
     pairs = twin.by_query(queries.y[binned.rows], queries.indptr, queries.query_weight)
     search, stale = stages.search, 0
@@ -242,8 +242,8 @@ class TestHistory:
         for row in ranker.history_:
             scores += row["alpha"] * (queries.X[:, row["feature"]] > np.float32(row["threshold"]))
             check += row["alpha"] * (valid.X[:, row["feature"]] > np.float32(row["threshold"]))
-            assert row["train"] == pytest.approx(rw.parse("map").mean(queries, scores), abs=1e-12)
-            assert row["valid"] == rw.parse("map").mean(valid, check)
+            assert row["train"] == pytest.approx(rw.parse_measure("map").mean(queries, scores), abs=1e-12)
+            assert row["valid"] == rw.parse_measure("map").mean(valid, check)
             assert row["alpha"] * 2**32 == round(row["alpha"] * 2**32)
         assert twin.J(twin_pairs(queries), scores) == pytest.approx(ranker.history_[-1]["loss"], abs=1e-12)
         values = [row["valid"] for row in ranker.history_]

@@ -121,8 +121,8 @@ class TestDominance:
         top_candidates(X, y, order, indptr, k, 0, 1, keep)
         assert keep.tolist() == reference.can_be_first(X.tolist(), y.tolist(), k)
         queries = rw.Queries.from_arrays(X, y, np.zeros(n, int))
-        bound = rw.parse(f"ap@{k}").prepare(queries)
-        kept = rw.parse(f"ap@{k}").prepare(queries.keep_retrieved(keep))
+        bound = rw.parse_measure(f"ap@{k}").prepare(queries)
+        kept = rw.parse_measure(f"ap@{k}").prepare(queries.keep_retrieved(keep))
         rng = np.random.default_rng(seed)
         for weights in (*np.eye(3), np.ones(3), *rng.integers(0, 3, (5, 3)), *rng.random((5, 3))):
             scores = X.astype(float) @ weights

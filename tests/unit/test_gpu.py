@@ -38,7 +38,7 @@ OBJECTIVES = [
 
 @pytest.fixture(scope="module")
 def queries() -> rw.Queries:
-    return rw.scale(rw.make_queries(100, n_docs=30, n_features=20, random_state=0), "standard")
+    return rw.scale_features(rw.make_queries(100, n_docs=30, n_features=20, random_state=0), "standard")
 
 
 def trained(queries: rw.Queries, objective: object, device: str, n_epochs: int = 2) -> tuple[np.ndarray, float]:

@@ -176,7 +176,7 @@ class TestMap:
         millionth of the largest root: 1e-16 becomes 1e-10 and more.
         """
         if scale is None:
-            queries = queries.with_X(rw.scale(queries, "standard").X)  # or else nothing is alike
+            queries = queries.with_X(rw.scale_features(queries, "standard").X)  # or else nothing is alike
         found = learn_map(unfitted, queries, scale, Serial())
         X = (queries.X.astype(float) - found.at.mean) * found.at.factor
         theirs = clone(unfitted).fit(X)
@@ -278,7 +278,7 @@ class TestSmoothRank:
     @pytest.mark.parametrize("scale", ["standard", "query", None])
     @pytest.mark.parametrize("kernel_map", SMALL, ids=str)
     def test_history_and_saved_model_tell_what_predict_does(self, queries, scale, kernel_map, tmp_path):
-        scaled = queries.with_X(rw.scale(queries, "standard").X)
+        scaled = queries.with_X(rw.scale_features(queries, "standard").X)
         train, valid = scaled.slice(0, 16), scaled.slice(16, 24)
         ranker = rw.SmoothRank(kernel_map=kernel_map, scale=scale, **FAST).fit(train, valid=valid)
         last = ranker.history_[-1]

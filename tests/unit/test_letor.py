@@ -350,7 +350,7 @@ class TestFolds:
 
     def test_queries_are_cut_whole(self):
         queries = rw.make_queries(23, n_docs=5, random_state=1)
-        folds = rw.cut_folds(queries, 5, random_state=3)
+        folds = rw.split_folds(queries, 5, random_state=3)
         tested = []
         for i, (train, valid, test) in enumerate(folds):
             ids = [set(part.qid.tolist()) for part in (train, valid, test)]
@@ -361,14 +361,14 @@ class TestFolds:
             tested += test.qid.tolist()
         assert sorted(tested) == sorted(queries.qid.tolist())
         assert len(folds[1:3]) == 2
-        again = rw.cut_folds(queries, 5, random_state=3)[-1]
+        again = rw.split_folds(queries, 5, random_state=3)[-1]
         assert again.test.qid.tolist() == folds[4].test.qid.tolist()
 
     def test_too_few_to_cut(self):
         with pytest.raises(rw.InputError, match="2 folds; expected at least 3"):
-            rw.cut_folds(rw.make_queries(9, random_state=0), 2)
+            rw.split_folds(rw.make_queries(9, random_state=0), 2)
         with pytest.raises(rw.InputError, match="4 queries cannot make 5 folds"):
-            rw.cut_folds(rw.make_queries(4, random_state=0), 5)
+            rw.split_folds(rw.make_queries(4, random_state=0), 5)
 
     def test_what_is_missing_is_named(self, tmp_path):
         with pytest.raises(rw.InputError, match="not a folder"):

@@ -20,7 +20,9 @@ from rankwright.optimisers.line_search import search_line
 from rankwright.optimisers.prior_penalty import PriorPenalty
 from rankwright.optimisers.step_choices import MaximumLikelihoodStep, MidpointStep, find_likeliest
 
-rw.measure(lambda grades: float((grades[:3] * np.array([0.5, 0.3, 0.2])[: len(grades)]).sum() / 3), name="three_first")
+rw.make_measure(
+    lambda grades: float((grades[:3] * np.array([0.5, 0.3, 0.2])[: len(grades)]).sum() / 3), name="three_first"
+)
 MEASURES = [
     "ndcg@1", "ndcg@3", "ndcg@10", "ndcg", "ndcg@5(gain=pow2)", "ndcg@2(discount=letor)", "ndcg@4(short=zero)", "dcg@3", "dcg",
     "map", "ap@3", "map(rel=2)", "ap@5(norm=min)", "p@2", "p@5", "recall@4", "mrr", "rr@3", "err", "err@5", "wta", "rbp", "rbp@4",
@@ -69,7 +71,7 @@ def lines(queries, start, direction):
 @given(problem=problems())
 def test_the_sweep_equals_trying_every_interval(problem, measure, shallow):
     queries, start, direction = problem
-    wanted = rw.parse(measure).for_training()
+    wanted = rw.parse_measure(measure).for_training()
     scores, slopes = lines(*problem)
     points = inner_points(crossings(queries, scores, slopes))
     with pytest.MonkeyPatch.context() as patch:
@@ -92,7 +94,7 @@ def test_the_sweep_equals_trying_every_interval(problem, measure, shallow):
 @pytest.mark.parametrize("measure", ["ndcg@3", "map", "err", "three_first"])
 def test_within_a_range(problem, low, high, measure):
     queries, start, direction = problem
-    wanted = rw.parse(measure)
+    wanted = rw.parse_measure(measure)
     scores, slopes = lines(*problem)
     points = inner_points(crossings(queries, scores, slopes), low, high)
     landscape = Landscape.of(queries, wanted, rw.Serial())
@@ -112,7 +114,10 @@ def test_within_a_range(problem, low, high, measure):
 def test_with_a_pull(problem, power, strength, seed):
     queries, start, direction = problem
     rng = np.random.default_rng(seed)
-    wanted, penalty = rw.parse("ndcg@3"), PriorPenalty(strength, power, rng.normal(size=2), rng.uniform(0.5, 2, 2))
+    wanted, penalty = (
+        rw.parse_measure("ndcg@3"),
+        PriorPenalty(strength, power, rng.normal(size=2), rng.uniform(0.5, 2, 2)),
+    )
     scores, slopes = lines(*problem)
     step = np.eye(2)[direction] if isinstance(direction, int) else direction
 
@@ -138,7 +143,7 @@ def test_with_a_pull(problem, power, strength, seed):
 def test_lines_through_one_point_leave_no_interval():
     """All cross at t = 1: there is no best ranking between, however good one would be."""
     queries = rw.Queries.from_arrays([[3.0, 0.0], [2.0, 1.0], [1.0, 2.0], [0.0, 3.0]], [0, 2, 1, 0], qid=[1] * 4)
-    landscape = Landscape.of(queries, rw.parse("ndcg@2"), rw.Serial())
+    landscape = Landscape.of(queries, rw.parse_measure("ndcg@2"), rw.Serial())
     here = landscape.evaluate(np.array([1.0, 0.0]))
     assert landscape.profile(here, 1).times == pytest.approx(np.ones(landscape.profile(here, 1).times.shape))
     found = search_line(landscape, here, 1)
@@ -149,18 +154,18 @@ def test_an_interval_of_rounding_is_never_chosen():
     """The middle document of three lines that cross at about 1/3, but for rounding, is first nowhere."""
     b, a = np.array([0.1, 0.2, 0.3]), np.array([0.9, 0.6, 0.3]) / 3 * 1.0
     queries = rw.Queries.from_arrays(np.column_stack([b, a]).astype(np.float32), [0, 1, 0], qid=[1] * 3)
-    landscape = Landscape.of(queries, rw.parse("p@1"), rw.Serial())
+    landscape = Landscape.of(queries, rw.parse_measure("p@1"), rw.Serial())
     here = landscape.evaluate(np.array([1.0, 0.0]))
     found = search_line(landscape, here, 1)
     assert found.high - found.low > 1e-6
-    assert found.value == rw.parse("p@1").mean(queries, queries.X.astype(float) @ np.array([1.0, found.t]))
+    assert found.value == rw.parse_measure("p@1").mean(queries, queries.X.astype(float) @ np.array([1.0, found.t]))
 
 
 def test_a_middle_that_is_a_tie_is_not_taken():
     """Two crossings at t = 3 cancel, so the interval goes on, but at 3 itself documents tie."""
     X = [[1, 1], [2, 1], [0, 1], [2, 0], [3, 0], [1, 0]]
     queries = rw.Queries.from_arrays(X, [1, 1, 1, 0, 2, 1], qid=[1] * 6)
-    wanted = rw.parse("three_first")
+    wanted = rw.parse_measure("three_first")
     landscape = Landscape.of(queries, wanted, rw.Serial())
     found = search_line(landscape, landscape.evaluate(np.array([2.0, -1.0])), 1)
     assert (found.low, found.high) == (1.0, 5.0)
@@ -175,7 +180,7 @@ def many():
 
 @pytest.mark.parametrize("measure", ["ndcg@10", "map", "err@10", "dcg@10"])
 def test_parts_and_threads_change_nothing(many, measure):
-    start, wanted = np.full(8, 0.1), rw.parse(measure)
+    start, wanted = np.full(8, 0.1), rw.parse_measure(measure)
     found = []
     for backend in (rw.Serial(), rw.Threads(2), rw.Threads(3)):
         landscape = Landscape.of(many, wanted, backend)
@@ -193,7 +198,7 @@ def test_parts_and_threads_change_nothing(many, measure):
 @pytest.mark.parametrize("column", [0, 1, 3, 7, 8])
 def test_only_near_the_best_is_sorted_and_nothing_is_lost(many, measure, column):
     """The search looks at few buckets; the whole profile has no better interval."""
-    landscape = Landscape.of(many, rw.parse(measure), rw.Serial())
+    landscape = Landscape.of(many, rw.parse_measure(measure), rw.Serial())
     here = landscape.evaluate(np.random.default_rng(column).normal(size=8) / (1e-9 + many.X.std(axis=0)))
     direction = column if column < 8 else np.random.default_rng(0).normal(size=8)
     profile = landscape.profile(here, direction)
@@ -209,9 +214,9 @@ def test_only_near_the_best_is_sorted_and_nothing_is_lost(many, measure, column)
 
 
 def test_steps_on_large_data_are_updates(many, monkeypatch):
-    exact = Landscape.of(many, rw.parse("ndcg@10"), rw.Serial())
+    exact = Landscape.of(many, rw.parse_measure("ndcg@10"), rw.Serial())
     monkeypatch.setattr(landscapes, "_EXACT_SIZE", 0)
-    updated = Landscape.of(many, rw.parse("ndcg@10"), rw.Serial())
+    updated = Landscape.of(many, rw.parse_measure("ndcg@10"), rw.Serial())
     assert exact.exact_steps
     assert not updated.exact_steps
     one, other = exact.evaluate(np.ones(8)), updated.evaluate(np.ones(8))
@@ -229,7 +234,7 @@ def test_steps_on_large_data_are_updates(many, monkeypatch):
 def test_the_likeliest_point(k):
     queries = rw.make_queries(12, n_docs=8, n_features=4, random_state=k)
     queries = queries.with_X(((queries.X - queries.X.mean(0)) / (queries.X.std(0) + 1e-9)).astype(np.float32))
-    landscape = Landscape.of(queries, rw.parse("ndcg@5"), rw.Serial())
+    landscape = Landscape.of(queries, rw.parse_measure("ndcg@5"), rw.Serial())
     start = np.array([0.5, 0.2, -0.1, 0.3])
     here = landscape.evaluate(start)
     for column in range(3):
@@ -250,14 +255,14 @@ def test_the_likelihood_does_not_depend_on_the_order_of_rows():
     shuffled = rw.Queries.from_arrays(queries.X[rows], queries.y[rows], queries.row_qid[rows]).grouped()
     found = []
     for each in (queries, shuffled):
-        landscape = Landscape.of(each, rw.parse("ndcg@3"), rw.Serial())
+        landscape = Landscape.of(each, rw.parse_measure("ndcg@3"), rw.Serial())
         found.append(find_likeliest(landscape, landscape.evaluate(np.array([0.01, 0.2, 0.0])), 2, -1.0, 1.0, 3))
     assert found[0] == pytest.approx(found[1], abs=1e-9)
 
 
 def test_huge_scores_do_not_overflow_the_likelihood():
     queries = rw.Queries.from_arrays([[1e4, 0.0], [-1e4, 1.0], [0.0, 2.0]], [0, 1, 2], qid=[1] * 3)
-    landscape = Landscape.of(queries, rw.parse("ndcg"), rw.Serial())
+    landscape = Landscape.of(queries, rw.parse_measure("ndcg"), rw.Serial())
     assert np.isfinite(find_likeliest(landscape, landscape.evaluate(np.array([1.0, 0.0])), 1, -1e4, 1e4, 3))
 
 
@@ -270,7 +275,7 @@ def test_documents_that_were_not_found_count_in_the_ideal():
         ("recall@2", 1 / 2),
         ("ndcg", (1 / np.log2(3)) / (3 + 1 / np.log2(3))),
     ):
-        bound = rw.parse(name).prepare(queries.keep_retrieved(keep))
+        bound = rw.parse_measure(name).prepare(queries.keep_retrieved(keep))
         assert bound.values(np.array([3.0, 2.0]))[0] == pytest.approx(expected, abs=1e-12)
         landscape = Landscape.of_prepared(MatrixColumns(queries.X[keep]), bound, queries.query_weight, rw.Serial())
         assert landscape.evaluate(np.ones(1)).value == pytest.approx(expected, abs=1e-12)

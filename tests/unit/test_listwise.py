@@ -190,7 +190,7 @@ class TestLists:
 
 def of_measure(name, queries, scores):
     """The twin of the lambdas of a measure at the ranking by these scores."""
-    bound = rw.parse(name).for_training().prepare(queries)
+    bound = rw.parse_measure(name).for_training().prepare(queries)
     deltas = [np.nan_to_num(bound.swap_deltas(scores, q)) for q in range(len(queries))]
     return lambda q, s, y: listwise.lambdas(s, y, deltas[q])
 
@@ -202,7 +202,7 @@ class TestLambdas:
         rng = np.random.default_rng(10)
         queries = mixed(rng)
         scores, elsewhere = SCORES[kind](rng, queries.n_docs), rng.normal(size=queries.n_docs)
-        bound, of_query = Lambdas(rw.parse(name)).prepare(queries), of_measure(name, queries, scores)
+        bound, of_query = Lambdas(rw.parse_measure(name)).prepare(queries), of_measure(name, queries, scores)
         for at in (scores, elsewhere):  # the changes are kept, wherever it is evaluated
             agree(bound.fix_ranking(scores)(at), *listwise.loss(of_query, queries, at))
         same, own = bound(scores), bound.fix_ranking(scores)(scores)
@@ -216,14 +216,14 @@ class TestLambdas:
         queries, scores = problem
         assume("err" not in name or queries.y.max() <= 4)
         of_query = of_measure(name, queries, scores)
-        agree(Lambdas(rw.parse(name)).prepare(queries)(scores), *listwise.loss(of_query, queries, scores))
+        agree(Lambdas(rw.parse_measure(name)).prepare(queries)(scores), *listwise.loss(of_query, queries, scores))
 
     @pytest.mark.parametrize("name", MEASURES)
     def test_derivatives_by_finite_differences(self, name):
         rng = np.random.default_rng(11)
         queries = mixed(rng)
         scores, ranked = rng.normal(size=(2, queries.n_docs))
-        frozen = Lambdas(rw.parse(name)).prepare(queries).fix_ranking(ranked)
+        frozen = Lambdas(rw.parse_measure(name)).prepare(queries).fix_ranking(ranked)
         found = frozen(scores)
         assert found.gradient == pytest.approx(approx_fprime(scores, lambda s: frozen(s).loss, 1e-7), abs=1e-5)
         assert found.curvature == pytest.approx(bends(frozen, scores), abs=1e-8)
@@ -236,9 +236,9 @@ class TestLambdas:
         rng = np.random.default_rng(12)
         y, ranked, step = np.array([2, 0, 1, 0, 2, 1]), rng.normal(size=6), 1e-3
         queries = rw.Queries.from_arrays(np.zeros((6, 1)), y, [1] * 6)
-        frozen = Lambdas(rw.parse(name)).prepare(queries).fix_ranking(ranked)
+        frozen = Lambdas(rw.parse_measure(name)).prepare(queries).fix_ranking(ranked)
         seconds = np.array([frozen(m).gradient - frozen(-m).gradient for m in step * np.eye(6)]) / (2 * step)
-        weights = np.where(y[:, None] != y, np.abs(rw.parse(name).prepare(queries).swap_deltas(ranked, 0)), 0.0)
+        weights = np.where(y[:, None] != y, np.abs(rw.parse_measure(name).prepare(queries).swap_deltas(ranked, 0)), 0.0)
         off = ~np.eye(6, dtype=bool)
         assert -4 * seconds[off] == pytest.approx(weights[off], abs=1e-6)
 
@@ -256,8 +256,8 @@ class TestLambdas:
         rng = np.random.default_rng(13)
         queries = mixed(rng)
         scores, elsewhere = SCORES[kind](rng, queries.n_docs), rng.normal(size=queries.n_docs)
-        table = Lambdas(rw.parse(name)).prepare(queries)
-        own = Lambdas(rw.measure(lambda grades: function(grades.tolist()), name="own")).prepare(queries)
+        table = Lambdas(rw.parse_measure(name)).prepare(queries)
+        own = Lambdas(rw.make_measure(lambda grades: function(grades.tolist()), name="own")).prepare(queries)
         assert (type(table), type(own)) == (PreparedLambdas, PreparedSwapLambdas)
         for ranked, at in ((scores, scores), (scores, elsewhere)):
             found, expected = own.fix_ranking(ranked)(at), table.fix_ranking(ranked)(at)
@@ -267,7 +267,7 @@ class TestLambdas:
     def test_huge_scores_are_safe(self):
         rng = np.random.default_rng(14)
         queries = mixed(rng)
-        own = rw.measure(lambda grades: measures.ndcg(grades.tolist()), name="own")
+        own = rw.make_measure(lambda grades: measures.ndcg(grades.tolist()), name="own")
         for measure in (rw.NDCG(), own):
             bound = Lambdas(measure).prepare(queries)
             for scores in (1e4 * rng.normal(size=queries.n_docs), -1e4 * queries.y):
@@ -407,7 +407,7 @@ class TestNames:
         y[queries.indptr[-2] :] = 5.0
         queries = queries.replace(y=y)
         assert len(rw.Serial().scatter(queries)) > 1
-        objective, name = SoftPositions(rw.parse("err@10(max=data)")), "err@10(max=data)"
+        objective, name = SoftPositions(rw.parse_measure("err@10(max=data)")), "err@10(max=data)"
         by_object = rw.LinearRanker(objective=objective, measure=name, max_iter=3).fit(queries)
         by_name = rw.LinearRanker(objective="positions", measure=name, max_iter=3).fit(queries)
         assert by_object.history_ == by_name.history_

@@ -42,7 +42,7 @@ def search(queries, measure, start, direction, most_pairs, room=64, low=-np.inf,
         patch.setattr(long_lists, "_ROOM", room)
         patch.setattr(long_lists, "_PER_DOCUMENT", 1)
         patch.setattr(table, "SHALLOW", 0)
-        landscape = Landscape.of(queries, rw.parse(measure).for_training(), rw.Serial())
+        landscape = Landscape.of(queries, rw.parse_measure(measure).for_training(), rw.Serial())
         here = landscape.evaluate(np.asarray(start, dtype=float))
         jumping = landscape.find_jumps(here, direction, low, high)
         found = search_line(landscape, here, direction, low=low, high=high)
@@ -84,7 +84,7 @@ def test_the_value_is_that_of_trying_every_interval(kind, n, seed, room):
     scores, slopes = queries.X.astype(float) @ start, queries.X[:, 0].astype(float)
     if np.ptp(slopes) == 0.0:
         return
-    measure = rw.parse("map").for_training()
+    measure = rw.parse_measure("map").for_training()
     points = inner_points(crossings(queries, scores, slopes))
     expected = values_along(queries, measure, scores, slopes, points)
     _, found, profile = search(queries, "map", start, 0, 0, room)
@@ -135,7 +135,7 @@ def peak():
         return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 
 def search(n):
-    landscape = Landscape.of(make_list("random", n), rw.parse("map").for_training(), rw.Serial())
+    landscape = Landscape.of(make_list("random", n), rw.parse_measure("map").for_training(), rw.Serial())
     here = landscape.evaluate(np.array([1.0, 0.5]))
     return lambda: search_line(landscape, here, 1)
 

@@ -21,7 +21,7 @@ def test_values_equal_the_definition(name, case):
     grades, scores = case
     ranked = [grades[i] for i in reference.rank(grades, scores)]
     expected = reference.BY_NAME[name](ranked)
-    assert rw.parse(name).values(one_query(grades), scores)[0] == pytest.approx(expected, abs=1e-12)
+    assert rw.parse_measure(name).values(one_query(grades), scores)[0] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("ties", ["file", "reverse", "docid"])
@@ -31,7 +31,7 @@ def test_tie_rules(ties, case):
     docid = [f"d{(7 * i) % 10}" for i in range(len(grades))]
     ranked = [grades[i] for i in reference.rank(grades, scores, ties, docid)]
     for name in ("ndcg@2", "map", "err"):
-        measure = rw.parse(f"{name}(ties={ties})")
+        measure = rw.parse_measure(f"{name}(ties={ties})")
         expected = reference.BY_NAME[name](ranked) if name != "ndcg@2" else reference.ndcg(ranked, 2)
         assert measure.values(one_query(grades, docid), scores)[0] == pytest.approx(expected, abs=1e-12)
 
@@ -41,7 +41,7 @@ def test_tie_rules(ties, case):
 def test_averaged_ties_are_the_mean_over_all_orders(name, case):
     grades, scores = case
     plain = reference.BY_NAME.get(name) or (lambda g: reference.ndcg(g, 2))
-    measure = rw.parse(name[:-1] + ",ties=average)" if name.endswith(")") else name + "(ties=average)")
+    measure = rw.parse_measure(name[:-1] + ",ties=average)" if name.endswith(")") else name + "(ties=average)")
     expected = reference.averaged(plain, grades.tolist(), scores.tolist())
     assert measure.values(one_query(grades), scores)[0] == pytest.approx(expected, abs=1e-12)
 
@@ -50,7 +50,7 @@ def test_averaged_ties_are_the_mean_over_all_orders(name, case):
 @given(ranked_lists(most=6))
 def test_swap_deltas_equal_brute_force(name, case):
     grades, scores = case
-    bound = rw.parse(name).prepare(one_query(grades))
+    bound = rw.parse_measure(name).prepare(one_query(grades))
     deltas = bound.swap_deltas(scores, 0)
     order = bound.rank(scores, 0)
     value = reference.BY_NAME[name]
@@ -65,7 +65,7 @@ def test_swap_deltas_equal_brute_force(name, case):
 @given(ranked_lists(most=7), st.lists(st.integers(0, 5), max_size=20))
 def test_adjacent_swaps_follow_brute_force(name, case, swaps):
     grades, scores = case
-    bound = rw.parse(name).prepare(one_query(grades))
+    bound = rw.parse_measure(name).prepare(one_query(grades))
     walk = bound.walk(scores, 0)
     ranked = [grades[i] for i in bound.rank(scores, 0)]
     value = reference.BY_NAME[name]
@@ -82,7 +82,7 @@ def test_pessimistic_ties_never_depend_on_the_order_of_rows(case, random):
     rows = list(range(len(grades)))
     random.shuffle(rows)
     for name in ("ndcg@3", "map", "err", "wta"):
-        measure = rw.parse(name)
+        measure = rw.parse_measure(name)
         moved = measure.values(one_query(grades[rows]), scores[rows])
         assert moved == measure.values(one_query(grades), scores)
 
@@ -104,9 +104,9 @@ def test_empty_queries():
     grades, scores = np.zeros(3), np.arange(3.0)
     for option, expected in (("0", 0.0), ("1", 1.0)):
         for name in ("ndcg@2", "map", "mrr", "err"):
-            assert rw.parse(f"{name}(empty={option})").values(one_query(grades), scores)[0] == expected
+            assert rw.parse_measure(f"{name}(empty={option})").values(one_query(grades), scores)[0] == expected
     queries = rw.Queries.from_arrays(np.zeros((4, 1)), [0, 0, 1, 0], [1, 1, 2, 2])
-    values = rw.parse("ndcg@10(empty=skip)").values(queries, np.array([1.0, 2.0, 2.0, 1.0]))
+    values = rw.parse_measure("ndcg@10(empty=skip)").values(queries, np.array([1.0, 2.0, 2.0, 1.0]))
     assert np.isnan(values[0])
     assert values[1] == 1.0
     assert weighted_mean(values, np.ones(2)) == 1.0
@@ -114,11 +114,11 @@ def test_empty_queries():
 
 def test_lists_shorter_than_the_cut_off():
     queries, scores = one_query(np.array([0.0, 2.0, 1.0])), np.array([0.9, 0.5, 0.1])
-    assert rw.parse("p@10").values(queries, scores)[0] == pytest.approx(2 / 10)
-    assert rw.parse("p@10(short=list)").values(queries, scores)[0] == pytest.approx(2 / 3)
-    assert rw.parse("p@10(short=zero)").values(queries, scores)[0] == 0
-    assert rw.parse("ndcg@10(short=zero)").values(queries, scores)[0] == 0
-    assert rw.parse("ndcg@3(short=zero)").values(queries, scores)[0] > 0
+    assert rw.parse_measure("p@10").values(queries, scores)[0] == pytest.approx(2 / 10)
+    assert rw.parse_measure("p@10(short=list)").values(queries, scores)[0] == pytest.approx(2 / 3)
+    assert rw.parse_measure("p@10(short=zero)").values(queries, scores)[0] == 0
+    assert rw.parse_measure("ndcg@10(short=zero)").values(queries, scores)[0] == 0
+    assert rw.parse_measure("ndcg@3(short=zero)").values(queries, scores)[0] > 0
 
 
 OPTIONS = {
@@ -139,7 +139,7 @@ def test_every_combination_of_options_lies_between_0_and_1_and_prints_itself(dat
     definition = DEFINITIONS[name]
     options = {o: data.draw(st.sampled_from(OPTIONS[o])) for o in definition.options}
     measure = TableMeasure.of(name, k if definition.cut else None, **options)
-    assert rw.parse(str(measure)) == measure
+    assert rw.parse_measure(str(measure)) == measure
     grades, scores = case
     value = measure.values(one_query(grades), scores)[0]
     assert np.isnan(value) == (options["empty"] == "skip" and not (grades >= options.get("rel", 1)).any())
@@ -149,47 +149,47 @@ def test_every_combination_of_options_lies_between_0_and_1_and_prints_itself(dat
 
 def test_names_print_numbers_exactly():
     for measure in (rw.AP(rel=1.23456789), rw.RBP(p=1 / 3), rw.AP(rel=0.1), rw.ERR(5, max=3)):
-        assert rw.parse(str(measure)) == measure
+        assert rw.parse_measure(str(measure)) == measure
 
 
 @pytest.mark.parametrize("name", ["ndcg@10", "ndcg(gain=linear)", "ndcg(empty=skip)"])
 def test_grades_too_small_to_gain_anything(name):
     for grade in (1e-17, 5e-324):
-        value = rw.parse(name).values(one_query(np.array([grade, 0.0])), np.array([1.0, 0.0]))[0]
+        value = rw.parse_measure(name).values(one_query(np.array([grade, 0.0])), np.array([1.0, 0.0]))[0]
         assert value in (0.0, 1.0) or np.isnan(value)
 
 
 def test_a_cut_off_far_beyond_the_list_costs_nothing():
-    assert rw.parse("ndcg@99999999999").values(one_query(np.array([0.0, 1.0])), np.array([1.0, 2.0]))[0] == 1
-    assert rw.parse("p@1000000000000").values(one_query(np.array([1.0])), np.zeros(1))[0] == 1e-12
+    assert rw.parse_measure("ndcg@99999999999").values(one_query(np.array([0.0, 1.0])), np.array([1.0, 2.0]))[0] == 1
+    assert rw.parse_measure("p@1000000000000").values(one_query(np.array([1.0])), np.zeros(1))[0] == 1e-12
 
 
 def test_integer_document_ids_compare_as_text_as_in_trec_eval():
     for docid in ([9, 10], ["9", "10"]):
         queries = rw.Queries.from_arrays(np.zeros((2, 1)), [1, 0], [1, 1], docid=docid)
-        assert rw.parse("mrr(ties=docid)").values(queries, np.zeros(2))[0] == 1
+        assert rw.parse_measure("mrr(ties=docid)").values(queries, np.zeros(2))[0] == 1
 
 
 def test_weights_enter_the_mean():
     queries = rw.Queries.from_arrays(np.zeros((2, 1)), [1, 0], [1, 2], weight=[3, 1])
-    assert rw.parse("map").mean(queries, np.zeros(2)) == pytest.approx(0.75)
+    assert rw.parse_measure("map").mean(queries, np.zeros(2)) == pytest.approx(0.75)
 
 
 def test_measures_of_one_tie_rule_share_a_sort_and_keep_their_rows():
     queries = random_queries(np.random.default_rng(0))
     scores = np.random.default_rng(1).normal(size=queries.n_docs)
     names = ["ndcg@3", "map(ties=file)", "err", "p@2(ties=file)", "ndcg(ties=average)"]
-    together = compute_values([rw.parse(n).prepare(queries) for n in names], scores)
+    together = compute_values([rw.parse_measure(n).prepare(queries) for n in names], scores)
     for name, row in zip(names, together, strict=True):
-        assert row.tolist() == rw.parse(name).values(queries, scores).tolist()
+        assert row.tolist() == rw.parse_measure(name).values(queries, scores).tolist()
 
 
 @pytest.mark.parametrize("backend", [rw.Serial(), rw.Threads(1), rw.Threads(3)])
 def test_backends_give_the_same_bits(backend):
     queries = rw.make_queries(900, n_docs=30, random_state=0)
     scores = np.random.default_rng(0).normal(size=queries.n_docs)
-    one = rw.parse("ndcg@10").values(queries, scores, rw.Serial())
-    assert rw.parse("ndcg@10").values(queries, scores, backend).tobytes() == one.tobytes()
+    one = rw.parse_measure("ndcg@10").values(queries, scores, rw.Serial())
+    assert rw.parse_measure("ndcg@10").values(queries, scores, backend).tobytes() == one.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -220,10 +220,10 @@ def test_backends_give_the_same_bits(backend):
     ],
 )
 def test_names_parse_and_print(text, printed):
-    measure = rw.parse(text)
+    measure = rw.parse_measure(text)
     assert str(measure) == printed
-    assert rw.parse(printed) == measure
-    assert hash(rw.parse(printed)) == hash(measure)
+    assert rw.parse_measure(printed) == measure
+    assert hash(rw.parse_measure(printed)) == hash(measure)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_names_parse_and_print(text, printed):
 )
 def test_bad_names_say_what_is_wrong(text, message):
     with pytest.raises(rw.InputError, match=message.replace("?", r"\?")):
-        rw.parse(text)
+        rw.parse_measure(text)
 
 
 @pytest.mark.parametrize("k", [True, 2.5, "3", 0, -1])
@@ -263,16 +263,16 @@ def test_bad_cut_offs(k):
 
 
 def test_measures_are_values():
-    assert rw.NDCG(10) == rw.parse("ndcg@10")
+    assert rw.NDCG(10) == rw.parse_measure("ndcg@10")
     assert rw.NDCG(10) != rw.NDCG(5)
     with pytest.raises(AttributeError):
         rw.NDCG(10).k = 5
-    assert {rw.P(1): "a"}[rw.parse("p@1")] == "a"
+    assert {rw.P(1): "a"}[rw.parse_measure("p@1")] == "a"
 
 
 def test_training_is_pessimistic_whatever_the_dialect():
-    assert rw.parse("ndcg@10(dialect=letor3)").for_training().ties == "pessimistic"
-    assert rw.parse("ndcg@10(dialect=letor3)").for_training().discount == "letor"
+    assert rw.parse_measure("ndcg@10(dialect=letor3)").for_training().ties == "pessimistic"
+    assert rw.parse_measure("ndcg@10(dialect=letor3)").for_training().discount == "letor"
 
 
 @pytest.mark.parametrize(
@@ -290,16 +290,16 @@ def test_training_is_pessimistic_whatever_the_dialect():
 )
 def test_grades_that_a_measure_cannot_take(name, grades, message):
     with pytest.raises(rw.InputError, match=message):
-        rw.parse(name).prepare(one_query(np.array(grades, dtype=float)))
+        rw.parse_measure(name).prepare(one_query(np.array(grades, dtype=float)))
 
 
 def test_scores_are_checked():
     queries = one_query(np.array([0.0, 1.0]))
     with pytest.raises(rw.InputError, match="there are 2 documents"):
-        rw.parse("map").values(queries, np.zeros(3))
+        rw.parse_measure("map").values(queries, np.zeros(3))
     with pytest.raises(rw.InputError, match="score 1 is NaN"):
-        rw.parse("map").values(queries, np.array([0.0, np.nan]))
-    bound = rw.parse("map").prepare(queries)
+        rw.parse_measure("map").values(queries, np.array([0.0, np.nan]))
+    bound = rw.parse_measure("map").prepare(queries)
     with pytest.raises(rw.InputError, match="there are 2 documents"):
         bound.swap_deltas(np.zeros(1), 0)
     with pytest.raises(rw.InputError, match="is NaN"):
@@ -311,23 +311,23 @@ def test_scores_are_checked():
 
 class TestCustomMeasures:
     def test_values_deltas_and_name(self):
-        mine = rw.measure(lambda grades: reference.average_precision(grades.tolist()), name="my_ap")
+        mine = rw.make_measure(lambda grades: reference.average_precision(grades.tolist()), name="my_ap")
         rng = np.random.default_rng(0)
         queries = random_queries(rng)
         scores = rng.integers(0, 3, queries.n_docs).astype(float)
-        assert rw.parse("my_ap") is mine
+        assert rw.parse_measure("my_ap") is mine
         assert str(mine) == "my_ap"
-        ours, theirs = mine.prepare(queries), rw.parse("map").prepare(queries)
+        ours, theirs = mine.prepare(queries), rw.parse_measure("map").prepare(queries)
         assert ours.values(scores) == pytest.approx(theirs.values(scores))
         for q in range(len(queries)):
             assert ours.swap_deltas(scores, q) == pytest.approx(theirs.swap_deltas(scores, q), abs=1e-12)
 
     def test_out_of_range_is_refused(self):
-        bad = rw.measure(lambda grades: 1.5, name="too_much")
+        bad = rw.make_measure(lambda grades: 1.5, name="too_much")
         with pytest.raises(rw.InputError, match="from 0 to 1"):
             bad.values(one_query(np.array([1.0])), np.zeros(1))
 
     @pytest.mark.parametrize("name", ["ndcg", "MAP", "with space", "a@b", ""])
     def test_names_that_are_taken_or_unreadable(self, name):
         with pytest.raises(rw.InputError):
-            rw.measure(lambda grades: 0.0, name=name)
+            rw.make_measure(lambda grades: 0.0, name=name)

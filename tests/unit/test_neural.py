@@ -21,7 +21,7 @@ from rankwright.torch.batches import DeviceLabels, LossLabels, QueryRows
 def queries():
     made = rw.make_queries(23, n_docs=9, n_features=4, random_state=0)
     weighted = rw.Queries(made.X, made.y, made.indptr, made.qid, weight=np.random.default_rng(0).random(23) + 0.5)
-    return rw.scale(weighted, "standard")
+    return rw.scale_features(weighted, "standard")
 
 
 def trainer_of(queries, objective, alpha=0.0, hidden=(3,), **options):
@@ -241,7 +241,7 @@ class TestBridge:
 
     @pytest.mark.parametrize(
         ("own", "theirs"),
-        [("top_one", top_one), (on.Lambdas("mrr"), on.Lambdas(rw.measure(reciprocal, name="own")))],
+        [("top_one", top_one), (on.Lambdas("mrr"), on.Lambdas(rw.make_measure(reciprocal, name="own")))],
         ids=["function", "measure"],
     )
     def test_a_users_own_trains_as_ours_does(self, queries, own, theirs):
@@ -268,7 +268,7 @@ class TestBridge:
             assert n == len(y)
 
     def test_samples_of_a_users_measure_are_seeded(self, queries):
-        objective = on.ExpectedMeasure(rw.measure(reciprocal, name="own"), 2)
+        objective = on.ExpectedMeasure(rw.make_measure(reciprocal, name="own"), 2)
         few = queries.take(range(6))
         fits = [
             rw.NeuralRanker(objective=objective, hidden=(2,), training={"n_epochs": 2}, random_state=seed).fit(few)

@@ -118,7 +118,7 @@ def test_a_target_is_a_probability(target):
 @pytest.mark.parametrize("objective", [Fidelity(), Logistic(), Exponential()])
 def test_a_linear_model_can_be_trained_on_it(objective):
     """The chain rule is all it takes: the gradient by weights is X' times the gradient by scores."""
-    queries = rw.scale(rw.make_queries(60, n_docs=15, n_features=8, random_state=0), "standard")
+    queries = rw.scale_features(rw.make_queries(60, n_docs=15, n_features=8, random_state=0), "standard")
     X, bound = queries.X.astype(float), objective.prepare(queries)
 
     def loss(w):
@@ -128,5 +128,5 @@ def test_a_linear_model_can_be_trained_on_it(objective):
     result = minimize(loss, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options={"gtol": 1e-5})
     assert result.success
     assert result.fun < loss(np.zeros(X.shape[1]))[0]
-    measure = rw.parse("ndcg@10")
+    measure = rw.parse_measure("ndcg@10")
     assert measure.mean(queries, X @ result.x) > 0.95 * rw.RankSVM().fit(queries).score(queries)

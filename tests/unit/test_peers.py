@@ -34,7 +34,7 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "catboost.json"
 def ours(dialect: str, names: str, cuts: tuple[int, ...] = CUTS, more: str = "") -> list[str]:
     """Names of measures in a dialect; {} in a name is a cut-off."""
     texts = [name.format(k) for name in names.split() for k in (cuts if "{}" in name else (0,))]
-    return [str(rw.parse(f"{text}(dialect={dialect}{more})")) for text in texts]
+    return [str(rw.parse_measure(f"{text}(dialect={dialect}{more})")) for text in texts]
 
 
 TREC = [
@@ -98,7 +98,7 @@ def paths_of_lists(lists, tmp_path_factory) -> dict[str, Values]:
     compared = compare_files(data, [text], [model], ",".join(names))
     stored = run_experiment(Experiment(lists, [Method("singlefeature", params={"feature": 0, "sign": 1})],
                                        "ndcg@5", names), folder / "out", workers=rw.Serial())  # fmt: skip
-    of_measure = np.stack([rw.parse(name).values(lists, scores) for name in names])
+    of_measure = np.stack([rw.parse_measure(name).values(lists, scores) for name in names])
     of_model = rw.evaluate(rw.load(model), rw.read_letor(data), names)
     return {
         "Measure.values": by_query(names, lists.qid, of_measure),
@@ -138,7 +138,7 @@ def test_lightgbm(lists, paths_of_lists):
     def value(y, scores):
         data = lgb.Dataset(np.arange(len(y))[:, None], y, group=[len(y)], init_score=scores, params=told)
         for _, name, figure, _ in lgb.Booster(told, data).eval_train():
-            yield str(rw.parse(f"{name.replace('map', 'ap')}(dialect=lightgbm)")), figure
+            yield str(rw.parse_measure(f"{name.replace('map', 'ap')}(dialect=lightgbm)")), figure
 
     expected = each_list(lists, lambda y, scores: dict(value(y, scores)))
     assert set(expected) == set(ours("lightgbm", "ndcg@{} ap@{}"))
@@ -157,7 +157,7 @@ def test_xgboost(lists, paths_of_lists):
             booster.set_param({"num_feature": 1})
             for word in booster.eval(data).split()[1:]:
                 name, figure = word.removeprefix("eval-").split(":")
-                yield str(rw.parse(f"{name.replace('map@', 'ap@')}(dialect=xgboost)")), figure
+                yield str(rw.parse_measure(f"{name.replace('map@', 'ap@')}(dialect=xgboost)")), figure
 
     expected = each_list(lists, lambda y, scores: dict(value(y, scores)))
     assert set(expected) == set(ours("xgboost", "ndcg ndcg@{} map ap@{}"))
@@ -175,7 +175,9 @@ def catboost_values(lists: rw.Queries) -> Values:
     def value(y, scores):
         group = np.zeros(len(y), int)
         return {
-            str(rw.parse(name)): eval_metric((y > 0) * 1.0 if "MAP" in theirs else y, scores, theirs, group_id=group)[0]
+            str(rw.parse_measure(name)): eval_metric(
+                (y > 0) * 1.0 if "MAP" in theirs else y, scores, theirs, group_id=group
+            )[0]
             for name, theirs in names.items()
         }
 
@@ -228,7 +230,7 @@ def trec_values(qrels: dict[str, dict[str, int]], answers: dict[str, dict[str, f
                 head, _, k = name.rpartition("_")
                 own = theirs[head].format(k) if k.isdigit() else theirs[name]
                 if level == 1 or "ndcg" not in own:
-                    full = str(rw.parse(f"{own}(dialect=trec_eval{',rel=2' if level == 2 else ''})"))
+                    full = str(rw.parse_measure(f"{own}(dialect=trec_eval{',rel=2' if level == 2 else ''})"))
                     found.setdefault(full, {})[query] = value
     return found
 
@@ -328,13 +330,13 @@ def test_ir_measures(trec):
         text = wanted[row.measure]
         full = f"{text[:-1]},dialect=trec_eval)" if text.endswith(")") else f"{text}(dialect=trec_eval)"
         if row.query_id in answered:
-            expected.setdefault(str(rw.parse(full)), {})[row.query_id] = row.value
+            expected.setdefault(str(rw.parse_measure(full)), {})[row.query_id] = row.value
         else:
             assert row.value == 0.0
     del found["write_run"]  # pytrec_eval's own
     check(expected, found, 1e-12)
     for theirs, own in names.items():
-        assert rw.parse(theirs) == rw.parse(own)  # their names parse
+        assert rw.parse_measure(theirs) == rw.parse_measure(own)  # their names parse
 
 
 def test_two_runs_together(trec):

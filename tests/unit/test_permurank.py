@@ -59,7 +59,7 @@ def compare(queries, rounds, name, least=2, weights=None, **options):
         assert record["imperfect"] == pytest.approx(np.mean([len(C) for C in expected.imperfect]))
     if not any(zero):
         scores = [queries.X.astype(float) @ (each.w * factor) for each in twin]
-        values = np.array([rw.parse(name).for_training().mean(queries, each) for each in scores])
+        values = np.array([rw.parse_measure(name).for_training().mean(queries, each) for each in scores])
         assert [record["train"] for record in fitted.history_] == pytest.approx(values, abs=1e-9)
         assert fitted.coef_ == pytest.approx(twin[-1].w * factor, rel=1e-2, abs=1e-4)
     return fitted, twin
@@ -119,7 +119,7 @@ class TestWorkingSets:
     def test_no_ranking_twice(self, queries, name, phi):
         """Under its Phi: rankings that differ only inside a class are one."""
         factor = StandardScaling.fit(queries).factor
-        sets = WorkingSets(queries, rw.parse(name), phi, "measure", factor, rw.Serial())
+        sets = WorkingSets(queries, rw.parse_measure(name), phi, "measure", factor, rw.Serial())
         rng, weights = np.random.default_rng(0), [np.zeros(8)]
         assert sets.grow(weights[0])
         assert not sets.grow(weights[0])
@@ -140,7 +140,7 @@ class TestWorkingSets:
     def test_features_are_those_of_the_rankings(self, queries):
         """F of a working set's ranking is w . Phi, and what it loses is 1 - AP of the ranking by score."""
         factor = StandardScaling.fit(queries).factor
-        sets = WorkingSets(queries, rw.parse("map"), "pairs", "measure", factor, rw.Serial())
+        sets = WorkingSets(queries, rw.parse_measure("map"), "pairs", "measure", factor, rw.Serial())
         w = np.random.default_rng(0).normal(size=8)
         sets.grow(w)
         scores = linear_scores(queries.X, w * factor, 0.0)
@@ -162,7 +162,7 @@ class TestWorkingSets:
     def test_the_problem_is_eq_7_of_the_sets(self, queries):
         """Its loss times its total is the sum over queries of 1/|B| sum (1 - E)[1 - (F(b) - F(c))]_+."""
         factor = StandardScaling.fit(queries).factor
-        sets = WorkingSets(queries, rw.parse("ndcg@3"), "pairs", "measure", factor, rw.Serial())
+        sets = WorkingSets(queries, rw.parse_measure("ndcg@3"), "pairs", "measure", factor, rw.Serial())
         rng = np.random.default_rng(1)
         for _ in range(4):
             sets.grow(rng.normal(size=8))
@@ -180,8 +180,10 @@ class TestWorkingSets:
         X = np.random.default_rng(0).normal(size=(9, 2))
         y = [0, 0, 1, 1, 1, 0, 2, 1, 1]
         queries = rw.Queries.from_arrays(X, y, qid=[0, 0, 1, 2, 2, 3, 3, 4, 4])
-        assert len(WorkingSets(queries, rw.parse("map"), "pairs", "measure", np.ones(2), rw.Serial()).live) == 1
-        assert len(WorkingSets(queries, rw.parse("ndcg"), "pairs", "measure", np.ones(2), rw.Serial()).live) == 1
+        assert len(WorkingSets(queries, rw.parse_measure("map"), "pairs", "measure", np.ones(2), rw.Serial()).live) == 1
+        assert (
+            len(WorkingSets(queries, rw.parse_measure("ndcg"), "pairs", "measure", np.ones(2), rw.Serial()).live) == 1
+        )
         fitted = rw.PermuRank(measure="map", scale=None).fit(queries)
         only = rw.PermuRank(measure="map", scale=None, C=0.2).fit(queries.take([3]))  # a fifth of the mean
         assert fitted.coef_ == pytest.approx(only.coef_, rel=1e-3)
@@ -223,7 +225,7 @@ class TestRounds:
         factor = StandardScaling.fit(queries).factor
         weights = rw.AdaRank(measure="map").fit(queries).coef_
         w = np.divide(weights, factor, out=np.zeros(8), where=factor > 0)
-        sets = WorkingSets(queries, rw.parse("map"), "pairs", "measure", factor, rw.Serial())
+        sets = WorkingSets(queries, rw.parse_measure("map"), "pairs", "measure", factor, rw.Serial())
         sets.grow(w)
         first = rw.PermuRank(measure="map", start="adarank", max_iter=1, tol=1e-8).fit(queries)
         problem = sets.problem()
@@ -241,14 +243,14 @@ class TestMeasures:
     def test_any_measure_trains(self, queries, name):
         """And ends above what the worst and a random order reach."""
         ranker = rw.PermuRank(measure=name, max_iter=8).fit(queries)
-        measure = rw.parse(name)
+        measure = rw.parse_measure(name)
         scores = np.random.default_rng(0).normal(size=(20, queries.n_docs))
         assert ranker.score(queries) > np.mean([measure.mean(queries, each) for each in scores])
         assert ranker.score(queries) > measure.mean(queries, np.zeros(queries.n_docs))
         assert ranker.history_[-1]["train"] == pytest.approx(ranker.score(queries), abs=1e-12)
 
     def test_a_users_measure_trains_as_the_built_in_one(self, queries):
-        own = rw.measure(lambda grades: reference.MEASURES["ndcg"](grades.tolist()), name="ndcg_of_permurank")
+        own = rw.make_measure(lambda grades: reference.MEASURES["ndcg"](grades.tolist()), name="ndcg_of_permurank")
         few = queries.take(range(12))
         found, expected = (rw.PermuRank(measure=m, max_iter=4).fit(few) for m in (own, "ndcg"))
         assert found.coef_ == pytest.approx(expected.coef_, rel=1e-6)

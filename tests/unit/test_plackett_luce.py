@@ -52,7 +52,7 @@ MORE = {
     "recall@3": partial(measures.recall, k=3),
     "rbp": measures.rbp,
 }
-FIRST = rw.measure(lambda ranked: float(ranked[0] > 0), name="first")
+FIRST = rw.make_measure(lambda ranked: float(ranked[0] > 0), name="first")
 of_two = pytest.mark.parametrize("name", TOP_TWO)
 of_more = pytest.mark.parametrize("name", MORE)
 of_all = pytest.mark.parametrize("name", [*TOP_TWO, *MORE])
@@ -161,7 +161,9 @@ class TestEstimates:
 
         rng = np.random.default_rng(n)
         y, s = rng.permutation(n) % 3, rng.normal(size=n)
-        found = by_every_draw(ExpectedMeasure(rw.measure(judge, name="own"), n_samples), y, s, n_samples, weight=2.0)
+        found = by_every_draw(
+            ExpectedMeasure(rw.make_measure(judge, name="own"), n_samples), y, s, n_samples, weight=2.0
+        )
         agree(found, *plackett_luce.loss(judge, queries_of(y, weight=[2.0]), s))
 
     def test_what_comes_to_a_rank_is_not_drawn(self):
@@ -287,7 +289,9 @@ class TestTheorems:
         if name in TOP_TWO:
             assert ExpectedMeasure(name).prepare(queries)(scores).loss == pytest.approx(expected, rel=1e-10)
         R, m = expected / len(queries), len(queries)
-        worst = (1 - rw.parse(name).for_training().values(queries, scores)).sum()  # of equally probable ones the worst
+        worst = (
+            1 - rw.parse_measure(name).for_training().values(queries, scores)
+        ).sum()  # of equally probable ones the worst
         assert worst <= factorial(queries.sizes.max()) * m * R + 1e-12
 
     def test_theorem_1_is_tight_and_needs_the_number_of_queries(self):

@@ -61,7 +61,7 @@ class TestBias:
         """Many copies of one query, whose mean is compared with the sum over all its rankings."""
         y, s, rng = [0, 2, 1, 0, 1], np.array([0.5, -0.3, 1.0, 0.0, 0.2]), np.random.default_rng(n_samples)
         many = 400 if name != "own" else 40
-        measure = rw.measure(own, name="own") if name == "own" else name
+        measure = rw.make_measure(own, name="own") if name == "own" else name
         bound = ExpectedMeasure(measure, n_samples).prepare(copies_of(y, many))
         blocks = np.empty((BLOCKS, 1 + len(y)))
         for block in blocks:
@@ -76,7 +76,7 @@ class TestBias:
     def test_not_where_documents_are_far_apart_either(self, name):
         y, s, rng = [0, 2, 1, 0], np.array([9.0, 0.0, 9.5, 0.0]), np.random.default_rng(3)
         many = 400 if name != "own" else 40
-        measure = rw.measure(own, name="own") if name == "own" else name
+        measure = rw.make_measure(own, name="own") if name == "own" else name
         bound = ExpectedMeasure(measure, 2).prepare(copies_of(y, many))
         blocks = [bound(np.tile(s, many), rng).gradient.reshape(many, -1).mean(axis=0) for _ in range(BLOCKS)]
         assert may_be(np.array(blocks), plackett_luce.loss(MEASURES[name], copies_of(y, 1), s)[1])
@@ -125,7 +125,7 @@ class TestVariance:
             queries = copies_of(y, many)
             ours = ExpectedMeasure(name, n_samples).prepare(queries)(np.tile(s, many), rng).gradient.reshape(many, n)
             keys = s + draw_gumbel_noise(rng, many, n)
-            values = rw.parse(name).values(queries, keys.ravel())
+            values = rw.parse_measure(name).values(queries, keys.ravel())
             plain = plackett_luce.reinforce(values, s, np.argsort(-keys, axis=1))
             ratios.append(spread(plain) / n_samples / spread(ours))
         assert min(ratios) > factor

@@ -28,8 +28,8 @@ def test_models(sets):
     rankers = [rw.Regression().fit(train), rw.AdaRank().fit(train), rw.SingleFeature().fit(train)]
     scores = np.column_stack([ranker.predict(train) for ranker in rankers])
     polished = rw.polish(scores, train, "map")
-    assert polished.before == pytest.approx(rw.parse("map").mean(train, scores.sum(axis=1)), abs=1e-12)
-    assert polished.after == pytest.approx(rw.parse("map").mean(train, polished(scores)), abs=1e-12)
+    assert polished.before == pytest.approx(rw.parse_measure("map").mean(train, scores.sum(axis=1)), abs=1e-12)
+    assert polished.after == pytest.approx(rw.parse_measure("map").mean(train, polished(scores)), abs=1e-12)
     assert polished.after > polished.before
     values = [record["train"] for record in polished.history]
     assert values == sorted(values)
@@ -37,7 +37,7 @@ def test_models(sets):
         for t in np.linspace(-3, 3, 41):
             other = polished.weights.copy()
             other[column] += t * abs(polished.weights).max()
-            assert rw.parse("map").mean(train, scores @ other) <= polished.after + 1e-12
+            assert rw.parse_measure("map").mean(train, scores @ other) <= polished.after + 1e-12
 
 
 def test_trees_of_a_boosted_model(sets):
@@ -66,7 +66,7 @@ def test_the_history_tells_of_every_step(sets):
         for row in polished.history:
             if "column" in row:
                 weights[row["column"]] = row["weight"]
-            assert rw.parse("ndcg@10").for_training().mean(train, scores @ weights) == pytest.approx(
+            assert rw.parse_measure("ndcg@10").for_training().mean(train, scores @ weights) == pytest.approx(
                 row["train"], abs=1e-12
             )
             found.append((row.get("valid", row["train"]), weights.tolist()))
@@ -91,7 +91,7 @@ def test_options(sets):
     )
     assert free.weights.min() < 0 <= bounded.weights.min()
     assert free.after > bounded.after
-    assert rw.polish(scores, train, start=[1, 0, 0]).before == rw.parse("ndcg@10").mean(train, scores[:, 0])
+    assert rw.polish(scores, train, start=[1, 0, 0]).before == rw.parse_measure("ndcg@10").mean(train, scores[:, 0])
     assert len(rw.polish(scores, train, max_seconds=0).history) == 1
     same = [rw.polish(scores, train, n_perturbations=3, backend=backend) for backend in (rw.Serial(), rw.Threads(2))]
     assert same[0].weights.tobytes() == same[1].weights.tobytes()

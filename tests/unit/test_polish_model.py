@@ -28,7 +28,7 @@ except ImportError:
     xgb = None
 
 needs_xgboost = pytest.mark.skipif(xgb is None, reason="XGBoost is not installed (the extra `xgboost`)")
-MEASURE = rw.parse("ndcg@10")
+MEASURE = rw.parse_measure("ndcg@10")
 GBM = {
     "objective": "lambdarank", "num_leaves": 5, "min_data_in_leaf": 5, "learning_rate": 0.3, "verbose": -1, "num_threads": 1,
 }  # fmt: skip
@@ -257,12 +257,12 @@ class TestWhatIsJudged:
 
     @pytest.mark.parametrize("measure", ["map", "err@5", "mrr", "p@3", "ndcg@3(gain=linear)"])
     def test_any_measure(self, sets, made, measure):
-        wanted = rw.parse(measure)
+        wanted = rw.parse_measure(measure)
         polished = rw.polish_model(made("lgb"), sets[0], measure)
         assert judged(polished, sets[0], wanted) > judged(made("lgb"), sets[0], wanted)
 
     def test_a_measure_of_the_users_own(self, sets, made):
-        wanted = rw.measure(lambda grades: float(grades[:2].sum() / 8), name="two_first_of_a_model")
+        wanted = rw.make_measure(lambda grades: float(grades[:2].sum() / 8), name="two_first_of_a_model")
         polished = rw.polish_model(made("lgb"), sets[0], wanted, max_iter=2)
         assert judged(polished, sets[0], wanted) > judged(made("lgb"), sets[0], wanted)
 
@@ -622,7 +622,7 @@ class TestOurs:
         polished = rw.polish_model(made("LambdaMART"), sets[0], "map")
         [kept] = [row for row in polished.history if row.get("kept")]
         assert polished.measure == "map"
-        assert kept["train"] == pytest.approx(judged(polished, sets[0], rw.parse("map")), abs=1e-12)
+        assert kept["train"] == pytest.approx(judged(polished, sets[0], rw.parse_measure("map")), abs=1e-12)
         assert made("LambdaMART").to_model().measure == "ndcg@10"
 
     def test_monotone_constraints_hold(self, sets):

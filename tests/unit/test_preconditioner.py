@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import minimize
 
 import rankwright as rw
-from rankwright.measures import parse
 from rankwright.objectives.objective_names import OBJECTIVES
 from rankwright.optimisers import preconditioner as module
 from rankwright.optimisers.descent import L2Penalty, descend
@@ -28,7 +27,7 @@ def correlated(n_queries=40, n_features=12, seed=0):
 
 
 def problem_of(objective, queries):
-    measure = parse("ndcg@5")
+    measure = rw.parse_measure("ndcg@5")
     return LinearProblem.of(OBJECTIVES[objective].for_measure(measure), queries, None, measure, "standard", rw.Serial())
 
 

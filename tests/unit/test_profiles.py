@@ -22,10 +22,10 @@ def queries():
 
 @pytest.mark.parametrize("scale", ["standard", "query"])
 def test_profiles_are_exact(queries, scale):
-    fold = rw.cut_folds(queries, 3)[0]
+    fold = rw.split_folds(queries, 3)[0]
     ranker = rw.DirectRank(measure="map", n_restarts=2, scale=scale).fit(fold.train, valid=fold.valid)
     table = trial_tables.tabulate_profiles(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
-    scaled = fold if scale == "standard" else [rw.scale(part, "query") for part in fold]
+    scaled = fold if scale == "standard" else [rw.scale_features(part, "query") for part in fold]
     deviation = scaled[0].X.astype(float).std(axis=0)
     measure = ranker.measure_.for_training()
     names = [str(j + 1) for j in range(queries.n_features)]
@@ -38,7 +38,7 @@ def test_profiles_are_exact(queries, scale):
 
 
 def test_profiles_hold_zero_and_the_weight(queries):
-    fold = rw.cut_folds(queries, 3)[0]
+    fold = rw.split_folds(queries, 3)[0]
     ranker = rw.CoordinateAscent(measure="ndcg@5", n_restarts=2).fit(fold.train, valid=fold.valid)
     table = trial_tables.tabulate_profiles(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
     weights = trial_tables.tabulate_weights(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
@@ -58,7 +58,7 @@ def test_profiles_hold_zero_and_the_weight(queries):
 
 
 def test_profiles_are_for_line_searches_on_data_of_some_size(queries, monkeypatch):
-    fold = rw.cut_folds(queries, 3)[0]
+    fold = rw.split_folds(queries, 3)[0]
     assert (
         trial_tables.tabulate_profiles(
             trial_tables.TrainedRanker(rw.Regression().fit(fold.train), fold, np.zeros(1), {})
@@ -72,13 +72,13 @@ def test_profiles_are_for_line_searches_on_data_of_some_size(queries, monkeypatc
 
 
 def test_profiles_without_any_weight_or_any_test_query_that_counts(queries):
-    fold = rw.cut_folds(queries, 3)[0]
+    fold = rw.split_folds(queries, 3)[0]
     names = np.arange(queries.n_features).astype(str)
     zero = np.zeros(queries.n_features)
     assert make_profiles_table(fold, zero, zero + 1, rw.AP(), names) is None
     for test, measure in (
-        (fold.test.replace(y=np.zeros(fold.test.n_docs)), rw.parse("map(empty=skip)")),
-        (fold.test.replace(y=np.full(fold.test.n_docs, 9.0)), rw.parse("err@5(max=2)")),
+        (fold.test.replace(y=np.zeros(fold.test.n_docs)), rw.parse_measure("map(empty=skip)")),
+        (fold.test.replace(y=np.full(fold.test.n_docs, 9.0)), rw.parse_measure("err@5(max=2)")),
     ):
         table = make_profiles_table(fold._replace(test=test), zero + 1, zero + 1, measure, names)
         assert np.isnan(table["test"]).all()
@@ -94,7 +94,7 @@ def test_the_most_profiles():
 
 
 def test_histories_of_restarts_tell_which_was_kept(queries):
-    fold = rw.cut_folds(queries, 3)[0]
+    fold = rw.split_folds(queries, 3)[0]
     ranker = rw.DirectRank(measure="map", n_restarts=4).fit(fold.train, valid=fold.valid)
     table = add_key_columns(
         trial_tables.tabulate_history(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {})), 0, 1, 0

@@ -227,8 +227,8 @@ class TestHistory:
         for row in ranker.history_:
             scores += row["alpha"] * (queries.X[:, row["feature"]] > np.float32(row["threshold"]))
             check += row["alpha"] * (valid.X[:, row["feature"]] > np.float32(row["threshold"]))
-            assert row["train"] == pytest.approx(rw.parse("map").mean(queries, scores), abs=1e-12)
-            assert row["valid"] == rw.parse("map").mean(valid, check)
+            assert row["train"] == pytest.approx(rw.parse_measure("map").mean(queries, scores), abs=1e-12)
+            assert row["valid"] == rw.parse_measure("map").mean(valid, check)
             assert row["alpha"] * 2**32 == round(row["alpha"] * 2**32)
         values = [row["valid"] for row in ranker.history_]
         assert ranker.score(valid) == max(values)

@@ -85,7 +85,7 @@ class TestAdaRank:
         assert rw.AdaRank(measure="map").fit(negated).score(negated) < plain.score(queries) - 0.1
 
     def test_a_users_measure(self):
-        top = rw.measure(lambda grades: float(grades[0] >= 1), name="first_is_relevant")
+        top = rw.make_measure(lambda grades: float(grades[0] >= 1), name="first_is_relevant")
         queries = rw.make_queries(40, random_state=0)
         fitted = rw.AdaRank(measure=top).fit(queries)
         assert fitted.score(queries) >= rw.SingleFeature(measure=top).fit(queries).score(queries)
@@ -112,7 +112,7 @@ class TestRegression:
     @pytest.mark.parametrize("alpha", [0.0, 1e-3, 1.0, 1e3])
     def test_equals_the_normal_equations(self, scale, alpha):
         queries = rw.make_queries(40, n_features=5, random_state=0)
-        scaled = queries if scale is None else rw.scale(queries, scale)
+        scaled = queries if scale is None else rw.scale_features(queries, scale)
         relevant = queries.y > 0
         c = np.where(relevant, 1 / relevant.sum(), 1 / (~relevant).sum())
         Z = np.column_stack([scaled.X.astype(float), np.ones(queries.n_docs)])
@@ -162,7 +162,7 @@ class TestSingleFeature:
         queries = random_queries(np.random.default_rng(1), m=20)
         fitted = rw.SingleFeature(measure="map").fit(queries)
         best = max(
-            (rw.parse("map").mean(queries, sign * queries.X[:, k].astype(float)), -k, sign)
+            (rw.parse_measure("map").mean(queries, sign * queries.X[:, k].astype(float)), -k, sign)
             for k in range(queries.n_features)
             for sign in (1, -1)
         )

@@ -52,13 +52,13 @@ def test_equal_listing_all_of_seven(name, kind, phi):
     grades = [grades_of(which, 7, rng) for which in ("graded", "binary")]
     scores = np.concatenate([scores_of(kind, y, rng) for y in grades])
     queries = rw.Queries.from_arrays(np.zeros((14, 1)), np.concatenate(grades), qid=np.repeat([0, 1], 7))
-    assert len(prepare_rankings(rw.parse(name), queries, phi).live) == 2
+    assert len(prepare_rankings(rw.parse_measure(name), queries, phi).live) == 2
     check_all(name, phi, queries, scores)
 
 
 def check_all(name, phi, queries, scores):
     """What is asked for of every query, against all its rankings."""
-    found = prepare_rankings(rw.parse(name), queries, phi)
+    found = prepare_rankings(rw.parse_measure(name), queries, phi)
     assert isinstance(found, TableRankings)
     asked = {
         "hardest": found.find_hardest_perfect(scores),
@@ -104,7 +104,7 @@ def test_assignment_equals_listing_all(name, phi, problem):
     queries, scores = problem
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "MAX_NODES", 0)
-        found = prepare_rankings(rw.parse(name), queries, phi)
+        found = prepare_rankings(rw.parse_measure(name), queries, phi)
         asked = {trade: found.find_most_violated(scores, trade) for trade in TRADES}
         certain = found.searches_all
     for q in found.live:
@@ -127,7 +127,7 @@ def test_assignment_on_long_lists(name, phi, monkeypatch):
     monkeypatch.setattr(module, "MAX_NODES", 0)
     rng = np.random.default_rng(0)
     queries = graded(rng, [30, 45, 60])
-    found, scores = prepare_rankings(rw.parse(name), queries, phi), rng.normal(size=queries.n_docs)
+    found, scores = prepare_rankings(rw.parse_measure(name), queries, phi), rng.normal(size=queries.n_docs)
     gain, discount, *_ = found.arrays
     for step in (0.0, 0.01, 1.0, 30.0, 0.1):
         scores = np.round(scores + step * rng.normal(size=len(scores)), 1)
@@ -149,7 +149,7 @@ def test_what_was_asked_before_does_not_matter(monkeypatch):
     monkeypatch.setattr(module, "MAX_NODES", 0)
     rng = np.random.default_rng(0)
     queries = graded(rng, [40])
-    used, fresh = (prepare_rankings(rw.parse("ndcg"), queries) for _ in range(2))
+    used, fresh = (prepare_rankings(rw.parse_measure("ndcg"), queries) for _ in range(2))
     for scores in rng.normal(size=(9, queries.n_docs)) * 1e15:
         used.find_most_violated(scores)
     for scores in rng.normal(size=(9, queries.n_docs)):
@@ -164,14 +164,14 @@ def test_a_lattice_too_large(name, phi, monkeypatch):
     monkeypatch.setattr(module, "MAX_NODES", 3)
     queries = rw.Queries.from_arrays(np.zeros((4, 1)), [0, 1, 2, 0], qid=[1] * 4)
     with pytest.raises(rw.InputError, match="cut-off, like @10"):
-        prepare_rankings(rw.parse(name), queries, phi).find_most_violated(np.arange(4.0))
+        prepare_rankings(rw.parse_measure(name), queries, phi).find_most_violated(np.arange(4.0))
 
 
 def test_average_precision_needs_no_lattice(monkeypatch):
     rng = np.random.default_rng(0)
     queries, scores = graded(rng, [12, 20]), rng.normal(size=32)
     monkeypatch.setattr(module, "MAX_NODES", 0)
-    found = prepare_rankings(rw.parse("map"), queries)
+    found = prepare_rankings(rw.parse_measure("map"), queries)
     assert (found.E(found.find_most_violated(scores)) < 1).all()
     assert found.searches_all.all()
 
@@ -180,7 +180,7 @@ def test_average_precision_needs_no_lattice(monkeypatch):
 @pytest.mark.parametrize("grades", [[0, 0, 0], [2, 2], [1]], ids=["none relevant", "all equal", "one document"])
 def test_flat_queries_are_perfect(name, grades):
     queries = rw.Queries.from_arrays(np.zeros((len(grades), 1)), grades, qid=[1] * len(grades))
-    found = prepare_rankings(rw.parse(name), queries)
+    found = prepare_rankings(rw.parse_measure(name), queries)
     assert len(found.live) == 0
     assert found.E(np.arange(len(grades))) == pytest.approx([1.0])
 
@@ -195,7 +195,7 @@ def test_two_relevant_documents_among_many(phi, seed, tied):
     y[rng.choice(n, 2, replace=False)] = 1
     scores = np.round(rng.normal(size=n), 1 if tied else 9) + y * rng.choice([0.0, 1.0, 3.0])
     queries = rw.Queries.from_arrays(np.zeros((n, 1)), y, qid=[1] * n)
-    found = prepare_rankings(rw.parse("map"), queries, phi)
+    found = prepare_rankings(rw.parse_measure("map"), queries, phi)
     order = np.argsort(-scores, kind="stable")
     ranked = []
     for places in combinations(range(n), 2):
@@ -224,7 +224,7 @@ def test_two_ranks_that_count(phi, seed, limit, monkeypatch):
     rng, n = np.random.default_rng(seed), 30
     y, scores = rng.integers(0, 4, n).astype(float), rng.normal(size=n) * 3
     queries = rw.Queries.from_arrays(np.zeros((n, 1)), y, qid=[1] * n)
-    found = prepare_rankings(rw.parse("ndcg@2"), queries, phi)
+    found = prepare_rankings(rw.parse_measure("ndcg@2"), queries, phi)
     order = np.argsort(-scores)
     ranked = [np.append(head, order[~np.isin(order, head)]) for head in permutations(range(n), 2)]
     E = np.array([ndcg(y[row].tolist(), 2) for row in ranked])
@@ -255,7 +255,7 @@ def plain_F(order, y, scores, phi):
 class TestPlain:
     """A measure of which only values are known."""
 
-    same = rw.measure(lambda grades: reference.MEASURES["ndcg"](grades.tolist()), name="ndcg_by_hand")
+    same = rw.make_measure(lambda grades: reference.MEASURES["ndcg"](grades.tolist()), name="ndcg_by_hand")
 
     @pytest.mark.parametrize("phi", PHIS)
     @settings(max_examples=40)
@@ -263,7 +263,10 @@ class TestPlain:
     def test_a_users_measure(self, phi, problem):
         """The perfect ranking is the hardest, the imperfect one the best: neighbours suffice where all ranks count."""
         queries, scores = problem
-        found, table = prepare_rankings(self.same, queries, phi), prepare_rankings(rw.parse("ndcg"), queries, phi)
+        found, table = (
+            prepare_rankings(self.same, queries, phi),
+            prepare_rankings(rw.parse_measure("ndcg"), queries, phi),
+        )
         assert isinstance(found, PlainRankings)
         assert found.live.tolist() == table.live.tolist()
         assert not found.searches_all.any()
@@ -279,7 +282,7 @@ class TestPlain:
 
     def test_swaps_that_lower_nothing_are_passed_over(self):
         """Only the first document counts: the cheap swap of ranks 2 and 3 leaves the ranking perfect."""
-        first = rw.measure(lambda grades: float(grades[0] == grades.max()), name="first_is_best")
+        first = rw.make_measure(lambda grades: float(grades[0] == grades.max()), name="first_is_best")
         queries = rw.Queries.from_arrays(np.zeros((3, 1)), [2, 1, 0], qid=[1] * 3)
         found = prepare_rankings(first, queries)
         assert found.find_best_imperfect(np.array([9.0, 1.1, 1.0])).tolist() == [1, 0, 2]
@@ -291,7 +294,7 @@ def test_the_best_imperfect_ranking_loses_what_can_be_seen(name, grades):
     """Strict on paper, a measure may lose nothing by a swap of late ranks: such a ranking counts as perfect."""
     queries = rw.Queries.from_arrays(np.zeros((len(grades), 1)), grades, qid=[1] * len(grades))
     scores = -np.arange(len(grades), dtype=float)  # perfect
-    found = prepare_rankings(rw.parse(name), queries, "pairs")
+    found = prepare_rankings(rw.parse_measure(name), queries, "pairs")
     order = found.find_best_imperfect(scores)
     assert found.E(order)[0] < 1 - 1e-12
     first = int(np.flatnonzero(order != np.arange(len(grades)))[0])
@@ -301,13 +304,13 @@ def test_the_best_imperfect_ranking_loses_what_can_be_seen(name, grades):
 @pytest.mark.parametrize("name", ["mrr", "rbp(p=0.5)", "ndcg", "ndcg@10", "map", "err@10", "p@5", "wta"])
 def test_long_lists_need_no_cut_off(name):
     queries = rw.make_queries(1, n_docs=3000, grades=2, random_state=0)
-    found, scores = prepare_rankings(rw.parse(name), queries, "pairs"), queries.X[:, 0].astype(float)
+    found, scores = prepare_rankings(rw.parse_measure(name), queries, "pairs"), queries.X[:, 0].astype(float)
     assert found.E(found.find_hardest_perfect(scores))[0] == pytest.approx(1.0)
     assert found.E(found.find_best_imperfect(scores))[0] < 1.0
 
 
 def test_the_first_document_is_all_that_counts_for_reciprocal_rank():
     queries = rw.Queries.from_arrays(np.zeros((4, 1)), [1, 0, 1, 0], qid=[1] * 4)
-    found, scores = prepare_rankings(rw.parse("mrr"), queries, "pairs"), np.array([3.0, 2.0, 1.0, 0.0])
+    found, scores = prepare_rankings(rw.parse_measure("mrr"), queries, "pairs"), np.array([3.0, 2.0, 1.0, 0.0])
     assert found.find_hardest_perfect(scores).tolist() == [2, 3, 1, 0]
     assert found.find_best_imperfect(scores).tolist() == [1, 0, 2, 3]

@@ -1225,7 +1225,7 @@ def test_a_thousand_trees_make_a_small_page():
 
 
 def test_a_trial_leaves_the_history_of_its_trees():
-    fold = rw.cut_folds(rw.make_queries(45, n_docs=12, n_features=5, noise=1.5, random_state=1), 3, random_state=0)[0]
+    fold = rw.split_folds(rw.make_queries(45, n_docs=12, n_features=5, noise=1.5, random_state=1), 3, random_state=0)[0]
     ranker = rw.DirectRankTrees(n_estimators=6, num_leaves=4, min_child_samples=5, polish_rounds=2).fit(
         fold.train, valid=fold.valid
     )

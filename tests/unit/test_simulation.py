@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rankwright import InputError, cli
-from rankwright.measures import parse
+from rankwright.measures import parse_measure
 from rankwright.objectives.prepared_bounds import QueryLosses
 from rankwright.papers.simulation import SIMULATIONS, simulate
 from rankwright.papers.simulation.bounds import bounds_curves as curves
@@ -26,7 +26,7 @@ FILES = ["figure1.csv", "figure2.csv", "figure3.csv", "figure4.csv", "points1.cs
 
 @pytest.fixture(scope="module")
 def found():
-    return facts.samples(parse("map"), 0)
+    return facts.samples(parse_measure("map"), 0)
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ class TestFigures:
         monkeypatch.setattr(Doubtful, "measure", "map", raising=False)
         documents = curves.draw((0.2, 0.2), np.random.default_rng(0))
         with pytest.raises(InputError, match=r"type two \(pairs\) of map: not exact in 3 of 721 directions"):
-            curves.curves(parse("map"), documents)
+            curves.curves(parse_measure("map"), documents)
 
 
 class TestArcs:
@@ -205,7 +205,7 @@ class TestClaims:
     def test_theorem_3_where_its_condition_holds(self, found):
         """Longer weights reach condition (9), and there type two is below type one."""
         documents = found[0][0].documents
-        longer = curves.curves(parse("map"), documents._replace(X=documents.X * 50))
+        longer = curves.curves(parse_measure("map"), documents._replace(X=documents.X * 50))
         holds = longer.margins[PAIRS] >= 1 - longer.values[BASIC]
         assert holds.any()
         assert (longer.values[PAIRS] <= longer.values[ONE])[holds].all()
@@ -216,7 +216,7 @@ class TestClaims:
         assert [row[3] for row in rows[:2]] == ["π/4 among them: 6 of 6", "π/4 among them: 4 of 6"]
         assert rows[3][2] == f"at {found[0][1].facts[PAIRS].start:.3f}, in π"
         assert [row[2] for row in rows[-2:]] == [f"in 0 of {STEPS}"] * 2
-        page = make_page(parse("map"), found)
+        page = make_page(parse_measure("map"), found)
         assert [section.title for section in page.sections][3:5] == ["Figure 3: set 1", "Figure 4: set 2"]
 
 
@@ -249,7 +249,7 @@ class TestCommand:
         assert (status, err) == (0, "")
         assert f"page: {out / 'bounds.html'}" in told
         assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, "bounds.html"])
-        drawn = facts.samples(parse("ndcg@10"), 3)[3]
+        drawn = facts.samples(parse_measure("ndcg@10"), 3)[3]
         for each, sample in zip(SETS, drawn, strict=True):
             written = read(out / f"figure{each.figure}.csv")
             assert list(written) == ["theta", "theta/pi", *NAMES]

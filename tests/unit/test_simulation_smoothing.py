@@ -9,8 +9,8 @@ import pytest
 
 import rankwright as rw
 from rankwright import InputError, cli
-from rankwright.data.folds import cut_folds
-from rankwright.measures import parse
+from rankwright.data.folds import split_folds
+from rankwright.measures import parse_measure
 from rankwright.optimisers.landscape import MeasureProfile
 from rankwright.papers.simulation import FoldData, simulate, smoothing
 from rankwright.papers.simulation.smoothing import annealing
@@ -36,7 +36,7 @@ FILES = ["annealing.csv", "figure1.csv", "figure2.csv", "folds.csv", "lines.csv"
 ALPHAS = (0.1, 10.0, 1e9)
 SEED = 5
 STEPS = 80
-MEASURE = parse("ndcg@50")
+MEASURE = parse_measure("ndcg@50")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -50,7 +50,7 @@ def short():
 
 @pytest.fixture(scope="module")
 def folds():
-    return cut_folds(rw.make_queries(30, n_docs=15, n_features=8, noise=2.0, random_state=1), 3, 1)
+    return split_folds(rw.make_queries(30, n_docs=15, n_features=8, noise=2.0, random_state=1), 3, 1)
 
 
 @pytest.fixture(scope="module")
@@ -333,7 +333,7 @@ class TestCommand:
         assert not list((tmp_path / "out").glob("*"))
 
     def test_a_measure_of_ones_own_cannot_be_made_smooth(self, tmp_path):
-        own = rw.measure(lambda grades: float(grades[0]), name="first")
+        own = rw.make_measure(lambda grades: float(grades[0]), name="first")
         with pytest.raises(InputError, match="first"):
             simulate("smoothing", tmp_path / "out", measure=own)
         assert not list((tmp_path / "out").glob("*"))

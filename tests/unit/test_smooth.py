@@ -31,7 +31,7 @@ DIALECTS = ("ndcg@3(dialect=letor3)", "ndcg(dialect=letor3)", "map(dialect=letor
 
 def forms(name):
     """Those that a measure has."""
-    return [form for form in FORMS if form == "positions" or rw.parse(name).family != "cascade"]
+    return [form for form in FORMS if form == "positions" or rw.parse_measure(name).family != "cascade"]
 
 
 CASES = [(name, form) for name in (*NAMES, *DIALECTS) for form in forms(name)]
@@ -39,7 +39,7 @@ of_every_kind = pytest.mark.parametrize(("name", "form"), CASES)
 
 
 def bound_to(name, form, queries, sigma=1.0):
-    return FORMS[form](rw.parse(name), sigma).prepare(queries)
+    return FORMS[form](rw.parse_measure(name), sigma).prepare(queries)
 
 
 def compare(name, form, queries, scores, sigma):
@@ -136,7 +136,7 @@ class TestTwins:
 
 def values(name, queries, scores):
     """The weights and values of the queries that count."""
-    found = rw.parse(name).for_training().values(queries, scores)
+    found = rw.parse_measure(name).for_training().values(queries, scores)
     counted = ~np.isnan(found)
     return queries.query_weight[counted], found[counted]
 
@@ -282,16 +282,16 @@ class TestRefusals:
                 form(rw.NDCG()).prepare(queries_of([1, 0])).with_sigma(sigma)
 
     def test_measures_without_such_a_form(self):
-        own = rw.measure(lambda grades: float(grades[0] > 0), name="first")
+        own = rw.make_measure(lambda grades: float(grades[0] > 0), name="first")
         for form in FORMS.values():
             with pytest.raises(rw.InputError, match="first is a function of ranked grades"):
                 form(own).prepare(queries_of([1, 0]))
         for name in ("err", "mrr"):
             with pytest.raises(rw.InputError, match=f"{name} has no form by soft ranks"):
-                SoftRanks(rw.parse(name)).prepare(queries_of([1, 0]))
+                SoftRanks(rw.parse_measure(name)).prepare(queries_of([1, 0]))
 
     def test_the_usual_form_is_the_papers(self):
-        found = {name: default_form(rw.parse(name)) for name in ("ndcg@10", "p@5", "map", "ap@10", "err")}
+        found = {name: default_form(rw.parse_measure(name)) for name in ("ndcg@10", "p@5", "map", "ap@10", "err")}
         assert found == {
             "ndcg@10": "positions",
             "p@5": "positions",

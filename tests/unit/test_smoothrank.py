@@ -246,7 +246,7 @@ class TestSmoothRank:
         )
         X, deviation = standardised(queries)
         w, w0 = (each.coef_ * deviation for each in (ranker, rw.Regression(alpha=1.0).fit(queries)))
-        bound = FORMS[form](rw.parse(trained), 1.0).prepare(queries)
+        bound = FORMS[form](rw.parse_measure(trained), 1.0).prepare(queries)
 
         def value(w):
             return bound(X @ w).loss + 0.1 * (w - w0) @ (w - w0)
@@ -365,7 +365,7 @@ class TestSmoothRank:
         with pytest.raises(rw.InputError, match="err has no form by soft ranks"):
             rw.SmoothRank(measure="err", approximation="ranks").fit(queries)
         with pytest.raises(rw.InputError, match="is a function of ranked grades"):
-            rw.SmoothRank(measure=rw.measure(lambda grades: 0.5, name="own")).fit(queries)
+            rw.SmoothRank(measure=rw.make_measure(lambda grades: 0.5, name="own")).fit(queries)
 
 
 def first_is_top(grades):
@@ -374,7 +374,7 @@ def first_is_top(grades):
 
 
 class TestLambdaRank:
-    @pytest.mark.parametrize("measure", ["err", "map", "ndcg@5", rw.measure(first_is_top, name="first_two")])
+    @pytest.mark.parametrize("measure", ["err", "map", "ndcg@5", rw.make_measure(first_is_top, name="first_two")])
     def test_it_raises_the_measure_over_its_start(self, easy, measure):
         ranker = rw.LambdaRank(measure=measure, alpha=1e-3, max_iter=5).fit(easy.take(range(20)))
         start = rw.Regression(measure=measure).fit(easy.take(range(20))).history_[-1]["train"]

@@ -200,7 +200,7 @@ def test_thresholds_from_other_bins(kind, queries):
         assert row == pytest.approx(other, rel=1e-12)
     assert len(found) == 10
     scores = sum(row["alpha"] * (queries.X[:, row["feature"]] > row["threshold"]) for row in found)
-    assert found[-1]["train"] == pytest.approx(rw.parse("ndcg@10").mean(queries, scores), abs=1e-12)
+    assert found[-1]["train"] == pytest.approx(rw.parse_measure("ndcg@10").mean(queries, scores), abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", [rw.RankBoost, rw.FRank])
@@ -211,7 +211,7 @@ def test_other_documents(kind, queries, valid):
     after = ranker.set_params(n_estimators=9).fit(valid).history_
     assert [(row["feature"], row["threshold"], row["alpha"]) for row in after[:6]] == before
     scores = sum(row["alpha"] * (valid.X[:, row["feature"]] > row["threshold"]) for row in after)
-    assert after[-1]["train"] == pytest.approx(rw.parse("ndcg@10").mean(valid, scores), abs=1e-12)
+    assert after[-1]["train"] == pytest.approx(rw.parse_measure("ndcg@10").mean(valid, scores), abs=1e-12)
 
 
 @may_learn_nothing

@@ -76,7 +76,7 @@ def test_the_loss_bounds_what_is_lost(queries, ranker, name, perfect):
     """Theorem 2 at the solution."""
     for C in (0.1, 10.0):
         fitted = type(ranker)(**{**ranker.get_params(), "C": C}).fit(queries)
-        basic = Basic(rw.parse(name)).prepare(queries).at(fitted.predict(queries)).values
+        basic = Basic(rw.parse_measure(name)).prepare(queries).at(fitted.predict(queries)).values
         assert fitted.history_[-1]["loss"] >= basic.mean()
 
 
@@ -132,14 +132,16 @@ class TestMeasure:
         for name in ("ndcg@10", "ap@5", "mrr"):
             other = rw.SVMMap(C=1.0, measure=name).fit(queries, valid=queries)
             assert other.coef_.tobytes() == plain.coef_.tobytes()
-            assert other.history_[-1]["valid"] == pytest.approx(rw.parse(name).mean(queries, plain.predict(queries)))
+            assert other.history_[-1]["valid"] == pytest.approx(
+                rw.parse_measure(name).mean(queries, plain.predict(queries))
+            )
             assert other.history_[-1]["loss"] == plain.history_[-1]["loss"]
         plain = rw.SVMNDCG(C=1.0).fit(queries)
         assert rw.SVMNDCG(C=1.0, measure="map").fit(queries).coef_.tobytes() == plain.coef_.tobytes()
         assert rw.SVMNDCG(C=1.0, k=3).fit(queries).coef_.tobytes() != plain.coef_.tobytes()
 
     def test_a_users_measure_reports(self, queries):
-        own = rw.measure(lambda grades: float(grades[0] > 0), name="first_is_relevant")
+        own = rw.make_measure(lambda grades: float(grades[0] > 0), name="first_is_relevant")
         ranker = rw.SVMMap(C=1.0, measure=own).fit(queries)
         assert ranker.coef_.tobytes() == rw.SVMMap(C=1.0).fit(queries).coef_.tobytes()
 

@@ -31,7 +31,7 @@ class TestTheorem1:
     @given(problem=problems())
     def test_no_ranking_has_a_higher_F_than_the_order_of_the_scores(self, phi, problem):
         queries, scores = problem
-        found = prepare_rankings(rw.parse("ndcg"), queries, phi)
+        found = prepare_rankings(rw.parse_measure("ndcg"), queries, phi)
         F = found.F(found.rank_by_score(scores), scores)
         for q, (_, grades, s) in enumerate(by_query(queries, scores)):
             listed = reference.listing("ndcg", grades)
@@ -59,7 +59,7 @@ class TestTheorem2:
     @given(problem=problems(most=5))
     def test_a_chain_of_bounds(self, name, phi, perfect, problem):
         queries, scores = problem
-        measure = rw.parse(name)
+        measure = rw.parse_measure(name)
         values = {
             (kind, over): TypeTwo(measure, kind, over, phi, perfect).prepare(queries).at(scores).values
             for kind in SURROGATES
@@ -76,7 +76,10 @@ class TestTheorem2:
     def test_type_one_bounds(self, name, problem):
         """1 - E <= exp(-E) <= log2(1 + exp(-E)) for E from 0 to 1."""
         queries, scores = problem
-        chain = [Basic(rw.parse(name)), *(TypeOne(rw.parse(name), kind) for kind in ("exponential", "logistic"))]
+        chain = [
+            Basic(rw.parse_measure(name)),
+            *(TypeOne(rw.parse_measure(name), kind) for kind in ("exponential", "logistic")),
+        ]
         basic, exponential, logistic = (bound.prepare(queries).at(scores).values for bound in chain)
         assert (basic <= exponential + 1e-12).all()
         assert (exponential <= logistic + 1e-12).all()
@@ -84,7 +87,7 @@ class TestTheorem2:
 
 def type_one(kind, name, queries, scores):
     """phi(-E); for the hinge [1 - E]_+ is the basic loss itself."""
-    bound = Basic(rw.parse(name)) if kind == "hinge" else TypeOne(rw.parse(name), kind)
+    bound = Basic(rw.parse_measure(name)) if kind == "hinge" else TypeOne(rw.parse_measure(name), kind)
     return bound.prepare(queries).at(scores).values[0]
 
 
@@ -104,7 +107,7 @@ class TestTheorem3:
         scores = gap * (grades + rng.uniform(0, 0.01, n))
         assert reference.condition_9(name, grades, scores, phi)
         queries = one_query(grades)
-        found = TypeTwo(rw.parse(name), kind, "max", phi).prepare(queries).at(scores)
+        found = TypeTwo(rw.parse_measure(name), kind, "max", phi).prepare(queries).at(scores)
         assert found.exact.all()
         assert found.values[0] <= type_one(kind, name, queries, scores) + 1e-12
 
@@ -114,7 +117,7 @@ class TestTheorem3:
         grades, scores = (0, 2, 0, 0), np.full(4, 0.5)
         assert reference.condition_9(name, grades, scores, phi)
         queries = one_query(grades)
-        value = TypeTwo(rw.parse(name), kind, "max", phi).prepare(queries).at(scores).values[0]
+        value = TypeTwo(rw.parse_measure(name), kind, "max", phi).prepare(queries).at(scores).values[0]
         assert value == pytest.approx(type_one(kind, name, queries, scores))
 
     @pytest.mark.parametrize("name", ["map", "ndcg"])
@@ -125,7 +128,7 @@ class TestTheorem3:
             grades, scores = rng.integers(0, 2, 5), rng.normal(size=5) * rng.choice([0.3, 3.0, 30.0])
             grades[:2], scores = (0, 1), scores + 10 * grades * rng.integers(0, 2)
             queries = one_query(grades)
-            two = TypeTwo(rw.parse(name), kind, "max", phi).prepare(queries).at(scores).values[0]
+            two = TypeTwo(rw.parse_measure(name), kind, "max", phi).prepare(queries).at(scores).values[0]
             is_larger = two > type_one(kind, name, queries, scores) + 1e-9
             if reference.condition_9(name, grades, scores, phi):
                 assert not is_larger

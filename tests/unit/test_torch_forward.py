@@ -295,7 +295,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("kind", OF_MEASURES)
     def test_of_a_users_measure(self, kind):
-        own = rw.measure(lambda ranked: float(ranked[0] > 0), name="own")
+        own = rw.make_measure(lambda ranked: float(ranked[0] > 0), name="own")
         with pytest.raises(rw.InputError, match="own is a function of ranked grades"):
             kind(own)(torch.zeros(2, 3), self.Y)
 

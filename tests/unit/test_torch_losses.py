@@ -228,7 +228,7 @@ class TestSampled:
                     found.append((value.detach().numpy(), scores.grad.numpy()))
             if near is None:
                 queries = rw.Queries.from_arrays(np.zeros((5, 1)), y[0].numpy(), [0] * 5)
-                found.append((1 - rw.parse(name).mean(queries, np.array(steps, float)), np.zeros((1, 5))))
+                found.append((1 - rw.parse_measure(name).mean(queries, np.array(steps, float)), np.zeros((1, 5))))
             assert found[0][0] == pytest.approx(found[1][0], rel=1e-5)
             assert found[0][1] == pytest.approx(found[1][1], abs=1e-5)
 
@@ -252,7 +252,7 @@ class TestLossOf:
         assert losses.make_loss(objectives.Fidelity("pair", 0.7)).objective == objectives.Fidelity("pair", 0.7)
 
     def test_what_has_none(self):
-        own = rw.measure(lambda ranked: float(ranked[0] > 0), name="own")
+        own = rw.make_measure(lambda ranked: float(ranked[0] > 0), name="own")
         assert losses.make_loss(as_objective(lambda scores, queries: (0.0, scores), rw.NDCG())) is None
         for kind in (objectives.Lambdas, objectives.SoftPositions, objectives.SoftRanks, objectives.ExpectedMeasure):
             assert losses.make_loss(kind(own)) is None

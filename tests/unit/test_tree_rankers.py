@@ -150,7 +150,7 @@ class TestNativeIsLightGBM:
         best, rows = len(ranker.scorer_), ranker.history_
         booster = theirs(ranker, queries, 40)
         np.testing.assert_array_equal(ranker.predict(valid), booster.predict(valid.X, num_iteration=best))
-        measure = rw.parse("ndcg@10")
+        measure = rw.parse_measure("ndcg@10")
         values = [measure.mean(valid, booster.predict(valid.X, num_iteration=t)) for t in range(1, 41)]
         assert [row["valid"] for row in rows] == pytest.approx(values[: len(rows)], abs=1e-12)
         assert len(rows) == best + 3 < 40
@@ -159,8 +159,8 @@ class TestNativeIsLightGBM:
     def test_the_truncation_level(self):
         queries = judged()
         longest = int(queries.sizes.max())
-        assert lambdarank(rw.parse("ndcg@10"), queries)["lambdarank_truncation_level"] == 13
-        assert lambdarank(rw.parse("ndcg"), queries)["lambdarank_truncation_level"] == longest
+        assert lambdarank(rw.parse_measure("ndcg@10"), queries)["lambdarank_truncation_level"] == 13
+        assert lambdarank(rw.parse_measure("ndcg"), queries)["lambdarank_truncation_level"] == longest
         ranker = rw.LambdaMART(
             lambdas="lightgbm", n_estimators=1, lightgbm_params={"lambdarank_truncation_level": 4}
         ).fit(queries)
@@ -179,14 +179,14 @@ class TestNativeIsLightGBM:
     def test_gains(self, name, highest, gains):
         queries = judged()
         y = np.where(queries.y == 3, highest, queries.y)
-        found = lambdarank(rw.parse(name), rw.Queries.from_arrays(queries.X, y, queries.row_qid))
+        found = lambdarank(rw.parse_measure(name), rw.Queries.from_arrays(queries.X, y, queries.row_qid))
         assert found.get("label_gain") == gains
         ranker = rw.LambdaMART(lambdas="lightgbm", measure=name, n_estimators=3).fit(queries.X, y, qid=queries.row_qid)
         again = rw.Queries.from_arrays(queries.X, y, queries.row_qid)
         np.testing.assert_array_equal(ranker.predict(again), theirs(ranker, again, 3).predict(queries.X))
 
     @pytest.mark.parametrize(
-        "measure", ["map", "err@10", "mrr", "p@5", "dcg@10", rw.measure(lambda g: float(g[0]), "top")]
+        "measure", ["map", "err@10", "mrr", "p@5", "dcg@10", rw.make_measure(lambda g: float(g[0]), "top")]
     )
     def test_measures_that_lightgbm_has_not(self, measure):
         with pytest.raises(rw.InputError, match="lambdas='exact'"):
@@ -287,7 +287,7 @@ class TestExactLambdas:
     def test_trees_are_steps_along_the_lambdas_of_any_measure(self, name, weight):
         """By tree and leaf: -rate (sum of g) / (sum of h), with g and h from every swap of every pair."""
         queries = judged(3, m=8, n=8, grades=5, weight=weight)
-        measure = rw.measure(first_gain, "own") if name == "own" else name
+        measure = rw.make_measure(first_gain, "own") if name == "own" else name
         if name == "err":
             assert queries.y.max() == 4
         forest = (
@@ -339,7 +339,7 @@ class TestDirectRankTrees:
     @pytest.mark.parametrize("seed", range(3))
     def test_the_weight_is_the_best_of_all_intervals(self, name, seed):
         queries = judged(seed, m=6, n=6, whole=seed == 1)
-        measure = rw.parse(name).for_training()
+        measure = rw.parse_measure(name).for_training()
         ranker = rw.DirectRankTrees(
             measure=name, weight_range=None, n_estimators=4, num_leaves=4, min_child_samples=4
         ).fit(queries)
@@ -369,7 +369,7 @@ class TestDirectRankTrees:
                 measure=name, weight_range=None, interval_point=point, n_estimators=25, num_leaves=5
             ).fit(queries)
             values = [row["train"] for row in ranker.history_]
-            start = rw.parse(name).for_training().mean(queries, np.zeros(queries.n_docs))
+            start = rw.parse_measure(name).for_training().mean(queries, np.zeros(queries.n_docs))
             assert (np.diff([start, *values]) >= 0).all()
             assert values[-1] > start + 0.05
             assert ranker.score(queries) == pytest.approx(values[-1], abs=1e-12)
@@ -407,7 +407,7 @@ class TestDirectRankTrees:
 
     def test_a_users_measure(self):
         queries = judged(m=8)
-        own = rw.DirectRankTrees(measure=rw.measure(BY_NAME["ndcg@3"], "mine"), n_estimators=4, num_leaves=4).fit(
+        own = rw.DirectRankTrees(measure=rw.make_measure(BY_NAME["ndcg@3"], "mine"), n_estimators=4, num_leaves=4).fit(
             queries
         )
         named = rw.DirectRankTrees(measure="ndcg@3", n_estimators=4, num_leaves=4, interval_point="likelihood").fit(
@@ -425,7 +425,7 @@ class TestBoostedTrees:
         losses = [row["loss"] for row in ranker.history_]
         assert len(losses) == 15
         assert losses[-1] < 0.97 * losses[0]
-        assert ranker.score(queries) > rw.parse("ndcg@10").mean(queries, np.zeros(queries.n_docs)) + 0.1
+        assert ranker.score(queries) > rw.parse_measure("ndcg@10").mean(queries, np.zeros(queries.n_docs)) + 0.1
 
     def test_a_users_function(self):
         """Squares, written by hand: without curvature the step of a leaf is how far its documents agree."""
@@ -517,7 +517,7 @@ class TestHistory:
         queries, valid = judged(whole=True), judged(5, whole=True)
         ranker = make(n_estimators=8, num_leaves=5).fit(queries, valid=valid)
         full = make(n_estimators=8, num_leaves=5).fit(queries)
-        training, measure = rw.parse("ndcg@10").for_training(), rw.parse("ndcg@10")
+        training, measure = rw.parse_measure("ndcg@10").for_training(), rw.parse_measure("ndcg@10")
         for t, (row, other) in enumerate(zip(ranker.history_, full.history_, strict=True)):
             trees = Trees(full.scorer_.forest.take_first(t + 1))
             assert row["round"] == other["round"] == t + 1

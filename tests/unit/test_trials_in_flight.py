@@ -119,7 +119,7 @@ def test_a_fold_that_cannot_be_read_is_an_error_each_time(tmp_path):
 
 @pytest.mark.parametrize("kind", ["processes", "executor of processes", "dask"])
 def test_a_measure_of_ones_own_is_refused_where_it_is_not_known(file, tmp_path, kind):
-    rw.measure(lambda grades: float(grades[0] > 0), name="first_of_mine")
+    rw.make_measure(lambda grades: float(grades[0] > 0), name="first_of_mine")
     planned = rw.Experiment(str(file), [rw.SingleFeature()], "first_of_mine")
     with ExitStack() as stack:
         workers = 1

@@ -49,7 +49,7 @@ def mean_of(measure, qrels, run):
         np.zeros((len(pool.grades), 1), np.float32), np.nan_to_num(pool.grades), pool.indptr, np.array(pool.qid)
     )
     found = pool.found
-    return rw.parse(measure).mean(queries.keep_retrieved(found), pool.scores[found, 0])
+    return rw.parse_measure(measure).mean(queries.keep_retrieved(found), pool.scores[found, 0])
 
 
 class TestWeights:
@@ -70,7 +70,7 @@ class TestWeights:
         ends = np.array(sorted(crossings))
         kept, y = pool.found, np.nan_to_num(pool.grades)
         documents = rw.Queries(X.astype(np.float32), y, pool.indptr, np.array(pool.qid))
-        bound = rw.parse(measure).prepare(documents.keep_retrieved(kept))
+        bound = rw.parse_measure(measure).prepare(documents.keep_retrieved(kept))
         shares = np.concatenate([(ends[1:] + ends[:-1]) / 2, [0.0, 1.0]])
         best = max(bound.values(X[kept] @ np.array([t, 1 - t])).mean() for t in shares)
         assert found.train == pytest.approx(best, abs=1e-9)
@@ -80,7 +80,11 @@ class TestWeights:
         qrels, runs = make_runs(30, 20, n_runs)
         found = rw.tune_fusion(qrels, runs, folds=None)
         problem = fusion_problem.FusionProblem.prepare(
-            pool_documents(list(qrels), list(runs.values()), qrels), rw.parse("ndcg@10"), "min-max", True, rw.Serial()
+            pool_documents(list(qrels), list(runs.values()), qrels),
+            rw.parse_measure("ndcg@10"),
+            "min-max",
+            True,
+            rw.Serial(),
         )
         grid = [np.array(w) / 10 for w in product(range(11), repeat=n_runs) if sum(w) == 10]
         tried = [*grid, *np.random.default_rng(0).dirichlet(np.ones(n_runs), 200)]
@@ -95,7 +99,7 @@ class TestWeights:
     def test_climbs_start_from_the_best_of_the_grid(self):
         qrels, runs = make_runs(20, n_runs=3)
         pool = pool_documents(list(qrels), list(runs.values()), qrels)
-        problem = fusion_problem.FusionProblem.prepare(pool, rw.parse("ndcg@10"), "min-max", True, rw.Serial())
+        problem = fusion_problem.FusionProblem.prepare(pool, rw.parse_measure("ndcg@10"), "min-max", True, rw.Serial())
         starts = fusion_problem.StartGrid.evaluate(problem.train, 3, nonnegative=True)
         assert len(starts.weights) == 66 + 1
         assert starts.weights.sum(axis=1) == pytest.approx(1.0)
@@ -156,7 +160,7 @@ class TestWeights:
                 assert f"{weight:.{found.digits}f} {name}" in str(found) or weight == 0
             rounded = fusion_problem.FusionProblem.prepare(
                 pool_documents(list(qrels), list(runs.values()), qrels),
-                rw.parse("ndcg@10"),
+                rw.parse_measure("ndcg@10"),
                 "min-max",
                 True,
                 rw.Serial(),
@@ -238,7 +242,11 @@ class TestFolds:
         qrels, runs = make_runs(12, 15)
         found = rw.tune_fusion(qrels, runs, folds=3)
         problem = fusion_problem.FusionProblem.prepare(
-            pool_documents(list(qrels), list(runs.values()), qrels), rw.parse("ndcg@10"), "min-max", True, rw.Serial()
+            pool_documents(list(qrels), list(runs.values()), qrels),
+            rw.parse_measure("ndcg@10"),
+            "min-max",
+            True,
+            rw.Serial(),
         )
         for part, weights in zip(
             fusion._cut_queries(list(qrels), np.ones(12, dtype=bool), 3, np.random.default_rng(0)),
@@ -353,7 +361,7 @@ class TestData:
         assert found.per_query["x"].tolist() == [1.0, 0.5]  # a tie is no advantage
 
     def test_a_measure_of_ones_own(self):
-        rw.measure(lambda grades: float(grades[:2].max() >= 2), name="good_pair")
+        rw.make_measure(lambda grades: float(grades[:2].max() >= 2), name="good_pair")
         qrels, runs = make_runs(15, 8)
         runs["run1"].pop("q02")
         found = rw.tune_fusion(qrels, runs, measure="good_pair", folds=3)

@@ -94,7 +94,7 @@ def test_every_measure_divides_by_all_judged_documents(name, ties):
     queries = make(60)
     scores = np.random.default_rng(1).integers(0, 4, queries.n_docs) / 3
     option = f"{name[:-1]},ties={ties})" if name.endswith(")") else f"{name}(ties={ties})"
-    measure, missed = rw.parse(option), others(queries)
+    measure, missed = rw.parse_measure(option), others(queries)
     values = measure.values(queries, scores)
     grouped, of_row = queries.grouped(), queries.group(scores)
     for q, rows in enumerate(grouped):
@@ -109,7 +109,7 @@ def test_a_query_is_empty_only_if_nothing_judged_is_relevant(name, empty, value)
     queries = rw.Queries.from_arrays(np.zeros((3, 1)), [0, 0, 1], [1, 2, 3]).replace(
         unretrieved=Unretrieved(np.array([2.0, 0.0]), np.array([0, 1, 2, 2]))
     )
-    bound = rw.parse(f"{name}(empty={empty})").prepare(queries)
+    bound = rw.parse_measure(f"{name}(empty={empty})").prepare(queries)
     np.testing.assert_array_equal(bound.values(np.zeros(3))[:2], [0.0, value])
     assert bound.fixed.tolist() == [True, True, False]
     assert bound.counted.tolist() == [True, empty != "skip", True]
@@ -119,9 +119,9 @@ def test_highest_grades_are_of_all_judged_documents():
     queries = rw.Queries.from_arrays(np.zeros((2, 1)), [1, 0], [1, 1])
     queries = queries.replace(unretrieved=Unretrieved(np.array([3.0]), np.array([0, 1])))
     assert queries.max_grade == 3.0
-    assert rw.parse("err(max=data)").values(queries, np.array([1.0, 0.0]))[0] == 1 / 8
+    assert rw.parse_measure("err(max=data)").values(queries, np.array([1.0, 0.0]))[0] == 1 / 8
     with pytest.raises(rw.InputError, match="grade 3 found"):
-        rw.parse("err(max=2)").prepare(queries)
+        rw.parse_measure("err(max=2)").prepare(queries)
 
 
 def test_it_travels_with_its_queries(tmp_path):
@@ -134,7 +134,7 @@ def test_it_travels_with_its_queries(tmp_path):
     assert others(pickle.loads(pickle.dumps(queries))) == expected
     assert others(QueryScaling()(queries)) == others(StandardScaling.fit(queries)(queries)) == expected
     assert others(queries.replace(weight=None)) == expected
-    assert sum(len(others(fold.test)) for fold in rw.cut_folds(queries, 5, 0)) == len(expected)
+    assert sum(len(others(fold.test)) for fold in rw.split_folds(queries, 5, 0)) == len(expected)
     back = load_queries(save_queries(queries, tmp_path))
     assert others(back) == expected
     assert digest_fold(Fold(back, back, back)) == digest_fold(Fold(queries, queries, queries))
@@ -157,7 +157,7 @@ def test_documents_are_left_out_step_by_step():
 
 def test_training_on_swaps_and_line_searches_sees_the_same_norms():
     queries = make().grouped()
-    measure = rw.parse("ndcg@5")
+    measure = rw.parse_measure("ndcg@5")
     scores = queries.X @ np.array([1.0, 0.5, 0.0])
     landscape = Landscape.of(queries, measure, rw.Serial())
     assert landscape.evaluate(np.array([1.0, 0.5, 0.0])).value == pytest.approx(measure.mean(queries, scores), abs=1e-9)
@@ -185,7 +185,7 @@ def test_rankers_train_on_what_can_be_ranked_and_are_judged_by_all(ranker):
     assert rw.evaluate(fitted, queries, measure)[measure] == expected
     assert expected < rw.evaluate(scores, queries.replace(unretrieved=None), measure)[measure]
     kept = [record["valid"] for record in fitted.history_ if isinstance(record.get("valid"), float)]
-    assert not kept or max(kept) <= rw.parse(measure).for_training().mean(queries, queries.y) + 1e-12
+    assert not kept or max(kept) <= rw.parse_measure(measure).for_training().mean(queries, queries.y) + 1e-12
 
 
 def test_measures_of_ones_own_may_look_at_them():
@@ -197,14 +197,14 @@ def test_measures_of_ones_own_may_look_at_them():
         relevant = (grades > 0).sum() + (unretrieved > 0).sum()
         return float((grades > 0).sum() / relevant) if relevant else 0.0
 
-    measure = rw.measure(found_share, "found_share")
+    measure = rw.make_measure(found_share, "found_share")
     values = measure.values(queries, np.zeros(queries.n_docs), rw.Serial())
     assert seen == others(queries)
-    np.testing.assert_allclose(values, rw.parse("recall").values(queries, np.zeros(queries.n_docs)))
+    np.testing.assert_allclose(values, rw.parse_measure("recall").values(queries, np.zeros(queries.n_docs)))
     part = measure.truncated(1).prepare(queries.grouped()).part(3, 9)
     part.values(np.zeros(int(part.indptr[-1])), rw.Serial())
     assert seen[-6:] == others(queries)[3:9]
-    plain = rw.measure(lambda grades: float(grades[0] > 0), "plain")
+    plain = rw.make_measure(lambda grades: float(grades[0] > 0), "plain")
     assert plain.values(queries, np.zeros(queries.n_docs)).shape == (len(queries),)
 
 

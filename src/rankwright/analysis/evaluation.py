@@ -15,7 +15,7 @@ from rankwright.basics.optional_imports import require
 from rankwright.data.queries import Queries
 from rankwright.data.run_fusion import Source, open_qrels, open_runs
 from rankwright.data.trec import join_runs
-from rankwright.measures import Measure, compute_values, parse, split, weighted_mean
+from rankwright.measures import Measure, compute_values, parse_measure, split_measures, weighted_mean
 from rankwright.models.model import Fitted
 from rankwright.runtime.backends import Backend
 
@@ -51,7 +51,7 @@ class Evaluations:
         return dict(zip(self.measures, self.values, strict=True))
 
     def __getitem__(self, measure: str | Measure) -> float:
-        name = str(parse(measure))
+        name = str(parse_measure(measure))
         if name not in self.measures:
             raise KeyError(f"{name} was not evaluated; there are {', '.join(self.measures)}")
         return self.means[name]
@@ -98,8 +98,8 @@ def evaluate(
     Evaluations(map(dialect=trec_eval)=0.5000; 1 queries)
     """
     if isinstance(measures, str):
-        measures = split(measures)
-    parsed = [parse(m) for m in ([measures] if isinstance(measures, Measure) else measures)]
+        measures = split_measures(measures)
+    parsed = [parse_measure(m) for m in ([measures] if isinstance(measures, Measure) else measures)]
     if not parsed:
         raise InputError("no measure given; expected names such as ndcg@10")
     found: Any = ranking

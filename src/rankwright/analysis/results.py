@@ -14,7 +14,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, suggest
 from rankwright.data.ids import text_ids
 from rankwright.data.queries import Queries
-from rankwright.measures import Measure, parse
+from rankwright.measures import Measure, parse_measure
 
 Table = Mapping[str, NDArray[Any]]  # columns of equal length, by name
 
@@ -143,7 +143,7 @@ class Results:
     def _resolve(self, measure: str | Measure | None) -> str:
         name = self.measure if measure is None else str(measure)
         if name not in self.measures:
-            name = str(parse(measure or name))
+            name = str(parse_measure(measure or name))
         if name not in self.measures:
             raise InputError(f"{name} was not measured; {suggest(name, self.measures)}")
         return name

@@ -25,7 +25,7 @@ from rankwright.data.queries import Queries
 from rankwright.data.run_fusion import Source, name_runs, open_qrels, open_runs
 from rankwright.data.score_files import read_scores
 from rankwright.data.trec import join_runs
-from rankwright.measures import Measure, compute_retrieved_values, compute_values, parse, split
+from rankwright.measures import Measure, compute_retrieved_values, compute_values, parse_measure, split_measures
 from rankwright.models.model_files import load
 
 
@@ -93,7 +93,7 @@ def compare_runs(
 
 
 def _parse(measures: str | Sequence[str]) -> list[Measure]:
-    parsed = [parse(m) for m in (split(measures) if isinstance(measures, str) else measures)]
+    parsed = [parse_measure(m) for m in (split_measures(measures) if isinstance(measures, str) else measures)]
     if not parsed:
         raise InputError("expected at least one measure")
     return parsed

@@ -15,7 +15,7 @@ from rankwright.basics import progress
 from rankwright.basics.array_types import Ints
 from rankwright.basics.errors import InputError, collect_warnings, warn
 from rankwright.data.queries import Queries
-from rankwright.measures import Measure, check_counted, parse, weighted_mean
+from rankwright.measures import Measure, check_counted, parse_measure, weighted_mean
 from rankwright.rankers import PathRanker, Ranker
 
 R = TypeVar("R", bound=Ranker)
@@ -52,7 +52,7 @@ def select(
     """
     train, valid = train.grouped(), valid.grouped()
     highest = max(train.max_grade, valid.max_grade)
-    decisive = parse(ranker.measure if measure is None else measure).with_max_grade(highest)
+    decisive = parse_measure(ranker.measure if measure is None else measure).with_max_grade(highest)
     check_counted(decisive, valid, "validation")
     prepared = decisive.prepare(valid)
     tried: list[dict[str, Any]] = []

@@ -12,7 +12,7 @@ from rankwright.basics.errors import InputError
 from rankwright.basics.files import write_atomic
 from rankwright.data.letor import write_letor
 from rankwright.data.synthetic import make_queries
-from rankwright.experiments import read_experiment, read_model, run_experiment
+from rankwright.experiments import read_experiment, read_trial_model, run_experiment
 from rankwright.models.model_files import save
 from rankwright.report import format_results, write_report
 from rankwright.report.notation import format_interval, format_p_equals, format_signed
@@ -75,7 +75,7 @@ def run_demo(folder: Path) -> tuple[Results, str]:
     results = run_experiment(read_experiment(spec), folder)
     page = write_report(results, folder)
     best = results.methods[int(np.argmax(results.means()))]
-    save(read_model(folder, best), folder / "model.json")
+    save(read_trial_model(folder, best), folder / "model.json")
     text = "\n\n".join(
         [
             f"{len(queries)} made-up queries, {queries.n_docs:,} judged documents, {queries.n_features} features.",

@@ -155,7 +155,7 @@ def _from_options(
     """Return the experiment that the options describe."""
     from rankwright.basics.errors import InputError, quote
     from rankwright.experiments import experiment_from_json
-    from rankwright.measures import split
+    from rankwright.measures import split_measures
 
     if rankers is None:
         raise InputError("expected a spec, or --data and --rankers (see rankwright experiment --help)")
@@ -173,7 +173,7 @@ def _from_options(
     if measure is not None:
         content["measure"] = measure
     if measures is not None:
-        content["measures"] = split(measures)
+        content["measures"] = split_measures(measures)
         if not content["measures"]:
             raise InputError(f"--measures {measures!r}: no measure; expected names such as ndcg@10,map")
     if seeds is not None:

@@ -114,14 +114,14 @@ def evaluate(
     from rankwright.data.letor import read_letor
     from rankwright.data.score_files import read_scores
     from rankwright.data.trec import join_runs, read_qrels, read_run
-    from rankwright.measures import parse, split
+    from rankwright.measures import parse_measure, split_measures
     from rankwright.models.model_files import load
 
     of_run, counts = run is not None, {}
     n_rankings = (model is not None) + (scores is not None)
     if (data is None) != of_run or (qrels is None) == of_run or n_rankings != (not of_run):
         raise InputError("expected either --model or --scores with --data, or --qrels with --run")
-    wanted = [parse(name) for name in split(measures or (_TREC_MEASURES if of_run else _MEASURES))]
+    wanted = [parse_measure(name) for name in split_measures(measures or (_TREC_MEASURES if of_run else _MEASURES))]
     check_outputs({"--per-query": per_query}, [data, model, scores, qrels, run])
     with progress_bar():
         if run is not None and qrels is not None:
@@ -164,14 +164,14 @@ def _make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ran
     """Build the ranker that the options describe."""
     from rankwright.basics.errors import InputError
     from rankwright.data.feature_numbers import numbers_to_columns
-    from rankwright.measures import parse
+    from rankwright.measures import parse_measure
     from rankwright.rankers import find_ranker
     from rankwright.rankers.parameter_names import explain_unknown
 
     ranker_class = find_ranker(name)
     defaults = parameters(ranker_class)
     known = [name for name in defaults if name != "backend"]
-    chosen: dict[str, Any] = {"measure": str(parse(measure))}
+    chosen: dict[str, Any] = {"measure": str(parse_measure(measure))}
     if "random_state" in defaults:
         chosen["random_state"] = seed
     for setting in settings:

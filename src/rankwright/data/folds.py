@@ -97,14 +97,14 @@ class CutFolds(Sequence[Fold]):
         return Fold(*(self.queries.take(np.sort(part)) for part in (np.concatenate(train), valid, test)))
 
 
-def cut_folds(queries: Queries, n: int = 5, random_state: int | np.random.Generator | None = None) -> CutFolds:
+def split_folds(queries: Queries, n: int = 5, random_state: int | np.random.Generator | None = None) -> CutFolds:
     """Cut queries into ``n`` folds of whole queries, as LETOR does.
 
     The queries are shuffled and dealt into ``n`` parts. Each part is the test set of one fold and the validation set
     of another; the rest trains.
 
     >>> from rankwright.data.synthetic import make_queries
-    >>> [len(part) for part in cut_folds(make_queries(11, random_state=0), 5, random_state=0)[0]]
+    >>> [len(part) for part in split_folds(make_queries(11, random_state=0), 5, random_state=0)[0]]
     [7, 2, 2]
     """
     if n < 3:

@@ -3,7 +3,7 @@
 from rankwright.experiments.experiment_run import run_experiment
 from rankwright.experiments.methods import Method
 from rankwright.experiments.parameter_search import RandomSearch
-from rankwright.experiments.result_reading import read_model, read_results
+from rankwright.experiments.result_reading import read_results, read_trial_model
 from rankwright.experiments.spec import Experiment, PublishedFigure
 from rankwright.experiments.spec_files import experiment_from_json, read_experiment
 
@@ -14,7 +14,7 @@ __all__ = [
     "RandomSearch",
     "experiment_from_json",
     "read_experiment",
-    "read_model",
     "read_results",
+    "read_trial_model",
     "run_experiment",
 ]

@@ -11,7 +11,7 @@ from typing import Any
 
 from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.basics.files import open_binary
-from rankwright.data.folds import Fold, cut_folds, read_folds
+from rankwright.data.folds import Fold, read_folds, split_folds
 from rankwright.data.letor import read_letor
 from rankwright.data.queries import Queries
 from rankwright.data.trec import read_trec
@@ -97,7 +97,7 @@ class CutQueries(FoldSource):
 
     def cut(self, index: int, queries: Queries) -> Fold:
         """Return one of the folds that the queries are cut into."""
-        return cut_folds(queries, self.n_folds, self.seed)[index]
+        return split_folds(queries, self.n_folds, self.seed)[index]
 
     def check_folds(self) -> None:
         """Raise InputError if there are fewer queries than folds."""

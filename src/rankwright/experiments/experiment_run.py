@@ -24,7 +24,7 @@ from rankwright.experiments.storage.salvaging import open_store
 from rankwright.experiments.storage.schema import checksum_row
 from rankwright.experiments.storage.store_writer import StoreWriter
 from rankwright.experiments.trials import FoldQueries, TrialKey, TrialTask, clear_caches, run_trial
-from rankwright.measures import CustomMeasure, parse
+from rankwright.measures import CustomMeasure, parse_measure
 from rankwright.runtime.workers import WorkerDiedError, WorkersLostError, open_workers
 
 _MOST_TRIALS = 1_000_000
@@ -247,7 +247,7 @@ def _check_measures(experiment: Experiment) -> None:
     """Raise InputError for measures that other processes do not know."""
     trained = [method.measure for method in experiment.methods if method.measure is not None]
     for name in (experiment.measure, *experiment.measures, *trained):
-        if isinstance(parse(name), CustomMeasure):
+        if isinstance(parse_measure(name), CustomMeasure):
             raise InputError(
                 f"{name} is a measure of your own, which other processes and machines do not know: run with"
                 " workers=Serial() or Threads(n)"

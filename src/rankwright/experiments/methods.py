@@ -13,7 +13,7 @@ import numpy as np
 from rankwright.basics.errors import InputError, quote
 from rankwright.data.feature_numbers import columns_to_numbers, convert_grid
 from rankwright.experiments.parameter_search import Params, RandomSearch, as_json
-from rankwright.measures import parse
+from rankwright.measures import parse_measure
 from rankwright.rankers import Ranker, find_ranker
 from rankwright.rankers.parameter_names import explain_unknown
 from rankwright.runtime.backends import Serial
@@ -54,7 +54,7 @@ class Method:
             raise InputError(f"a method is called {quote(self.name)}; expected words on one line")
         object.__setattr__(self, "name", self.name or self.ranker_class.__name__)
         if self.measure is not None:
-            object.__setattr__(self, "measure", str(parse(self.measure)))
+            object.__setattr__(self, "measure", str(parse_measure(self.measure)))
         if self.grid and self.search is not None:
             raise InputError(f"{self.name}: a grid and a search; expected one of them")
         self._check_names()
@@ -86,7 +86,7 @@ class Method:
         where = name or type(ranker).__name__
         values = {key: as_json(given[key], where, key) for key in defaults if key not in _NOT_SET}
         params = {key: value for key, value in values.items() if value != as_json(defaults[key], where, key)}
-        measure = str(parse(given["measure"]))
+        measure = str(parse_measure(given["measure"]))
         return cls(type(ranker).__name__, name, None if measure == defaults["measure"] else measure, params, grid or {})
 
     @classmethod

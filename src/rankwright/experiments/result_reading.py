@@ -54,7 +54,7 @@ def read_results(folder: StrPath) -> Results:
     return Results(spec["name"], spec["measure"], tuple(spec["measures"]), methods, tables, planned)
 
 
-def read_model(folder: StrPath, method: str, fold: int = 1, seed: int | None = None) -> Model:
+def read_trial_model(folder: StrPath, method: str, fold: int = 1, seed: int | None = None) -> Model:
     """Return the model that was chosen for a method on a fold, to predict with or to save."""
     with StoreReader.open(Path(folder) / FILE) as store:
         chosen = store.read_chosen_trials()

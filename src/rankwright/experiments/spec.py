@@ -18,7 +18,7 @@ from rankwright.data.queries import Queries
 from rankwright.experiments.data_sources import FoldFolder, FoldsInMemory, FoldSource, LetorFiles, QueriesInMemory
 from rankwright.experiments.methods import Method, as_methods
 from rankwright.experiments.parameter_search import check_whole, is_number
-from rankwright.measures import Measure, TableMeasure, parse, split
+from rankwright.measures import Measure, TableMeasure, parse_measure, split_measures
 from rankwright.rankers import Ranker
 
 _MOST_SEEDS = 1_000
@@ -38,7 +38,7 @@ class PublishedFigure:
     by_fold: Sequence[float] = ()  # the figure of each fold, where known
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "measure", str(parse(self.measure)))
+        object.__setattr__(self, "measure", str(parse_measure(self.measure)))
         if not isinstance(self.by_fold, (list, tuple)) or not all(is_number(value) for value in self.by_fold):
             raise InputError(f"published.by_fold is {quote(self.by_fold)}; expected a list of numbers")
         object.__setattr__(self, "by_fold", tuple(self.by_fold))
@@ -91,8 +91,10 @@ class Experiment:
         name: str = "Experiment",
         published: Sequence[PublishedFigure] = (),
     ) -> None:
-        selecting = parse(measure)
-        reported = [str(parse(m)) for m in (split(measures) if isinstance(measures, str) else measures)]
+        selecting = parse_measure(measure)
+        reported = [
+            str(parse_measure(m)) for m in (split_measures(measures) if isinstance(measures, str) else measures)
+        ]
         reported = reported or list_default_measures(selecting)
         if str(selecting) not in reported:
             reported.insert(0, str(selecting))
@@ -119,7 +121,7 @@ class Experiment:
     @property
     def curve_measures(self) -> tuple[str, ...]:
         """The names of NDCG at 1 to 10, defined as the experiment's measure is."""
-        return tuple(str(_define_alike(parse(self.measure), "ndcg", k)) for k in range(1, 11))
+        return tuple(str(_define_alike(parse_measure(self.measure), "ndcg", k)) for k in range(1, 11))
 
     def count_trials(self) -> int:
         """Return the number of trials."""

@@ -23,7 +23,7 @@ from rankwright.experiments.fold_cache import clear_folds, read_fold
 from rankwright.experiments.methods import Method
 from rankwright.experiments.parameter_search import Params
 from rankwright.experiments.tables.trial_tables import TRIAL_TABLES, TrainedRanker, compute_deviations
-from rankwright.measures import Measure, PreparedMeasure, check_counted, compute_values, parse, weighted_mean
+from rankwright.measures import Measure, PreparedMeasure, check_counted, compute_values, parse_measure, weighted_mean
 from rankwright.models.model_files import format_model
 from rankwright.rankers import Ranker
 from rankwright.runtime.backends import Serial
@@ -118,7 +118,7 @@ def run_trial(task: TrialTask) -> TrialResult:
         of_caller, digest = read_fold(task.source, task.key.fold - 1, task.run)
         fold = Fold(*(part.grouped() for part in of_caller))
         max_grade = max(part.max_grade for part in fold)  # so that all parts are measured alike
-        selecting = parse(task.measure).with_max_grade(max_grade)
+        selecting = parse_measure(task.measure).with_max_grade(max_grade)
         check_counted(selecting, fold.valid, "validation")
         ranker = task.method.make_ranker(task.params, task.key.seed, task.measure)
         _load_kernels(task.method.ranker_class, str(ranker.measure))
@@ -153,7 +153,7 @@ def _test(task: TrialTask, ranker: Ranker, fold: Fold, max_grade: float) -> tupl
     scores = ranker.predict(fold.test)
     seconds = time.perf_counter() - start
     names = tuple(dict.fromkeys((*task.measures, *task.curve_measures)))
-    values = _measure(fold.test, scores, tuple(parse(name).with_max_grade(max_grade) for name in names))
+    values = _measure(fold.test, scores, tuple(parse_measure(name).with_max_grade(max_grade) for name in names))
     means = {name: weighted_mean(row, fold.test.query_weight) for name, row in zip(names, values, strict=True)}
     trained = TrainedRanker(ranker, fold, scores, {name: means[name] for name in task.curve_measures})
     made = {name: make(trained) for name, make in TRIAL_TABLES.items()}

@@ -1,10 +1,10 @@
 """Measures: immutable values that print, parse and compare, and are bound to queries for evaluation.
 
->>> parse("nDCG@10")
+>>> parse_measure("nDCG@10")
 ndcg@10
 >>> NDCG(10, gain="linear")
 ndcg@10(gain=linear)
->>> parse("AP(rel=2)@100") == AP(100, rel=2)
+>>> parse_measure("AP(rel=2)@100") == AP(100, rel=2)
 True
 """
 
@@ -23,7 +23,20 @@ from rankwright.measures.base import (
 from rankwright.measures.custom import CustomMeasure
 from rankwright.measures.definitions import DEFINITIONS
 from rankwright.measures.dialects import DIALECTS
-from rankwright.measures.parsing import AP, DCG, ERR, NDCG, RBP, RR, WTA, P, Recall, measure, parse, split
+from rankwright.measures.parsing import (
+    AP,
+    DCG,
+    ERR,
+    NDCG,
+    RBP,
+    RR,
+    WTA,
+    P,
+    Recall,
+    make_measure,
+    parse_measure,
+    split_measures,
+)
 from rankwright.measures.table import PreparedTableMeasure, TableMeasure
 
 __all__ = [
@@ -50,8 +63,8 @@ __all__ = [
     "check_counted",
     "compute_retrieved_values",
     "compute_values",
-    "measure",
-    "parse",
-    "split",
+    "make_measure",
+    "parse_measure",
+    "split_measures",
     "weighted_mean",
 ]

@@ -29,7 +29,7 @@ WTA: Maker = partial(TableMeasure.of, "wta")
 RBP: Maker = partial(TableMeasure.of, "rbp")
 
 
-def parse(text: str | Measure) -> Measure:
+def parse_measure(text: str | Measure) -> Measure:
     """Read a measure's name.
 
     Besides Rankwright's own names, those of ir_measures and RankLib parse. They mean Rankwright's definitions: to get
@@ -37,8 +37,8 @@ def parse(text: str | Measure) -> Measure:
 
     Examples
     --------
-    >>> parse("ndcg@10(gain=linear)"), parse("MAP"), parse("AP(rel=2)@100"), parse("ndcg(dialect=xgboost)")
-    (ndcg@10(gain=linear), map, ap@100(rel=2), ndcg@32(dialect=xgboost))
+    >>> parse_measure("ndcg@10(gain=linear)"), parse_measure("AP(rel=2)@100")
+    (ndcg@10(gain=linear), ap@100(rel=2))
     """
     if isinstance(text, Measure):
         return text
@@ -60,7 +60,7 @@ def parse(text: str | Measure) -> Measure:
     )
 
 
-def measure(judge: Judge, name: str) -> CustomMeasure:
+def make_measure(judge: Judge, name: str) -> CustomMeasure:
     """Make a measure of a function of the grades in ranked order, with values from 0 to 1.
 
     A function of two arguments gets, as the second, the grades of judged documents that no run found (TREC data have
@@ -68,8 +68,8 @@ def measure(judge: Judge, name: str) -> CustomMeasure:
 
     Examples
     --------
-    >>> top = measure(lambda grades: float(grades[0] >= 2), name="top_is_good")
-    >>> parse("top_is_good")
+    >>> top = make_measure(lambda grades: float(grades[0] >= 2), name="top_is_good")
+    >>> parse_measure("top_is_good")
     top_is_good
     """
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name):
@@ -80,10 +80,10 @@ def measure(judge: Judge, name: str) -> CustomMeasure:
     return _custom[name]
 
 
-def split(text: str) -> list[str]:
+def split_measures(text: str) -> list[str]:
     """Split a list of names at the commas outside parentheses.
 
-    >>> split("ndcg@10(gain=linear,empty=skip), map")
+    >>> split_measures("ndcg@10(gain=linear,empty=skip), map")
     ['ndcg@10(gain=linear,empty=skip)', 'map']
     """
     return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]

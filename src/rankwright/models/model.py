@@ -14,7 +14,7 @@ from rankwright.basics.errors import InputError
 from rankwright.data.feature_numbers import feature_names
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import first_missing
-from rankwright.measures import parse
+from rankwright.measures import parse_measure
 from rankwright.scorers import Scorer
 from rankwright.scorers.scaling import QueryScaling
 
@@ -109,7 +109,7 @@ class Model:
 
     def score(self, queries: Queries) -> float:
         """Return the mean of the model's measure."""
-        return parse(self.measure).mean(queries, self.predict(queries))
+        return parse_measure(self.measure).mean(queries, self.predict(queries))
 
 
 def rank(queries: Queries, scores: Floats, k: int | None = None) -> dict[Any, NDArray[Any]]:

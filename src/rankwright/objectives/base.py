@@ -11,7 +11,7 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
-from rankwright.measures import Measure, parse
+from rankwright.measures import Measure, parse_measure
 
 
 class Evaluation(NamedTuple):
@@ -84,7 +84,7 @@ class MeasureObjective(BuiltinObjective):
 
     def with_max_grade(self, max_grade: float) -> Self:
         """Return the objective with a measure that takes this grade for the highest."""
-        return replace(self, measure=parse(self.measure).with_max_grade(max_grade))  # type: ignore[type-var]
+        return replace(self, measure=parse_measure(self.measure).with_max_grade(max_grade))  # type: ignore[type-var]
 
 
 def check_scores(scores: Any, n_docs: int) -> Floats:

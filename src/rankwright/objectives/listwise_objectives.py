@@ -13,7 +13,7 @@ from rankwright.kernels.objectives.graded_pairs import grade_order
 from rankwright.kernels.objectives.list_losses import cosines, cross_entropies, label_likelihoods, query_softmax
 from rankwright.kernels.objectives.plackett_luce import expected_sampled, expected_top_two
 from rankwright.kernels.objectives.smooth_measures import Gained
-from rankwright.measures import NDCG, Measure, PreparedMeasure, parse
+from rankwright.measures import NDCG, Measure, PreparedMeasure, parse_measure
 from rankwright.objectives.base import (
     BuiltinObjective,
     Evaluation,
@@ -203,7 +203,7 @@ class ExpectedMeasure(MeasureObjective):
 
     def prepare(self, queries: Queries) -> PreparedObjective:
         """Compute gains, ideals and discounts."""
-        measure = parse(self.measure).for_training()
+        measure = parse_measure(self.measure).for_training()
         if type(self.n_samples) is not int or self.n_samples < 1:
             raise InputError(f"n_samples={self.n_samples!r}; expected a whole number of at least 1")
         prepared = measure.prepare(queries)

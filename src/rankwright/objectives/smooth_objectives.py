@@ -14,7 +14,7 @@ from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.kernels.measures.discounts import Law
 from rankwright.kernels.objectives.smooth_measures import Gained, soft_positions, soft_ranks
-from rankwright.measures import Measure, TableMeasure, parse
+from rankwright.measures import Measure, TableMeasure, parse_measure
 from rankwright.objectives.base import (
     Evaluation,
     MeasureObjective,
@@ -83,7 +83,7 @@ class SoftPositions(SmoothObjective):
 
     def prepare(self, queries: Queries) -> PreparedSoftPositions:
         """Compute gains, ideals and discounts."""
-        data, lost = prepare_gains(parse(self.measure), queries)
+        data, lost = prepare_gains(parse_measure(self.measure), queries)
         return PreparedSoftPositions(data, float(lost.sum()), check_sigma(self.sigma))
 
 
@@ -143,7 +143,7 @@ class SoftRanks(SmoothObjective):
 
     def prepare(self, queries: Queries) -> PreparedSoftRanks:
         """Compute gains, ideals and the discount."""
-        measure = parse(self.measure)
+        measure = parse_measure(self.measure)
         data, lost = prepare_gains(measure, queries)
         if data.v != 0.0 or not isinstance(measure, TableMeasure):
             raise InputError(f"{measure} has no form by soft ranks; expected a sum of gains or AP, or SoftPositions")

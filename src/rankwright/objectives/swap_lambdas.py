@@ -12,7 +12,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.objectives.lambda_sums import lambda_sums
 from rankwright.kernels.objectives.smooth_measures import Gained
-from rankwright.measures import Measure, PreparedMeasure, parse
+from rankwright.measures import Measure, PreparedMeasure, parse_measure
 from rankwright.objectives.base import Evaluation, MeasureObjective, PreparedObjective, check_scores
 from rankwright.objectives.smooth_objectives import prepare_gains
 
@@ -47,7 +47,7 @@ class Lambdas(MeasureObjective):
 
     def prepare(self, queries: Queries) -> RankingObjective:
         """Compute gains, ideals and discounts."""
-        measure = parse(self.measure).for_training()
+        measure = parse_measure(self.measure).for_training()
         prepared = measure.prepare(queries)
         if prepared.arrays is None:
             return PreparedSwapLambdas(prepared, queries.y, queries.query_weight)

@@ -24,7 +24,7 @@ from rankwright.basics.errors import (
 )
 from rankwright.data.queries import Queries
 from rankwright.data.row_order import sort_by_content
-from rankwright.measures import Measure, check_counted, parse
+from rankwright.measures import Measure, check_counted, parse_measure
 from rankwright.models.model import Model, check_complete, check_features
 from rankwright.models.model_files import to_json_value
 from rankwright.objectives.upper_bounds import UpperBound
@@ -170,7 +170,7 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
         takes microseconds: ``_fit`` is run up to where it first looks at the data.
         """
         self._check_common()
-        measure = parse(self.measure).with_max_grade(_SOME_GRADE)
+        measure = parse_measure(self.measure).with_max_grade(_SOME_GRADE)
         resolve(self.backend)
         nothing = cast(Queries, _NoQueries())
         try:
@@ -205,7 +205,7 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
     def _task(self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, valid: Queries | None) -> _Task:
         """Check everything and do per-query scaling."""
         self._check_common()
-        measure, train = parse(self.measure), self._training_queries(X, y, qid)
+        measure, train = parse_measure(self.measure), self._training_queries(X, y, qid)
         self._check_sets(train, valid)
         for parameter, why in self._ineffective(measure, valid):
             if is_changed(self, parameter):

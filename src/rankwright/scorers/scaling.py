@@ -96,7 +96,7 @@ class QueryScaling:
         return of_caller.with_X(of_caller.restore(scaled))
 
 
-def scale(queries: Queries, kind: str) -> Queries:
+def scale_features(queries: Queries, kind: str) -> Queries:
     """Scale features: ``"standard"`` (mean 0, deviation 1 over all documents) or ``"query"`` (min-max per query).
 
     Examples

@@ -11,7 +11,7 @@ from typing import Any
 
 from rankwright import objectives
 from rankwright.basics.optional_imports import require
-from rankwright.measures import parse
+from rankwright.measures import parse_measure
 
 require("torch")
 
@@ -49,7 +49,7 @@ def make_loss(objective: Any) -> Loss | None:
     name, measure = type(objective).__name__, getattr(objective, "measure", None)
     if name not in __all__ or type(objective) is not getattr(objectives, name, None):
         return None
-    if measure is not None and parse(measure).family == "custom":
+    if measure is not None and parse_measure(measure).family == "custom":
         return None
     loss: Loss = globals()[name](**{field.name: getattr(objective, field.name) for field in fields(objective)})
     return loss

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from rankwright import objectives
 from rankwright.data.queries import Queries
-from rankwright.measures import Measure, parse
+from rankwright.measures import Measure, parse_measure
 from rankwright.objectives.smooth_objectives import prepare_gains
 from rankwright.torch.base import Loss
 from rankwright.torch.batches import Batch, LossLabels
@@ -32,7 +32,7 @@ class ExpectedMeasure(Loss):
 
     def __init__(self, measure: Measure | str, n_samples: int = 8, *, reduction: str = "mean") -> None:
         super().__init__(objectives.ExpectedMeasure(measure, n_samples), reduction)
-        self.measure, self.n_samples = parse(measure).for_training(), n_samples
+        self.measure, self.n_samples = parse_measure(measure).for_training(), n_samples
         self.is_sampled = self.measure.cut_off is None or self.measure.cut_off > 2
 
     def compute_labels(self, queries: Queries) -> LossLabels:

@@ -9,7 +9,7 @@ from torch.nn.functional import softplus
 
 from rankwright import objectives
 from rankwright.data.queries import Queries
-from rankwright.measures import Measure, parse
+from rankwright.measures import Measure, parse_measure
 from rankwright.objectives.smooth_objectives import prepare_gains
 from rankwright.torch.base import Loss
 from rankwright.torch.batches import Batch, LossLabels, find_positions
@@ -30,7 +30,7 @@ class Lambdas(Loss):
 
     def __init__(self, measure: Measure | str, *, reduction: str = "mean") -> None:
         super().__init__(objectives.Lambdas(measure), reduction)
-        self.measure = parse(measure).for_training()
+        self.measure = parse_measure(measure).for_training()
 
     def compute_labels(self, queries: Queries) -> LossLabels:
         """Return gains, worths, and the documents by ascending grade, the order of equal scores."""

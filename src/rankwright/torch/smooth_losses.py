@@ -14,7 +14,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.kernels.measures.discounts import GEOMETRIC, LOGARITHMIC, Law
 from rankwright.kernels.objectives.smooth_measures import Gained
-from rankwright.measures import Measure, parse
+from rankwright.measures import Measure, parse_measure
 from rankwright.objectives.smooth_objectives import check_sigma, prepare_gains
 from rankwright.torch.base import Loss
 from rankwright.torch.batches import Batch, LossLabels, find_positions
@@ -46,7 +46,7 @@ class SoftPositions(Loss):
 
     def __init__(self, measure: Measure | str, sigma: float = 1.0, *, reduction: str = "mean") -> None:
         super().__init__(objectives.SoftPositions(measure, sigma), reduction)
-        self.measure, self.sigma = parse(measure), sigma
+        self.measure, self.sigma = parse_measure(measure), sigma
 
     def compute_labels(self, queries: Queries) -> LossLabels:
         """Return gains and worths."""
@@ -124,7 +124,7 @@ class SoftRanks(Loss):
 
     def __init__(self, measure: Measure | str, sigma: float = 1.0, *, reduction: str = "mean") -> None:
         super().__init__(objectives.SoftRanks(measure, sigma), reduction)
-        self.measure, self.sigma = parse(measure), sigma
+        self.measure, self.sigma = parse_measure(measure), sigma
 
     def compute_labels(self, queries: Queries) -> LossLabels:
         """Return gains, worths, and the documents by descending gain."""

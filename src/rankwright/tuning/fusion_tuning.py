@@ -12,7 +12,7 @@ from rankwright.basics.errors import InputError
 from rankwright.basics.randomness import make_generator
 from rankwright.data.run_fusion import Source, check_normalisation, name_runs, open_qrels, open_runs
 from rankwright.data.trec import DocumentPool, Table, TrecTable, pool_documents
-from rankwright.measures import Measure, parse
+from rankwright.measures import Measure, parse_measure
 from rankwright.runtime.backends import Backend, resolve
 from rankwright.tuning.fusion_problem import FusionProblem, Mask, StartGrid
 from rankwright.tuning.fusion_result import ROWS, TUNED, FusionCounts, FusionResult, compute_gains
@@ -75,7 +75,7 @@ def tune_fusion(
     >>> list(found.fuse()["q1"])
     ['a', 'x', 'y']
     """
-    parsed = parse(measure)
+    parsed = parse_measure(measure)
     check_normalisation(normalise)
     sources = name_runs(runs)
     if len(sources) < 2:

@@ -13,7 +13,7 @@ from rankwright.basics.errors import InputError
 from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import linear_scores
-from rankwright.measures import Measure, check_counted, parse
+from rankwright.measures import Measure, check_counted, parse_measure
 from rankwright.optimisers.ascent import ClimbRules, Perturbation
 from rankwright.optimisers.columns import MatrixColumns, ScoreColumns
 from rankwright.optimisers.landscape import Landscape
@@ -119,7 +119,7 @@ def polish(
     >>> polished.after > polished.before
     True
     """
-    wanted, found, rng = parse(measure), resolve(backend), make_generator(random_state)
+    wanted, found, rng = parse_measure(measure), resolve(backend), make_generator(random_state)
     check_whole("n_perturbations", n_perturbations, least=0)
     rules = _make_rules(max_iter, max_seconds, nonnegative)
     if valid is not None and not (isinstance(valid, tuple) and len(valid) == 2):
@@ -198,7 +198,7 @@ def polish_model(
     >>> bool(polish_model(ranker, queries).score(queries) > ranker.score(queries))
     True
     """
-    wanted, found, rng = parse(measure), resolve(backend), make_generator(random_state)
+    wanted, found, rng = parse_measure(measure), resolve(backend), make_generator(random_state)
     sets = {"training": queries} | ({} if valid is None else {"validation": valid})
     for what, each in sets.items():
         if not isinstance(each, Queries):

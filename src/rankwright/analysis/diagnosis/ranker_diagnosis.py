@@ -13,7 +13,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.data.feature_numbers import feature_names
 from rankwright.data.queries import Queries
-from rankwright.measures import Measure, parse, weighted_mean
+from rankwright.measures import Measure, parse_measure, weighted_mean
 from rankwright.models.model import Fitted, Model
 from rankwright.objectives.phi import PHIS
 from rankwright.objectives.upper_bounds import UpperBound, list_bounds
@@ -65,7 +65,7 @@ def diagnose(
     """
     if phi not in PHIS:
         raise InputError(f"phi={phi!r}; expected one of {', '.join(PHIS)}")
-    asked = None if measure is None else parse(measure)
+    asked = None if measure is None else parse_measure(measure)
     training, model, backend = read_training_facts(ranking, asked), ranking.to_model(), resolve(backend)
     wanted = asked if asked is not None else training.measure
     if wanted is None:

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from rankwright.basics.errors import InputError
-from rankwright.measures import Measure, parse
+from rankwright.measures import Measure, parse_measure
 from rankwright.models.model import Fitted, Model, as_model
 from rankwright.objectives.upper_bounds import UpperBound
 from rankwright.rankers import Ranker, find_ranker
@@ -81,7 +81,7 @@ def _find_measure(fitted: Fitted, model: Model, asked: Measure | None) -> Measur
     if asked is not None and str(asked) == model.measure:
         return asked
     with suppress(InputError):
-        return parse(model.measure)
+        return parse_measure(model.measure)
     return None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from rankwright.basics.errors import InputError, suggest
 from rankwright.basics.files import StrPath
 from rankwright.data.folds import Folds, read_folds
-from rankwright.measures import Measure, parse
+from rankwright.measures import Measure, parse_measure
 from rankwright.papers.simulation.base import Findings, FoldData, Simulation
 from rankwright.papers.simulation.bounds import BOUNDS
 from rankwright.papers.simulation.simulation_files import WrittenFindings, write_findings
@@ -45,7 +45,7 @@ def simulate(
     if name not in SIMULATIONS:
         raise InputError(f"unknown simulation {name!r}; {suggest(name, SIMULATIONS)}")
     simulation = SIMULATIONS[name]
-    wanted = parse(simulation.measure if measure is None else measure)
+    wanted = parse_measure(simulation.measure if measure is None else measure)
     if data is not None and simulation.run_on is None:
         takers = ", ".join(other for other, each in SIMULATIONS.items() if each.run_on is not None)
         raise InputError(f"{name} is about data of its own, and takes no folds; {takers} does")

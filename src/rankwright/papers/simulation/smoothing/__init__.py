@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankwright.data.folds import cut_folds
+from rankwright.data.folds import split_folds
 from rankwright.data.synthetic import make_queries
 from rankwright.measures import Measure
 from rankwright.papers.simulation.base import Findings, FoldData, Simulation
@@ -17,7 +17,7 @@ N_QUERIES = 100
 
 def _run(measure: Measure, seed: int) -> Findings:
     queries = make_queries(N_QUERIES, noise=2.0, n_features=30, random_state=seed)
-    return _run_on(measure, seed, FoldData(f"{N_QUERIES} made-up queries", cut_folds(queries, random_state=seed)))
+    return _run_on(measure, seed, FoldData(f"{N_QUERIES} made-up queries", split_folds(queries, random_state=seed)))
 
 
 def _run_on(measure: Measure, seed: int, data: FoldData) -> Findings:

@@ -10,7 +10,7 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import linear_scores
-from rankwright.measures import Measure, parse
+from rankwright.measures import Measure, parse_measure
 from rankwright.objectives.smooth_objectives import smooth_measure
 from rankwright.papers.simulation.base import FoldData
 from rankwright.papers.simulation.smoothing.annealing import Annealed, Annealing, anneal_folds, by_name, settled
@@ -40,7 +40,9 @@ class SmoothingFindings(NamedTuple):
 
 def find(measure: Measure, seed: int, data: FoldData) -> SmoothingFindings:
     """Compute everything; the seed is that of the directions."""
-    measure = parse(smooth_measure(measure, 1.0).measure)  # whose limit the smooth one is, whatever a dialect adds
+    measure = parse_measure(
+        smooth_measure(measure, 1.0).measure
+    )  # whose limit the smooth one is, whatever a dialect adds
     folds = anneal_folds(data.folds, measure)
     first = data.folds[0]
     lines = draw_lines(first.train, settled(measure, first), folds[0].coef, seed)

@@ -11,7 +11,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.progress import track
 from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
-from rankwright.measures import Measure, parse
+from rankwright.measures import Measure, parse_measure
 from rankwright.objectives.smooth_objectives import smooth_measure
 from rankwright.optimisers.landscape import Landscape, MeasureProfile
 from rankwright.optimisers.linear_risk import LinearRisk
@@ -75,7 +75,7 @@ def draw_line(
     """Return the measures from -end to end."""
     backend = resolve(backend)
     objective = smooth_measure(measure, SIGMAS[0])
-    target = parse(objective.measure)
+    target = parse_measure(objective.measure)
     landscape = Landscape.of(queries, target, backend)
     t = np.arange(-STEPS // 2, STEPS // 2 + 1) * (2.0 * end / STEPS)
     profile = landscape.profile(landscape.evaluate(coef), way, -end, end)
