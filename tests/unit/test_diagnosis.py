@@ -11,9 +11,10 @@ from tests.warned import may_not_converge
 
 import rankwright as rw
 from rankwright.analysis.diagnosis import BestScale, Certificate, SingleWeightGains, UpperBoundValues
+from rankwright.analysis.diagnosis.score_scales import Tangent, ViolatedRankings, find_best_factor
 from rankwright.analysis.diagnosis.verdicts import LOOSE, MAX_GAP, MIN_GAIN, DiagnosisFacts, decide_verdict
 from rankwright.experiments.tables import trial_tables
-from rankwright.objectives.upper_bounds import Basic, TypeOne, TypeTwo, list_bounds
+from rankwright.objectives.upper_bounds import SURROGATES, Basic, TypeOne, TypeTwo, list_bounds
 from rankwright.optimisers.landscape import Landscape
 from rankwright.scorers import Linear
 
@@ -133,6 +134,14 @@ def test_the_best_scale_does_not_know_the_scale(queries):
     for name in ("type two, hinge", "type two, margin", "type two, logistic"):
         assert one[name].least.factor == pytest.approx(1000.0 * other[name].least.factor, rel=1e-3)
         assert one[name].least_mean == pytest.approx(other[name].least_mean, rel=1e-4)
+
+
+def test_the_lower_bound_of_a_scale_is_a_weighted_mean():
+    nothing, tangent = np.zeros((1, 2)), Tangent(1.0, np.array([0.5, 0.25]), np.zeros(2))
+    found = find_best_factor(
+        SURROGATES["hinge"], ViolatedRankings(nothing, nothing, 1.0), np.array([1.0, 3.0]), [tangent]
+    )
+    assert found == (0.0, (0.5 + 3.0 * 0.25) / 4.0)
 
 
 def test_scores_that_are_all_alike_have_no_scale(queries):
