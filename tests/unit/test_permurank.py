@@ -127,10 +127,10 @@ class TestWorkingSets:
         for _ in range(5):
             weights.append(rng.normal(size=8))
             sets.grow(weights[-1])
-            before = sets.sizes()
+            before = sets.count_rankings()
             assert not sets.grow(weights[-1])
             assert not sets.grow(3.0 * weights[-1])  # the same order
-            assert sets.sizes() == before
+            assert sets.count_rankings() == before
         for each in (*sets.perfect, *sets.imperfect):
             rows = np.array(each.features).round(9)
             assert len(each.keys) == len(each.features) == len(each.lost)
@@ -171,7 +171,7 @@ class TestWorkingSets:
         for B, C in zip(sets.perfect, sets.imperfect, strict=True):
             x = (np.array(B.features) @ w)[:, None] - (np.array(C.features) @ w)[None, :]
             total += (np.array(C.lost) * np.maximum(1 - x, 0)).sum() / len(B.lost)
-        problem = sets.problem()
+        problem = sets.make_loss()
         assert isinstance(problem, PairLoss)
         assert problem.evaluate(w, 1e-9).loss * problem.total == pytest.approx(total)
         assert max(len(B.lost) for B in sets.perfect) > 1
@@ -228,7 +228,7 @@ class TestRounds:
         sets = WorkingSets(queries, rw.parse_measure("map"), "pairs", "measure", factor, rw.Serial())
         sets.grow(w)
         first = rw.PermuRank(measure="map", start="adarank", max_iter=1, tol=1e-8).fit(queries)
-        problem = sets.problem()
+        problem = sets.make_loss()
         v = first.coef_ / factor.clip(1e-12)
         expected = 0.5 * v @ v + problem.evaluate(v, 1e-9).loss * problem.total / sets.total
         assert first.history_[0]["objective"] == pytest.approx(expected, rel=1e-6)

@@ -232,11 +232,6 @@ class _Inside(threading.local):
 _inside = _Inside()
 
 
-def inside_pool() -> bool:
-    """Return whether this thread works for a pool."""
-    return _inside.pool
-
-
 def side_by_side(backend: Backend, fn: Callable[[T], R], items: Sequence[T], n_docs: int) -> Iterator[R]:
     """Yield ``fn(item)`` for items that are whole fits: several at a time on few documents, else one by one."""
     return backend.map(fn, items) if len(items) > 1 and n_docs <= _SMALL else map(fn, items)

@@ -52,8 +52,8 @@ class AdaRank(Boosting, LinearScoring):
 
     Notes
     -----
-    Xu et al., fig. 6. E(q, x_k) of all queries and features is computed once (weak/features.py), so that a round is one
-    product, one re-ranking and a new P: O((d + T) m n log n) in all. Deviations:
+    Xu et al., fig. 6. E(q, x_k) of all queries and features is computed once (``single_features.py``), so a round is
+    one product, one re-ranking and a new P: O((d + T) m n log n) in all. Deviations:
 
     1. Choosing the last feature again leaves the ranking and P as they are, so the figure's loop is stuck at once.
        Every feature chosen since the training measure last improved is banned; training stops when all are.

@@ -120,7 +120,7 @@ class PermuRank(LinearScoring, ConvergentRanker):
         for t in progress.track(range(max_iter), "rounds", max_iter):
             if not sets.grow(w) and t > 0:
                 break
-            problem = sets.problem()
+            problem = sets.make_loss()
             found = minimise_by_newton(
                 problem, C * problem.total / sets.total, start=w if t > 0 else None, tol=tol, stop=recorder.deadline
             )
@@ -128,7 +128,7 @@ class PermuRank(LinearScoring, ConvergentRanker):
             coef = space.weights(w) * factor
             loss = (found.primal - 0.5 * float(w @ w)) / C if C > 0 else 0.0
             row = {"round": t + 1, "loss": loss, "objective": found.primal, "gap": found.gap}
-            recorder.record(coef, row | sets.sizes() | evaluate(coef))
+            recorder.record(coef, row | sets.count_rankings() | evaluate(coef))
             if t + 1 < max_iter and recorder.should_stop():
                 break
         else:

@@ -1,4 +1,4 @@
-"""Working sets of rankings, of which PermuRank learns, as documents of a Ranking SVM."""
+"""Working sets of PermuRank: rankings of each query, which a Ranking SVM learns to compare as documents."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.runtime.backends import Backend, Shards
 
 
-class _Part(NamedTuple):
-    """Some queries, their documents in the space of the weights, and their rankings."""
+class _RankingShard(NamedTuple):
+    """The documents of some queries, their coordinates in the space of the weights, and their rankings."""
 
     X: Floats
     coordinates: Floats
@@ -26,16 +26,16 @@ class _Part(NamedTuple):
     by_grade: bool  # whether perfect is by descending grade
 
 
-class _Found(NamedTuple):
-    """Of each query one ranking: what tells it from others, its query-level features, and what it loses."""
+class _FoundRankings(NamedTuple):
+    """One ranking of each query: a key that identifies it, its query-level features, and its loss."""
 
     keys: list[bytes]
     features: Floats
     lost: Floats
 
 
-class _Set:
-    """Different rankings of one query."""
+class _RankingSet:
+    """A set of different rankings of one query."""
 
     __slots__ = ("features", "keys", "lost")
 
@@ -44,8 +44,8 @@ class _Set:
         self.features: list[Floats] = []
         self.lost: list[float] = []
 
-    def add(self, found: _Found, q: int) -> bool:
-        """Whether the ranking of query q is new; if it is, keep it."""
+    def add(self, found: _FoundRankings, q: int) -> bool:
+        """Add the ranking of query q; return whether it is new."""
         if found.keys[q] in self.keys:
             return False
         self.keys.add(found.keys[q])
@@ -62,18 +62,18 @@ class WorkingSets:
     train : Queries
         The training data.
     measure : Measure
-        Tells perfect from imperfect.
+        Decides which rankings are perfect.
     phi : "pairs" or "ranks"
-        What query-level features are made of.
+        The kind of query-level features.
     perfect : "measure" or "grades"
         Which rankings are perfect.
     factor : array of shape (n_features,)
-        What weights are multiplied by to act on the features.
+        A factor for each weight before it acts on the features.
     backend : Backend
         Where the work runs.
     space : WeightSpace, optional
-        Where weights are looked for; query-level features are of that space. All weights by default. Rankings are by
-        the features themselves, so that documents that are alike tie.
+        The space of the weights and of the query-level features; all weights by default. Documents are ranked by the
+        features themselves, so that equal documents tie.
     """
 
     def __init__(
@@ -90,19 +90,19 @@ class WorkingSets:
         self.backend, self.factor = backend, factor
         shards = backend.scatter(train)
         in_space = backend.scatter(train.with_X(self.space.X))
-        self.parts: Shards[_Part] = backend.apply(_bind, shards, in_space, measure, phi, perfect == "grades")
+        self.parts: Shards[_RankingShard] = backend.apply(_prepare, shards, in_space, measure, phi, perfect == "grades")
         self.weight, self.total = train.query_weight, float(train.query_weight.sum())
         first_queries = [0, *accumulate(backend.gather(len, shards))][:-1]
         self.live: Ints = backend.concat(_live, self.parts, backend.distribute(first_queries))
-        self.perfect, self.imperfect = [_Set() for _ in self.live], [_Set() for _ in self.live]
+        self.perfect, self.imperfect = [_RankingSet() for _ in self.live], [_RankingSet() for _ in self.live]
 
     def grow(self, w: Floats) -> bool:
-        """Add the hardest perfect and the best imperfect ranking of each query under these weights; if any is new."""
-        found = self.backend.gather(_ask, self.parts, self.space.weights(w) * self.factor)
+        """Add the hardest perfect and the best imperfect ranking of each query; return whether any is new."""
+        found = self.backend.gather(_find_rankings, self.parts, self.space.weights(w) * self.factor)
         new = False
         for which, sets in enumerate((self.perfect, self.imperfect)):
-            parts = [asked[which] for asked in found]
-            joined = _Found(
+            parts = [both[which] for both in found]
+            joined = _FoundRankings(
                 [key for part in parts for key in part.keys],
                 np.concatenate([part.features for part in parts]) * self.space.factor,
                 np.concatenate([part.lost for part in parts]),
@@ -112,8 +112,8 @@ class WorkingSets:
                     new |= own.add(joined, int(q))
         return new
 
-    def problem(self) -> PairLoss:
-        """Prefer every perfect ranking to every imperfect one, at a cost of what that loses, over |B|."""
+    def make_loss(self) -> PairLoss:
+        """Return the loss of preferring imperfect to perfect rankings; the cost of a pair is the loss over |B|."""
         pairs = [(b, c) for b, c in zip(self.perfect, self.imperfect, strict=True) if c.lost]
         used = [q for q, c in zip(self.live, self.imperfect, strict=True) if c.lost]
         if not pairs:
@@ -125,28 +125,28 @@ class WorkingSets:
         weight = self.weight[used] / np.array([len(b.lost) for b, _ in pairs])
         return PairLoss(features, grades, indptr, cost, weight, backend=self.backend)
 
-    def sizes(self) -> dict[str, float]:
-        """How many rankings B and C hold in the mean."""
+    def count_rankings(self) -> dict[str, float]:
+        """Return the mean number of rankings in B and in C."""
         named = {"perfect": self.perfect, "imperfect": self.imperfect}
         return {name: float(np.mean([len(own.lost) for own in sets] or [0])) for name, sets in named.items()}
 
 
-def _bind(queries: Queries, in_space: Queries, measure: Measure, phi: str, by_grade: bool) -> _Part:
-    return _Part(queries.X, in_space.X, prepare_rankings(measure, queries, phi), by_grade)
+def _prepare(queries: Queries, in_space: Queries, measure: Measure, phi: str, by_grade: bool) -> _RankingShard:
+    return _RankingShard(queries.X, in_space.X, prepare_rankings(measure, queries, phi), by_grade)
 
 
-def _live(part: _Part, first_query: int) -> Ints:
+def _live(part: _RankingShard, first_query: int) -> Ints:
     return first_query + part.rankings.live
 
 
-def _ask(part: _Part, coef: Floats) -> tuple[_Found, _Found]:
+def _find_rankings(part: _RankingShard, coef: Floats) -> tuple[_FoundRankings, _FoundRankings]:
     r, scores = part.rankings, linear_scores(part.X, coef, 0.0)
     perfect = r.find_hardest_by_grade(scores) if part.by_grade else r.find_hardest_perfect(scores)
-    return _found(part, perfect), _found(part, r.find_best_imperfect(scores))
+    return _describe(part, perfect), _describe(part, r.find_best_imperfect(scores))
 
 
-def _found(part: _Part, order: Ints) -> _Found:
+def _describe(part: _RankingShard, order: Ints) -> _FoundRankings:
     r = part.rankings
     coefficients = r.compute_coefficients(order)
     keys = [coefficients[a:b].tobytes() for a, b in zip(r.indptr[:-1], r.indptr[1:], strict=True)]
-    return _Found(keys, query_columns(coefficients, part.coordinates, r.indptr), 1.0 - r.E(order))
+    return _FoundRankings(keys, query_columns(coefficients, part.coordinates, r.indptr), 1.0 - r.E(order))

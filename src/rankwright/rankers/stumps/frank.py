@@ -49,9 +49,9 @@ class FRank(StumpRanker):
     Notes
     -----
     Tsai et al. (2007), figure 2. Step (a) is exact: the stump found is the one with the least loss (2) at its own alpha
-    (3) among all thresholds of all features (``weak/fidelity.py`` says how). Queries of thousands of documents take
+    (3) among all thresholds of all features (see ``fidelity_stumps.py``). Queries of thousands of documents take
     time linear in their number: sums over their pairs are made by Fourier modes of the scores, to the last digits
-    (``weak/long_fidelity.py``). Deviations:
+    (``long_fidelity.py``). Deviations:
 
     1. (3) has ``smoothing`` in both sums. The loss falls all the same, with any step between 0 and (3): the gain is at
        least W+ (1 - exp(-alpha)) / 2 - W- (exp(alpha) - 1) / 2.
