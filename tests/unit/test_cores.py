@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rankwright.runtime import backends
-from rankwright.runtime.control_groups import read_core_limit
+from rankwright.runtime.process_limits import read_core_limit
 
 V1 = "4:memory:/docker/x\n3:cpu,cpuacct:{}\n0::/\n"
 

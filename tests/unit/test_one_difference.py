@@ -19,8 +19,7 @@ from rankwright.report.sections.duels_section import DUELS
 from rankwright.report.sections.results_section import RESULTS
 from rankwright.report.sections.significance_section import SIGNIFICANCE
 from rankwright.report.summary import Summary
-from rankwright.report.text_tables import format_aligned, format_csv, make_comparison_table
-from rankwright.report.texts import make_results_json
+from rankwright.report.text_tables import format_aligned, format_csv, make_comparison_table, make_results_json
 
 MEASURES = ("ndcg@10", "map(empty=skip)", "p@5")
 

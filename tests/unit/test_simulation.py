@@ -13,12 +13,20 @@ from rankwright.measures import parse_measure
 from rankwright.objectives.prepared_bounds import QueryLosses
 from rankwright.papers.simulation import SIMULATIONS, simulate
 from rankwright.papers.simulation.bounds import bounds_curves as curves
-from rankwright.papers.simulation.bounds import bounds_facts as facts
-from rankwright.papers.simulation.bounds.bounds_claims import CLAIMS, claims_grid
-from rankwright.papers.simulation.bounds.bounds_curves import BASIC, NAMES, ONE, PAIRS, QUARTER, RANKS, SETS, STEPS
-from rankwright.papers.simulation.bounds.bounds_facts import nearest_arc
+from rankwright.papers.simulation.bounds import bounds_curves as facts
+from rankwright.papers.simulation.bounds.bounds_curves import (
+    BASIC,
+    NAMES,
+    ONE,
+    PAIRS,
+    QUARTER,
+    RANKS,
+    SETS,
+    STEPS,
+    nearest_arc,
+)
 from rankwright.papers.simulation.bounds.bounds_page import make_page
-from rankwright.papers.simulation.bounds.bounds_tables import FACTS, make_tables
+from rankwright.papers.simulation.bounds.bounds_tables import CLAIMS, FACTS, claims_grid, make_tables
 
 FILES = ["figure1.csv", "figure2.csv", "figure3.csv", "figure4.csv", "points1.csv", "points2.csv", "seeds.csv",
          "summary.csv"]  # fmt: skip

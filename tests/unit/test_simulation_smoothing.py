@@ -13,23 +13,28 @@ from rankwright.data.folds import split_folds
 from rankwright.measures import parse_measure
 from rankwright.optimisers.landscape import MeasureProfile
 from rankwright.papers.simulation import FoldData, simulate, smoothing
-from rankwright.papers.simulation.smoothing import annealing
-from rankwright.papers.simulation.smoothing import smoothing_lines as lines
+from rankwright.papers.simulation.smoothing import smoothing_data as lines
 from rankwright.papers.simulation.smoothing import smoothing_tables as tables
-from rankwright.papers.simulation.smoothing.annealing import CHOSEN, Annealing, anneal_fold, fold_mean
-from rankwright.papers.simulation.smoothing.smoothing_claims import claims_grid
-from rankwright.papers.simulation.smoothing.smoothing_facts import annealing_facts, line_facts, local_maxima
-from rankwright.papers.simulation.smoothing.smoothing_findings import find
-from rankwright.papers.simulation.smoothing.smoothing_lines import (
+from rankwright.papers.simulation.smoothing.smoothing_data import (
+    CHOSEN,
     DIRECTIONS,
     SIGMAS,
     TRUE,
+    Annealing,
     LineView,
     SmoothedLine,
+    anneal_fold,
     draw_line,
+    fold_mean,
     reach,
 )
-from rankwright.papers.simulation.smoothing.smoothing_page import make_page
+from rankwright.papers.simulation.smoothing.smoothing_facts import (
+    annealing_facts,
+    find,
+    line_facts,
+    local_maxima,
+)
+from rankwright.papers.simulation.smoothing.smoothing_page import claims_grid, make_page
 from rankwright.papers.simulation.smoothing.smoothing_tables import format_text, make_tables
 
 FILES = ["annealing.csv", "figure1.csv", "figure2.csv", "folds.csv", "lines.csv"]
@@ -43,7 +48,7 @@ MEASURE = parse_measure("ndcg@50")
 def short():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lines, "STEPS", STEPS)
-        patch.setattr(annealing, "ALPHAS", ALPHAS)
+        patch.setattr(lines, "ALPHAS", ALPHAS)
         patch.setattr(tables, "ALPHAS", ALPHAS)
         yield
 
@@ -274,7 +279,7 @@ class TestCommand:
     @pytest.fixture(autouse=True)
     def quick(self, monkeypatch):
         monkeypatch.setattr(smoothing, "N_QUERIES", 15)
-        monkeypatch.setattr(annealing, "ALPHAS", (10.0,))
+        monkeypatch.setattr(lines, "ALPHAS", (10.0,))
         monkeypatch.setattr(tables, "ALPHAS", (10.0,))
         monkeypatch.setattr(lines, "STEPS", 20)
 

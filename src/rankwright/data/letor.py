@@ -22,7 +22,7 @@ from rankwright.data.letor_blocks import MAX_FEATURES, BadLine, Bytes, LetorPart
 from rankwright.data.queries import Queries
 from rankwright.kernels.data import letor_text as kernel
 from rankwright.runtime.backends import Backend, resolve
-from rankwright.runtime.memory import available_memory
+from rankwright.runtime.process_limits import available_memory
 
 BLOCK = 1 << 22
 _SMALL = 1 << 30  # bytes: a table of less is made without further questions

@@ -1,6 +1,6 @@
 """Reports: what an experiment found, as one page, as tables and as text."""
 
 from rankwright.report.report_files import list_report_files, write_report
-from rankwright.report.texts import format_comparisons, format_results, make_results_json
+from rankwright.report.text_tables import format_comparisons, format_results, make_results_json
 
 __all__ = ["format_comparisons", "format_results", "list_report_files", "make_results_json", "write_report"]

@@ -6,9 +6,11 @@ import csv
 import io
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import isnan
+from typing import Any
 
+from rankwright.analysis.results import Results
 from rankwright.basics.errors import printable
 from rankwright.report.notation import format_number, format_p, format_signed
 from rankwright.report.summary import BELOW, COMPARISON_NOTE, TESTS, Figure, Summary, choose_mark, order_p_values
@@ -248,3 +250,29 @@ def _latex_entry(entry: Entry) -> str:
 
 def _escape_latex(words: str) -> str:
     return "".join(_LATEX_SPECIAL.get(letter, letter) for letter in printable(" ".join(words.split())))
+
+
+def format_results(results: Results) -> str:
+    """Return every method under every measure, as aligned columns."""
+    return format_aligned(make_results_table(Summary(results)))
+
+
+def format_comparisons(results: Results) -> str:
+    """Return every two methods on the deciding measure, as aligned columns."""
+    return format_aligned(make_comparison_table(Summary(results)))
+
+
+def make_results_json(results: Results) -> dict[str, Any]:
+    """Return means and comparisons, as JSON can hold them."""
+    comparisons = Summary(results).comparisons.get(results.measure, [])
+    plain = [asdict(found) | {"p": found.p._asdict(), "adjusted": found.adjusted._asdict()} for found in comparisons]
+    means = {
+        method: {measure: float(results.means(measure)[i]) for measure in results.measures}
+        for i, method in enumerate(results.methods)
+    }
+    return {
+        "measure": results.measure,
+        "queries": len(results.tables["queries"]["qid"]),
+        "means": means,
+        "tests": plain,
+    }

@@ -24,7 +24,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from rankwright.basics.errors import InputError
-from rankwright.runtime.control_groups import read_core_limit
+from rankwright.runtime.process_limits import read_core_limit
 
 T = TypeVar("T")
 R = TypeVar("R")

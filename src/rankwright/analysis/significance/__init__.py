@@ -5,9 +5,8 @@
 """
 
 from rankwright.analysis.significance.comparison import Comparison, PValues, compare
-from rankwright.analysis.significance.effects import cohen_d, rank_biserial
 from rankwright.analysis.significance.method_pairs import EQUAL_WEIGHTS, PairCounts, QueryWeighting, count_wins
-from rankwright.analysis.significance.p_values import holm, paired_t, wilcoxon
+from rankwright.analysis.significance.p_values import cohen_d, holm, paired_t, rank_biserial, wilcoxon
 from rankwright.analysis.significance.resampling import Interval, bootstrap_interval, randomisation
 from rankwright.analysis.significance.winning_number import WinningNumber, winning_number
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwright.analysis.significance.effects import signed_rank_share, standardised_mean
 from rankwright.analysis.significance.method_pairs import (
     EQUAL_WEIGHTS,
     Mask,
@@ -21,7 +20,13 @@ from rankwright.analysis.significance.method_pairs import (
     count_differences,
     round_difference,
 )
-from rankwright.analysis.significance.p_values import holm, signed_rank_p_value, t_p_value
+from rankwright.analysis.significance.p_values import (
+    holm,
+    signed_rank_p_value,
+    signed_rank_share,
+    standardised_mean,
+    t_p_value,
+)
 from rankwright.analysis.significance.resampling import (
     Interval,
     check_confidence,

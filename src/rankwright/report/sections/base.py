@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from rankwright.analysis.results import Table
 from rankwright.report.blocks import Block, Choice, Section
 from rankwright.report.summary import Summary
 
@@ -46,3 +47,23 @@ class ReportSection:
 def make_choice(label: str, options: Sequence[tuple[str, Block]]) -> Block:
     """Return a choice among blocks; a single one needs no choice."""
     return Choice(label, options) if len(options) > 1 else options[0][1]
+
+
+class Judged(NamedTuple):
+    """The measure that methods were judged by: on an axis, in a caption, and a sentence where they differ."""
+
+    axis: str
+    name: str
+    more: str = ""
+
+
+def find_judging_measures(summary: Summary, methods: Mapping[str, Table]) -> Judged:
+    """Return the measures that the points of these tables are values of."""
+    names = {m: str(table["measure"][0]) if "measure" in table else summary.decisive for m, table in methods.items()}
+    heads = {m: summary.labels.get(name, name) for m, name in names.items()}
+    if len(set(names.values())) <= 1:
+        head = next(iter(heads.values()), summary.decisive)
+        return Judged(head, head)
+    listed = ", ".join(f"{m}: {head}" for m, head in heads.items())
+    explained = f" What each trains on ({listed}): compare the shapes, not the heights."
+    return Judged("own measure", "Each method's own measure", explained)

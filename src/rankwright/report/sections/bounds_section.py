@@ -11,8 +11,7 @@ from rankwright.analysis.results import Table
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import rows_by_method, rows_on_all_folds, select_rows
 from rankwright.report.notation import DIGITS
-from rankwright.report.sections.base import Content, ReportSection
-from rankwright.report.sections.judged import Judged, find_judging_measures
+from rankwright.report.sections.base import Content, Judged, ReportSection, find_judging_measures
 from rankwright.report.summary import Summary
 
 _ROW, _REST = 30, 110  # pixels for each method, and for the axis and its title

@@ -18,8 +18,7 @@ from rankwright.report.chosen_runs import (
     select_rows,
     split_runs,
 )
-from rankwright.report.sections.base import Content, ReportSection, make_choice
-from rankwright.report.sections.judged import find_judging_measures
+from rankwright.report.sections.base import Content, ReportSection, find_judging_measures, make_choice
 from rankwright.report.summary import Summary
 
 MOST_POINTS = 150  # of a line

@@ -12,8 +12,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import deciding_values, drop_polishing, rows_by_method, select_rows, split_runs
 from rankwright.report.notation import DIGITS
-from rankwright.report.sections.base import Content, ReportSection, make_choice
-from rankwright.report.sections.judged import Judged, find_judging_measures
+from rankwright.report.sections.base import Content, Judged, ReportSection, find_judging_measures, make_choice
 from rankwright.report.sections.learning_section import mean_line, thinned
 from rankwright.report.summary import Summary
 

@@ -14,8 +14,7 @@ from rankwright.report.blocks import Block, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import rows_by_method, select_rows, split_runs
 from rankwright.report.notation import DIGITS, format_number
 from rankwright.report.sections import panels
-from rankwright.report.sections.base import Content, ReportSection, make_choice
-from rankwright.report.sections.judged import find_judging_measures
+from rankwright.report.sections.base import Content, ReportSection, find_judging_measures, make_choice
 from rankwright.report.summary import Summary
 
 MOST_CHARTS = 20  # of a page: each may have 90 kilobytes

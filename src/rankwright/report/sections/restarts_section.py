@@ -13,8 +13,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import deciding_values, find_best_points, has_restarts, rows_by_method, split_runs
 from rankwright.report.notation import DIGITS
-from rankwright.report.sections.base import Content, ReportSection, make_choice
-from rankwright.report.sections.judged import Judged, find_judging_measures
+from rankwright.report.sections.base import Content, Judged, ReportSection, find_judging_measures, make_choice
 from rankwright.report.summary import Summary
 
 MOST_STARTS = 300  # of a method in one chart

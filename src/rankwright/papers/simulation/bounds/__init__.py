@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rankwright.measures import Measure
 from rankwright.papers.simulation.base import Findings, Simulation
-from rankwright.papers.simulation.bounds.bounds_facts import samples
+from rankwright.papers.simulation.bounds.bounds_curves import samples
 from rankwright.papers.simulation.bounds.bounds_page import make_page
 from rankwright.papers.simulation.bounds.bounds_tables import format_text, make_tables
 

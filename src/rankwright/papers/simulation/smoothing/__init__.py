@@ -6,7 +6,7 @@ from rankwright.data.folds import split_folds
 from rankwright.data.synthetic import make_queries
 from rankwright.measures import Measure
 from rankwright.papers.simulation.base import Findings, FoldData, Simulation
-from rankwright.papers.simulation.smoothing.smoothing_findings import find
+from rankwright.papers.simulation.smoothing.smoothing_facts import find
 from rankwright.papers.simulation.smoothing.smoothing_page import make_page
 from rankwright.papers.simulation.smoothing.smoothing_tables import format_text, make_tables
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankwright.papers.simulation.smoothing.annealing import CHOSEN, Annealing
-from rankwright.papers.simulation.smoothing.smoothing_findings import SmoothingFindings
-from rankwright.papers.simulation.smoothing.smoothing_lines import SIGMAS, TRUE, LineView, SmoothedLine
+from rankwright.papers.simulation.smoothing.smoothing_data import (
+    CHOSEN,
+    SIGMAS,
+    TRUE,
+    Annealing,
+    LineView,
+    SmoothedLine,
+)
+from rankwright.papers.simulation.smoothing.smoothing_facts import SmoothingFindings
 from rankwright.papers.simulation.smoothing.smoothing_tables import raised
 from rankwright.report.blocks import Chart, Choice
 

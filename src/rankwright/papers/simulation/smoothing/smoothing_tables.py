@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from rankwright.analysis.results import Table
-from rankwright.papers.simulation.smoothing.annealing import ALPHAS, Annealing
-from rankwright.papers.simulation.smoothing.smoothing_facts import AnnealingFacts, LineFacts
-from rankwright.papers.simulation.smoothing.smoothing_findings import SmoothingFindings
-from rankwright.papers.simulation.smoothing.smoothing_lines import SIGMAS, STEPS, TRUE, LineView
+from rankwright.papers.simulation.smoothing.smoothing_data import ALPHAS, SIGMAS, STEPS, TRUE, Annealing, LineView
+from rankwright.papers.simulation.smoothing.smoothing_facts import AnnealingFacts, LineFacts, SmoothingFindings
 from rankwright.report.notation import format_count, format_number
 from rankwright.report.text_tables import Entry, TextTable, format_aligned
 
