@@ -194,7 +194,7 @@ class TestTheWholeJob:
 
     def test_lists(self, capsys):
         _, out, _ = run(capsys, "rankers")
-        assert "adarank\n  Boosting" in out
+        assert "adarank\n  AdaRank: boosting" in out
         assert "n_estimators=500" in out
         for name in ("mart", "lambdamart", "directranktrees", "boostedtrees"):
             assert f"\n{name}\n  Boosted" in out

@@ -16,7 +16,7 @@ from tests.warned import may_learn_nothing
 import rankwright as rw
 from rankwright.optimisers.weak.fidelity_stumps import FidelitySearch
 from rankwright.optimisers.weak.threshold_stumps import FeatureBins
-from rankwright.rankers.stumps.frank import _Stages
+from rankwright.rankers.stumps.frank import _FidelityStages
 from rankwright.runtime import backends
 
 
@@ -159,7 +159,7 @@ def stump_sums(stages, pairs, slot):
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_known_of_old_sums_holds_as_rounds_go_by(seed):
     queries = rw.make_queries(6, n_docs=9, n_features=12, random_state=seed)
-    stages = _Stages(queries, None, rw.parse_measure("ndcg@10"), 6, 1e-3, rw.Serial())
+    stages = _FidelityStages(queries, None, rw.parse_measure("ndcg@10"), 6, 1e-3, rw.Serial())
     binned = stages.parts.handles[0].binned
     pairs = twin.by_query(queries.y[binned.rows], queries.indptr, queries.query_weight)
     search, stale = stages.search, 0

@@ -40,7 +40,7 @@ from rankwright.scorers.scaling import QueryScaling, check_scale
 
 
 class _Task(NamedTuple):
-    """What is trained on, checked and scaled."""
+    """The checked and scaled input of one fit."""
 
     train: Queries
     valid: Queries | None
@@ -121,7 +121,7 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
         return True
 
     def minimises(self, measure: Measure) -> UpperBound | None:
-        """The bound that training on this measure minimises; None where what it minimises is no bound on a measure."""
+        """Return the bound on this measure that training minimises; None if it minimises no bound on a measure."""
         return None
 
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
@@ -191,7 +191,7 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
 
     @contextmanager
     def _restored(self) -> Iterator[None]:
-        """What was fitted before stays fitted if fitting fails."""
+        """Restore the fitted attributes of the last fit if fitting fails."""
         state: dict[str, Any] = self.__dict__
         before = {name: state[name] for name in SET_BY_VALIDATION if name in state}
         try:
@@ -224,7 +224,7 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
         return _Task(train, valid, measure, scaling, backend, seen)
 
     def _keep(self, task: _Task, outcome: FitResult) -> None:
-        """Become fitted."""
+        """Store the result of training as fitted attributes."""
         name, params, train = type(self).__name__, to_json_value(self.get_params(deep=False)), task.train
         check_finite(outcome, name, train)
         scorer, history, d = outcome.scorer, outcome.history, train.n_features
@@ -242,13 +242,13 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
         return model.predict(X) if isinstance(X, Queries) else model.predict(self._validated(X, reset=False), qid=qid)
 
     def rank(self, queries: Queries, k: int | None = None) -> dict[Any, NDArray[Any]]:
-        """By query id, the documents in ranked order, at most ``k``: their ids, or their row numbers."""
+        """Return by query id its documents in ranked order, at most ``k``: their ids, or their row numbers."""
         return self.to_model().rank(queries, k)
 
     def score(
         self, X: Any, y: ArrayLike | None = None, *, qid: ArrayLike | None = None, sample_weight: None = None
     ) -> float:
-        """The mean over the queries of the measure the ranker was fitted with.
+        """Return the mean over the queries of the measure that the ranker was fitted with.
 
         ``SplitQueryWarning`` is issued where queries have the ids of training queries but other documents: a split,
         as of ``KFold``, may have cut them apart.
@@ -277,7 +277,7 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
         return self.measure_.mean(queries, self.predict(queries))
 
     def to_model(self) -> Model:
-        """What is saved: scorer, scaling, measure, parameters, feature names and history, as of the fit."""
+        """Return what is saved: scorer, scaling, measure, parameters, feature names and history, as of the fit."""
         check_is_fitted(self)
         return self.model_
 

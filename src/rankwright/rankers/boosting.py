@@ -60,7 +60,7 @@ class AdditiveRanker(ScaledRanker, IterativeRanker):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Boosting(AdditiveRanker):
+class BoostingRanker(AdditiveRanker):
     """A ranker that boosts features or stumps."""
 
     has_thresholds: ClassVar[bool] = True  # whether weak rankers are thresholds of features

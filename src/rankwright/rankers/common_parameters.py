@@ -68,7 +68,7 @@ class ConvergentRanker(IterativeRanker):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearScoring(ScaledRanker):
+class LinearModelRanker(ScaledRanker):
     """A ranker with a linear scorer, unless its parameters ask for another one.
 
     Attributes

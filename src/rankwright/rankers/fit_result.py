@@ -16,7 +16,7 @@ _FIRST_DOCS = 1_000  # that are scored at first to see whether a model ranks any
 
 
 class FitResult(NamedTuple):
-    """What training yields.
+    """The result of training: a scorer, its history, and why training stopped early or learned nothing.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _STRONGEST = 1e30
 
 
 def check_whole(name: str, value: Any, least: int) -> int:
-    """A parameter that must be a whole number."""
+    """Return a parameter that must be a whole number; raise InputError if it is not."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= MOST:
         most = f" and at most {MOST}" if isinstance(value, int) and value > MOST else ""
         raise InputError(f"{name}={quote(value)}; expected a whole number of at least {least}{most}")
@@ -25,7 +25,7 @@ def check_whole(name: str, value: Any, least: int) -> int:
 
 
 def check_number(name: str, value: Any, least: float, most: float = _LARGEST) -> float:
-    """A parameter that must be a finite number."""
+    """Return a parameter that must be a finite number; raise InputError if it is not."""
     value = value.item() if isinstance(value, np.generic) else value
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not abs(value) <= most or value < least:
@@ -40,7 +40,7 @@ def check_strength(name: str, value: Any) -> float:
 
 
 def check_among(name: str, value: Any, known: Sequence[Any]) -> None:
-    """A parameter that must be one of a few values."""
+    """Raise InputError if a parameter is not one of a few values."""
     plain_value = value.item() if isinstance(value, np.generic) else value
     if not any(type(plain_value) is type(each) and plain_value == each for each in known):
         raise InputError(f"{name}={quote(value)}; expected {' or '.join(map(repr, known))}")
@@ -80,5 +80,5 @@ def is_changed(ranker: Any, name: str) -> bool:
 
 
 def check_bins(value: Any) -> int | None:
-    """The most bins of a feature; None for as many as there are values."""
+    """Return the largest number of bins of a feature; None for as many as there are values."""
     return None if value is None else check_whole("max_bins", value, least=2)

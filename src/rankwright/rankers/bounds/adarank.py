@@ -18,8 +18,8 @@ from rankwright.objectives.upper_bounds import TypeOne, UpperBound
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.optimisers.weak.single_features import BestFeature
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.boosting import Boosting, read_value
-from rankwright.rankers.common_parameters import LinearScoring
+from rankwright.rankers.boosting import BoostingRanker, read_value
+from rankwright.rankers.common_parameters import LinearModelRanker
 from rankwright.rankers.parameter_checks import check_among
 from rankwright.runtime.backends import Backend, Shards
 from rankwright.scorers import Linear
@@ -28,8 +28,8 @@ from rankwright.scorers.scaling import StandardScaling
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class AdaRank(Boosting, LinearScoring):
-    """Boosting on the exponential type one bound of any measure E in [0, 1], with features as weak rankers.
+class AdaRank(BoostingRanker, LinearModelRanker):
+    """AdaRank: boosting on the exponential type one bound of any measure E in [0, 1]; features are weak rankers.
 
     Round t picks the feature h_t with the highest phi(t) = sum_i P_t(i) E(q_i, h_t), gives it the weight
     alpha_t = 1/2 ln((1 + phi) / (1 - phi)), and sets P_{t+1}(i) proportional to exp(-E(q_i, f_t)).
@@ -80,7 +80,7 @@ class AdaRank(Boosting, LinearScoring):
     has_thresholds: ClassVar[bool] = False
 
     def minimises(self, measure: Measure) -> UpperBound:
-        """The exponential type one bound."""
+        """Return the exponential type one bound."""
         return TypeOne(measure.for_training(), "exponential")
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
@@ -90,7 +90,7 @@ class AdaRank(Boosting, LinearScoring):
         check_among("nonnegative", self.nonnegative, (True, False))
         # its last rounds only show that no feature improves the training measure any more
         recorder = RoundRecorder[None]("best", Deadline(self.max_seconds))
-        stages = _Stages(train, valid, measure, not self.nonnegative, self.scale, backend)
+        stages = _AdaRankStages(train, valid, measure, not self.nonnegative, self.scale, backend)
         self._boost(stages, stages.restore, train, recorder)
         coef = stages.sum_rounds(recorder.history[: recorder.n_kept])
         reason = "no feature that varies has a measure above 0"
@@ -107,7 +107,7 @@ class _Chosen(NamedTuple):
     phi: float
 
 
-class _Stages:
+class _AdaRankStages:
     """The state of figure 6: the model f_t as weights of raw features, the distribution P_{t+1}, and E(q_i, f_t)."""
 
     def __init__(
@@ -140,7 +140,7 @@ class _Stages:
         return _Chosen(candidate, read_value(record, "phi", float, 0.0, 1.0))
 
     def choose(self) -> _Chosen | None:
-        """The weak ranker h_t with the highest phi(t)."""
+        """Return the weak ranker h_t with the highest phi(t); None if there is none."""
         allowed = self.varies & ~self.banned
         if self.perfect or not allowed.any():
             return None
@@ -203,7 +203,7 @@ def _start(queries: Queries, measure: Measure) -> _Ranked:
 
 
 def _ranked_values(shard: _Ranked, coef: Floats) -> Floats:
-    """The measure of each query ranked by these weights, with predict's own kernel.
+    """Return the measure of each query ranked by these weights, computed with the kernel of ``predict``.
 
     ``order`` is sorted in place: whatever order it starts from, the result is the same.
     """

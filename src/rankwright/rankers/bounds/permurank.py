@@ -19,9 +19,9 @@ from rankwright.optimisers.newton import minimise_by_newton
 from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.bounds.structured_svm import STARTS, adarank_weights
+from rankwright.rankers.bounds.structured_svm import STARTS, fit_adarank_weights
 from rankwright.rankers.bounds.working_sets import WorkingSets
-from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_whole
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
@@ -30,7 +30,7 @@ from rankwright.scorers.scaling import StandardScaling
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class PermuRank(LinearScoring, ConvergentRanker):
+class PermuRank(LinearModelRanker, ConvergentRanker):
     """The hinge type two bound of any measure E in [0, 1], over working sets of rankings that grow.
 
     Round t minimises, over weights w of the scaled features,
@@ -95,7 +95,7 @@ class PermuRank(LinearScoring, ConvergentRanker):
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.01, 0.1, 1.0, 10.0)}
 
     def minimises(self, measure: Measure) -> UpperBound:
-        """The hinge type two bound, of which training sees the working sets."""
+        """Return the hinge type two bound; training evaluates it on the working sets."""
         return TypeTwo(measure.for_bounds(), "hinge", "sum", self.ranking_score, self.perfect_rankings)
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
@@ -113,7 +113,7 @@ class PermuRank(LinearScoring, ConvergentRanker):
         space = WeightSpace.of(train.X, standard.mean, factor)
         w: Floats = np.zeros(len(space.factor))
         if self.start == "adarank":
-            w = space.coordinates(adarank_weights(objective, train, factor, self.scale, backend))
+            w = space.coordinates(fit_adarank_weights(objective, train, factor, self.scale, backend))
         sets = WorkingSets(train, objective, self.ranking_score, self.perfect_rankings, factor, backend, space)
         evaluate = Evaluator.of(train, valid, measure, backend)
         left: str | None = None

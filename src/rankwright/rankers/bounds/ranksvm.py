@@ -18,7 +18,7 @@ from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker
 from rankwright.rankers.fit_result import describe_gap
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_whole
 from rankwright.rankers.regularisation_path import PathRanker
@@ -29,7 +29,7 @@ from rankwright.scorers.scaling import StandardScaling
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class RankSVM(PathRanker, LinearScoring, ConvergentRanker):
+class RankSVM(PathRanker, LinearModelRanker, ConvergentRanker):
     """The Ranking SVM: a linear scorer that separates documents of different grades by a margin.
 
     Minimises, over weights w of the scaled features,

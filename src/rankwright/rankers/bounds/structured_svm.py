@@ -22,7 +22,7 @@ from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.bounds.adarank import AdaRank
-from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker
 from rankwright.rankers.fit_result import describe_gap
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_whole
 from rankwright.rankers.regularisation_path import PathRanker
@@ -34,7 +34,7 @@ STARTS = ("zero", "adarank")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class StructuredSVM(PathRanker, LinearScoring, ConvergentRanker):
+class StructuredSVM(PathRanker, LinearModelRanker, ConvergentRanker):
     """A linear scorer of the least |w|^2 / 2 + C times the mean of a margin bound over the queries.
 
     Parameters
@@ -60,12 +60,12 @@ class StructuredSVM(PathRanker, LinearScoring, ConvergentRanker):
     max_iter: int = 1000
 
     @abstractmethod
-    def _bound(self, measure: Measure) -> TypeTwo:
-        """What is minimised."""
+    def _margin_bound(self, measure: Measure) -> TypeTwo:
+        """Return the bound that is minimised."""
 
     def minimises(self, measure: Measure) -> UpperBound:
-        """The margin bound."""
-        return self._bound(measure)
+        """Return the margin bound."""
+        return self._margin_bound(measure)
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
@@ -74,13 +74,13 @@ class StructuredSVM(PathRanker, LinearScoring, ConvergentRanker):
         check_number("tol", self.tol, least=0.0)
         check_whole("max_iter", self.max_iter, least=1)
         check_among("start", self.start, STARTS)
-        deadline, bound = Deadline(self.max_seconds), self._bound(measure)
+        deadline, bound = Deadline(self.max_seconds), self._margin_bound(measure)
         factor = StandardScaling.fit(train, backend).factor_for(self.scale)
         risk = LinearRisk(bound, backend.scatter(train), factor, float(train.query_weight.sum()), backend)
         evaluate = Evaluator.of(train, valid, measure, backend)
         w: Floats | None = None
         if self.start == "adarank":
-            w = adarank_weights(bound.measure, train, factor, self.scale, backend)
+            w = fit_adarank_weights(bound.measure, train, factor, self.scale, backend)
         results: dict[int, FitResult] = {}
         planes = CuttingPlaneModel(len(factor))
         for at in sorted(range(len(strengths)), key=strengths.__getitem__):
@@ -112,7 +112,9 @@ def _record_rounds(rounds: Iterable[CuttingPlaneRound], factor: Floats, evaluate
     return recorder
 
 
-def adarank_weights(measure: Measure, train: Queries, factor: Floats, scale: str | None, backend: Backend) -> Floats:
-    """The weights of AdaRank, which minimises the type one bound of a measure, on features times a factor."""
+def fit_adarank_weights(
+    measure: Measure, train: Queries, factor: Floats, scale: str | None, backend: Backend
+) -> Floats:
+    """Return the weights of AdaRank, which minimises the type one bound of a measure, on features times a factor."""
     ranker = AdaRank(measure=measure, scale="standard" if scale == "standard" else None, backend=backend).fit(train)
     return scale_weights(ranker.coef_, factor)

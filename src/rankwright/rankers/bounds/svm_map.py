@@ -51,5 +51,5 @@ class SVMMap(StructuredSVM):
 
     measure: str | Measure = "map"
 
-    def _bound(self, measure: Measure) -> TypeTwo:
+    def _margin_bound(self, measure: Measure) -> TypeTwo:
         return TypeTwo(AP(rel=measure.relevant_from), "margin")

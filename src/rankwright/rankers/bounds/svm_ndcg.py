@@ -60,6 +60,6 @@ class SVMNDCG(StructuredSVM):
             return super()._why_zero(C)
         return f"w = 0 minimises the bound of NDCG@{self.k}, often for every C; leave k out, or raise k or C"
 
-    def _bound(self, measure: Measure) -> TypeTwo:
+    def _margin_bound(self, measure: Measure) -> TypeTwo:
         k = None if self.k is None else check_whole("k", self.k, least=1)
         return TypeTwo(NDCG(k, gain=measure.gains), "margin", perfect="grades")

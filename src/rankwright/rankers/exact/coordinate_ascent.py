@@ -19,7 +19,7 @@ from rankwright.optimisers.landscape import Landscape, LandscapePoint
 from rankwright.optimisers.rounds import Deadline, Stop
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.exact.restarts import ClimbData, RestartingRanker, climb_from_starts
-from rankwright.rankers.listwise.regression import regression_weights
+from rankwright.rankers.listwise.regression import fit_regression_weights
 from rankwright.rankers.parameter_checks import check_number, check_whole
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
@@ -32,7 +32,7 @@ _LEAST_GAIN = 1e-12
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class CoordinateAscent(RestartingRanker):
-    """Coordinate ascent with trial steps: the baseline of exact line searches.
+    """CoordinateAscent: coordinate ascent with trial steps, the baseline of exact line searches.
 
     Each weight in turn, in random order, is tried at steps of 0.001, 0.003, 0.007, ... (doubling; of a small weight
     0.05 of it) upwards, else downwards, else at 0, and takes the best value if the measure gains; then the weights are
@@ -76,7 +76,7 @@ class CoordinateAscent(RestartingRanker):
         self._check_starts()
         deadline, rng = Deadline(self.max_seconds), make_generator(self.random_state)
         data = ClimbData.of(train, valid, measure, measure, self.scale, backend)
-        first = regression_weights(train, backend) if self.start == "regression" else None
+        first = fit_regression_weights(train, backend) if self.start == "regression" else None
         starts = data.draw_starts(first, self.n_restarts, rng)
         sums = np.abs(starts * data.unit).sum(axis=1, keepdims=True)
 

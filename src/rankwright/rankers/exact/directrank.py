@@ -31,21 +31,21 @@ from rankwright.optimisers.rounds import Deadline
 from rankwright.optimisers.step_choices import MaximumLikelihoodStep, MidpointStep
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.exact.restarts import ClimbData, RestartingRanker, climb_from_starts
-from rankwright.rankers.listwise.regression import regression_weights
+from rankwright.rankers.listwise.regression import fit_regression_weights
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_weights, check_whole
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
 
 _CLIMBS: Mapping[str, Climb] = {"cyclic": climb_cyclic, "greedy": climb_greedy, "powell": climb_powell}
 FEW = 50_000  # documents: on fewer, "auto" chooses by likelihood, as the paper does on small data
-_KICK = 0.3
+_PERTURBATION = 0.3
 PLACES = 10  # of the label order that count for a measure without a cut-off
 
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class DirectRank(RestartingRanker):
-    """Exact coordinate ascent on any measure.
+    """DirectRank: exact coordinate ascent on any measure.
 
     Along one weight every document's score is a line, and the measure is constant between the jumping points where
     lines that matter cross. All of them are found, and the weight moves to the best interval (section 2.2 of the
@@ -139,7 +139,7 @@ class DirectRank(RestartingRanker):
         deadline, rng, objective = Deadline(self.max_seconds), make_generator(self.random_state), self._climbed(measure)
         data = ClimbData.of(train, valid, measure, objective, self.scale, backend)
         needs_regression = self.start == "regression" or (self.alpha > 0 and self.prior is None)
-        regression = regression_weights(train, backend) if needs_regression else None
+        regression = fit_regression_weights(train, backend) if needs_regression else None
         starts = data.draw_starts(regression if self.start == "regression" else None, self.n_restarts, rng)
         likelihood = self.interval_point == "likelihood" or (self.interval_point == "auto" and train.n_docs <= FEW)
         rules = ClimbRules(
@@ -150,7 +150,7 @@ class DirectRank(RestartingRanker):
             penalty=self._prior_penalty(regression, data.unit),
             stop=deadline,
         )
-        perturbation = Perturbation(self.n_perturbations, _KICK, data.unit)
+        perturbation = Perturbation(self.n_perturbations, _PERTURBATION, data.unit)
 
         def climb(start: LandscapePoint, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
             return climb_with_perturbations(data.objective, start, rules, rng, _CLIMBS[self.selection], perturbation)

@@ -15,14 +15,14 @@ from rankwright.measures import Measure
 from rankwright.optimisers.ascent import AscentStep, record_climb
 from rankwright.optimisers.landscape import Landscape, LandscapePoint
 from rankwright.optimisers.rounds import Evaluator, RoundRecorder
-from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring, SeededRanker
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker, SeededRanker
 from rankwright.rankers.parameter_checks import check_among, check_whole
 from rankwright.runtime.backends import Backend, side_by_side
 from rankwright.scorers.scaling import StandardScaling
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RestartingRanker(LinearScoring, SeededRanker, ConvergentRanker):
+class RestartingRanker(LinearModelRanker, SeededRanker, ConvergentRanker):
     """A linear ranker that climbs from several starts and keeps the best point reached.
 
     The first start is ``start``: the weights of a regression, or equal ones; the others are drawn from a normal

@@ -22,8 +22,8 @@ from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
-from rankwright.rankers.listwise.regression import ALPHAS, lowered, ridges
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker
+from rankwright.rankers.listwise.regression import ALPHAS, fit_ridges, lower_grades
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
 from rankwright.rankers.networks.network_ranker import NetworkDesign
 from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
@@ -39,8 +39,8 @@ _ESTIMATED = TrainingOptions(learning_rate=0.03, n_epochs=200)  # where the obje
 HIGHEST = 4.0  # grade: the smoothing means the same on all data only if scores are of one size
 
 
-def trained_measure(measure: Measure) -> Measure:
-    """The measure as training takes it: with discounts that tell ranks apart, and short lists padded, not counted 0."""
+def adapt_for_training(measure: Measure) -> Measure:
+    """Return the measure for training: discounts distinguish all ranks, and short lists are padded, not counted 0."""
     return measure.for_bounds().cut_at(measure.cut_off)
 
 
@@ -79,16 +79,16 @@ class LinearProblem(NamedTuple):
         return self.evaluator(w * self.factor)
 
     def regression(self, train: Queries, scale: str | None, backend: Backend) -> Floats:
-        """The weights of a ridge regression, of the strength that is best on validation queries; of 1 without any."""
+        """Return the weights of a ridge regression, of the strength best on validation queries (1 without any)."""
         valid = self.evaluator.valid
         strengths = (1.0,) if valid is None else ALPHAS
-        scorers = [scorer for scorer, _ in ridges(lowered(train, HIGHEST), strengths, scale, backend)]
+        scorers = [scorer for scorer, _ in fit_ridges(lower_grades(train, HIGHEST), strengths, scale, backend)]
         best = scorers[0] if valid is None else max(scorers, key=lambda scorer: valid.evaluate(scorer.coef).value)
         return scale_weights(best.coef, self.factor)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Descending(PathRanker, LinearScoring, ConvergentRanker):
+class DescentRanker(PathRanker, LinearModelRanker, ConvergentRanker):
     """A linear ranker that minimises the sum of an objective over the queries + alpha |w|^2, by L-BFGS.
 
     Parameters
@@ -119,7 +119,7 @@ class Descending(PathRanker, LinearScoring, ConvergentRanker):
 
     @abstractmethod
     def _objective(self, measure: Measure) -> Objective:
-        """What is minimised."""
+        """Return the objective that is minimised."""
 
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if not hasattr(self, "hidden"):

@@ -14,7 +14,7 @@ from rankwright.optimisers.descent import L2Penalty
 from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.optimisers.rounds import Deadline
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.listwise.descent_ranker import Descending, LinearProblem, trained_measure
+from rankwright.rankers.listwise.descent_ranker import DescentRanker, LinearProblem, adapt_for_training
 from rankwright.rankers.networks.network_ranker import NetworkRanker
 from rankwright.rankers.parameter_checks import check_whole
 from rankwright.runtime.backends import Backend
@@ -22,7 +22,7 @@ from rankwright.runtime.backends import Backend
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class LambdaRank(Descending, NetworkRanker):
+class LambdaRank(DescentRanker, NetworkRanker):
     """LambdaRank, linear or with hidden layers: pairs weighted by what their exchange would change the measure.
 
     A round ranks the training documents and minimises, over weights w of the scaled features,
@@ -74,7 +74,7 @@ class LambdaRank(Descending, NetworkRanker):
     def _objective(self, measure: Measure) -> Objective:
         check_whole("max_iter", self.max_iter, least=1)
         check_whole("max_inner_iter", self.max_inner_iter, least=0)
-        return Lambdas(trained_measure(measure))
+        return Lambdas(adapt_for_training(measure))
 
     def _begin(self, problem: LinearProblem, train: Queries, backend: Backend) -> Floats:
         return problem.regression(train, self.scale, backend)

@@ -11,13 +11,13 @@ from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.objective_names import as_objective
 from rankwright.rankers.common_parameters import SeededRanker
-from rankwright.rankers.listwise.descent_ranker import Descending, LinearProblem, trained_measure
+from rankwright.rankers.listwise.descent_ranker import DescentRanker, LinearProblem, adapt_for_training
 from rankwright.runtime.backends import Backend
 
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class LinearRanker(Descending, SeededRanker):
+class LinearRanker(DescentRanker, SeededRanker):
     """A linear scorer that minimises any objective: one of ours, or one that you write.
 
     Minimises, over weights w of the scaled features,
@@ -69,7 +69,7 @@ class LinearRanker(Descending, SeededRanker):
         return isinstance(self.objective, str) or hasattr(self.objective, "prepare")
 
     def _objective(self, measure: Measure) -> Objective:
-        return as_objective(self.objective, trained_measure(measure))
+        return as_objective(self.objective, adapt_for_training(measure))
 
     def _begin(self, problem: LinearProblem, train: Queries, backend: Backend) -> Floats:
         return problem.regression(

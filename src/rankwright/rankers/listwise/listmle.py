@@ -8,13 +8,13 @@ from typing import final
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.listwise_objectives import Likelihood
-from rankwright.rankers.listwise.descent_ranker import Descending
+from rankwright.rankers.listwise.descent_ranker import DescentRanker
 from rankwright.rankers.networks.network_ranker import NetworkRanker
 
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class ListMLE(Descending, NetworkRanker):
+class ListMLE(DescentRanker, NetworkRanker):
     """ListMLE, linear or with hidden layers: the order of the grades made as likely as possible under Plackett-Luce.
 
     Minimises, over weights w of the scaled features,

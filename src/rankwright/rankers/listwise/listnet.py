@@ -8,13 +8,13 @@ from typing import final
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.listwise_objectives import TopOne
-from rankwright.rankers.listwise.descent_ranker import Descending
+from rankwright.rankers.listwise.descent_ranker import DescentRanker
 from rankwright.rankers.networks.network_ranker import NetworkRanker
 
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class ListNet(Descending, NetworkRanker):
+class ListNet(DescentRanker, NetworkRanker):
     """ListNet, linear or with hidden layers: softmax(scores) as near to softmax(grades) as cross entropy can bring it.
 
     Minimises, over weights w of the scaled features,

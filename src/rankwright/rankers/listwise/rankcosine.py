@@ -10,14 +10,14 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.listwise_objectives import Cosine
-from rankwright.rankers.listwise.descent_ranker import Descending, LinearProblem
+from rankwright.rankers.listwise.descent_ranker import DescentRanker, LinearProblem
 from rankwright.rankers.parameter_checks import check_among
 from rankwright.runtime.backends import Backend
 
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class RankCosine(Descending):
+class RankCosine(DescentRanker):
     """RankCosine, linear: the scores of a query as vectors in the direction of its gains.
 
     Minimises, over weights w of the scaled features,

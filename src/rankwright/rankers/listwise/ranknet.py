@@ -8,14 +8,14 @@ from typing import final
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.pairwise_objectives import Fidelity, Logistic
-from rankwright.rankers.listwise.descent_ranker import Descending
+from rankwright.rankers.listwise.descent_ranker import DescentRanker
 from rankwright.rankers.networks.network_ranker import NetworkRanker
 from rankwright.rankers.parameter_checks import check_among
 
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class RankNet(Descending, NetworkRanker):
+class RankNet(DescentRanker, NetworkRanker):
     """RankNet, linear or with hidden layers: the cross entropy of pairs of documents with different grades.
 
     Minimises, over weights w of the scaled features,

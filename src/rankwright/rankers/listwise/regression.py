@@ -15,7 +15,7 @@ from rankwright.kernels.scorers.linear_scores import weighted_moments
 from rankwright.measures import Measure
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.common_parameters import LinearScoring
+from rankwright.rankers.common_parameters import LinearModelRanker
 from rankwright.rankers.parameter_checks import check_strength
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend, single_blas
@@ -29,8 +29,8 @@ _MOST_GRADE = 500.0  # whose gain can be squared
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class Regression(PathRanker, LinearScoring):
-    """Ridge regression on gains, relevant and irrelevant documents weighted equally.
+class Regression(PathRanker, LinearModelRanker):
+    """Regression: ridge regression on gains, relevant and irrelevant documents weighted equally.
 
     Minimises, over weights w and an intercept b,
 
@@ -80,7 +80,7 @@ class Regression(PathRanker, LinearScoring):
                 "gains of 2^grade - 1. Divide the grades, or take LinearRanker(objective='squares')"
             )
         outcomes = []
-        for scorer, loss in ridges(train, strengths, self.scale, backend):
+        for scorer, loss in fit_ridges(train, strengths, self.scale, backend):
             record = {"loss": loss, "train": measure.for_training().mean(train, scorer(train.X), backend)}
             if valid is not None:
                 record["valid"] = measure.mean(valid, scorer(valid.X), backend)
@@ -94,17 +94,17 @@ class Regression(PathRanker, LinearScoring):
         return outcomes
 
 
-def ridges(
+def fit_ridges(
     train: Queries, strengths: Sequence[float], scale: str | None, backend: Backend
 ) -> Iterator[tuple[Linear, float]]:
-    """For each strength the scorer of least loss with a penalty on weights of features so scaled, and its loss alone.
+    """Yield for each strength the scorer of least penalised loss, and its loss without the penalty.
 
     The sums over the documents are made once. With more standardised features than documents the minimum is looked for
     among weighted sums of the documents, where it lies if it is unique.
     """
     standard = StandardScaling.fit(train, backend)
     if scale == "standard" and train.n_features > train.n_docs and min(strengths) > 0.0:
-        yield from _wide_ridges(train, strengths, standard, backend)
+        yield from _fit_wide_ridges(train, strengths, standard, backend)
         return
     # Sums run over standardised columns whatever the scale, so that no precision is lost. Only the penalty knows
     # the scale: a raw weight is a standardised one times the factor.
@@ -117,10 +117,10 @@ def ridges(
         yield scorer, float(backend.sum(_loss, shards, scorer, per_class))
 
 
-def _wide_ridges(
+def _fit_wide_ridges(
     train: Queries, strengths: Sequence[float], standard: StandardScaling, backend: Backend
 ) -> Iterator[tuple[Linear, float]]:
-    """The same in the space that the standardised documents span."""
+    """Yield the same, solved in the space that the standardised documents span."""
     space = WeightSpace.of(train.X, standard.mean, standard.factor)
     shards, in_space = backend.scatter(train), backend.scatter(train.with_X(space.X))
     per_class = 1.0 / np.maximum(backend.sum(_class_weights, shards), 1e-300)
@@ -131,19 +131,19 @@ def _wide_ridges(
         yield scorer, float(backend.sum(_loss, shards, scorer, per_class))
 
 
-def lowered(train: Queries, highest: float) -> Queries:
-    """The same queries with grades brought down to a highest one, where 2^l would be too high: their order counts."""
+def lower_grades(train: Queries, highest: float) -> Queries:
+    """Return the queries with grades scaled down to a highest one, where 2^l would be too large."""
     found = float(train.y.max())
     return train.replace(y=train.y * (highest / found)) if found > highest else train
 
 
-def regression_weights(train: Queries, backend: Backend) -> Floats:
-    """Raw weights to start from."""
-    return next(ridges(lowered(train, _HIGH_GRADE), [1.0], "standard", backend))[0].coef
+def fit_regression_weights(train: Queries, backend: Backend) -> Floats:
+    """Return the weights of a regression, in raw units, as a start of other rankers."""
+    return next(fit_ridges(lower_grades(train, _HIGH_GRADE), [1.0], "standard", backend))[0].coef
 
 
 def _solve(moments: Floats, penalty: Floats) -> tuple[Floats, float]:
-    """Weights and intercept of the minimum with this penalty on each squared weight.
+    """Return the weights and the intercept of the minimum with this penalty on each squared weight.
 
     ``moments`` is the upper triangle of the weighted sums of products of (x, g, 1). The system is scaled to a unit
     diagonal and solved by its eigenvectors, without those of no weight: the least norm where the minimum is not unique.
@@ -166,7 +166,7 @@ def _solve(moments: Floats, penalty: Floats) -> tuple[Floats, float]:
 
 
 def _document_weights(queries: Queries) -> tuple[Floats, Ints]:
-    """The weight of each document's query, and its class: 1 relevant, 0 not."""
+    """Return the weight of each document's query, and its class: 1 relevant, 0 not."""
     return np.repeat(queries.query_weight, queries.sizes), (queries.y > 0).astype(np.int64)
 
 

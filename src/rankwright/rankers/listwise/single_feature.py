@@ -20,7 +20,7 @@ from rankwright.scorers import Feature
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class SingleFeature(Ranker):
-    """Rank by one feature: the unlearned baseline of the papers (BM25, PageRank).
+    """SingleFeature: ranking by one feature, the unlearned baseline of the papers (BM25, PageRank).
 
     Parameters
     ----------

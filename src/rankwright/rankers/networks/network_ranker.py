@@ -125,7 +125,7 @@ class NetworkDesign(NamedTuple):
             raise InputError(f"network({n_features}) failed: {error}") from error
 
     def _run(self, phases: Sequence[Phase], module: nn.Module) -> dict[str, Any]:
-        """What makes this run no other."""
+        """Return the facts that identify this run: a checkpoint of another run is refused."""
         return {
             "network": list(self.hidden) if self.make is None else str(module),
             "scale": self.scale,

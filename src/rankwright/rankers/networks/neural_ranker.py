@@ -11,7 +11,7 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.objective_names import as_objective
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.listwise.descent_ranker import trained_measure
+from rankwright.rankers.listwise.descent_ranker import adapt_for_training
 from rankwright.rankers.networks.epoch_training import Phase
 from rankwright.rankers.networks.network_ranker import NetworkDesign, NetworkRanker
 from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
@@ -84,7 +84,7 @@ class NeuralRanker(NetworkRanker):
         if not hidden and self.network is None:
             raise InputError(f"hidden={self.hidden!r}; expected hidden layers (LinearRanker is without)")
         training = TrainingOptions.of(self.training)
-        phases = [Phase(as_objective(self.objective, trained_measure(measure)), training.n_epochs)]
+        phases = [Phase(as_objective(self.objective, adapt_for_training(measure)), training.n_epochs)]
         design = NetworkDesign(hidden, training, self.scale, self.random_state, self.max_seconds, self.network)
         [outcome] = design.fit(phases, [alpha], train, valid, measure, backend)
         return outcome

@@ -21,7 +21,7 @@ _WIDEST = 65_536  # units of a layer
 
 @dataclass(frozen=True, slots=True)
 class TrainingOptions:
-    """How a network is trained.
+    """The options of training a network.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class TrainingOptions:
 
     @classmethod
     def of(cls, value: Any, usual: TrainingOptions | None = None) -> TrainingOptions:
-        """What a ranker's ``training`` says: None, TrainingOptions, or a mapping of what differs from the usual.
+        """Return the options of a ranker's ``training``: None, options, or a mapping of those that are not the default.
 
         >>> TrainingOptions.of({"learning_rate": 0.01}).learning_rate
         0.01
@@ -79,7 +79,7 @@ class TrainingOptions:
         return replace(usual, **value).checked()
 
     def checked(self) -> TrainingOptions:
-        """The same, if it makes sense."""
+        """Return the options as plain numbers; raise InputError if one is wrong."""
         check_among("training.optimiser", self.optimiser, (ADAM, ADAPTIVE))
         check_among("training.activation", self.activation, tuple(ACTIVATIONS))
         rate = check_number("training.learning_rate", self.learning_rate, least=0.0)
@@ -112,20 +112,22 @@ class TrainingOptions:
             yield "training.batch_size", "batch descent takes a step on all queries an epoch"
 
     def for_linear(self) -> TrainingOptions:
-        """The same, for a linear scorer."""
+        """Return the options; raise InputError if a linear model cannot be trained by them."""
         if self.device != "cpu":
-            raise InputError(f"training.device={self.device!r} without hidden layers; linear scorers are the CPU's")
+            raise InputError(
+                f"training.device={self.device!r} without hidden layers; linear models train on the CPU only"
+            )
         return self
 
     def of_one(self, values: Sequence[Any]) -> TrainingOptions:
-        """The same, for fits with these values of a parameter: a checkpoint is of one fit."""
+        """Return the options; raise InputError if several fits would share one checkpoint."""
         if self.checkpoint is not None and len(values) > 1:
             raise InputError(f"training.checkpoint with {len(values)} fits; expected one, or a file for each")
         return self
 
 
 def check_hidden(hidden: Any) -> tuple[int, ...]:
-    """The widths of hidden layers; none for a linear scorer.
+    """Return the widths of hidden layers as a tuple; () for a linear scorer.
 
     >>> check_hidden(None), check_hidden([8, 4]), check_hidden(8)
     ((), (8, 4), (8,))

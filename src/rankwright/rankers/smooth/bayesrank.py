@@ -18,7 +18,7 @@ from rankwright.objectives.listwise_objectives import ExpectedMeasure
 from rankwright.optimisers.epochs import ADAPTIVE
 from rankwright.optimisers.rounds import Deadline
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.common_parameters import LinearScoring
+from rankwright.rankers.common_parameters import LinearModelRanker
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
 from rankwright.rankers.networks.network_ranker import NetworkDesign, NetworkRanker
 from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
@@ -32,7 +32,7 @@ GAINS = (None, "exp", "linear", "pow2")
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class BayesRank(LinearScoring, NetworkRanker):
+class BayesRank(LinearModelRanker, NetworkRanker):
     """BayesRank: descent on the expected Bayes risk, 1 - the measure in the mean over Plackett-Luce's rankings.
 
     Minimises, over the weights of a network (or of a linear scorer),
@@ -122,7 +122,7 @@ class BayesRank(LinearScoring, NetworkRanker):
         return outcome._replace(history=history)
 
     def _objective(self, measure: Measure) -> ExpectedMeasure:
-        """Of the measure with a discount that tells all ranks apart."""
+        """Return the expected measure to maximise, with a discount that distinguishes all ranks."""
         check_among("gain", self.gain, GAINS)
         k = None if self.k is None else check_whole("k", self.k, least=1)
         target = measure.for_bounds()

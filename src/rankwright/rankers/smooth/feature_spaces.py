@@ -10,42 +10,42 @@ from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear, Scorer
 
 
-class Space(Protocol):
-    """Where a linear ranker is trained."""
+class FeatureSpace(Protocol):
+    """A space of features that a linear ranker is trained in."""
 
     @property
     def scale(self) -> str | None:
-        """How features are to be scaled there."""
+        """Return how features are to be scaled in this space."""
         ...
 
     def __call__(self, queries: Queries) -> Queries:
-        """The documents as they are there."""
+        """Return the documents in this space."""
         ...
 
     def scorer(self, linear: Linear) -> Scorer:
-        """What scores documents as they came, from what scores them there."""
+        """Return a scorer of documents as given, made of one in this space."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Unmapped:
-    """Features as they are."""
+class RawFeatures:
+    """The space of the features as given."""
 
     scale: str | None
 
     def __call__(self, queries: Queries) -> Queries:
-        """The same."""
+        """Return the argument unchanged."""
         return queries
 
     def scorer(self, linear: Linear) -> Linear:
-        """The same."""
+        """Return the argument unchanged."""
         return linear
 
 
-def space_of(kernel_map: Any, train: Queries, scale: str | None, backend: Backend) -> Space:
-    """The features as they are, or those that a kernel map makes of them, see ``learn_map``."""
+def make_feature_space(kernel_map: Any, train: Queries, scale: str | None, backend: Backend) -> FeatureSpace:
+    """Return the space of the features as given, or of those that a kernel map makes of them, see ``learn_map``."""
     if kernel_map is None:
-        return Unmapped(scale)
+        return RawFeatures(scale)
     from rankwright.rankers.smooth.kernel_map import learn_map  # with parts of scikit-learn that take long to import
 
     return learn_map(kernel_map, train, scale, backend)

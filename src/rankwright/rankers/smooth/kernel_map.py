@@ -40,14 +40,14 @@ class _Landmarks(NamedTuple):
     offset: Floats
 
     def features(self, X: Floats) -> Floats:
-        """Of every row, by itself: equal documents stay equal, to the bit, as they do in prediction."""
+        """Return the kernels of every row, each by itself: equal documents stay equal, to the bit."""
         columns = np.ascontiguousarray(self.landmarks.T)
         return kernel_features(X, self.mean, self.factor, columns, *self.kernel.arguments, self.projection, self.offset)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelMap:
-    """Documents by their kernels with landmarks, in coordinates where dot products are (about) kernels.
+    """A map of documents to coordinates where dot products are (about) kernels, by their kernels with landmarks.
 
     Mapped features are float64: weights of landmarks are large and of both signs, and scores in training must be those
     of prediction. They are not scaled one by one: but for a factor, |w| is the norm that belongs to the kernel.
@@ -58,7 +58,7 @@ class KernelMap:
     backend: Backend
 
     def __call__(self, queries: Queries) -> Queries:
-        """The mapped documents."""
+        """Return the mapped documents."""
         mapped = self.backend.concat(_mapped, self.backend.scatter(queries), self.at)
         if not np.isfinite(mapped).all():
             raise InputError(
@@ -67,7 +67,7 @@ class KernelMap:
         return queries.replace(X=mapped, features=None)
 
     def scorer(self, linear: Linear) -> KernelSum:
-        """Weights of mapped features as weights of landmarks."""
+        """Return the scorer whose weights of landmarks stand for weights of mapped features."""
         kernel, mean, factor, landmarks, projection, offset = self.at
         dual = linear_scores(projection, linear.coef, 0.0)
         [intercept] = linear_scores(offset[None, :], linear.coef, linear.intercept)
@@ -75,7 +75,7 @@ class KernelMap:
 
 
 def learn_map(kernel_map: Any, train: Queries, scale: str | None, backend: Backend) -> KernelMap:
-    """The map that the parameter ``kernel_map`` asks for, learned from the training documents.
+    """Return the map that the parameter ``kernel_map`` asks for, learned from the training documents.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def learn_map(kernel_map: Any, train: Queries, scale: str | None, backend: Backe
 
 
 def _unfitted(kernel_map: Any) -> Any:
-    """A copy to fit, with a seed."""
+    """Return an unfitted copy with a seed."""
     if isinstance(kernel_map, str) and kernel_map in MAPS:
         return MAPS[kernel_map]()
     if type(kernel_map) not in (Nystroem, KernelPCA):
@@ -113,7 +113,7 @@ def _unfitted(kernel_map: Any) -> Any:
 
 
 def _kernel(unfitted: Any, n_features: int) -> Kernel:
-    """Its kernel, with scikit-learn's defaults."""
+    """Return the kernel of a map, with scikit-learn's defaults."""
     if not isinstance(unfitted.kernel, str) or unfitted.kernel == "precomputed":
         raise InputError(f"kernel_map with the kernel {quote(unfitted.kernel)}; expected the name of one, as 'rbf'")
     if unfitted.kernel_params is not None:
@@ -131,7 +131,7 @@ def _kernel(unfitted: Any, n_features: int) -> Kernel:
 
 
 def _sample(unfitted: Any, X: Floats) -> Floats:
-    """The documents to fit on; those that Nystroem does not draw are of no use to it."""
+    """Return the documents to fit on; Nystroem uses only those that it draws."""
     most = MOST_DOCUMENTS
     if isinstance(unfitted, Nystroem) and isinstance(unfitted.n_components, (int, np.integer)):
         most = max(most, int(unfitted.n_components))
@@ -143,7 +143,7 @@ def _sample(unfitted: Any, X: Floats) -> Floats:
 
 
 def _fitted(unfitted: Any, X: Floats) -> tuple[Floats, Floats]:
-    """Landmarks, and what kernels with them are multiplied by."""
+    """Return the landmarks, and the matrix that kernels with them are multiplied by."""
     n = unfitted.n_components
     if isinstance(n, (int, np.integer)) and n > len(X):
         unfitted.set_params(n_components=len(X))
@@ -162,7 +162,7 @@ def _fitted(unfitted: Any, X: Floats) -> tuple[Floats, Floats]:
 
 
 def _normed(at: _Landmarks) -> _Landmarks:
-    """The same with a mean of 0 over the landmarks, and a variance of 1 in the mean of the components.
+    """Return the map with a mean of 0 over the landmarks, and a mean variance of the components of 1.
 
     One factor for all components leaves the kernel what it is, but for a factor; with it the strengths of penalties
     and the smoothing mean what they mean for standardised features. The mean is taken off here and not by an intercept,

@@ -21,7 +21,7 @@ from rankwright.optimisers.descent import AnnealingStage, L2Penalty, anneal
 from rankwright.optimisers.descent_methods import DESCENT_METHODS
 from rankwright.optimisers.rounds import Deadline, Keep, RoundRecorder
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.common_parameters import ConvergentRanker, LinearScoring
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker
 from rankwright.rankers.listwise.descent_ranker import HIGHEST, LinearProblem, explain_end
 from rankwright.rankers.listwise.regression import ALPHAS
 from rankwright.rankers.networks.epoch_training import Phase
@@ -29,14 +29,14 @@ from rankwright.rankers.networks.network_ranker import NetworkDesign, NetworkRan
 from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
 from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_weights, check_whole
 from rankwright.rankers.regularisation_path import PathRanker
-from rankwright.rankers.smooth.feature_spaces import Space, space_of
+from rankwright.rankers.smooth.feature_spaces import FeatureSpace, make_feature_space
 from rankwright.runtime.backends import Backend, side_by_side
 from rankwright.scorers.scaling import scale_weights
 
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
+class SmoothRank(PathRanker, LinearModelRanker, ConvergentRanker, NetworkRanker):
     """SmoothRank: gradient descent on a smooth version of the measure, with less and less smoothing.
 
     Minimises, over weights w of the scaled features,
@@ -192,7 +192,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
         return list(progress.track(found, "values of alpha", len(strengths)) if len(strengths) > 1 else found)
 
     def _phases(self, n_epochs: int, train: Queries, measure: Measure) -> list[Phase]:
-        """Section 6: a regression, and from its weights on the smooth measure with less and less smoothing."""
+        """Return the phases of section 6: a regression, then the smooth measure with less and less smoothing."""
         if self.kernel_map is not None:
             raise InputError("hidden layers and a kernel map; expected one of the two")
         sigmas = self._sigmas()
@@ -208,7 +208,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
         return phases
 
     def _record_stages(
-        self, stages: Iterable[AnnealingStage], problem: LinearProblem, space: Space, deadline: Deadline
+        self, stages: Iterable[AnnealingStage], problem: LinearProblem, space: FeatureSpace, deadline: Deadline
     ) -> FitResult:
         """Return the scorer and the history of an annealing."""
         recorder = RoundRecorder[tuple[Floats, str | None]]("valid" if self.keep == "best" else "last")
@@ -221,7 +221,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
         return FitResult(space.scorer(problem.scorer(w)), history, deadline.explain() or left)
 
     def _objective(self, measure: Measure, sigma: float) -> SmoothObjective:
-        """Of the measure with a discount that tells all ranks apart."""
+        """Return the smooth measure, with a discount that distinguishes all ranks."""
         if self.approximation is not None:
             check_among("approximation", self.approximation, tuple(FORMS))
         if measure.family == "custom":
@@ -230,7 +230,7 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
         return smooth_measure(measure, sigma, k, self.approximation)
 
     def _sigmas(self) -> list[float]:
-        """From the first, halved as long as they are not below the last."""
+        """Return the sigmas: from the first, halved as long as they are not below the last."""
         first, last = (check_number(name, getattr(self, name), 0.0) for name in ("first_sigma", "last_sigma"))
         if not 0.0 < last <= first:
             raise InputError(f"sigma from {first:g} to {last:g}; expected it to fall, and to stay above 0")
@@ -238,14 +238,14 @@ class SmoothRank(PathRanker, LinearScoring, ConvergentRanker, NetworkRanker):
             check_sigma(sigma)
         return [first * 0.5**i for i in range(int(np.log2(first / last) + 1e-9) + 1)]
 
-    def _space(self, train: Queries, backend: Backend) -> Space:
-        """Where to descend: among the features, or among those that the kernel map makes of them."""
+    def _space(self, train: Queries, backend: Backend) -> FeatureSpace:
+        """Return the space to descend in: the features, or those that the kernel map makes of them."""
         if self.kernel_map is not None and not isinstance(self.start, str):
             raise InputError("start has weights of features, a kernel map has none; expected start='regression'")
-        return space_of(self.kernel_map, train, self.scale, backend)
+        return make_feature_space(self.kernel_map, train, self.scale, backend)
 
     def _start(self, problem: LinearProblem, train: Queries, scale: str | None, backend: Backend) -> Floats:
-        """w0."""
+        """Return the start w0."""
         if isinstance(self.start, str):
             return problem.regression(train, scale, backend)
         try:

@@ -25,7 +25,7 @@ from rankwright.runtime.backends import Backend
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class FRank(StumpRanker):
-    """Boosting on the fidelity loss of pairs, each query counting alike, with thresholds of features as weak rankers.
+    """FRank: boosting on the fidelity loss of pairs, all queries weighted equally, with thresholds of features.
 
     H = sum_t alpha_t h_t, where h_t(x) is 1 if a feature of x is above a threshold and 0 if not. A pair l_i > l_j with
     o = H(x_i) - H(x_j) loses F = 1 - sqrt(P), P = 1 / (1 + exp(-o)): between 0 and 1, however wrong. Every round adds
@@ -74,7 +74,7 @@ class FRank(StumpRanker):
         self._check_additive()
         smoothing = check_number("smoothing", self.smoothing, least=_LEAST_SMOOTHING)
         recorder = RoundRecorder[None](deadline=Deadline(self.max_seconds))
-        stages = _Stages(train, valid, measure, check_bins(self.max_bins), smoothing, backend)
+        stages = _FidelityStages(train, valid, measure, check_bins(self.max_bins), smoothing, backend)
         self._boost(stages, stages.restore, train, recorder)
         scorer = sum_stumps(stages.stumps[: recorder.n_kept], missing=stages.takes_missing)
         reason = "no threshold of a feature orders more pairs rightly than wrongly"
@@ -89,8 +89,8 @@ def _pair_sums(graded: Graded, before: Floats, scores: Floats) -> tuple[Floats, 
     return sum_state(graded, before, scores, potentials), potentials
 
 
-class _Stages(StumpStages):
-    """Pairs weigh W (4)."""
+class _FidelityStages(StumpStages):
+    """The training of FRank, where pairs are weighted by W (4)."""
 
     pair_sums: ClassVar[PairSums] = staticmethod(_pair_sums)
     noted: ClassVar[Mapping[str, type]] = {"gain": float, "scanned": int, "tried": int}
@@ -109,7 +109,7 @@ class _Stages(StumpStages):
         self.search = FidelitySearch(self.bins, smoothing, backend)
 
     def choose(self) -> Chosen | None:
-        """The stump with the least loss."""
+        """Return the stump with the least loss; None if no stump lowers it."""
         found = self.search.find(self.parts, self.worths())
         if found is None:
             return None

@@ -24,7 +24,7 @@ from rankwright.runtime.backends import Backend
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class RankBoost(StumpRanker):
-    """Boosting on the exponential loss of pairs of documents, with thresholds of features as weak rankers.
+    """RankBoost: boosting on the exponential loss of pairs of documents; weak rankers are thresholds of features.
 
     H = sum_t alpha_t h_t, where h_t(x) is 1 if a feature of x is above a threshold and 0 if not. A pair l_i > l_j
     weighs D_t(i, j) proportional to exp(H(x_j) - H(x_i)); round t picks the stump with the largest abs(r),
@@ -71,7 +71,7 @@ class RankBoost(StumpRanker):
         self._check_additive()
         check_among("pair_weighting", self.pair_weighting, ("pair", "query"))
         recorder = RoundRecorder[None](deadline=Deadline(self.max_seconds))
-        stages = _Stages(train, valid, measure, check_bins(self.max_bins), self.pair_weighting, backend)
+        stages = _ExponentialStages(train, valid, measure, check_bins(self.max_bins), self.pair_weighting, backend)
         self._boost(stages, stages.restore, train, recorder)
         scorer = sum_stumps(stages.stumps[: recorder.n_kept], missing=stages.takes_missing)
         reason = "no threshold of a feature orders more pairs rightly than wrongly"
@@ -88,15 +88,15 @@ def _pair_sums(graded: Graded, before: Floats, scores: Floats) -> tuple[Floats, 
     return np.array([loss]), -gradient[None]
 
 
-class _Stages(StumpStages):
-    """Pairs weigh exp(H(x_j) - H(x_i))."""
+class _ExponentialStages(StumpStages):
+    """The training of RankBoost, where pairs are weighted by exp(H(x_j) - H(x_i))."""
 
     pair_sums: ClassVar[PairSums] = staticmethod(_pair_sums)
     noted: ClassVar[Mapping[str, type]] = {"r": float}
     takes_missing: ClassVar[bool] = True
 
     def choose(self) -> Chosen | None:
-        """The stump with the largest abs(r)."""
+        """Return the stump with the largest abs(r); None if the loss is about 0."""
         if self.loss <= _NOTHING_LEFT:
             return None
         slot, missing, r = find_best_stump(self.worths() / self.loss, self.bins)

@@ -17,7 +17,7 @@ from rankwright.kernels.objectives.graded_pairs import Graded, grade_order
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
 from rankwright.objectives.pairwise_objectives import compute_pair_weights, count_query_pairs
 from rankwright.optimisers.weak.threshold_stumps import BinCut, BinnedShard, FeatureBins, Stump
-from rankwright.rankers.boosting import Boosting, read_value
+from rankwright.rankers.boosting import BoostingRanker, read_value
 from rankwright.runtime.backends import Backend, Shards
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -45,15 +45,15 @@ class Scored(NamedTuple):
 
 
 class PairSums(Protocol):
-    """Sums over the pairs of documents with these scores, and the potentials of the documents."""
+    """A function that sums over pairs of documents with these scores, and returns the potentials of the documents."""
 
     def __call__(self, graded: Graded, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
-        """``before`` are the scores of the last round."""
+        """Sum over pairs; ``before`` are the scores of the last round."""
         ...
 
 
 class Rules(NamedTuple):
-    """What is computed of the documents of a round."""
+    """The computation of a round: sums over pairs, bins, and the features whose sums are made at once."""
 
     pair_sums: PairSums
     bins: FeatureBins
@@ -61,7 +61,7 @@ class Rules(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class StumpRanker(Boosting):
+class StumpRanker(BoostingRanker):
     """A ranker that adds up threshold stumps.
 
     Parameters
@@ -125,10 +125,10 @@ class StumpStages(ABC):
 
     @abstractmethod
     def choose(self) -> Chosen | None:
-        """The next stump and its step; None where nothing is left to gain."""
+        """Return the next stump and its step; None where nothing is left to gain."""
 
     def worths(self) -> Floats:
-        """For every slot, what the documents in it are worth."""
+        """Return for every slot the sum of the potentials of its documents."""
         worths = np.zeros(self.bins.n_slots)
         if len(self.groups) == 1:
             worths[self.slots] = self.backend.sum(attrgetter("worths"), self.parts)
@@ -176,12 +176,12 @@ class StumpStages(ABC):
 
 
 def _pair_weight(queries: Queries, pair_weighting: str) -> float:
-    """The summed weight of all pairs."""
+    """Return the summed weight of all pairs."""
     return float((compute_pair_weights(queries, pair_weighting) * count_query_pairs(queries.y, queries.indptr)).sum())
 
 
 def _prepare(queries: Queries, measure: Measure, bins: FeatureBins, pair_weighting: str, total: float) -> Scored:
-    """A part before training: all scores are 0."""
+    """Return a part before training, where all scores are 0."""
     rows, lower = grade_order(queries.y, queries.indptr)
     graded = Graded(queries.indptr, lower, compute_pair_weights(queries, pair_weighting) / total)
     binned = BinnedShard(queries.X, rows, graded, bins.encode(queries.X, rows))
@@ -197,7 +197,7 @@ def _query_weight(part: Scored) -> float:
 
 
 def _advance(part: Scored, stump: Stump | None, cut: BinCut | None, rules: Rules) -> Scored:
-    """The part with a stump added to its scores."""
+    """Return the part with a stump added to its scores."""
     binned, before, order = part.binned, part.scores, part.order.copy()
     scores = before if stump is None else binned.add_stump(before, stump, cut)
     totals, potentials = rules.pair_sums(binned.graded, before, scores)

@@ -8,7 +8,7 @@ from typing import Any, final
 from rankwright.measures import Measure
 from rankwright.objectives import SoftPositions, SoftRanks
 from rankwright.objectives.objective_names import as_objective
-from rankwright.rankers.listwise.descent_ranker import trained_measure
+from rankwright.rankers.listwise.descent_ranker import adapt_for_training
 from rankwright.rankers.parameter_checks import check_whole
 from rankwright.rankers.trees.tree_boosting import GradientStages, TreeStages
 from rankwright.rankers.trees.tree_ranker import GradientTreeRanker
@@ -19,7 +19,7 @@ _SIGMA, _START = 0.1, 20  # of smooth measures: by name; least squares trees fir
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class BoostedTrees(GradientTreeRanker):
-    """Boosted trees that minimise any objective: one of ours, or one that you write.
+    """BoostedTrees: boosted trees that minimise any objective, a built-in one or your own.
 
     A round evaluates the objective at the scores so far. Its tree has in each leaf the step
     -(sum of gradients) / (sum of curvatures), times the learning rate.
@@ -70,13 +70,13 @@ class BoostedTrees(GradientTreeRanker):
     n_warmup_trees: int | None = None
 
     def _check_own(self, measure: Measure) -> None:
-        as_objective(self.objective, trained_measure(measure))
+        as_objective(self.objective, adapt_for_training(measure))
         if self.n_warmup_trees is not None:
             check_whole("n_warmup_trees", self.n_warmup_trees, least=0)
 
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         _, _, measure, *_ = setting
-        objective = as_objective(self.objective, trained_measure(measure))
+        objective = as_objective(self.objective, adapt_for_training(measure))
         if isinstance(self.objective, str) and isinstance(objective, (SoftPositions, SoftRanks)):
             objective = replace(objective, sigma=_SIGMA)
         usual = _START if isinstance(objective, (SoftPositions, SoftRanks)) else 0

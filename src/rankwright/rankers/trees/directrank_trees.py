@@ -20,7 +20,7 @@ from rankwright.rankers.trees.tree_ranker import TreeRanker
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class DirectRankTrees(TreeRanker):
-    """Boosted regression trees whose weights are found on the measure itself, by exact line searches.
+    """DirectRankTrees: boosted regression trees whose weights are found on the measure itself, by exact line searches.
 
     Round t fits a tree h_t to the residuals of the grades, as MART does, and adds w_t h_t: along w every document's
     score is a line, all jumping points of the measure are found, and w_t is in the best interval between them, but

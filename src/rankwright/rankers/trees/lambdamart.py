@@ -11,7 +11,7 @@ from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, TableMeasure
 from rankwright.objectives import Lambdas
-from rankwright.rankers.listwise.descent_ranker import trained_measure
+from rankwright.rankers.listwise.descent_ranker import adapt_for_training
 from rankwright.rankers.parameter_checks import check_among
 from rankwright.rankers.trees.tree_boosting import GradientStages, NativeStages, TreeStages
 from rankwright.rankers.trees.tree_ranker import GradientTreeRanker
@@ -20,7 +20,7 @@ from rankwright.rankers.trees.tree_ranker import GradientTreeRanker
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class LambdaMART(GradientTreeRanker):
-    """Boosted trees along LambdaRank's gradients: pairs weigh what their exchange would change the measure.
+    """LambdaMART: boosted trees along LambdaRank's gradients.
 
     A round ranks the training documents by the trees so far. Its tree has in each leaf the step
     -(sum of gradients) / (sum of curvatures), times the learning rate, of
@@ -82,7 +82,7 @@ class LambdaMART(GradientTreeRanker):
         train, _, measure, *_ = setting
         if self._native:
             return NativeStages(*setting, objective=lambdarank(measure, train))
-        return GradientStages(*setting, objective=Lambdas(trained_measure(measure)))
+        return GradientStages(*setting, objective=Lambdas(adapt_for_training(measure)))
 
 
 _ABOVE = 3  # ranks beyond the cut-off that LightGBM is advised to look at
@@ -91,7 +91,7 @@ _KNOWN_GRADES = 30  # whose gains LightGBM knows
 
 
 def lambdarank(measure: Measure, queries: Queries) -> dict[str, Any]:
-    """LightGBM's objective for a measure: NDCG, with gains that are a table over whole grades."""
+    """Return LightGBM's objective for a measure: NDCG, with gains that are a table over whole grades."""
     wanted = _native_measure(measure)
     whole = bool((queries.y == np.floor(queries.y)).all()) and float(queries.y.min()) >= 0.0
     if not whole or float(queries.y.max()) > _MOST_GRADES:
@@ -99,11 +99,11 @@ def lambdarank(measure: Measure, queries: Queries) -> dict[str, Any]:
     grades = np.arange(int(queries.y.max()) + 1, dtype=np.float64)
     longest = int(queries.sizes.max())
     level = longest if wanted.cut_off is None else wanted.cut_off + _ABOVE
-    told: dict[str, Any] = {"objective": "lambdarank", "lambdarank_truncation_level": level}
+    params: dict[str, Any] = {"objective": "lambdarank", "lambdarank_truncation_level": level}
     if wanted.gains != "exp" or len(grades) > _KNOWN_GRADES + 1:
         powers = np.exp2(grades) - (1.0 if wanted.gains == "exp" else 0.0)
-        told["label_gain"] = (grades if wanted.gains == "linear" else powers).tolist()
-    return told
+        params["label_gain"] = (grades if wanted.gains == "linear" else powers).tolist()
+    return params
 
 
 def _native_measure(measure: Measure) -> TableMeasure:

@@ -12,7 +12,7 @@ from rankwright.rankers.trees.tree_ranker import GradientTreeRanker
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class MART(GradientTreeRanker):
-    """Boosted regression trees: each tree is fitted to what the ones before it leave of the grades.
+    """MART: boosted regression trees, each fitted to the residuals of the grades.
 
     Minimises, one tree at a time, the sum over documents of (f(x) - grade)^2, which knows nothing of rankings. It is
     LightGBM's regression, with the rounds judged by a measure.

@@ -24,7 +24,7 @@ from rankwright.scorers.lightgbm_text import Forest
 
 _STEP = 1e-6  # of a least squares tree
 _LARGE = 2_000_000  # values of features
-_MANY = 100_000  # documents: on more, not every round of LightGBM's own is judged on them
+_MANY = 100_000  # documents: on more, not every round of LightGBM's own is evaluate_training on them
 
 
 class Grown(NamedTuple):
@@ -60,21 +60,21 @@ class TreeStages(ABC):
 
     @abstractmethod
     def choose(self) -> Grown | None:
-        """The next tree; None where nothing is left to gain."""
+        """Return the next tree; None where nothing is left to gain."""
 
     @property
     def objective_of_lightgbm(self) -> dict[str, Any]:
-        """Its own objective, where trees are grown for that."""
+        """Return LightGBM's own objective, where trees are grown for that."""
         return {}
 
     @property
     def n_threads(self) -> int:
-        """How many threads LightGBM has. They wait for each other by spinning, which little work is not worth."""
+        """Return how many threads LightGBM has; few for little work, since they wait for each other by spinning."""
         return n_threads(self.backend) if self.queries.X.size > _LARGE else 1
 
     @cached_property
     def growing(self) -> TreeGrower:
-        """LightGBM with the binned documents."""
+        """Return LightGBM's booster with the binned documents."""
         return self.weak.prepare(self.queries, self.n_threads)
 
     def add(self, grown: Grown) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class TreeStages(ABC):
         return record
 
     def values_of(self, tree: Forest, queries: Queries) -> Floats:
-        """The value of one tree for each document."""
+        """Return the value of one tree for each document."""
         [leaves] = Trees(tree).leaves(queries.X, self.backend)
         return leaf_values(leaves, tree.trees[0].values)
 
@@ -99,8 +99,8 @@ class TreeStages(ABC):
         first, *others = self.trees
         return first.append_trees(*others)
 
-    def judged(self, n: int) -> dict[str, Any]:
-        """What the first ``n`` trees are worth on the training queries."""
+    def evaluate_training(self, n: int) -> dict[str, Any]:
+        """Return the mean measure of the first ``n`` trees on the training queries."""
         self.train.set_scores(Trees(self.forest.take_first(n))(self.queries.X))
         return {"loss": 1.0 - self.train.value, "train": self.train.value}
 
@@ -111,7 +111,7 @@ class TreeStages(ABC):
 
 
 class NativeStages(TreeStages):
-    """Trees for an objective of LightGBM's own, with its own scores.
+    """The boosting of trees for an objective of LightGBM's own, with its own scores.
 
     To ask for these scores and to judge them takes a good part of the time that a tree does, so on large data the
     training measure is that of the rounds 1, 2, 4, 8, ... alone.
@@ -123,24 +123,24 @@ class NativeStages(TreeStages):
 
     @property
     def objective_of_lightgbm(self) -> dict[str, Any]:
-        """With its parameters."""
+        """Return LightGBM's objective with its parameters."""
         return dict(self.objective)
 
     @cached_property
     def growing(self) -> TreeGrower:
-        """LightGBM at work, from the scores of the trees that there are."""
+        """Return LightGBM's booster, which begins with the scores of the present trees."""
         start = self.train.scores if self.trees else None
         return self.weak.prepare(self.queries, self.n_threads, start, **self.objective)
 
     def choose(self) -> Grown | None:
-        """LightGBM's next tree."""
+        """Return LightGBM's next tree; None if it cannot split."""
         tree = self.growing.fit_own_objective()
         return None if tree is None else Grown(tree, None, {})
 
-    def judged(self, n: int) -> dict[str, Any]:
-        """By LightGBM's own scores, if these are all the trees."""
+    def evaluate_training(self, n: int) -> dict[str, Any]:
+        """Return the mean measure by LightGBM's own scores, if these are all the trees."""
         if n < len(self.trees) or "growing" not in self.__dict__:
-            return super().judged(n)
+            return super().evaluate_training(n)
         self.train.set_scores(self.growing.own_objective_scores())
         return {"loss": 1.0 - self.train.value, "train": self.train.value}
 
@@ -149,11 +149,11 @@ class NativeStages(TreeStages):
         if "growing" not in self.__dict__:
             found = super()._scored(grown)
             return {"loss": 1.0 - found["train"], **found}
-        return self.judged(n) if self.queries.n_docs <= _MANY or n & (n - 1) == 0 else {}
+        return self.evaluate_training(n) if self.queries.n_docs <= _MANY or n & (n - 1) == 0 else {}
 
 
 class GradientStages(TreeStages):
-    """Trees that descend on an objective of ours, in the space of scores.
+    """The boosting of trees that descend on an objective of ours, in the space of scores.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class GradientStages(TreeStages):
         self.gradient = FunctionalGradient(self.queries, objective, self.backend)
 
     def choose(self) -> Grown | None:
-        """The tree along the gradient, or of least squares: at the start, and where equal scores leave no gradient."""
+        """Return the tree along the gradient, or of least squares at the start and where there is no gradient."""
         point = self.train.point
         found = self.gradient(point, (self.weak.seed, len(self.trees)))
         is_flat = not found.gradient.any()
@@ -182,7 +182,7 @@ class GradientStages(TreeStages):
 
 
 class SearchedStages(TreeStages):
-    """Least squares trees whose weights are found by exact line searches on the measure.
+    """The boosting of least squares trees whose weights are found by exact line searches on the measure.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class SearchedStages(TreeStages):
         self.least = self.weak.min_weight
 
     def choose(self) -> Grown | None:
-        """The least squares tree of the residuals, and its weight."""
+        """Return the least squares tree of the residuals, and its weight."""
         tree = self.growing.fit(*compute_residuals(self.queries, self.train.scores))
         if tree is None:
             return None
@@ -212,7 +212,7 @@ class SearchedStages(TreeStages):
         return Grown(self.growing.rescale(tree, weight), weight * values, notes)
 
     def _weight(self, values: Floats) -> tuple[float, float]:
-        """The weight of a tree with these values, and what the search found: 0 where nothing is as good as now."""
+        """Return the weight of a tree with these values, and the weight before clipping; 0 is no tree."""
         found = self.train.search(values, self.choice, self.least)
         best = 0.0 if found is None or found.value < self.train.value else found.t
         if found is not None and found.value <= self.train.value and abs(best) < _STEP:

@@ -100,7 +100,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
 
     @abstractmethod
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
-        """The sum in training: of (train, valid, measure, weak, backend)."""
+        """Return the boosting of trees for (train, valid, measure, weak, backend)."""
 
     def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.scale == "standard":
@@ -165,7 +165,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         boost(stages, n_estimators, recorder, self._done(train)[:n_estimators])
         n_trees, history = recorder.n_kept, recorder.finish()
         if n_trees and "train" not in history[n_trees - 1]:
-            history[n_trees - 1] |= stages.judged(n_trees)
+            history[n_trees - 1] |= stages.evaluate_training(n_trees)
         forest = stages.forest.take_first(n_trees)
         if polish and n_trees:
             rules = ClimbRules(
@@ -186,7 +186,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         return "no split of the documents lowers the loss; lower min_child_samples, or check the features"
 
     def _done(self, train: Queries) -> list[Grown]:
-        """The trees to go on after, with what is known of their rounds."""
+        """Return the trees to continue after, with the records of their rounds."""
         forest, history = self._earlier(train)
         if forest is None:
             return []
@@ -195,7 +195,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         return [Grown(Forest(forest.header, (tree,)), None, note) for tree, note in zip(forest.trees, notes)]
 
     def _earlier(self, train: Queries) -> tuple[Forest | None, list[dict[str, Any]]]:
-        """The trees and the history of the model to go on from."""
+        """Return the trees and the history of the model to continue."""
         model: Model | Forest | None = self._last_model()
         if model is None and self.init_model is not None:
             model = _read(self.init_model)
@@ -218,7 +218,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
 
     @property
     def feature_importances_(self) -> Floats:
-        """By feature, the summed gain of its splits, as parts of the whole."""
+        """Return the summed gain of each feature's splits, as a share of all gains."""
         gains = self._trees.importance()
         shares: Floats = gains / (gains.sum() or 1.0)
         return shares
@@ -229,7 +229,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         return self._trees.booster()
 
     def contributions(self, X: Any, *, qid: ArrayLike | None = None) -> Floats:
-        """By document and feature its SHAP value, and in one more column the mean score: a row adds up to the score.
+        """Return SHAP values by document and feature, and the mean score in a last column: a row adds up to the score.
 
         ``qid`` is needed with arrays under ``scale="query"`` only.
         """
@@ -291,7 +291,7 @@ def _polish_trees(
 
 
 def tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Backend) -> Landscape:
-    """The mean measure as a function of the weights of trees."""
+    """Return the mean measure as a function of the weights of trees."""
     nodes = trees.forest.nodes
     columns = TreeColumns(trees.leaves(queries.X, backend), nodes.first_leaf, nodes.value)
     return Landscape.of_prepared(columns, measure.prepare(queries), queries.query_weight, backend)
@@ -305,7 +305,7 @@ def _check_leaves(value: Any) -> int:
 
 
 def _read(path: str | os.PathLike[str]) -> Model | Forest:
-    """A saved model, or the text of a LightGBM model."""
+    """Read a saved model, or the text of a LightGBM model."""
     with open_binary(path) as file:
         data = file.read()
     if not data.startswith(b"tree\n"):
@@ -317,7 +317,7 @@ def _read(path: str | os.PathLike[str]) -> Model | Forest:
 
 
 def join_histories(history: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rounds of growing, then the steps of polishing: the last of each round, and those that were best so far."""
+    """Return the rounds of growing, then the steps of polishing: the last of each round, and each new best."""
     start, *steps = more
     if "kept" not in start:
         history = [{name: value for name, value in row.items() if name != "kept"} for row in history]
