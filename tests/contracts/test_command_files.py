@@ -193,5 +193,5 @@ def test_a_demo_in_a_folder_of_something_else_leaves_no_file(folder, capsys):
     rw.run_experiment(rw.Experiment(queries, ["singlefeature"]), folder / "other", rw.Serial())
     before = contents(folder)
     assert cli.run(["demo", "--out", str(folder / "other")]) == 2
-    assert "not the demo's" in capsys.readouterr().err
+    assert "of the demo" in capsys.readouterr().err
     assert contents(folder) == before

@@ -36,7 +36,7 @@ SPEC = """
 name = "Vergleich – ∞"
 [data]
 file = 'train.txt'
-k = 3
+n_folds = 3
 [[methods]]
 ranker = 'regression'
 name = 'Modèle 模型 ▼'
@@ -102,7 +102,7 @@ def test_a_redirected_comparison_ends_with_its_table(folder, settings):
 
 def test_no_character_fails():
     text = "".join(map(chr, range(1, 0x3000))) + "\ud800\udc80\U0001f600"
-    output.show_every_character()
+    output.replace_unencodable_characters()
     for encoding in ENCODINGS:
         encoded = text.encode(encoding, "rankwright-plain")
         assert encoded.decode(encoding)
@@ -113,7 +113,7 @@ def test_no_character_fails():
     ("“two” ≤ π/4", '"two" <= pi/4'), ("naïve", "na\\xefve"),
 ])  # fmt: skip
 def test_our_signs_become_plain_marks(text, plain):
-    output.show_every_character()
+    output.replace_unencodable_characters()
     assert text.encode("ascii", "rankwright-plain") == plain.encode()
 
 

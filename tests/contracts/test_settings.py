@@ -7,7 +7,7 @@ import pytest
 import rankwright as rw
 from rankwright.basics.errors import printable
 from rankwright.cli import run
-from rankwright.cli.app import parameters
+from rankwright.cli.app import list_parameters
 from rankwright.rankers import RANKERS
 
 TEXTS = (
@@ -32,14 +32,14 @@ def data(tmp_path_factory):
 
 def texts(ranker, name: str) -> tuple[str, ...]:
     """Return some texts for a parameter: all of them, if those for other rankers that have it are added."""
-    owners = [each for each in RANKERS if name in parameters(each)]
+    owners = [each for each in RANKERS if name in list_parameters(each)]
     share = min(8, len(owners))
     return TEXTS[owners.index(ranker) % share :: share]
 
 
 @pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: ranker.__name__)
 def test_every_setting_is_used_or_refused_in_one_line(ranker, data, capsys):
-    known = parameters(ranker)
+    known = list_parameters(ranker)
     for name in known:
         few = [f"--set={key}={value}" for key, value in FEW.items() if key in known and key != name]
         if "hidden" in known and name != "training":

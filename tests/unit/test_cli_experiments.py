@@ -389,7 +389,7 @@ def test_the_demo_keeps_what_others_wrote(capsys, tmp_path):
     (tmp_path / "spec.toml").write_text("mine")
     status, _, err = run(capsys, "demo", "--out", tmp_path)
     assert status == 2
-    assert "not the demo's" in err
+    assert "of the demo" in err
     assert (tmp_path / "spec.toml").read_text() == "mine"
 
 

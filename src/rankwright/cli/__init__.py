@@ -1,4 +1,4 @@
-"""The command line. Modules are imported by the command that uses them, so that ``--help`` answers at once."""
+"""Run commands; each command imports the modules that it uses, so that ``--help`` is fast."""
 
 # the order of the help, not of the alphabet
 # isort: off

@@ -1,4 +1,4 @@
-"""The command itself: errors, progress, and what the commands share."""
+"""The command line application: errors, warnings, progress, and options that commands share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
-from rankwright.cli.output import show_every_character
+from rankwright.cli.output import replace_unencodable_characters
 
 if TYPE_CHECKING:
     from rankwright.rankers import Ranker
@@ -25,12 +25,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-MeasureOption = Annotated[str, typer.Option(help="What to optimise and select by, such as ndcg@10, map or err@20.")]
+MeasureOption = Annotated[
+    str, typer.Option(help="The measure to optimise and select by, such as ndcg@10, map or err@20.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 class _EscapedOutput:
-    """A standard output that escapes control characters in the names from files."""
+    """A standard output that escapes control characters, which names in files may contain."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -46,27 +48,28 @@ class _EscapedOutput:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command; bad input is one line on standard error and exit status 2."""
-    show_every_character()
+    """Run a command and return its exit status; wrong input prints one line on standard error and returns 2."""
+    replace_unencodable_characters()
     try:
         command = typer.main.get_command(app)
-        with _warnings_as_lines(), redirect_stdout(cast(TextIO, _EscapedOutput(sys.stdout))):
-            # without arguments, the help; an interruption comes back as status 130
+        with _print_warnings_as_lines(), redirect_stdout(cast(TextIO, _EscapedOutput(sys.stdout))):
+            # without arguments it prints the help; an interruption returns status 130
             result = command.main(args=list(arguments) or ["--help"], prog_name="rankwright", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except BrokenPipeError:
         sys.stderr.close()
         return 1
     except Exception as error:
-        message = _explain(error)
+        message = _format_error(error)
         if message is None:
             raise
-        return _fail(message, 2)
+        print_error(message)
+        return 2
 
 
 @contextmanager
-def _warnings_as_lines() -> Iterator[None]:
-    """Show each warning of the work inside as one line on standard error, without lines of Python."""
+def _print_warnings_as_lines() -> Iterator[None]:
+    """Print each warning of the work inside as one line on standard error."""
 
     def show(message: Warning | str, *rest: Any, **others: Any) -> None:
         print_error(f"warning: {message}")
@@ -74,12 +77,14 @@ def _warnings_as_lines() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = show
         if not sys.warnoptions:
-            warnings.simplefilter("default", UserWarning)  # ours and scikit-learn's, whatever the caller's filters
+            warnings.simplefilter(
+                "default", UserWarning
+            )  # those of Rankwright and scikit-learn, whatever the caller's filters
         yield
 
 
-def _explain(error: Exception) -> str | None:
-    """Return the one line for an error of the user's making; None for one of ours."""
+def _format_error(error: Exception) -> str | None:
+    """Return one line for an error that the user can correct; None for a bug."""
     if hasattr(error, "format_message"):  # the argument parser's own errors
         context = getattr(error, "ctx", None)
         return f"{error.format_message()} (see {context.command_path if context else 'rankwright'} --help)"
@@ -94,20 +99,15 @@ def _explain(error: Exception) -> str | None:
     return str(error) if isinstance(error, InputError) else None
 
 
-def _fail(message: str, status: int) -> int:
-    print_error(message)
-    return status
-
-
 def print_error(message: str) -> None:
-    """Print one line on standard error, with nothing in it that could move a terminal's cursor."""
+    """Print one line on standard error, with control characters escaped."""
     from rankwright.basics.errors import printable
 
     print("rankwright: " + printable(" ".join(message.split())), file=sys.stderr)
 
 
 def print_json(value: Any) -> None:
-    """Print a value on one line."""
+    """Print a value as JSON on one line."""
     from rankwright.models.model_files import to_json_value
 
     print(json.dumps(to_json_value(value), allow_nan=False))
@@ -115,7 +115,7 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def progress_bar() -> Iterator[None]:
-    """Show a bar for the work inside, on a terminal only."""
+    """Show a progress bar for the work inside, on a terminal only."""
     if not sys.stderr.isatty():
         yield
         return
@@ -140,12 +140,12 @@ def progress_bar() -> Iterator[None]:
             yield
 
 
-def as_called() -> str:
-    """Return the command as the user called it, for one that is not on the path."""
+def get_command_name() -> str:
+    """Return the command as the user called it, where it is not on the path."""
     called = Path(sys.argv[0])
     return str(called) if called.name == "rankwright" else f"{sys.executable} -m rankwright"
 
 
-def parameters(ranker: type[Ranker]) -> dict[str, Any]:
-    """Return a ranker's parameters and their defaults."""
+def list_parameters(ranker: type[Ranker]) -> dict[str, Any]:
+    """Return the parameters of a ranker with their defaults."""
     return dict(ranker().get_params(deep=False))

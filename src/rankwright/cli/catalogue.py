@@ -1,10 +1,10 @@
-"""Commands that list what there is."""
+"""The commands that list rankers and measures."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rankwright.cli.app import JsonOption, app, parameters, print_json
+from rankwright.cli.app import JsonOption, app, list_parameters, print_json
 
 
 @app.command()
@@ -15,7 +15,7 @@ def rankers(as_json: JsonOption = False) -> None:
     rows: list[dict[str, Any]] = []
     for ranker in RANKERS:
         summary = (ranker.__doc__ or "").strip().splitlines()[0]
-        rows.append({"name": ranker.__name__.lower(), "summary": summary, "parameters": parameters(ranker)})
+        rows.append({"name": ranker.__name__.lower(), "summary": summary, "parameters": list_parameters(ranker)})
     if as_json:
         print_json(rows)
         return

@@ -1,4 +1,4 @@
-"""The demonstration: the whole job on built-in data."""
+"""The demonstration: a comparison of rankers on built-in data, with a report."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ name = "DirectRank on NDCG"
 set = { n_restarts = 2 }
 
 [[methods]]
-ranker = "rankboost"            # boosts thresholds of features; the report draws what it learned of each
+ranker = "rankboost"            # boosts thresholds of features; the report draws them
 
 [[methods]]
 ranker = "listnet"              # cross entropy of whole lists
@@ -80,7 +80,7 @@ def run_demo(folder: Path) -> tuple[Results, str]:
         [
             f"{len(queries)} made-up queries, {queries.n_docs:,} judged documents, {queries.n_features} features.",
             format_results(results),
-            _against(results, results.methods[0]),
+            _compare_with(results, results.methods[0]),
             f"The model of {best} from fold 1: {folder / 'model.json'}\n"
             f"The spec, to edit and run again: {folder / 'spec.toml'}\n"
             f"The report, to open in a browser: {page}",
@@ -90,22 +90,24 @@ def run_demo(folder: Path) -> tuple[Results, str]:
 
 
 def _check_folder(folder: Path, spec: Path) -> None:
-    """Raise, before anything is written, if the folder has files that the demonstration would mix with its own."""
+    """Raise InputError if the folder has files that the demonstration did not write."""
     if spec.exists():
         if spec.read_text(encoding="utf-8", errors="replace") == SPEC:
             return
-        raise InputError(f"{spec}: not the demo's; run it with rankwright experiment, or choose another folder")
+        raise InputError(
+            f"{spec}: not the spec of the demo; run it with rankwright experiment, or choose another folder"
+        )
     for name in _FILES:
         if (folder / name).exists():
-            raise InputError(f"{folder / name}: not the demo's, which would write there; choose another folder")
+            raise InputError(f"{folder / name}: not a file of the demo, which would write there; choose another folder")
 
 
-def _against(results: Results, baseline: str) -> str:
-    """Return every method against the baseline, in words."""
-    return "\n".join(_sentence(found) for found in results.compare(baseline=baseline))
+def _compare_with(results: Results, baseline: str) -> str:
+    """Return a sentence for each method that compares it with the baseline."""
+    return "\n".join(_format_comparison(found) for found in results.compare(baseline=baseline))
 
 
-def _sentence(found: Comparison) -> str:
+def _format_comparison(found: Comparison) -> str:
     return (
         f"{found.second} against {found.first}: {format_signed(found.difference)} "
         f"{format_interval(found.low, found.high)}, better on {found.wins} queries "

@@ -1,4 +1,4 @@
-"""Commands that compare rankers."""
+"""The commands that compare rankers and write reports."""
 
 from __future__ import annotations
 
@@ -11,46 +11,52 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.app import JsonOption, app, as_called, print_error, print_json, progress_bar
+from rankwright.cli.app import JsonOption, app, get_command_name, print_error, print_json, progress_bar
 
 if TYPE_CHECKING:
     from rankwright.analysis.results import Results
     from rankwright.experiments import Experiment
 
-OutOption = Annotated[Path, typer.Option(help="The folder of the results; an unfinished experiment there is resumed.")]
+OutOption = Annotated[Path, typer.Option(help="The folder of the results; an unfinished experiment in it is resumed.")]
 WorkersOption = Annotated[
     str | None,
-    typer.Option(help="Where trials run: a number of processes (default: one a core), threads:N, or a Dask address."),
+    typer.Option(help="A number of processes (default: one per core), threads:N, or the address of a Dask scheduler."),
 ]
 
 
 @app.command()
 def experiment(
     out: OutOption,
-    spec: Annotated[Path | None, typer.Argument(help="A spec in TOML; or say it with the options.")] = None,
+    spec: Annotated[Path | None, typer.Argument(help="A spec in TOML, instead of the options.")] = None,
     data: Annotated[Path | None, typer.Option(help="A folder of folds, or a LETOR file to cut into folds.")] = None,
     qrels: Annotated[Path | None, typer.Option(help="Instead of --data: TREC judgments, with --run.")] = None,
-    run: Annotated[list[Path] | None, typer.Option(help="A TREC run, a feature each; may be repeated.")] = None,
-    folds: Annotated[int | None, typer.Option(help="How many folds to cut a file or runs into (default: 5).")] = None,
-    rankers: Annotated[str | None, typer.Option(help="Rankers, separated by commas, with their usual grids.")] = None,
-    measure: Annotated[str | None, typer.Option(help="Selects on validation, and decides (default: ndcg@10).")] = None,
-    measures: Annotated[str | None, typer.Option(help="What to measure on test queries, separated by commas.")] = None,
+    run: Annotated[
+        list[Path] | None, typer.Option(help="A TREC run, whose scores are a feature; may be repeated.")
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(help="The number of folds to cut a file or runs into (default: 5).")
+    ] = None,
+    rankers: Annotated[str | None, typer.Option(help="Rankers, separated by commas, with their default grids.")] = None,
+    measure: Annotated[
+        str | None, typer.Option(help="The measure that selects on validation queries (default: ndcg@10).")
+    ] = None,
+    measures: Annotated[str | None, typer.Option(help="The measures on test queries, separated by commas.")] = None,
     seeds: Annotated[str | None, typer.Option(help="Random seeds, separated by commas (default: 0).")] = None,
     workers: WorkersOption = None,
 ) -> None:
-    """Compare rankers on folds, with selection, significance and a report page; resumable."""
+    """Compare rankers on folds, with selection, significance tests and a report page; resumable."""
     from rankwright.basics.errors import InputError
     from rankwright.experiments import read_experiment
 
-    said = {"--data": data, "--qrels": qrels, "--run": run, "--folds": folds, "--rankers": rankers}
-    said |= {"--measure": measure, "--measures": measures, "--seeds": seeds}
+    given = {"--data": data, "--qrels": qrels, "--run": run, "--folds": folds, "--rankers": rankers}
+    given |= {"--measure": measure, "--measures": measures, "--seeds": seeds}
     if spec is not None:
-        for option, value in said.items():
+        for option, value in given.items():
             if value is not None:
                 raise InputError(f"{option} and a spec; expected one or the other")
         planned = read_experiment(spec)
     else:
-        planned = _from_options(data, qrels, run, folds, rankers, measure, measures, seeds)
+        planned = _make_experiment(data, qrels, run, folds, rankers, measure, measures, seeds)
     _check_folder(out, [spec, *planned.files])
     _run_and_report(planned, out, workers)
 
@@ -67,13 +73,15 @@ def report(
 
 @app.command()
 def reproduce(
-    names: Annotated[list[str], typer.Argument(metavar="ohsumed|ohsumed-2.0|mq2008", help="One or several.")],
-    data: Annotated[Path, typer.Option(help="The folder of the data sets, or of the one.")],
-    out: Annotated[Path, typer.Option(help="The folder of the results, a folder each.")] = Path("reproduction"),
-    write: Annotated[Path | None, typer.Option(help="Where to write the page, in Markdown.")] = None,
+    names: Annotated[list[str], typer.Argument(metavar="ohsumed|ohsumed-2.0|mq2008", help="One or several protocols.")],
+    data: Annotated[Path, typer.Option(help="The folder of the data sets, or of a single one.")],
+    out: Annotated[Path, typer.Option(help="The folder of the results, with a folder for each.")] = Path(
+        "reproduction"
+    ),
+    write: Annotated[Path | None, typer.Option(help="The file to write the page to, in Markdown.")] = None,
     workers: WorkersOption = None,
 ) -> None:
-    """Run the papers' protocols: published figures beside ours, with the difference and its standard error."""
+    """Run the protocols of papers and print published figures beside ours, with standard errors."""
     from rankwright.basics.files import check_outputs, write_atomic
     from rankwright.papers.reproduction import format_text, reproductions, winners, written
     from rankwright.report.text_tables import format_aligned
@@ -82,11 +90,13 @@ def reproduce(
     inputs = [path for each in planned.values() for path in each.files]
     for name in planned:
         _check_folder(out / name, inputs)
-    check_outputs({"--write": write}, [*inputs, *(path for name in planned for path in _experiment_files(out / name))])
+    check_outputs(
+        {"--write": write}, [*inputs, *(path for name in planned for path in _list_experiment_files(out / name))]
+    )
     results = {}
     for name, each in planned.items():
-        results[name] = _run(each, out / name, workers)
-        _tell_failures(results[name])
+        results[name] = _run_experiment(each, out / name, workers)
+        _exit_if_failed(results[name])
         print(format_text(results[name]) + f"\n\nreport: {_write_report(results[name], out / name)}\n")
     if len(results) > 1:
         print(format_aligned(winners(results)))
@@ -100,7 +110,8 @@ def reproduce(
 def compare(
     data: Annotated[Path | None, typer.Option(help="Judged documents in LETOR format.")] = None,
     scores: Annotated[
-        list[Path] | None, typer.Option(help="A score per line, in the order of the data; repeated.")
+        list[Path] | None,
+        typer.Option(help="A file of scores, one per line, in the order of the data; may be repeated."),
     ] = None,
     model: Annotated[list[Path] | None, typer.Option(help="A model saved by fit; may be repeated.")] = None,
     qrels: Annotated[Path | None, typer.Option(help="Instead of --data: TREC judgments, with --run.")] = None,
@@ -108,7 +119,7 @@ def compare(
     measures: Annotated[
         str | None,
         typer.Option(
-            help="Measures, separated by commas; the first decides (default: ndcg@10,map; of runs trec_eval's)."
+            help="Measures, separated by commas, the main one first (default: ndcg@10,map; for runs as in trec_eval)."
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A folder for a report page and tables.")] = None,
@@ -118,22 +129,22 @@ def compare(
     from rankwright.analysis.score_comparison import compare_files, compare_runs
     from rankwright.basics.errors import InputError
     from rankwright.basics.files import check_apart
-    from rankwright.cli.tuning_commands import named_runs
+    from rankwright.cli.tuning_commands import parse_named_runs
     from rankwright.report import format_comparisons, format_results, list_report_files, make_results_json
 
     if out is not None and (out / "results.sqlite").exists():
-        raise InputError(f"{out}: holds an experiment, and its report; choose another folder")
+        raise InputError(f"{out}: holds an experiment and its report; choose another folder")
     if (data is None) == (qrels is None) or (qrels is None) != (not run) or (qrels is not None and (scores or model)):
         raise InputError("expected --data with --scores and --model, or --qrels with --run")
-    runs = named_runs(run or [])
+    runs = parse_named_runs(run or [])
     if out is not None:
         check_apart({"--out": list_report_files(out)}, [data, *(scores or []), *(model or []), qrels, *runs.values()])
     with progress_bar():
-        said = {} if measures is None else {"measures": measures}
+        options = {} if measures is None else {"measures": measures}
         if data is not None:
-            results = compare_files(data, scores or [], model or [], **said)
+            results = compare_files(data, scores or [], model or [], **options)
         elif qrels is not None:
-            results = compare_runs(qrels, runs, name=qrels.name, **said)
+            results = compare_runs(qrels, runs, name=qrels.name, **options)
     if as_json:
         print_json(make_results_json(results))
     else:
@@ -142,7 +153,7 @@ def compare(
         print(f"report: {_write_report(results, out)}", file=sys.stderr if as_json else sys.stdout)
 
 
-def _from_options(
+def _make_experiment(
     data: Path | None,
     qrels: Path | None,
     run: list[Path] | None,
@@ -178,13 +189,13 @@ def _from_options(
             raise InputError(f"--measures {measures!r}: no measure; expected names such as ndcg@10,map")
     if seeds is not None:
         texts = [seed.strip() for seed in seeds.split(",")]
-        if not all(text.isascii() and text.isdecimal() and len(text) < 20 for text in texts):  # int() takes 1_000, too
+        if not all(text.isascii() and text.isdecimal() and len(text) < 20 for text in texts):  # int() accepts 1_000 too
             raise InputError(f"--seeds {quote(seeds)}: expected whole numbers from 0 up, as in 0,1,2")
         content["seeds"] = [int(text) for text in texts]
     return experiment_from_json(content, Path())
 
 
-def _experiment_files(folder: Path) -> list[Path]:
+def _list_experiment_files(folder: Path) -> list[Path]:
     """Return the files that an experiment writes into its folder."""
     from rankwright.experiments.storage.schema import FILE, LOCK
     from rankwright.report import list_report_files
@@ -193,40 +204,39 @@ def _experiment_files(folder: Path) -> list[Path]:
 
 
 def _check_folder(folder: Path, inputs: Iterable[Path | None]) -> None:
-    """Raise if an experiment in this folder would write over what it reads."""
+    """Raise InputError if an experiment in this folder would overwrite its inputs."""
     from rankwright.basics.files import check_apart
 
-    check_apart({"--out": [folder, *_experiment_files(folder)]}, inputs)
+    check_apart({"--out": [folder, *_list_experiment_files(folder)]}, inputs)
 
 
 def _run_and_report(planned: Experiment, out: Path, workers: str | None) -> None:
-    """Run, report, and say how it went."""
+    """Run an experiment, print its results and write its report."""
     from rankwright.report import format_results
 
-    results = _run(planned, out, workers)
+    results = _run_experiment(planned, out, workers)
     print(format_results(results))
     print(f"report: {_write_report(results, out)}")
-    _tell_failures(results)
+    _exit_if_failed(results)
 
 
-def _tell_failures(results: Results) -> None:
-    """Say which trials failed, if any, and end with status 1."""
+def _exit_if_failed(results: Results) -> None:
+    """Print an error and exit with status 1 if trials failed."""
     trials = results.tables["trials"]
     failed = trials["status"] == "failed"
     if failed.any():
         at = int(failed.argmax())
         where = f"{results.methods[trials['method'][at]]} on fold {trials['fold'][at]}"
-        said = f"{failed.sum()} of {len(failed)} trials failed, such as {where}: {trials['error'][at]}"
-        print_error(said)
+        print_error(f"{failed.sum()} of {len(failed)} trials failed, such as {where}: {trials['error'][at]}")
         raise SystemExit(1)
 
 
-def _run(planned: Experiment, out: Path, workers: str | None) -> Results:
+def _run_experiment(planned: Experiment, out: Path, workers: str | None) -> Results:
     from rankwright.experiments import run_experiment
 
     try:
-        with progress_bar(), _workers(workers) as crew:
-            return run_experiment(planned, out, crew)
+        with progress_bar(), _open_workers(workers) as opened:
+            return run_experiment(planned, out, opened)
     except KeyboardInterrupt:
         print_error(f"interrupted; finished trials are kept in {out}: run the experiment again to continue")
         raise
@@ -239,8 +249,8 @@ def _write_report(results: Results, folder: Path) -> Path:
 
 
 @contextmanager
-def _workers(text: str | None) -> Iterator[Any]:
-    """Provide workers from the command line's text; a connection to a cluster is closed at the end."""
+def _open_workers(text: str | None) -> Iterator[Any]:
+    """Yield the workers of the option --workers; a connection to a cluster is closed at the end."""
     from rankwright.basics.errors import InputError
     from rankwright.basics.optional_imports import require
     from rankwright.runtime.backends import Threads
@@ -254,7 +264,7 @@ def _workers(text: str | None) -> Iterator[Any]:
     elif colon and rest.startswith("//"):
         distributed = require("distributed")
         for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado", "asyncio"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are shown in one line of our own
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # run() prints errors in one line
         try:
             client = distributed.Client(text)
         except (OSError, ValueError) as error:
@@ -269,8 +279,8 @@ def _workers(text: str | None) -> Iterator[Any]:
 
 
 @app.command()
-def demo(out: Annotated[Path, typer.Option(help="The folder to fill.")] = Path("rankwright-demo")) -> None:
-    """Return the whole job on built-in data: five folds, selection, significance, a report page."""
+def demo(out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("rankwright-demo")) -> None:
+    """Compare rankers on built-in data: five folds, selection, significance tests, a report page."""
     import shutil
 
     from rankwright.cli.demo import run_demo
@@ -278,6 +288,6 @@ def demo(out: Annotated[Path, typer.Option(help="The folder to fill.")] = Path("
     with progress_bar():
         results, text = run_demo(out)
     print(text)
-    _tell_failures(results)
-    command = "rankwright" if shutil.which("rankwright") else as_called()
+    _exit_if_failed(results)
+    command = "rankwright" if shutil.which("rankwright") else get_command_name()
     print(f"Try: add a method to the spec, then {command} experiment {out / 'spec.toml'} --out {out}")

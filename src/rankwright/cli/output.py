@@ -1,4 +1,4 @@
-"""Output on streams whose encoding lacks characters: plain marks instead of an error after all the work."""
+"""Output on streams whose encoding lacks characters: plain signs replace them, so that printing never fails."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ _PLAIN = {
 }
 
 
-def show_every_character() -> None:
-    """Make standard output and standard error replace what their encoding lacks.
+def replace_unencodable_characters() -> None:
+    """Make standard output and standard error replace the characters that their encoding lacks.
 
-    Our own signs become plain marks, anything else a backslash and its number. So output never fails, whatever the
-    names in the data and whatever the encoding of the terminal or the file it is redirected to.
+    Signs that Rankwright prints become plain ones; any other character becomes a backslash and its number. Output
+    therefore never fails, whatever names the data have and whatever encoding the terminal or file has.
     """
     codecs.register_error(_HANDLER, _replace)
     for stream in (sys.stdout, sys.stderr):
-        reconfigure: Any = getattr(stream, "reconfigure", None)  # a notebook's stream has none, and takes everything
+        reconfigure: Any = getattr(stream, "reconfigure", None)  # a notebook's stream has none, and needs none
         if reconfigure is not None and not stream.closed:
             reconfigure(errors=_HANDLER)
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
-    """Return ASCII text for the characters that an encoding lacks, and where to go on behind them."""
+    """Return ASCII text for the characters that an encoding lacks, and the position after them."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     start, end = error.start, error.end

@@ -1,4 +1,4 @@
-"""The command that recomputes the papers' simulations."""
+"""The command that runs the simulations of papers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rankwright.cli.app import app, progress_bar
 
 @app.command()
 def simulate(
-    name: Annotated[str, typer.Argument(metavar="bounds|smoothing", help="Which simulation.")],
-    out: Annotated[Path, typer.Option(help="The folder to fill with a page and tables.")],
+    name: Annotated[str, typer.Argument(metavar="bounds|smoothing", help="The name of the simulation.")],
+    out: Annotated[Path, typer.Option(help="The folder to write a page and tables to.")],
     measure: Annotated[str | None, typer.Option(help="A built-in measure (default: the paper's).")] = None,
     seed: Annotated[int, typer.Option(help="The first of the random seeds.")] = 0,
     data: Annotated[Path | None, typer.Option(help="A folder of folds instead of made-up data, for smoothing.")] = None,
 ) -> None:
-    """Recompute a paper's simulation: its figures as numbers, its claims beside what was found."""
+    """Run a paper's simulation and compare its figures and claims with the results."""
     from rankwright.papers.simulation import simulate as run
 
     with progress_bar():

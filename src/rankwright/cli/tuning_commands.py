@@ -1,4 +1,4 @@
-"""Commands that find weights for what is already there."""
+"""The command that tunes the weights of runs."""
 
 from __future__ import annotations
 
@@ -17,23 +17,27 @@ def tune(
     run: Annotated[list[str], typer.Option(help="A TREC run, as FILE or NAME=FILE; at least two.")],
     measure: MeasureOption = "ndcg@10",
     normalise: Annotated[
-        str, typer.Option(help="How scores are made comparable within a query: min-max, z, rank, rrf or none.")
+        str, typer.Option(help="How scores are normalised within a query: min-max, z, rank, rrf or none.")
     ] = "min-max",
-    folds: Annotated[int, typer.Option(help="Folds of the cross-validation that measures the gains; 1 for none.")] = 5,
+    folds: Annotated[
+        int, typer.Option(help="The number of folds of the cross-validation that measures gains; 1 for none.")
+    ] = 5,
     negative: Annotated[bool, typer.Option("--negative", help="Allow negative weights.")] = False,
     seed: Annotated[int, typer.Option(help="The random seed of the cut into folds.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Where to write the fused run of all queries of the runs.")] = None,
-    depth: Annotated[int, typer.Option(help="How many documents of each query to write.")] = 1000,
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write the fused run to, with all queries of the runs.")
+    ] = None,
+    depth: Annotated[int, typer.Option(help="The number of documents to write for each query.")] = 1000,
     as_json: JsonOption = False,
 ) -> None:
-    """Find weights of runs for a hybrid search, exact along every weight, and what they gain."""
+    """Find the best weights of runs for a hybrid search, and measure their gain."""
     from rankwright.basics.errors import InputError
     from rankwright.basics.files import check_outputs
     from rankwright.tuning import tune_fusion
 
     if depth < 1:
         raise InputError(f"--depth {depth}: expected at least 1")
-    runs = named_runs(run)
+    runs = parse_named_runs(run)
     if out is not None:
         _check_not_output(out)
     check_outputs({"--out": out}, [qrels, *runs.values()])
@@ -58,15 +62,15 @@ def tune(
 
 
 def _check_not_output(out: Path) -> None:
-    """Raise if the run would be written between the lines of the table."""
+    """Raise InputError if the run would be written to standard output, where the table goes."""
     from rankwright.basics.errors import InputError
 
     if out.exists() and not out.is_file() and os.path.samestat(out.stat(), os.fstat(1)):
         raise InputError(f"--out {out}: the table goes there; choose a file")
 
 
-def named_runs(texts: list[str]) -> dict[str, str]:
-    """Return the files of runs by name: the one that was given, or the file's own."""
+def parse_named_runs(texts: list[str]) -> dict[str, str]:
+    """Return the files of runs by name: the given name, or that of the file."""
     from rankwright.basics.errors import InputError
     from rankwright.data.trec import run_names
 
@@ -78,6 +82,6 @@ def named_runs(texts: list[str]) -> dict[str, str]:
         if not (name and path):
             raise InputError(f"--run {text}: expected FILE or NAME=FILE")
         if name in runs:
-            raise InputError(f"--run {text}: another run is called {name}; say NAME=FILE")
+            raise InputError(f"--run {text}: another run is called {name}; use NAME=FILE")
         runs[name] = path
     return runs

@@ -16,7 +16,7 @@ CAPTION = "Published figures and ours: the difference, and the standard error of
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedFigure:
+class FigureComparison:
     """A published figure and ours; NaN where the method has not been run or the measure not been taken."""
 
     method: str
@@ -45,7 +45,7 @@ class PublishedFigure:
         return not self.ours < self.lowest
 
 
-def match_published(summary: Summary) -> list[PublishedFigure]:
+def match_published(summary: Summary) -> list[FigureComparison]:
     """Return the published figures of a spec, each beside ours."""
     table = summary.table("published")
     found = []
@@ -58,7 +58,7 @@ def match_published(summary: Summary) -> list[PublishedFigure]:
         value, lowest = float(table["value"][row]), float(table["lowest"][row])
         source, note = str(table["source"][row]), str(table["note"][row])
         folds = tuple(json.loads(table["by_fold"][row])) if "by_fold" in table else ()
-        found.append(PublishedFigure(method, measure, value, ours, error, lowest, source, note, folds))
+        found.append(FigureComparison(method, measure, value, ours, error, lowest, source, note, folds))
     return found
 
 

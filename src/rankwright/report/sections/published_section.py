@@ -10,7 +10,7 @@ from rankwright.report.notation import DIGITS, format_number, format_signed
 from rankwright.report.published_tables import (
     CAPTION,
     FAR,
-    PublishedFigure,
+    FigureComparison,
     label_measure,
     list_notes,
     make_fold_table,
@@ -44,7 +44,7 @@ def _content(summary: Summary) -> Content | None:
     return Content(lead, blocks)
 
 
-def _row(summary: Summary, figure: PublishedFigure) -> Row:
+def _row(summary: Summary, figure: FigureComparison) -> Row:
     measured = not isnan(figure.ours)
     ours = Cell(figure.ours if measured else None, format_number(figure.ours))
     difference = Cell(figure.difference if measured else None, format_signed(figure.difference))
