@@ -16,7 +16,7 @@ from tests.warned import may_have_warned_in_trials, may_learn_nothing, may_not_c
 
 import rankwright as rw
 from rankwright import cli
-from rankwright.data.row_order import sort_by_content
+from rankwright.data.row_hashes import sort_by_content
 from rankwright.experiments import experiment_from_json
 from rankwright.models.model import Model
 from rankwright.rankers.smooth import kernel_map as maps

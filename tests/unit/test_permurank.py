@@ -12,7 +12,7 @@ from tests.reference.permurank import permurank
 from tests.warned import may_learn_nothing, may_not_converge
 
 import rankwright as rw
-from rankwright.data.row_order import sort_by_content
+from rankwright.data.row_hashes import sort_by_content
 from rankwright.kernels.scorers.linear_scores import linear_scores
 from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.rankers.bounds.working_sets import WorkingSets

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import rankwright as rw
-from rankwright.data import row_order
-from rankwright.data.row_order import sort_by_content
+from rankwright.data import row_hashes as row_order
+from rankwright.data.row_hashes import sort_by_content
 from rankwright.kernels.data.row_keys import row_keys
 
 

@@ -108,7 +108,7 @@ def print_error(message: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON on one line."""
-    from rankwright.models.model_files import to_json_value
+    from rankwright.models.model import to_json_value
 
     print(json.dumps(to_json_value(value), allow_nan=False))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,19 +34,6 @@ def as_matrix(X: Any) -> Floats:
         row, column = divmod(place, matrix.shape[1])
         raise InputError(f"X[{row}, {column}] is infinite or too large for float32; expected finite numbers")
     return matrix
-
-
-def query_ranges(indptr: Ints, n: int) -> list[tuple[int, int]]:
-    """Cut queries into at most ``n`` adjacent ranges of about equal numbers of documents.
-
-    >>> query_ranges(np.array([0, 5, 6, 7, 12]), 2)
-    [(0, 2), (2, 4)]
-    """
-    if n == 1 or len(indptr) == 2:
-        return [(0, len(indptr) - 1)]
-    targets = np.linspace(0, indptr[-1], n + 1)[1:-1]
-    cuts = np.unique(np.concatenate([[0], np.searchsorted(indptr, targets), [len(indptr) - 1]]))
-    return [(int(a), int(b)) for a, b in pairwise(cuts)]
 
 
 def find_runs(qid: NDArray[Any]) -> Ints:

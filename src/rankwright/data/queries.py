@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
-from rankwright.data.grouping import as_grades, as_matrix, as_weights, group_rows, query_ranges
+from rankwright.data.grouping import as_grades, as_matrix, as_weights, group_rows
 from rankwright.data.ids import text_ids, validate_ids
 
 T = TypeVar("T", bound=np.generic)
@@ -440,3 +440,16 @@ def _join_by_query(rows: tuple[Floats, Ints], others: tuple[Floats, Ints]) -> tu
     values = np.empty(len(of_first))
     values[of_first], values[~of_first] = first, second
     return values, indptr, of_first
+
+
+def query_ranges(indptr: Ints, n: int) -> list[tuple[int, int]]:
+    """Cut queries into at most ``n`` adjacent ranges of about equal numbers of documents.
+
+    >>> query_ranges(np.array([0, 5, 6, 7, 12]), 2)
+    [(0, 2), (2, 4)]
+    """
+    if n == 1 or len(indptr) == 2:
+        return [(0, len(indptr) - 1)]
+    targets = np.linspace(0, indptr[-1], n + 1)[1:-1]
+    cuts = np.unique(np.concatenate([[0], np.searchsorted(indptr, targets), [len(indptr) - 1]]))
+    return [(int(a), int(b)) for a, b in pairwise(cuts)]

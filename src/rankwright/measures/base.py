@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
-from rankwright.data.grouping import query_ranges
-from rankwright.data.queries import Queries
+from rankwright.data.queries import Queries, query_ranges
 from rankwright.kernels.measures.measure_values import weighted_total
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.runtime.backends import Backend, n_shards, resolve

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -155,3 +156,21 @@ def as_model(fitted: Fitted) -> Model:
     if not hasattr(fitted, "to_model"):
         raise InputError(f"found a {type(fitted).__name__}; expected a fitted ranker or a Model (rw.load reads a file)")
     return fitted.to_model()
+
+
+def to_json_value(value: Any) -> Any:
+    """Return a value that JSON has: the text of measures, backends and other objects, null for NaN and infinity."""
+    if isinstance(value, Mapping):
+        return {str(key): to_json_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [to_json_value(item) for item in value]
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    if callable(value) and " at 0x" in repr(value):  # an address differs from run to run
+        named = value if hasattr(value, "__qualname__") else type(value)
+        return f"{named.__module__}.{named.__qualname__}"
+    return None if value is None else str(value)

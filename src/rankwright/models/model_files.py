@@ -7,12 +7,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import StrPath, open_binary, write_atomic
 from rankwright.data.feature_numbers import columns_to_numbers, numbers_to_columns
-from rankwright.models.model import Fitted, Model, as_model
+from rankwright.models.model import Fitted, Model, as_model, to_json_value
 from rankwright.scorers import scorer_from_json
 from rankwright.scorers.scaling import QueryScaling
 
@@ -145,21 +143,3 @@ def _build_model(content: Mapping[str, Any]) -> Model:
         None if scaling is None else QueryScaling(),
         content["history"],
     )
-
-
-def to_json_value(value: Any) -> Any:
-    """Return a value that JSON has: the text of measures, backends and other objects, null for NaN and infinity."""
-    if isinstance(value, Mapping):
-        return {str(key): to_json_value(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [to_json_value(item) for item in value]
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else None
-    if callable(value) and " at 0x" in repr(value):  # an address differs from run to run
-        named = value if hasattr(value, "__qualname__") else type(value)
-        return f"{named.__module__}.{named.__qualname__}"
-    return None if value is None else str(value)

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.data.grouping import query_ranges
-from rankwright.data.queries import Queries
+from rankwright.data.queries import Queries, query_ranges
 from rankwright.kernels.measures.jump_buckets import pick_jumps
 from rankwright.kernels.scorers.linear_scores import moved_scores, query_spread, query_spreads
 from rankwright.measures import Jumps, Lines, Measure, PreparedMeasure, Tally

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.data.grouping import query_ranges
+from rankwright.data.queries import query_ranges
 from rankwright.kernels.objectives.linear_pairs import curvature_moments, product_at, scores_along, sum_rows, sums_at
 from rankwright.kernels.objectives.pair_sums import (
     ALPHA,

@@ -23,17 +23,15 @@ from rankwright.basics.errors import (
     warn,
 )
 from rankwright.data.queries import Queries
-from rankwright.data.row_order import sort_by_content
+from rankwright.data.row_hashes import SeenQueries, sort_by_content
 from rankwright.measures import Measure, check_counted, parse_measure
-from rankwright.models.model import Model, check_complete, check_features
-from rankwright.models.model_files import to_json_value
+from rankwright.models.model import Model, check_complete, check_features, to_json_value
 from rankwright.objectives.upper_bounds import UpperBound
 from rankwright.rankers.fit_result import FitResult as FitResult
 from rankwright.rankers.fit_result import check_finite, warn_if_degenerate_or_unconverged
 from rankwright.rankers.parameter_checks import check_number, is_changed
 from rankwright.rankers.parameter_docs import ComposedDocstring
 from rankwright.rankers.parameter_names import CheckedNames
-from rankwright.rankers.seen_queries import SeenQueries
 from rankwright.runtime.backends import Backend, Serial, resolve
 from rankwright.scorers import Scorer
 from rankwright.scorers.scaling import QueryScaling, check_scale
