@@ -125,7 +125,7 @@ def _make_model(rng: Random) -> dict[str, Any]:
 def _features(rng: Random) -> dict[str, Any]:
     """Parameters that name features."""
     lists = rng.choice(([[1, 2], ["bm25"]], [[1], 2], [[0]]))
-    both = {"feature": rng.choice((1, 25, "bm25", 0, None)), "params": {"interaction_constraints": lists}}
+    both = {"feature": rng.choice((1, 25, "bm25", 0, None)), "lightgbm_params": {"interaction_constraints": lists}}
     return {name: both[name] for name in both if maybe(rng, 0.1)}
 
 

@@ -83,7 +83,7 @@ def _read(content: Any) -> Content:
 
 def _as_columns(name: str, value: Any) -> Any:
     """Return a parameter as Python has it: texts count features from 1, Python from 0."""
-    if name == "params" and type(value) is dict:
+    if name == "lightgbm_params" and type(value) is dict:
         return {key: _as_columns(key, item) for key, item in value.items()}
     if name == "interaction_constraints" and type(value) is list:
         return [[_as_columns("feature", item) for item in each] if type(each) is list else each for each in value]

@@ -82,7 +82,7 @@ class TestExperiment:
         assert "LambdaMART" in told
         assert "DirectRankTrees" in told
         model = rw.read_trial_model(tmp_path / "out", "LambdaMART", fold=1)
-        assert model.params["params"] == {"lambda_l2": 1.0, "max_depth": 3}
+        assert model.params["lightgbm_params"] == {"lambda_l2": 1.0, "max_depth": 3}
         assert len(model.scorer) <= 4
         page = (tmp_path / "out" / "report.html").read_bytes()
         before = contents(tmp_path / "out")
@@ -283,7 +283,7 @@ class TestCompare:
         assert "good" in out
 
     def test_scikit_learn_is_not_needed(self):
-        code = "import sys; from rankwright import comparison; print('sklearn' in sys.modules)"
+        code = "import sys; from rankwright.analysis import score_comparison; print('sklearn' in sys.modules)"
         assert (
             subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
         )

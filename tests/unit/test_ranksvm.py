@@ -121,7 +121,7 @@ class TestSelection:
 
         monkeypatch.setattr(rw.RankSVM, "fit_path", counted)
         chosen = rw.select(rw.RankSVM(), grid, train, valid, measure="map")
-        assert sorted(calls) == sorted((loss, per, CS) for loss in grid["loss"] for per in grid["per"])
+        assert sorted(calls) == sorted((loss, each, CS) for loss in grid["loss"] for each in grid["pair_weighting"])
         with monkeypatch.context() as patch:
             patch.setattr(selection, "_along_path", lambda ranker, combinations, at: [at])
             one_by_one = rw.select(rw.RankSVM(), grid, train, valid, measure="map")
