@@ -278,7 +278,7 @@ def test_taking_a_query_that_is_not_there_is_refused():
 def test_rank_refuses_two_queries_of_one_id():
     queries = rw.make_queries(3, random_state=0)
     model = rw.Regression().fit(queries)
-    with pytest.raises(rw.InputError, match="two queries"):
+    with pytest.raises(rw.InputError, match="occurs twice"):
         model.rank(queries.take([0, 1, 0]))
 
 
