@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -67,10 +68,17 @@ def find_likeliest(
 
     The log likelihood is concave, so its derivative changes its sign once.
     """
-    lines = landscape.backend.apply(_label_lines, point.shards, direction)
+    backend = landscape.backend
+    lines = backend.apply(_label_lines, point.shards, direction)
+    if len(lines) == 1:  # one call where the shard is, instead of one for each bisection
+        return backend.gather(_find_likeliest_alone, lines, low, high, k)[0]
+    return _bisect(lambda t: float(backend.sum(_differentiate_likelihood, lines, k, t)), low, high)
+
+
+def _bisect(derivative: Callable[[float], float], low: float, high: float) -> float:
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        if float(landscape.backend.sum(_differentiate_likelihood, lines, k, middle)) > 0.0:
+        if derivative(middle) > 0.0:
             low = middle
         else:
             high = middle
@@ -97,3 +105,7 @@ def _label_lines(ranked: RankedShard, direction: Direction) -> _LabelledLines:
 def _differentiate_likelihood(lines: _LabelledLines, k: int, t: float) -> float:
     measure, weight = lines.shard.measure, lines.shard.weight
     return likelihood_slope(lines.by_grade, measure.tie_keys, lines.scores, lines.slopes, weight, measure.indptr, k, t)
+
+
+def _find_likeliest_alone(lines: _LabelledLines, low: float, high: float, k: int) -> float:
+    return _bisect(lambda t: _differentiate_likelihood(lines, k, t), low, high)
