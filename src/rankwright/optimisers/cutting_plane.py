@@ -99,7 +99,7 @@ def _value(w: Floats, C: float, loss: float) -> float:
 
 
 def _search_line(loss: ConvexLoss, C: float, state: Any, there: Any, w: Floats, target: Floats) -> tuple[float, Any]:
-    """Return about the t of the least value on the line to ``target``, and its state; the derivative rises with t."""
+    """Return an approximate t of the least value on the line to ``target``, and its state; the slope rises with t."""
     along, across = float(w @ (target - w)), float((target - w) @ (target - w))
 
     def slope(t: float, at: Any) -> float:

@@ -32,7 +32,7 @@ class DescentMethod(ABC):
 
     @abstractmethod
     def estimate_suboptimality(self, gradient: Floats, gained: float) -> float:
-        """Return about how far a point is above the minimum, by its gradient and the gain of the last step."""
+        """Return an estimate of how far a point is above the minimum, from its gradient and the last step's gain."""
 
     def prepare(self, loss: Any, state: Any, w: Floats, alpha: float, *, refresh: bool = False) -> None:  # noqa: B027
         """Compute what the method needs before the first step, or again after many steps (``refresh``)."""
@@ -108,7 +108,7 @@ class LBFGS(DescentMethod):
         self.pairs.clear()
 
     def find_direction(self, gradient: Floats) -> Floats:
-        """Return about -H^-1 g, by the two-loop recursion."""
+        """Return -H^-1 g with H approximated by the remembered steps: the two-loop recursion."""
         q, parts = -gradient, []
         for s, y, sy in reversed(self.pairs):
             part = float(s @ q) / sy

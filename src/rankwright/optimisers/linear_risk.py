@@ -110,7 +110,7 @@ class LinearRisk:
         return gradient
 
     def approximate_hessian(self, state: _State) -> Floats:
-        """Return about the Hessian by the weights, from the diagonal of the Hessian by the scores.
+        """Return an approximate Hessian by the weights, from the diagonal of the Hessian by the scores.
 
         The same change of all scores of a query counts nothing. An objective without a diagonal counts as one whose
         diagonal is 1, so that the matrix is right up to a factor at best. With many features a sample of the queries
@@ -124,7 +124,7 @@ class LinearRisk:
         return matrix
 
     def hessian_factor(self, state: _State, n: int) -> Floats:
-        """Return about n rows V, of a sample of the documents, with V'V about the approximate Hessian."""
+        """Return about n rows V, of a sample of the documents, such that V'V approximates the Hessian."""
         stride = max(1, -(-self.n_docs // n))
         rows: Floats = self.backend.concat(_factor_curvature, state, stride) * (self.factor / np.sqrt(self.total))
         return rows

@@ -49,11 +49,11 @@ class CurvedLoss(DifferentiableLoss, Protocol):
     """A loss with an approximate Hessian, for preconditioners."""
 
     def approximate_hessian(self, state: Any) -> Floats:
-        """Return about the Hessian by the weights, up to a factor."""
+        """Return an approximate Hessian by the weights, right up to a factor."""
         ...
 
     def hessian_factor(self, state: Any, n: int) -> Floats:
-        """Return at most about n rows V with V'V about the Hessian, up to a factor."""
+        """Return about n rows V such that V'V approximates the Hessian up to a factor."""
         ...
 
 

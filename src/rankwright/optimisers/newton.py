@@ -220,7 +220,7 @@ class _Newton:
         return low
 
     def find_direction(self, point: PairPoint, g: Floats, residual: float) -> Floats:
-        """Return about -(1 + C loss'')^-1 g, by conjugate gradients down to this part of the first residual."""
+        """Return -(1 + C loss'')^-1 g by conjugate gradients, down to this part of the first residual."""
         if self.preconditioner is None:
             self.preconditioner = self.loss.approximate_hessian(point) / (point.curvature or 1.0)
         U = shifted_cholesky(self.preconditioner, self.C * point.curvature)

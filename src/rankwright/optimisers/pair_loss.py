@@ -160,7 +160,7 @@ class PairLoss:
         return found
 
     def approximate_hessian(self, point: PairPoint) -> Floats:
-        """Return about the Hessian of the smoothed loss; with many features, of a sample of the queries."""
+        """Return an approximate Hessian of the smoothed loss; with many features, of a sample of the queries."""
         upper = self.backend.sum(_sum_curvature, point.shards, self.mean, self._stride)
         both = (np.triu(upper) + np.triu(upper, 1).T) * np.outer(self.factor, self.factor)
         hessian: Floats = self._factor_of(point) * both

@@ -43,7 +43,7 @@ _HIGHEST = 0.385  # value of W
 
 
 def sum_state(graded: Graded, before: Floats, scores: Floats, potentials: Floats) -> Floats:
-    """Return what ``fidelity_state`` returns, and fill the potentials."""
+    """Return the loss and the weight of all pairs with their changes, as ``fidelity_state``; fill the potentials."""
     change = scores - before
     long = [q for q in _find_long(graded, before, scores) if len(np.unique(change[_rows(graded, q)])) <= _MAX_STEPS]
     totals = fidelity_state(_without(graded, long), before, scores, potentials)
@@ -54,7 +54,7 @@ def sum_state(graded: Graded, before: Floats, scores: Floats, potentials: Floats
 
 
 def sum_splits(graded: Graded, scores: Floats, codes: Ints, starts: Ints, features: Ints, out: Floats) -> None:
-    """Add to ``out`` what ``split_sums`` adds."""
+    """Add to ``out`` the sums over the pairs that each threshold splits, as ``split_sums`` does."""
     long = _find_long(graded, scores, scores)
     split_sums(_without(graded, long), scores, codes, starts, features, out)
     for q in long:
@@ -68,7 +68,7 @@ def sum_splits(graded: Graded, scores: Floats, codes: Ints, starts: Ints, featur
 def sum_gains(
     graded: Graded, scores: Floats, codes: Ints, features: Ints, cuts: Ints, alphas: Floats, out: Floats
 ) -> None:
-    """Add to ``out`` what ``fidelity_gains`` adds."""
+    """Add to ``out`` the decrease of the loss by each stump, as ``fidelity_gains`` does."""
     long = _find_long(graded, scores, scores)
     fidelity_gains(_without(graded, long), scores, codes, features, cuts, alphas, out)
     for q in long:

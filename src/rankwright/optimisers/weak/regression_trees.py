@@ -108,7 +108,7 @@ class RegressionTree:
             fractions.append(params.get("bagging_fraction", 1.0))
         return min(fractions) < 1.0 or bool(params.get("extra_trees")) or params.get("data_sample_strategy") == "goss"
 
-    def lightgbm(self, n_threads: int = 0, **native: Any) -> dict[str, Any]:
+    def to_lightgbm(self, n_threads: int = 0, **native: Any) -> dict[str, Any]:
         """Return all of LightGBM's parameters.
 
         Each sum over documents is made by one thread, so that trees do not depend on the number of threads.
@@ -142,7 +142,7 @@ class RegressionTree:
         **native
             LightGBM's own objective and its parameters, where trees are to be grown for it.
         """
-        lgb, params = require("lightgbm"), self.lightgbm(n_threads, **native)
+        lgb, params = require("lightgbm"), self.to_lightgbm(n_threads, **native)
         weight = None if queries.weight is None else np.repeat(queries.weight, queries.sizes)
         names = list(queries.features) if queries.features and are_valid_names(queries.features) else "auto"
         with _translate_errors():

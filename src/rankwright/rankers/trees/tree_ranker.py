@@ -175,7 +175,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
             )
             forest, more = _polish_trees(forest, train, valid, measure, rules, weak.seed, backend)
             history = join_histories(history, more)
-        self.lightgbm_params_ = weak.lightgbm(stages.n_threads, **stages.objective_of_lightgbm)
+        self.lightgbm_params_ = weak.to_lightgbm(stages.n_threads, **stages.objective_of_lightgbm)
         return FitResult(Trees(forest), history, recorder.deadline.explain(), self._why_no_split(train.n_docs))
 
     def _why_no_split(self, n_docs: int) -> str:
