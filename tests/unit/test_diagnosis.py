@@ -48,7 +48,7 @@ def ranker(queries):
     ],
 )
 def test_what_rankers_minimise(ranker, expected):
-    assert ranker.minimises(rw.parse_measure("ndcg@5(ties=average)").for_training()) == expected
+    assert ranker.find_minimised_bound(rw.parse_measure("ndcg@5(ties=average)").for_training()) == expected
 
 
 # UpperBoundEvaluator

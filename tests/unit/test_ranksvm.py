@@ -123,7 +123,7 @@ class TestSelection:
         chosen = rw.select(rw.RankSVM(), grid, train, valid, measure="map")
         assert sorted(calls) == sorted((loss, each, CS) for loss in grid["loss"] for each in grid["pair_weighting"])
         with monkeypatch.context() as patch:
-            patch.setattr(selection, "_along_path", lambda ranker, combinations, at: [at])
+            patch.setattr(selection, "_find_path", lambda ranker, combinations, at: [at])
             one_by_one = rw.select(rw.RankSVM(), grid, train, valid, measure="map")
         assert len(calls) == 4
         assert [{**row, "value": 0} for row in chosen.selection_] == [

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
@@ -18,26 +17,25 @@ from rankwright.basics.errors import (
     CollectedWarning,
     IneffectiveParameterWarning,
     InputError,
-    MissingQueryIdWarning,
     collect_warnings,
     warn,
 )
 from rankwright.data.queries import Queries
 from rankwright.data.row_hashes import SeenQueries, sort_by_content
 from rankwright.measures import Measure, check_counted, parse_measure
-from rankwright.models.model import Model, check_complete, check_features, to_json_value
+from rankwright.models.model import Model, to_json_value
 from rankwright.objectives.upper_bounds import UpperBound
 from rankwright.rankers.fit_result import FitResult as FitResult
 from rankwright.rankers.fit_result import check_finite, warn_if_degenerate_or_unconverged
 from rankwright.rankers.parameter_checks import check_number, is_changed
 from rankwright.rankers.parameter_docs import ComposedDocstring
-from rankwright.rankers.parameter_names import CheckedNames
+from rankwright.rankers.query_estimator import QueryEstimator
 from rankwright.runtime.backends import Backend, Serial, resolve
 from rankwright.scorers import Scorer
 from rankwright.scorers.scaling import QueryScaling, check_scale
 
 
-class _Task(NamedTuple):
+class FitInput(NamedTuple):
     """The checked and scaled input of one fit."""
 
     train: Queries
@@ -65,7 +63,7 @@ class _NoQueries:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Ranker(ComposedDocstring, CheckedNames, ABC):
+class Ranker(ComposedDocstring, QueryEstimator, ABC):
     """A ranker: ``fit`` on judged queries, ``predict`` scores, ``score`` by its own measure.
 
     Concrete rankers are final, take keyword parameters only and implement ``_fit``. ``qid`` is routed by scikit-learn
@@ -92,11 +90,6 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
         The category and the message of each warning that ``fit`` issued.
     """
 
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
-    __metadata_request__predict: ClassVar[dict[str, bool]] = {"qid": True}
-    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
-
-    allow_nan: ClassVar[bool] = False
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # parameters worth selecting on any data
     searches_weights: ClassVar[bool] = False  # training searches the measure along single weights
     keeps_last: ClassVar[bool] = False  # the model is the last round, an optimum, and not the best one by validation
@@ -106,7 +99,6 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
 
     scorer_: Scorer = field(init=False)
     history_: list[dict[str, Any]] = field(init=False)
-    feature_names_in_: NDArray[Any] = field(init=False)
     fit_warnings_: list[CollectedWarning] = field(init=False)
     _seen: SeenQueries | None = field(init=False)
 
@@ -118,11 +110,11 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
         """Return whether training rows are sorted by their content, so that their order changes nothing."""
         return True
 
-    def minimises(self, measure: Measure) -> UpperBound | None:
+    def find_minimised_bound(self, measure: Measure) -> UpperBound | None:
         """Return the bound on this measure that training minimises; None if it minimises no bound on a measure."""
         return None
 
-    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+    def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         """Yield the parameters that have no effect together with the others, and why.
 
         ``random_state`` is never among them: a seed where nothing is random is kept to, too.
@@ -153,10 +145,10 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
             at an optimum. Without them the last round is kept; AdaRank keeps the best one on training queries.
         """
         with collect_warnings(issue=True) as found:
-            with self._restored():
-                task = self._task(X, y, qid, valid)
+            with self._restore_on_failure():
+                task = self._prepare_fit(X, y, qid, valid)
                 outcome = self._fit(task.train, task.valid, task.measure, task.backend)
-                self._keep(task, outcome)
+                self._store_result(task, outcome)
             self.fit_warnings_ = found
             warn_if_degenerate_or_unconverged(outcome, type(self).__name__, task.train)
         return self
@@ -188,7 +180,7 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
             check_number("max_seconds", max_seconds, least=0.0)
 
     @contextmanager
-    def _restored(self) -> Iterator[None]:
+    def _restore_on_failure(self) -> Iterator[None]:
         """Restore the fitted attributes of the last fit if fitting fails."""
         state: dict[str, Any] = self.__dict__
         before = {name: state[name] for name in SET_BY_VALIDATION if name in state}
@@ -200,12 +192,12 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
             state.update(before)
             raise
 
-    def _task(self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, valid: Queries | None) -> _Task:
+    def _prepare_fit(self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, valid: Queries | None) -> FitInput:
         """Check everything and do per-query scaling."""
         self._check_common()
-        measure, train = parse_measure(self.measure), self._training_queries(X, y, qid)
+        measure, train = parse_measure(self.measure), self._group_training_rows(X, y, qid)
         self._check_sets(train, valid)
-        for parameter, why in self._ineffective(measure, valid):
+        for parameter, why in self._find_ineffective(measure, valid):
             if is_changed(self, parameter):
                 warn(f"{type(self).__name__}: {parameter} has no effect here: {why}", IneffectiveParameterWarning)
         backend = resolve(self.backend)
@@ -219,9 +211,9 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
         scaling = QueryScaling() if getattr(self, "scale", None) == "query" else None
         if scaling is not None:
             train, valid = scaling(train), None if valid is None else scaling(valid)
-        return _Task(train, valid, measure, scaling, backend, seen)
+        return FitInput(train, valid, measure, scaling, backend, seen)
 
-    def _keep(self, task: _Task, outcome: FitResult) -> None:
+    def _store_result(self, task: FitInput, outcome: FitResult) -> None:
         """Store the result of training as fitted attributes."""
         name, params, train = type(self).__name__, to_json_value(self.get_params(deep=False)), task.train
         check_finite(outcome, name, train)
@@ -237,7 +229,11 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
         ``qid`` is needed with arrays under ``scale="query"`` only.
         """
         model = self.to_model()
-        return model.predict(X) if isinstance(X, Queries) else model.predict(self._validated(X, reset=False), qid=qid)
+        return (
+            model.predict(X)
+            if isinstance(X, Queries)
+            else model.predict(self._validate_matrix(X, reset=False), qid=qid)
+        )
 
     def rank(self, queries: Queries, k: int | None = None) -> dict[Any, NDArray[Any]]:
         """Return by query id its documents in ranked order, at most ``k``: their ids, or their row numbers."""
@@ -264,9 +260,7 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
                 "would count as one. Pass qid=, and sklearn.set_config(enable_metadata_routing=True) in "
                 "cross-validation"
             )
-        matrix = self._validated(X, reset=False)
-        ids = _one_query(matrix, "score") if qid is None else qid
-        return self._mean(Queries.from_arrays(matrix, _grades(y), ids))
+        return self._mean(self._group_rows(self._validate_matrix(X, reset=False), y, qid, "score"))
 
     def _mean(self, queries: Queries) -> float:
         """Return the mean measure on these queries."""
@@ -281,61 +275,3 @@ class Ranker(ComposedDocstring, CheckedNames, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.positive_only = True
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.allow_nan
-        return tags
-
-    def _training_queries(self, X: Any, y: ArrayLike | None, qid: ArrayLike | None) -> Queries:
-        if isinstance(X, Queries):
-            if y is not None or qid is not None:
-                raise InputError("y and qid are part of the Queries; expected fit(queries)")
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            if X.features is not None:
-                self.feature_names_in_ = np.array(X.features, dtype=object)
-            return X
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None; expected relevance grades"
-            )
-        matrix = self._validated(X, reset=True)
-        ids = _one_query(matrix, "fit") if qid is None else qid
-        return Queries.from_arrays(matrix, _grades(y), ids, features=getattr(self, "feature_names_in_", None))
-
-    def _check_sets(self, train: Queries, valid: Queries | None) -> None:
-        if valid is not None:
-            if not isinstance(valid, Queries):
-                raise InputError(f"valid is a {type(valid).__name__}; expected a Queries, as from Queries.from_arrays")
-            check_features(valid, train.n_features, train.features, "training has")
-        for part, what in ((train, "training"), (valid, "validation")):
-            if part is not None and not self.allow_nan:
-                check_complete(part, f"the {what} documents", type(self).__name__)
-
-    def _validated(self, X: Any, reset: bool) -> Any:
-        # NaN is refused later, where it is told which rankers take it
-        matrix = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=np.float32, ensure_all_finite="allow-nan"
-        )
-        return matrix.toarray() if hasattr(matrix, "toarray") else matrix
-
-
-def _grades(y: Any) -> Floats:
-    grades: Floats = column_or_1d(y, warn=True)
-    return grades
-
-
-def _one_query(matrix: Floats, method: str) -> NDArray[Any]:
-    """Warn that documents came without query ids, and return the same id for all of them."""
-    warn(
-        f"{method} was called without qid: all {matrix.shape[0]} documents count as one query. Pass qid=. In "
-        "scikit-learn's cross-validation, searches and pipelines call "
-        "sklearn.set_config(enable_metadata_routing=True) and pass qid as well; groups, as of GroupKFold, only split "
-        "the rows and do not tell the ranker its queries",
-        MissingQueryIdWarning,
-    )
-    return np.zeros(matrix.shape[0], dtype=np.int64)

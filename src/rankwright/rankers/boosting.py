@@ -65,7 +65,7 @@ class BoostingRanker(AdditiveRanker):
 
     has_thresholds: ClassVar[bool] = True  # whether weak rankers are thresholds of features
 
-    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+    def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.has_thresholds and self.scale == "standard":
             yield "scale", "thresholds depend on the order of a feature's values, which only scale='query' changes"
 

@@ -61,7 +61,7 @@ class PathRanker(Ranker):
             return []
         first = rankers[0]
         with collect_warnings(issue=True) as shared:
-            task = first._task(X, y, qid, valid)
+            task = first._prepare_fit(X, y, qid, valid)
             # equal values are solved once, so that they have one answer
             firsts = [next(k for k, other in enumerate(values) if _same(other, value)) for value in values]
             different = sorted(set(firsts))
@@ -71,7 +71,7 @@ class PathRanker(Ranker):
             for name in SET_BY_VALIDATION:
                 if hasattr(first, name):
                     setattr(ranker, name, getattr(first, name))
-            ranker._keep(task, outcome)
+            ranker._store_result(task, outcome)
             with collect_warnings(issue=True) as own:
                 ranker.fit_warnings_ = own
                 warn_if_degenerate_or_unconverged(

@@ -97,7 +97,7 @@ def _find_bound(kind: type[Ranker], model: Model, measure: Measure) -> UpperBoun
     """Return the bound that a ranker with the model's parameters minimises."""
     params = {name: value for name, value in model.params.items() if name not in ("measure", "backend")}
     with suppress(TypeError, InputError):  # a model of another release, or a user's own class
-        return kind(**params).minimises(measure)
+        return kind(**params).find_minimised_bound(measure)
     return None
 
 

@@ -21,7 +21,7 @@ def make_bounds_table(ranker: Ranker, train: Queries) -> Table:
     searched), and the ranker's ``own`` bound, which may be on another ``measure``. ``loss`` is the basic loss of the
     measure, ``exact`` the share of queries on which the bound equals the loss.
     """
-    measure, own = ranker.measure_.for_training(), ranker.minimises(ranker.measure_)
+    measure, own = ranker.measure_.for_training(), ranker.find_minimised_bound(ranker.measure_)
     bounds = UpperBoundEvaluator(train, ranker.predict(train), Serial())
     found = [bounds.evaluate_one(TypeOne(measure), TypeOne(measure) == own)]
     margin = TypeTwo(measure, "margin")

@@ -79,7 +79,7 @@ class AdaRank(BoostingRanker, LinearModelRanker):
 
     has_thresholds: ClassVar[bool] = False
 
-    def minimises(self, measure: Measure) -> UpperBound:
+    def find_minimised_bound(self, measure: Measure) -> UpperBound:
         """Return the exponential type one bound."""
         return TypeOne(measure.for_training(), "exponential")
 

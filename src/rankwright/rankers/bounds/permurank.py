@@ -94,7 +94,7 @@ class PermuRank(LinearModelRanker, ConvergentRanker):
 
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.01, 0.1, 1.0, 10.0)}
 
-    def minimises(self, measure: Measure) -> UpperBound:
+    def find_minimised_bound(self, measure: Measure) -> UpperBound:
         """Return the hinge type two bound; training evaluates it on the working sets."""
         return TypeTwo(measure.for_bounds(), "hinge", "sum", self.ranking_score, self.perfect_rankings)
 

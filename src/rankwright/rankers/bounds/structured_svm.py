@@ -63,7 +63,7 @@ class StructuredSVM(PathRanker, LinearModelRanker, ConvergentRanker):
     def _margin_bound(self, measure: Measure) -> TypeTwo:
         """Return the bound that is minimised."""
 
-    def minimises(self, measure: Measure) -> UpperBound:
+    def find_minimised_bound(self, measure: Measure) -> UpperBound:
         """Return the margin bound."""
         return self._margin_bound(measure)
 

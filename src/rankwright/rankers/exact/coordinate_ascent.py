@@ -86,7 +86,7 @@ class CoordinateAscent(RestartingRanker):
         kept = climb_from_starts(data, starts / np.where(sums > 0.0, sums, 1.0), rng, climb, attrgetter("value"))
         return FitResult(Linear(kept.coef), kept.history, deadline.explain())
 
-    def minimises(self, measure: Measure) -> UpperBound:
+    def find_minimised_bound(self, measure: Measure) -> UpperBound:
         """Return the loss itself: the measure is climbed directly."""
         return Basic(measure.for_training())
 

@@ -161,7 +161,7 @@ class DirectRank(RestartingRanker):
             left = f"stopped at max_iter={self.max_iter} rounds while the measure still gained; raise max_iter"
         return FitResult(Linear(kept.coef), kept.history, left)
 
-    def minimises(self, measure: Measure) -> UpperBound:
+    def find_minimised_bound(self, measure: Measure) -> UpperBound:
         """Return the loss itself: the measure is climbed directly."""
         return Basic(self._climbed(measure).for_training())
 
@@ -176,7 +176,7 @@ class DirectRank(RestartingRanker):
         prior = np.asarray(regression if self.prior is None else self.prior, dtype=np.float64)
         return PriorPenalty(self.alpha, 1 if self.penalty == "l1" else 2, prior, unit)
 
-    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+    def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.alpha == 0:
             yield "prior", "alpha=0 takes nothing off for the distance to it"
             yield "penalty", "alpha=0 takes nothing off for any distance"

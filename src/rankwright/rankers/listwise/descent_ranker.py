@@ -121,7 +121,7 @@ class DescentRanker(PathRanker, LinearModelRanker, ConvergentRanker):
     def _objective(self, measure: Measure) -> Objective:
         """Return the objective that is minimised."""
 
-    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+    def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if not hasattr(self, "hidden"):
             return
         if not check_hidden(self.hidden):

@@ -72,7 +72,7 @@ class NeuralRanker(NetworkRanker):
     network: Any = None
     alpha: float = 0.0
 
-    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+    def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.network is not None:
             if self.hidden:
                 yield "hidden", "network says what layers there are"

@@ -93,7 +93,7 @@ class BayesRank(LinearModelRanker, NetworkRanker):
 
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hidden": ((5,), (10,), (20,))}
 
-    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+    def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if isinstance(self.k, int) and self.k <= _EXACT:
             yield "n_samples", f"the expectation over the first {self.k} ranks is exact; only k above 2 is sampled"
         yield from TrainingOptions.of(self.training, USUAL).ineffective(is_network=bool(check_hidden(self.hidden)))

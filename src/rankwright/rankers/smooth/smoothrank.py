@@ -129,7 +129,7 @@ class SmoothRank(PathRanker, LinearModelRanker, ConvergentRanker, NetworkRanker)
     keeps_last: ClassVar[bool] = True
     path_parameter: ClassVar[str] = "alpha"
 
-    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+    def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.keep == "best" and valid is None:
             yield "keep", "there are no validation queries; pass valid="
         if (self.approximation or default_form(measure)) == "ranks" and self.k is not None:

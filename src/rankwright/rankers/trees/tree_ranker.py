@@ -102,7 +102,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         """Return the boosting of trees for (train, valid, measure, weak, backend)."""
 
-    def _ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
+    def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.scale == "standard":
             yield "scale", "splits depend on the order of a feature's values, which only scale='query' changes"
 
@@ -237,7 +237,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         if isinstance(X, Queries):
             check_features(X, model.n_features, model.features, "the model was trained on")
             return self._trees.contributions((X if model.scaling is None else model.scaling(X)).X)  # the caller's rows
-        matrix = self._validated(X, reset=False)
+        matrix = self._validate_matrix(X, reset=False)
         if model.scaling is None:
             return self._trees.contributions(matrix)
         if qid is None:
