@@ -20,7 +20,7 @@ from rankwright.kernels.measures.discounts import GEOMETRIC, HARMONIC, LOGARITHM
 from rankwright.kernels.objectives import exponentials
 from rankwright.kernels.objectives.smooth_measures import _soften
 from rankwright.measures.definitions import discounts
-from rankwright.objectives.smooth_objectives import FORMS, SoftPositions, SoftRanks, default_form
+from rankwright.objectives.smooth_objectives import APPROXIMATIONS, SoftPositions, SoftRanks, default_approximation
 
 NAMES = (
     "ndcg@3", "ndcg", "ndcg@10", "dcg", "dcg@2", "p@2", "p", "recall@2", "rbp", "rbp@3", "wta", "map", "ap@2", "ap@2(norm=min)", "err",
@@ -31,7 +31,7 @@ DIALECTS = ("ndcg@3(dialect=letor3)", "ndcg(dialect=letor3)", "map(dialect=letor
 
 def forms(name):
     """Those that a measure has."""
-    return [form for form in FORMS if form == "positions" or rw.parse_measure(name).family != "cascade"]
+    return [form for form in APPROXIMATIONS if form == "positions" or rw.parse_measure(name).family != "cascade"]
 
 
 CASES = [(name, form) for name in (*NAMES, *DIALECTS) for form in forms(name)]
@@ -39,7 +39,7 @@ of_every_kind = pytest.mark.parametrize(("name", "form"), CASES)
 
 
 def bound_to(name, form, queries, sigma=1.0):
-    return FORMS[form](rw.parse_measure(name), sigma).prepare(queries)
+    return APPROXIMATIONS[form](rw.parse_measure(name), sigma).prepare(queries)
 
 
 def compare(name, form, queries, scores, sigma):
@@ -226,7 +226,7 @@ class TestSmoothing:
             weight, found = values(name, queries, scores)
             assert bound(scores).loss == pytest.approx((weight * (1 - found)).sum(), abs=1e-12)
 
-    @pytest.mark.parametrize("form", FORMS)
+    @pytest.mark.parametrize("form", APPROXIMATIONS)
     def test_the_error_falls_as_section_5_1_says(self, form):
         """Squares of differences for positions, differences for ranks: the error is at most C exp(-mu / sigma)."""
         queries, f = queries_of([0, 2, 1, 0, 2, 1, 1]), np.array([3.0, 2.0, 1.0, 0.0, -0.3, -1.3, -2.3])
@@ -265,7 +265,7 @@ class TestSmoothing:
 
     def test_smoothed_shares_what_was_bound(self):
         queries = queries_of([1, 0])
-        for form in FORMS.values():
+        for form in APPROXIMATIONS.values():
             bound = form(rw.NDCG(), 1.0).prepare(queries)
             other = bound.with_sigma(0.25)
             assert (bound.sigma, other.sigma) == (1.0, 0.25)
@@ -275,7 +275,7 @@ class TestSmoothing:
 class TestRefusals:
     @pytest.mark.parametrize("sigma", [0.0, -1.0, np.inf, np.nan, 1e-310, "1"])
     def test_sigma(self, sigma):
-        for form in FORMS.values():
+        for form in APPROXIMATIONS.values():
             with pytest.raises(rw.InputError, match=r"sigma=.*expected"):
                 form(rw.NDCG(), sigma).prepare(queries_of([1, 0]))
             with pytest.raises(rw.InputError, match=r"sigma=.*expected"):
@@ -283,7 +283,7 @@ class TestRefusals:
 
     def test_measures_without_such_a_form(self):
         own = rw.make_measure(lambda grades: float(grades[0] > 0), name="first")
-        for form in FORMS.values():
+        for form in APPROXIMATIONS.values():
             with pytest.raises(rw.InputError, match="first is a function of ranked grades"):
                 form(own).prepare(queries_of([1, 0]))
         for name in ("err", "mrr"):
@@ -291,7 +291,9 @@ class TestRefusals:
                 SoftRanks(rw.parse_measure(name)).prepare(queries_of([1, 0]))
 
     def test_the_usual_form_is_the_papers(self):
-        found = {name: default_form(rw.parse_measure(name)) for name in ("ndcg@10", "p@5", "map", "ap@10", "err")}
+        found = {
+            name: default_approximation(rw.parse_measure(name)) for name in ("ndcg@10", "p@5", "map", "ap@10", "err")
+        }
         assert found == {
             "ndcg@10": "positions",
             "p@5": "positions",
@@ -299,7 +301,7 @@ class TestRefusals:
             "ap@10": "ranks",
             "err": "positions",
         }
-        assert SoftPositions(rw.NDCG(10), 2.0) == FORMS["positions"](rw.NDCG(10), 2.0)
+        assert SoftPositions(rw.NDCG(10), 2.0) == APPROXIMATIONS["positions"](rw.NDCG(10), 2.0)
 
 
 LAWS = [

@@ -13,7 +13,7 @@ from tests.warned import may_be_ineffective, may_learn_nothing, may_not_converge
 import rankwright as rw
 from rankwright.objectives.listwise_objectives import Cosine
 from rankwright.objectives.objective_names import OBJECTIVES
-from rankwright.objectives.smooth_objectives import FORMS, SoftRanks
+from rankwright.objectives.smooth_objectives import APPROXIMATIONS, SoftRanks
 from rankwright.objectives.swap_lambdas import Lambdas
 from rankwright.scorers.scaling import StandardScaling
 
@@ -246,7 +246,7 @@ class TestSmoothRank:
         )
         X, deviation = standardised(queries)
         w, w0 = (each.coef_ * deviation for each in (ranker, rw.Regression(alpha=1.0).fit(queries)))
-        bound = FORMS[form](rw.parse_measure(trained), 1.0).prepare(queries)
+        bound = APPROXIMATIONS[form](rw.parse_measure(trained), 1.0).prepare(queries)
 
         def value(w):
             return bound(X @ w).loss + 0.1 * (w - w0) @ (w - w0)

@@ -146,7 +146,9 @@ class SoftRanks(SmoothObjective):
         measure = parse_measure(self.measure)
         data, lost = prepare_gains(measure, queries)
         if data.v != 0.0 or not isinstance(measure, TableMeasure):
-            raise InputError(f"{measure} has no form by soft ranks; expected a sum of gains or AP, or SoftPositions")
+            raise InputError(
+                f"{measure} has no approximation by soft ranks; expected a sum of gains or AP, or SoftPositions"
+            )
         return PreparedSoftRanks(data, measure.law, float(lost.sum()), check_sigma(self.sigma))
 
 
@@ -168,23 +170,30 @@ class PreparedSoftRanks(PreparedSmoothObjective):
         return Evaluation(self.offset - soft_ranks(self.data, self.law, scores, self.sigma, gradient), -gradient)
 
 
-FORMS: Mapping[str, Callable[[Measure, float], SmoothObjective]] = {"positions": SoftPositions, "ranks": SoftRanks}
+APPROXIMATIONS: Mapping[str, Callable[[Measure, float], SmoothObjective]] = {
+    "positions": SoftPositions,
+    "ranks": SoftRanks,
+}
 
 
-def default_form(measure: Measure) -> str:
-    """Return the form that the paper uses: ranks, eq. (9), for average precision; otherwise positions, eq. (8)."""
+def default_approximation(measure: Measure) -> str:
+    """Return the approximation of the paper: ranks, eq. (9), for average precision; otherwise positions, eq. (8)."""
     return "ranks" if measure.family == "ap" else "positions"
 
 
-def smooth_measure(measure: Measure, sigma: float, k: int | None = None, form: str | None = None) -> SmoothObjective:
+def smooth_measure(
+    measure: Measure, sigma: float, k: int | None = None, approximation: str | None = None
+) -> SmoothObjective:
     """Return the smooth objective that SmoothRank minimises for a measure.
 
     Discounts differ from rank to rank, and short lists are padded, whatever the dialect. Positions count to ``k``, or
     to the cut-off of the measure. Ranks count the whole list: with a cut-off soft ranks would have no gradient.
     """
     target = measure.for_bounds()
-    form = form or default_form(target)
-    return FORMS[form](target.cut_at(None if form == "ranks" else k or target.cut_off), sigma)
+    approximation = approximation or default_approximation(target)
+    return APPROXIMATIONS[approximation](
+        target.cut_at(None if approximation == "ranks" else k or target.cut_off), sigma
+    )
 
 
 def check_sigma(sigma: float) -> float:

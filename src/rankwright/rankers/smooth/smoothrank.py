@@ -16,7 +16,13 @@ from rankwright.basics.errors import InputError, quote
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.pointwise_objectives import Squares
-from rankwright.objectives.smooth_objectives import FORMS, SmoothObjective, check_sigma, default_form, smooth_measure
+from rankwright.objectives.smooth_objectives import (
+    APPROXIMATIONS,
+    SmoothObjective,
+    check_sigma,
+    default_approximation,
+    smooth_measure,
+)
 from rankwright.optimisers.descent import AnnealingStage, L2Penalty, anneal
 from rankwright.optimisers.descent_methods import DESCENT_METHODS
 from rankwright.optimisers.rounds import Deadline, Keep, RoundRecorder
@@ -132,7 +138,7 @@ class SmoothRank(PathRanker, LinearModelRanker, ConvergentRanker, NetworkRanker)
     def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.keep == "best" and valid is None:
             yield "keep", "there are no validation queries; pass valid="
-        if (self.approximation or default_form(measure)) == "ranks" and self.k is not None:
+        if (self.approximation or default_approximation(measure)) == "ranks" and self.k is not None:
             yield "k", "soft ranks count the whole list"
         if self.alpha == 0:
             yield "prior", "alpha=0 holds weights to nothing"
@@ -223,7 +229,7 @@ class SmoothRank(PathRanker, LinearModelRanker, ConvergentRanker, NetworkRanker)
     def _objective(self, measure: Measure, sigma: float) -> SmoothObjective:
         """Return the smooth measure, with a discount that distinguishes all ranks."""
         if self.approximation is not None:
-            check_among("approximation", self.approximation, tuple(FORMS))
+            check_among("approximation", self.approximation, tuple(APPROXIMATIONS))
         if measure.family == "custom":
             raise InputError(f"{measure} is a function of ranked grades; expected a measure that can be made smooth")
         k = None if self.k is None else check_whole("k", self.k, least=1)
