@@ -1,4 +1,4 @@
-"""Rankwright: train rankers on the measure they are judged by.
+"""Rankwright: train rankers on the measure they are evaluated by.
 
 >>> import rankwright as rw
 >>> queries = rw.make_queries(40, random_state=0)

@@ -426,12 +426,12 @@ def test_turned_is_the_comparison_the_other_way():
     rng = np.random.default_rng(3)
     a, b = rng.random(9), rng.random(9)
     [found], [other] = compare({"a": a, "b": b}), compare({"b": b, "a": a})
-    reverse = found.reverse()
+    reverse = found.swap_methods()
     for field in ("first", "second", "n", "wins", "ties", "losses", "p", "adjusted"):
         assert getattr(reverse, field) == getattr(other, field)
     for field in ("difference", "effect", "rank_biserial"):
         assert getattr(reverse, field) == pytest.approx(getattr(other, field))
-    assert reverse.reverse() == found
+    assert reverse.swap_methods() == found
 
 
 def test_many_comparisons_leave_room_for_small_p():

@@ -12,9 +12,9 @@ from rankwright import InputError, cli
 from rankwright.measures import parse_measure
 from rankwright.objectives.prepared_bounds import QueryLosses
 from rankwright.papers.simulation import SIMULATIONS, simulate
-from rankwright.papers.simulation.bounds import bounds_curves as curves
-from rankwright.papers.simulation.bounds import bounds_curves as facts
-from rankwright.papers.simulation.bounds.bounds_curves import (
+from rankwright.papers.simulation.bounds_figures import bounds_curves as curves
+from rankwright.papers.simulation.bounds_figures import bounds_curves as facts
+from rankwright.papers.simulation.bounds_figures.bounds_curves import (
     BASIC,
     NAMES,
     ONE,
@@ -25,8 +25,8 @@ from rankwright.papers.simulation.bounds.bounds_curves import (
     STEPS,
     nearest_arc,
 )
-from rankwright.papers.simulation.bounds.bounds_page import make_page
-from rankwright.papers.simulation.bounds.bounds_tables import CLAIMS, FACTS, claims_grid, make_tables
+from rankwright.papers.simulation.bounds_figures.bounds_page import make_page
+from rankwright.papers.simulation.bounds_figures.bounds_tables import CLAIMS, FACTS, claims_grid, make_tables
 
 FILES = ["figure1.csv", "figure2.csv", "figure3.csv", "figure4.csv", "points1.csv", "points2.csv", "seeds.csv",
          "summary.csv"]  # fmt: skip

@@ -1,1 +1,1 @@
-"""What the papers show, recomputed: reproduction protocols and simulations."""
+"""Results of the papers, recomputed: reproduction protocols and simulations."""

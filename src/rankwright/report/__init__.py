@@ -1,4 +1,4 @@
-"""Reports: what an experiment found, as one page, as tables and as text."""
+"""Reports of an experiment: one page, tables and text."""
 
 from rankwright.report.report_files import list_report_files, write_report
 from rankwright.report.text_tables import format_comparisons, format_results, make_results_json

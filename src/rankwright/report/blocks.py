@@ -1,4 +1,4 @@
-"""Blocks: the vocabulary of a report's page. A page knows blocks only, never what they are about.
+"""Blocks of a report's page: text, charts, tables. A page knows blocks only, not their subject.
 
 A block becomes plain JSON, which the page's script draws by its ``kind``. Numbers may come as numpy arrays and scalars;
 NaN and infinity become ``null`` and are shown as missing.
@@ -31,7 +31,7 @@ __all__ = [
     "Text",
 ]
 
-# The traces that figures.js knows how to dress. None needs WebGL, for which the page would have to allow eval.
+# The traces that figures.js can style. None needs WebGL, which would require the page to allow eval.
 TRACES = ("scatter", "bar", "box", "violin", "histogram", "heatmap")
 
 

@@ -1,4 +1,4 @@
-"""Runs: the rows that trials left, by method, and averaged over seeds and folds."""
+"""The runs that an experiment chose: rows of trials by method, and their means over seeds and folds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Duels: two methods against each other, query by query."""
+"""Blocks that compare two methods query by query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankwright.basics.errors import InputError, quote
 from rankwright.report.json_values import Json, check_names, to_plain
 from rankwright.report.notation import format_signed
 
-_SCALE = 1_000_000  # values travel as whole numbers of a millionth
+_SCALE = 1_000_000  # the page has values as integers, in millionths
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Grids: tables that the reader can sort, filter and copy."""
+"""Tables that the reader can sort, filter and copy."""
 
 from __future__ import annotations
 

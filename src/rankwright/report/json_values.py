@@ -1,4 +1,4 @@
-"""Values: what a page carries as JSON."""
+"""Values of a page as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notation: how the report writes numbers, p-values and parameters."""
+"""Notation of numbers, p-values and parameters in the report."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _HIDDEN = re.compile(r"(?<!\\)((?:\\\\)*)\\(u(?:00[01][0-9a-f]|00[7-9][0-9a-f]|2
 def render_page(page: Page) -> str:
     """Return the page as HTML: the same page gives the same text.
 
-    Text is escaped, and data travel as JSON that the page's script turns into text nodes. As a second wall, the page
+    Text is escaped, and data travel as JSON that the page's script turns into text nodes. As a second defence, the page
     forbids the browser every script but its own three, and every request.
     """
     plotly, script = _read_plotly(), _join_scripts()

@@ -10,7 +10,7 @@ from rankwright.report.notation import format_number, format_signed
 from rankwright.report.summary import Summary
 from rankwright.report.text_tables import Entry, TextTable
 
-FAR = 0.01  # a difference that asks for an explanation
+FAR = 0.01  # a larger difference needs an explanation
 
 CAPTION = "Published figures and ours: the difference, and the standard error of ours over the test queries."
 

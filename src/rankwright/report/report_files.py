@@ -1,4 +1,4 @@
-"""Writing: a report as a page and tables in a folder."""
+"""Files of a report: a page and tables, written into a folder."""
 
 from __future__ import annotations
 

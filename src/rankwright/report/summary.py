@@ -1,4 +1,4 @@
-"""The figures of a report, computed once: what the page and the tables show."""
+"""The figures of a report, computed once for the page and the tables."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rankwright.basics.array_types import Floats
 
 LEVEL = 0.05  # a difference is called significant below this p
 ABOVE, BELOW = "▲", "▼"
-TESTS = ("p randomisation", "p t", "p Wilcoxon")  # the one that decides first
+TESTS = ("p randomisation", "p t", "p Wilcoxon")  # the first one decides significance
 _BELOW_TEST = f"significantly below the best (randomisation test, Holm over all pairs of methods, p < {LEVEL:g})"
 COMPARISON_NOTE = (
     f"{ABOVE} the second method is significantly better than the first, {BELOW} worse: p < {LEVEL:g} in the "
     "randomisation test. All p are after Holm's correction over the pairs of this table; the intervals are for each "
     "pair alone. Effect: Cohen's d of the paired differences."
 )
-_DRAWS = 2_000  # of a bootstrap whose ends are drawn, not tested
+_DRAWS = 2_000  # bootstrap samples; few suffice, as intervals are only drawn
 MOST_SHOWN = 6  # measures whose comparisons are shown pair by pair
 
 
@@ -176,14 +176,14 @@ class Summary:
     def _figures(self, measure: str) -> tuple[Figure, ...]:
         means = self.results.means(measure)
         known = ~np.isnan(means)
-        rounded = np.round(means, 12)  # so that rounding errors decide no rank
+        rounded = np.round(means, 12)  # or rounding errors would decide ranks
         ranks, top = _compute_ranks(rounded), np.max(rounded, where=known, initial=-np.inf)
         against: dict[str, Comparison] = {}
         if known.sum() > 1:
             best = self.methods[int(np.flatnonzero(rounded == top)[0])]
-            pairs = (found.reverse() if found.second == best else found for found in self.comparisons[measure])
+            pairs = (found.swap_methods() if found.second == best else found for found in self.comparisons[measure])
             against = {found.second: found for found in pairs if found.first == best}
-        differs = bool((rounded[known] < top).any())  # one method alone, or all alike: none is best
+        differs = bool((rounded[known] < top).any())  # of a single method, or of equal ones, none is best
         return tuple(
             Figure(float(means[m]), float(ranks[m]), bool(rounded[m] == top) and differs, against.get(name))
             for m, name in enumerate(self.methods)

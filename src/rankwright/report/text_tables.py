@@ -185,7 +185,7 @@ def make_comparison_table(summary: Summary) -> TextTable:
             Entry(found.effect, format_signed(found.effect, 2)), Entry(found.n, str(found.n)),
         ])  # fmt: skip
     caption = (
-        f"{summary.results.name}: {summary.decisive} of the second method less that of the first, paired by query."
+        f"{summary.results.name}: {summary.decisive} of the second method minus that of the first, paired by query."
     )
     return TextTable(header, rows, caption, COMPARISON_NOTE)
 
@@ -231,7 +231,7 @@ def _escape_markdown(words: str) -> str:
 
 
 def _csv_value(value: float | int | str) -> float | int | str:
-    if isinstance(value, str):  # a spreadsheet takes what begins so for a formula
+    if isinstance(value, str):  # a spreadsheet would read such a text as a formula
         value = printable(value, keep="\n")
         return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
     return "" if isnan(value) else value
@@ -239,7 +239,7 @@ def _csv_value(value: float | int | str) -> float | int | str:
 
 def _latex_row(cells: Sequence[str]) -> str:
     row = " & ".join(cells)
-    return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"  # else the line before would take them
+    return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"  # or "[" becomes an argument of \\
 
 
 def _latex_entry(entry: Entry) -> str:

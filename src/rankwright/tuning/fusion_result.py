@@ -214,7 +214,7 @@ def compute_gains(per_query: Mapping[str, Floats]) -> list[FusionGain]:
     """Return the gains of the tuned weights over every other ranking."""
     gains = []
     for found in compare(per_query, baseline=TUNED):
-        other, gain = found.second, found.reverse()
+        other, gain = found.second, found.swap_methods()
         p = gain.adjusted.randomisation
         value, counts = _compute_mean(per_query[other]), (gain.wins, gain.ties, gain.losses)
         difference, low, high = (each + 0.0 for each in (gain.difference, gain.low, gain.high))  # no minus zero

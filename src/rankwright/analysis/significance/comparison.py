@@ -92,7 +92,7 @@ class Comparison:
     effect: float
     rank_biserial: float
 
-    def reverse(self) -> Comparison:
+    def swap_methods(self) -> Comparison:
         """Return the same comparison seen from the second method."""
         return replace(
             self,

@@ -1,4 +1,4 @@
-"""Reproduction: the papers' protocols as specs, and their figures beside ours.
+"""The papers' protocols as specs, and their figures beside ours.
 
 The specs are the TOML files beside this one. A ranker is added to a spec as a method; the published figures that wait
 for it are there already.

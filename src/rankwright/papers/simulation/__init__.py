@@ -1,4 +1,4 @@
-"""Simulations: what the papers show, recomputed."""
+"""The papers' simulations, recomputed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rankwright.basics.files import StrPath
 from rankwright.data.folds import Folds, read_folds
 from rankwright.measures import Measure, parse_measure
 from rankwright.papers.simulation.base import Findings, FoldData, Simulation
-from rankwright.papers.simulation.bounds import BOUNDS
+from rankwright.papers.simulation.bounds_figures import BOUNDS
 from rankwright.papers.simulation.simulation_files import WrittenFindings, write_findings
 from rankwright.papers.simulation.smoothing import SMOOTHING
 

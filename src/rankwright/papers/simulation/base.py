@@ -1,4 +1,4 @@
-"""What a simulation is, and what it leaves behind."""
+"""The base class of a simulation, and of its results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Findings:
     page : Page
         Charts, and the facts beside what the paper says.
     text : str
-        The short of it, for a terminal.
+        A short text for a terminal.
     """
 
     tables: Mapping[str, Table]

@@ -1,4 +1,4 @@
-"""Writing: what a simulation found, as files in a folder."""
+"""Files of a simulation: its findings, written into a folder."""
 
 from __future__ import annotations
 
@@ -58,4 +58,4 @@ def csv_text(table: Table) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return "" if value != value else value  # NaN alone differs from itself
+    return "" if value != value else value  # only NaN differs from itself

@@ -1,4 +1,4 @@
-"""What a section of the report is."""
+"""The base of every section of the report."""
 
 from __future__ import annotations
 
@@ -49,21 +49,21 @@ def make_choice(label: str, options: Sequence[tuple[str, Block]]) -> Block:
     return Choice(label, options) if len(options) > 1 else options[0][1]
 
 
-class Judged(NamedTuple):
-    """The measure that methods were judged by: on an axis, in a caption, and a sentence where they differ."""
+class TrainingMeasure(NamedTuple):
+    """The measure that methods were trained on: for an axis, for a caption, and a sentence where methods differ."""
 
     axis: str
     name: str
     more: str = ""
 
 
-def find_judging_measures(summary: Summary, methods: Mapping[str, Table]) -> Judged:
-    """Return the measures that the points of these tables are values of."""
+def find_training_measure(summary: Summary, methods: Mapping[str, Table]) -> TrainingMeasure:
+    """Return the measure whose values these tables hold."""
     names = {m: str(table["measure"][0]) if "measure" in table else summary.decisive for m, table in methods.items()}
     heads = {m: summary.labels.get(name, name) for m, name in names.items()}
     if len(set(names.values())) <= 1:
         head = next(iter(heads.values()), summary.decisive)
-        return Judged(head, head)
+        return TrainingMeasure(head, head)
     listed = ", ".join(f"{m}: {head}" for m, head in heads.items())
-    explained = f" What each trains on ({listed}): compare the shapes, not the heights."
-    return Judged("own measure", "Each method's own measure", explained)
+    explained = f" Each method has the measure that it trains on ({listed}): compare the shapes, not the heights."
+    return TrainingMeasure("own measure", "Each method's own measure", explained)

@@ -1,4 +1,4 @@
-"""Bounds: the loss on training queries, and how far above it is what methods minimise."""
+"""Section on bounds: the loss on training queries, and the bounds that methods minimise."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rankwright.analysis.results import Table
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import rows_by_method, rows_on_all_folds, select_rows
 from rankwright.report.notation import DIGITS
-from rankwright.report.sections.base import Content, Judged, ReportSection, find_judging_measures
+from rankwright.report.sections.base import Content, ReportSection, TrainingMeasure, find_training_measure
 from rankwright.report.summary import Summary
 
 _ROW, _REST = 30, 110  # pixels for each method, and for the axis and its title
-_WIDE = 8.0  # how many times the smallest the largest value is where an axis becomes logarithmic
+_WIDE = 8.0  # an axis is logarithmic where largest / smallest value exceeds this
 _SYMBOLS = {
     "loss": "circle",
     "what it minimises": "diamond",
@@ -44,16 +44,16 @@ Methods = Mapping[str, Sequence[Bounded]]
 def _content(summary: Summary) -> Content | None:
     methods = {method: bounded(table) for method, table in rows_by_method(summary.results, "bounds").items()}
     complete = rows_on_all_folds(summary.results, "bounds")
-    judged = find_judging_measures(summary, complete)
+    trained_on = find_training_measure(summary, complete)
     lead = (
-        "What is wanted is a small loss: 1 - E, where E is the measure divided by its highest value on the query. What "
-        "is minimised is mostly a bound above it. All on the training queries: the gap is what a bound gives away "
-        "there. A bound may be far above the loss and still lead to a good ranking, so methods are to be compared by "
-        "their test results; where training goes well by the bound and badly by the measure, the bound is to blame. "
-        "rankwright.diagnose says more of a single model."
+        "The loss is 1 - E, where E is the measure divided by its highest value on the query. Most methods "
+        "minimise a bound above the loss. All values are of the training queries; the gap is the bound less the "
+        "loss. A bound may be far above the loss and still lead to a good ranking: compare methods by their "
+        "test results. Where the bound is low and the measure is bad, the bound is to blame. "
+        "rankwright.diagnose says more about a single model."
     )
     shown = {method: methods[method] for method in complete}
-    blocks: list[Block] = [_chart(shown, judged)] if shown else []
+    blocks: list[Block] = [_chart(shown, trained_on)] if shown else []
     return Content(lead, [*blocks, _grid(summary, methods)])
 
 
@@ -63,12 +63,12 @@ def bounded(table: Table) -> list[Bounded]:
     for bound, measure in dict.fromkeys(zip(table["bound"].tolist(), table["measure"].tolist(), strict=True)):
         of = select_rows(table, (table["bound"] == bound) & (table["measure"] == measure))
         loss, value, least, exact = (float(np.mean(of[name])) for name in ("loss", "value", "least", "exact"))
-        factor = float(np.median(of["factor"]))  # they differ by powers of ten
+        factor = float(np.median(of["factor"]))  # the median, as factors differ by powers of ten
         found.append(Bounded(str(bound), str(measure), bool(of["own"][0]), loss, value, least, factor, exact))
     return found
 
 
-def _chart(methods: Methods, judged: Judged) -> Chart:
+def _chart(methods: Methods, trained_on: TrainingMeasure) -> Chart:
     """Return a line of marks for each method: the loss, and bounds on the same measure."""
     data: list[dict[str, Any]] = [_key(name) for name in _SYMBOLS]
     values: list[float] = []
@@ -78,12 +78,12 @@ def _chart(methods: Methods, judged: Judged) -> Chart:
         values += marks.values()
         data += [_mark(method, name, value) for name, value in marks.items()]
     layout = {
-        "xaxis": {"title": {"text": f"loss of {judged.axis}, and bounds on it"}, **_axis(values)},
+        "xaxis": {"title": {"text": f"loss of {trained_on.axis}, and bounds on it"}, **_axis(values)},
         "yaxis": {"type": "category", "autorange": "reversed"},
     }
     caption = (
-        f"{judged.name}: the loss on training queries and bounds on it, mean over folds and seeds. What a method "
-        f"minimises is shown where it is a bound on the same measure; the table has all.{judged.more}"
+        f"{trained_on.name}: the loss on training queries and bounds on it, mean over folds and seeds. The "
+        f"objective of a method is shown where it bounds the same measure; the table has all.{trained_on.more}"
     )
     return Chart(data, layout, caption, height=_REST + _ROW * max(len(methods), 3))
 
@@ -132,20 +132,21 @@ def _grid(summary: Summary, methods: Methods) -> Grid:
         Column("method"),
         Column("bound"),
         Column("of", title="the measure whose loss it bounds"),
-        Column("minimised", title="whether it is what the method minimises, penalties apart"),
+        Column("minimised", title="whether the method minimises this bound, penalties apart"),
         Column("loss", DIGITS, title="1 - E on the training queries, mean over folds and seeds"),
         Column("value", DIGITS, title="of the bound, at the scores as they are"),
         Column("gap", DIGITS, title="the value above the loss"),
-        Column("best scale", DIGITS, title="the bound when all scores are multiplied alike so that it is least"),
+        Column("best scale", DIGITS, title="the bound when all scores are multiplied by the best factor"),
         Column("best gap", DIGITS, title="that above the loss"),
-        Column("factor", 3, title="by which the scores are multiplied then, median; 0 is where all scores are alike"),
+        Column("factor", 3, title="the best factor of the scores, median; 0 makes all scores equal"),
         Column("exact", 2, title="share of the queries on which the bound is exact; on others it may be larger"),
     ]
     body = [Row([method, *_figures(summary, bound)], (method,)) for method, found in methods.items() for bound in found]
     note = (
-        "Scores times a positive number rank alike, but type two bounds change: at its best scale a bound tells what "
-        "it is worth for the ranking, and a factor far from 1 that the weights are too short or too long for it. A sum "
-        "over many rankings is not exact: what is shown rests on the two that matter most."
+        "Multiplying all scores by a positive number keeps the ranking but changes type two bounds. The best "
+        "scale shows how low a bound can be for this ranking. A factor far from 1 means that the weights are "
+        "too short or too long for the bound. A sum over many rankings is not exact: its value rests on the two "
+        "most important rankings."
     )
     return Grid(columns, body, "Loss and bounds on the training queries.", note)
 

@@ -1,4 +1,4 @@
-"""Time and memory: what each method costs."""
+"""Section on the time and memory of each method."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _content(summary: Summary) -> Content | None:
         make_dot_chart(sorted(dots, key=lambda dot: dot.value), axis, "%{y}: %{x:.3g} s", caption),
     ]
     lead = (
-        "What each method costs, over the trials that were done. Times are those of this run: compare them with each "
-        "other only."
+        "The time and memory of each method, over the finished trials. Times are those of this run: compare "
+        "them with each other only."
     )
     return Content(lead, blocks)
 

@@ -1,4 +1,4 @@
-"""Curves: NDCG at every cut-off."""
+"""Section on NDCG at every cut-off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dots: a chart of one number per method, with the range around it."""
+"""A chart of one number per method, with the range around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wins and losses: any two methods, query by query, down to the documents."""
+"""Section on wins and losses of any two methods, query by query and document by document."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rankwright.report.blocks import Duel, DuelDocuments, DuelQuery
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
 
-DOCUMENT_BYTES = 1_300_000  # of JSON, about, for documents
-VALUE_BYTES = 1_300_000  # and for values
+DOCUMENT_BYTES = 1_300_000  # the most JSON for documents, approximately
+VALUE_BYTES = 1_300_000  # and the most for values
 _BYTES_A_VALUE = 7
 
 
@@ -36,7 +36,7 @@ def _content(summary: Summary) -> Content | None:
         ],
         np.stack([summary.values[name][present] for name in measures]),
         "The difference of two methods on each test query. Open a query to see where they rank its documents. "
-        "In the mean, queries count as in the means above.",
+        "Each query has the same weight as in the means above.",
         _why_none(documents, len(queries["qid"])),
         start=_best_two(summary, present),
         weighting=summary.results.weighting,
@@ -106,7 +106,7 @@ def first_scores(table: Table, methods: Ints, n_docs: int) -> Floats:
     scores = np.full((len(methods), n_docs), np.nan)
     for row, method in enumerate(methods):
         own = np.flatnonzero(table["method"] == method)
-        last_first = own[np.argsort(-table["seed"][own], kind="stable")]  # the first seed is written last, and stays
+        last_first = own[np.argsort(-table["seed"][own], kind="stable")]  # the first seed overwrites the others
         scores[row, table["document"][last_first]] = table["score"][last_first]
     return scores
 

@@ -55,7 +55,7 @@ def make_feature_map(methods: Mapping[str, Effects], colours: Mapping[str, Any],
         {
             "type": "heatmap",
             "x": [method],
-            "xtype": "scaled",  # Plotly misplaces single columns on an axis of categories
+            "xtype": "scaled",  # Plotly misplaces a single column on a category axis
             "x0": number,
             "dx": 1,
             "y": features,

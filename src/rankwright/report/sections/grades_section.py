@@ -1,4 +1,4 @@
-"""Pairs of grades: how often a better document stands above a worse one."""
+"""Section on pairs of grades: the share of pairs that a method orders correctly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _content(summary: Summary) -> Content | None:
         return None
     letor = set(pairs) == set(_LETOR)
     names = [_LETOR[pair] if letor else f"{pair[0]:g}-{pair[1]:g}" for pair in pairs]
-    shares = {method: accuracies(table, pairs) for method, table in methods.items()}
+    shares = {method: compute_accuracies(table, pairs) for method, table in methods.items()}
     data = [{"type": "bar", "x": names, "y": y, "method": method} for method, y in shares.items()]
     layout = {
         "barmode": "group",
@@ -56,8 +56,8 @@ def pairs_of(tables: Iterable[Table]) -> list[Pair]:
     return sorted(found, key=lambda pair: (-pair[0], pair[1]))
 
 
-def accuracies(table: Table, pairs: list[Pair]) -> Floats:
-    """(right + tied / 2) / total of each pair of grades; NaN where a method saw none."""
+def compute_accuracies(table: Table, pairs: list[Pair]) -> Floats:
+    """Return (right + tied / 2) / total of each pair of grades; NaN where a method has no such pair."""
     shares = np.full(len(pairs), np.nan)
     for i, (high, low) in enumerate(pairs):
         chosen = (table["high"] == high) & (table["low"] == low)

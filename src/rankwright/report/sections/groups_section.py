@@ -1,4 +1,4 @@
-"""Query groups: easy and hard queries, by their number of document pairs."""
+"""Section on groups of queries by their number of document pairs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rankwright.report.notation import format_count
 from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.summary import Summary
 
-MOST_BINS = 8  # and an open one for the few largest
-_TAIL = 0.95  # the share of queries that closed bins hold at least
+MOST_BINS = 8  # the most closed bins; one more, open, has the largest values
+_TAIL = 0.95  # the least share of queries in closed bins
 _STEPS = (1, 2, 5)
 
 
@@ -33,8 +33,8 @@ def _content(summary: Summary) -> Content | None:
     filled = [(label, chart) for label, chart in charts if chart.data]
     blocks: list[Block] = [make_choice("Measure", filled)] if filled else []
     lead = (
-        "Queries with many pairs of documents of different grades weigh most when a method learns from pairs. Does it "
-        "do well on these only?"
+        "A method that learns from pairs gives most weight to queries with many pairs of documents of different "
+        "grades. Does it do well on these only?"
     )
     return Content(lead, [_sizes(groups), *blocks])
 
@@ -78,8 +78,8 @@ def _sizes(groups: Groups) -> Chart:
     data = [{"type": "bar", "x": groups.names, "y": sizes, "marker": {"color": "var(--accent)"}, "name": "queries"}]
     layout = {"xaxis": _axis(), "yaxis": {"title": {"text": "queries"}}, "bargap": 0.3}
     caption = (
-        "How many test queries have so many pairs of documents of different grades. The upper bound of a group belongs "
-        "to the next one."
+        "The number of test queries by the number of their document pairs of different grades. The upper bound "
+        "of a group belongs to the next one."
     )
     return Chart(data, layout, caption, height=260)
 
@@ -106,7 +106,7 @@ def _chart(summary: Summary, measure: str, groups: Groups) -> Chart:
     return Chart(
         data,
         layout,
-        f"{label} by group of queries: the mean over the queries of a group, each weighting as in the means.",
+        f"{label} by group of queries: the mean over the queries of a group, weighted as in the means.",
         height=400,
     )
 

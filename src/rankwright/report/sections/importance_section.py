@@ -1,4 +1,4 @@
-"""Feature importance: what the trees of a method split on."""
+"""Section on feature importance in trees."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.sections.features import Effects, compute_effects, make_feature_bars, make_feature_map
 from rankwright.report.summary import Summary
 
-MOST_ROWS = 100  # features of a method in the table
+MOST_ROWS = 100  # the most features of a method in the table
 _COLOURS = {"cmin": 0, "colorscale": [[0, "var(--paper)"], [1, "var(--better)"]]}
 
 
@@ -32,9 +32,10 @@ def _content(summary: Summary) -> Content | None:
     colours = {**_COLOURS, "cmax": max(float(effects.mean.max()) for effects in methods.values())}
     options = [("all methods", make_feature_map(methods, colours, caption)), *bars] if len(bars) > 1 else bars
     lead = (
-        "What the trees of a method split on. The gain of a split is what it took off the loss that its tree was "
-        "fitted to: it tells of the fit, not of the measure, and not which way scores go. Features that tell much the "
-        "same share their gain by chance; where the folds differ much, they may have taken turns."
+        "The features that the trees of a method split on. The gain of a split is its reduction of the loss "
+        "that the tree was fitted to. It describes the fit, not the measure, and not the direction in which "
+        "scores change. Similar features share their gain by chance: where the folds differ much, one may have "
+        "replaced another."
     )
     return Content(lead, [make_choice("Method", options), _grid(tables, methods)])
 
@@ -49,7 +50,7 @@ def _grid(tables: Mapping[str, Table], methods: Mapping[str, Effects]) -> Grid:
         Column("splits", 1, title="on this feature, mean over folds and seeds"),
     ]
     body = [row for method, table in tables.items() for row in _features(method, table, methods[method])]
-    note = "Used: in how many of the models. rankwright.explain has the table of a single model."
+    note = "Used: the number of models that use the feature. rankwright.explain has the table of a single model."
     return Grid(columns, body, "How much of the gain each feature has.", note)
 
 

@@ -1,4 +1,4 @@
-"""Learning curves: what each round of training brought."""
+"""Section on learning curves: the result of each round of training."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from rankwright.report.chosen_runs import (
     select_rows,
     split_runs,
 )
-from rankwright.report.sections.base import Content, ReportSection, find_judging_measures, make_choice
+from rankwright.report.sections.base import Content, ReportSection, find_training_measure, make_choice
 from rankwright.report.summary import Summary
 
-MOST_POINTS = 150  # of a line
-_UNEVEN = 20.0  # how many times the lowest line the highest is where an axis becomes logarithmic
-_SELDOM = 0.5  # the part of the rounds that have a value, below which they are marked
-_JUDGED = ("train", "valid")  # shown side by side; anything else that was recorded has a chart of its own
+MOST_POINTS = 150  # the most points of a line
+_UNEVEN = 20.0  # an axis is logarithmic where highest / lowest line exceeds this
+_SELDOM = 0.5  # values recorded in a smaller share of the rounds have markers
+_PARTS_EVALUATED = ("train", "valid")  # shown side by side; every other recorded column has a chart of its own
 _KEYS = ("method", "fold", "seed", "restart", "round", "measure", "polish", "kept")
-# which feature a round was about, and how: no quantity with a mean; weights of trees have a section of their own
+# Columns about the feature of a round have no meaningful mean; tree weights have a section of their own.
 _OF_A_FEATURE = ("feature", "sign", "weight", "searched", "step", "threshold", "missing")
-_SIGNED = ("alpha", "r")  # the sign only tells whether the feature is to be high or low
+_SIGNED = ("alpha", "r")  # only the size is shown: the sign is the direction of the feature
 _MEAN = "mean over folds"
-_OWN = ("loss", "objective", "gap")  # every method has its own
-_STEEP = ("gap", "smoothing", "gain", "sigma")  # fall by powers of ten
+_OWN = ("loss", "objective", "gap")  # not comparable between methods
+_STEEP = ("gap", "smoothing", "gain", "sigma")  # shown on a logarithmic axis: they fall by powers of ten
 _WORDS = {
     "gap": "duality gap",
     "sigma": "smoothing sigma",
@@ -58,8 +58,8 @@ _AXES = {
     "tried": "stumps",
 }
 _EXPLAINED = {
-    "gap": "Duality gap (how far the objective may be above the least)",
-    "objective": "Objective (the loss with its penalty: what is minimised)",
+    "gap": "Duality gap (an upper bound on the distance of the objective from its minimum)",
+    "objective": "Objective (the loss with its penalty, which is minimised)",
     "sigma": "Smoothing sigma of the measure; every loss is that at the sigma of its round",
     "steps": "Steps of the descent",
     "planes": "Cutting planes that the model rests on",
@@ -68,9 +68,9 @@ _EXPLAINED = {
     "smoothing": "Smoothing of the hinge",
     "alpha": "Weight (the size of alpha) of the weak ranker that was added",
     "r": "Edge of the stump (the size of r: the weight of the pairs that it orders one way less that of the others)",
-    "z": "Normaliser Z (what the round left of the loss, as a share)",
+    "z": "Normaliser Z (the share of the loss that remains after the round)",
     "gain": "Fall of the loss found by the search",
-    "scanned": "Features whose pairs were gone through in the search",
+    "scanned": "Features whose pairs the search looked at",
     "tried": "Stumps tried pair by pair in the search",
 }
 _TITLES = {
@@ -90,8 +90,8 @@ def _content(summary: Summary) -> Content | None:
     if not blocks:
         return None
     lead = (
-        "What each round of training brought. Where validation falls while training still rises, a method learns the "
-        "training queries by heart."
+        "The result of each round of training. Where validation falls while training still rises, a method "
+        "overfits the training queries."
     )
     return Content(lead, [make_choice("Quantity", blocks)])
 
@@ -107,9 +107,11 @@ def _quantities(methods: Mapping[str, Table]) -> dict[str, tuple[str, ...]]:
         for name in dict.fromkeys(name for table in methods.values() for name in table)
         if name not in (*_KEYS, *_OF_A_FEATURE) and any(np.isfinite(table[name]).any() for table in methods.values())
     ]
-    judged = tuple(name for name in _JUDGED if name in recorded)
-    others: dict[str, tuple[str, ...]] = {_WORDS.get(name, name): (name,) for name in recorded if name not in _JUDGED}
-    return {"measure": judged, **others} if judged else others
+    evaluated = tuple(name for name in _PARTS_EVALUATED if name in recorded)
+    others: dict[str, tuple[str, ...]] = {
+        _WORDS.get(name, name): (name,) for name in recorded if name not in _PARTS_EVALUATED
+    }
+    return {"measure": evaluated, **others} if evaluated else others
 
 
 def _by_fold(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, ...]) -> Block | None:
@@ -148,13 +150,13 @@ def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, .
     title = _TITLES.get(columns, _EXPLAINED.get(columns[0], value))
     if columns[0] in _OWN and len(shown) > 1:
         more = " Each method has its own: compare the shapes, not the heights."
-    if columns[0] in _JUDGED:
-        value, name, more = find_judging_measures(summary, {m: methods[m] for m in shown})
+    if columns[0] in _PARTS_EVALUATED:
+        value, name, more = find_training_measure(summary, {m: methods[m] for m in shown})
     whose = f"{next(iter(shown))}: " if len(shown) == 1 else ""  # a single line has no legend
     unit, by = _units([has_restarts(methods[m]) for m in shown])
     caption = f"{whose}{title.format(name)} by {by}, {where}.{more}"
     if any(has_restarts(methods[m]) for m in shown):
-        caption += " Of several starts, the climb that was kept; its start is step 0."
+        caption += " Of several starts, only the climb that was kept; its start is step 0."
     if seldom:
         caption += " Where it was recorded in some rounds only, these have markers."
     if where == _MEAN:
@@ -217,7 +219,7 @@ def _filled(rounds: Floats, run: Table, column: str) -> Floats:
     known = np.flatnonzero(np.isfinite(values))
     if len(known):
         last = np.where(rounds > run["round"].max(), known[-1], last)
-    filled: Floats = values[last]  # those before the first round are the NaN at the end
+    filled: Floats = values[last]  # index -1, before the first round, is the NaN at the end
     return filled
 
 

@@ -1,4 +1,4 @@
-"""Panels: small charts side by side in one, all of the same heights, each with its own name and width."""
+"""Small charts side by side, of equal height, each with a name and a width of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 WIDE = 2  # panels side by side
 _PANEL, _REST = 150, 40  # pixels for each row of panels, and for the names below
 _BETWEEN = 50  # pixels between rows: ticks, and the name of the next panel
-_LONGEST = 18  # characters of a feature's name
+_LONGEST = 18  # the most characters of a feature's name
 
 
 def chart_height(n: int) -> int:

@@ -1,4 +1,4 @@
-"""Polishing: what exact weights for all trees brought, once these were grown."""
+"""Section on polishing: the measure before and after the exact search for tree weights."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import deciding_values, drop_polishing, rows_by_method, select_rows, split_runs
 from rankwright.report.notation import DIGITS
-from rankwright.report.sections.base import Content, Judged, ReportSection, find_judging_measures, make_choice
+from rankwright.report.sections.base import Content, ReportSection, TrainingMeasure, find_training_measure, make_choice
 from rankwright.report.sections.learning_section import mean_line, thinned
 from rankwright.report.summary import Summary
 
-_PARTS = {"train": ("training", "dot"), "valid": ("validation", "solid")}  # what they are called, and their dashes
+_PARTS = {"train": ("training", "dot"), "valid": ("validation", "solid")}  # label and dash of each part
 _MEAN = "mean over folds"
-_TICKED = 12  # rounds of polishing that have a tick each
+_TICKED = 12  # the most rounds of polishing with a tick each
 
 
 class PolishedRun(NamedTuple):
@@ -30,8 +30,8 @@ class PolishedRun(NamedTuple):
     fold: int
     growing: Table
     polishing: Table
-    begun: int  # the row of ``growing`` that polishing began with
-    kept: int  # the row of ``polishing`` that was kept: 0 where that is what it began with
+    begun: int  # the row of ``growing`` at which polishing began
+    kept: int  # the row of ``polishing`` that was kept; 0: the model before polishing
 
     def value(self, part: str, at: int) -> float:
         """Return the measure in a row of ``polishing``."""
@@ -48,17 +48,17 @@ def _content(summary: Summary) -> Content | None:
     if not methods:
         return None
     n_runs = {method: len(split_runs(histories[method])) for method in methods}
-    judged = find_judging_measures(summary, {m: histories[m] for m in methods})
+    trained_on = find_training_measure(summary, {m: histories[m] for m in methods})
     charts = [
-        (m, _by_fold(m, runs, find_judging_measures(summary, {m: histories[m]}).axis)) for m, runs in methods.items()
+        (m, _by_fold(m, runs, find_training_measure(summary, {m: histories[m]}).axis)) for m, runs in methods.items()
     ]
     lead = (
-        "Once its trees are grown, a method may search exactly for better weights of theirs. That never lowers the "
-        "measure on the training queries, and the step that is best on the validation queries is kept, so that is not "
-        "lowered either; but some of its rise is luck on these queries. What polishing is worth on test queries, the "
-        "same method without it tells, if it is among the results."
+        "After growing its trees, a method may search exactly for better weights of them. The measure on the "
+        "training queries never falls. The step that is best on the validation queries is kept, so the measure "
+        "there does not fall either; but some of the rise is chance. To see the gain on test queries, compare "
+        "with the same method without polishing."
     )
-    return Content(lead, [_grid(methods, n_runs, judged), make_choice("Method", charts)])
+    return Content(lead, [_grid(methods, n_runs, trained_on), make_choice("Method", charts)])
 
 
 def polished_runs(table: Table) -> list[PolishedRun]:
@@ -91,12 +91,12 @@ def places(numbers: Floats) -> Floats:
     return numbers - 1 + inside
 
 
-def _grid(methods: Methods, n_runs: Mapping[str, int], judged: Judged) -> Grid:
+def _grid(methods: Methods, n_runs: Mapping[str, int], trained_on: TrainingMeasure) -> Grid:
     of_run = "mean over the folds and seeds that were polished"
     columns = [
         Column("method"),
-        Column("runs", title="in how many folds and seeds polishing took any step"),
-        Column("kept", title="in how many of these a step was better on validation queries, and kept"),
+        Column("runs", title="the number of folds and seeds in which polishing took any step"),
+        Column("kept", title="the number of these in which a step was better on validation queries, and kept"),
         Column("rounds", 1, title=f"of polishing, each over all trees; {of_run}"),
         *(
             column
@@ -110,10 +110,10 @@ def _grid(methods: Methods, n_runs: Mapping[str, int], judged: Judged) -> Grid:
     ]
     body = [Row([method, *_figures(runs, n_runs[method])], (method,)) for method, runs in methods.items()]
     note = (
-        "Where no step was better on the validation queries, the trees are kept as they were grown, which counts as no "
-        f"gain.{judged.more}"
+        "Where no step was better on the validation queries, the trees keep their weights, which counts as no "
+        f"gain.{trained_on.more}"
     )
-    return Grid(columns, body, f"{judged.name} before and after polishing.", note)
+    return Grid(columns, body, f"{trained_on.name} before and after polishing.", note)
 
 
 def _figures(runs: Sequence[PolishedRun], n_runs: int) -> list[Any]:
@@ -156,8 +156,8 @@ def _chart(method: str, runs: Sequence[PolishedRun], measure: str, where: str) -
     if single is not None:
         data += _marks(method, single)
         caption += (
-            " Open: the trees that polishing began with. Filled: the model that was kept; at 0 it is as it was grown, "
-            "as no step was better on the validation queries."
+            " Open: the trees before polishing. Filled: the model that was kept; at 0, no step was better on the "
+            "validation queries."
         )
     else:
         caption += (

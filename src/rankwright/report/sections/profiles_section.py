@@ -1,4 +1,4 @@
-"""Along each weight: what the measure would be if one weight were another."""
+"""Section on profiles: the measure as a function of one weight."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rankwright.report.blocks import Block, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import rows_by_method, select_rows, split_runs
 from rankwright.report.notation import DIGITS, format_number
 from rankwright.report.sections import panels
-from rankwright.report.sections.base import Content, ReportSection, find_judging_measures, make_choice
+from rankwright.report.sections.base import Content, ReportSection, find_training_measure, make_choice
 from rankwright.report.summary import Summary
 
-MOST_CHARTS = 20  # of a page: each may have 90 kilobytes
+MOST_CHARTS = 20  # the most charts of a page: each may take 90 kilobytes
 _PARTS = {"train": "training", "valid": "validation", "test": "test"}
 _COLOURS = {"train": "var(--ink)", "valid": "var(--method-4)", "test": "var(--worse)"}
 
@@ -57,9 +57,9 @@ def _content(summary: Summary) -> Content | None:
     n_folds = max(MOST_CHARTS // len(methods), 1)
     charts = [(method, _by_fold(summary, method, table, n_folds)) for method, table in methods.items()]
     lead = (
-        "Methods that search along one weight at a time: what if one weight were another, and the others stayed? Where "
-        "a curve hardly falls, the weight hardly matters; a narrow peak may be luck; and where validation or test "
-        "queries peak elsewhere, the weight suits the training queries only."
+        "For methods that search along one weight at a time: the measure as one weight changes and the others "
+        "stay. Where a curve hardly falls, the weight hardly matters. A narrow peak may be chance. Where "
+        "validation or test queries peak elsewhere, the weight suits the training queries only."
     )
     return Content(lead, [make_choice("Method", charts), _grid(summary, methods)])
 
@@ -78,7 +78,7 @@ def lines_of(run: Table) -> list[ProfileLine]:
 
 def _by_fold(summary: Summary, method: str, table: Table, n_folds: int) -> Block:
     """Return a chart for each of the first folds, of its first seed."""
-    measure = find_judging_measures(summary, {method: table}).axis
+    measure = find_training_measure(summary, {method: table}).axis
     first = {int(run["fold"][0]): run for run in reversed(split_runs(table))}
     charts = [
         (f"fold {fold}", _chart(lines_of(first[fold]), measure, f"{method}, fold {fold}"))
@@ -168,8 +168,8 @@ def _mark(line: ProfileLine, panel: int) -> dict[str, Any]:
 
 
 def _grid(summary: Summary, methods: Mapping[str, Table]) -> Grid:
-    lost = "what the measure would lose if the weight were 0"
-    missed = "what it would gain at the best of the places shown"
+    lost = "the loss of the measure if the weight were 0"
+    missed = "the gain of the measure at the best of the places shown"
     columns = [
         Column("method"),
         Column("feature"),
@@ -179,11 +179,11 @@ def _grid(summary: Summary, methods: Mapping[str, Table]) -> Grid:
         *(Column(f"missed, {part}", DIGITS, title=f"{_PARTS[part]} queries: {missed}") for part in ("valid", "test")),
     ]
     body = [row for method, table in methods.items() for row in _features(method, table)]
-    judged = find_judging_measures(summary, methods)
-    caption = f"What each weight is worth: {judged.axis}, mean over folds and seeds."
+    trained_on = find_training_measure(summary, methods)
+    caption = f"The contribution of each weight: {trained_on.axis}, mean over folds and seeds."
     note = (
-        f"Lost: {lost}, the others staying as they are. Missed: {missed}, which nobody could know before; where it is "
-        f"large, the weight that training chose suits the training queries only.{judged.more}"
+        f"Lost: {lost}, while the others stay. Missed: {missed}, which is known only afterwards. Where it is "
+        f"large, the weight that training chose suits the training queries only.{trained_on.more}"
     )
     return Grid(columns, body, caption, note)
 

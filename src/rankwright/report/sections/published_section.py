@@ -1,4 +1,4 @@
-"""Published: figures from the literature beside ours."""
+"""Section on published figures beside ours."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def _content(summary: Summary) -> Content | None:
     ]
     rows = [_row(summary, figure) for figure in match_published(summary)]
     lead = (
-        "What others report on the same folds. The standard error says how far our mean would move on other queries; "
-        f"on these very queries two trainings of one method should agree more closely, within about {FAR:g}."
+        "Figures that others report on the same folds. The standard error says how far our mean would move on "
+        "other queries. On the same queries, two trainings of one method should agree more closely, within "
+        f"about {FAR}."
     )
     blocks: list[Block] = [Grid(columns, rows, CAPTION)]
     blocks.extend(Text(note, "note") for note in list_notes(summary))

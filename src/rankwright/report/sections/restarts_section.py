@@ -1,4 +1,4 @@
-"""Restarts: what each start of a method that climbs from several of them led to."""
+"""Section on restarts: the best point of each start."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import deciding_values, find_best_points, has_restarts, rows_by_method, split_runs
 from rankwright.report.notation import DIGITS
-from rankwright.report.sections.base import Content, Judged, ReportSection, find_judging_measures, make_choice
+from rankwright.report.sections.base import Content, ReportSection, TrainingMeasure, find_training_measure, make_choice
 from rankwright.report.summary import Summary
 
-MOST_STARTS = 300  # of a method in one chart
-_MARKED, _TICKED = 30, 12  # starts that have a marker each, and a tick each
+MOST_STARTS = 300  # most starts of a method in one chart
+_MARKED, _TICKED = 30, 12  # most starts with a marker each, and with a tick each
 _POINT, _KEPT = 7, 12  # pixels
 
 
 class StartValues(NamedTuple):
-    """The best point of every start of one run, and which of them was kept."""
+    """The best point of every start of one run, and the number of the kept start."""
 
     fold: int
     number: Ints
@@ -44,12 +44,12 @@ def _content(summary: Summary) -> Content | None:
     methods = {m: runs for m, runs in found.items() if max((len(run.number) for run in runs), default=0) > 1}
     if not methods:
         return None
-    judged = find_judging_measures(summary, {m: histories[m] for m in methods})
+    trained_on = find_training_measure(summary, {m: histories[m] for m in methods})
     lead = (
-        "Some methods climb from several starts and keep the best point on the validation queries. Do more starts pay? "
-        "And where the training measure is higher, is the validation measure, too?"
+        "Some methods climb from several starts and keep the best point on the validation queries. Do more "
+        "starts help? Does a higher training measure mean a higher validation measure?"
     )
-    return Content(lead, [_grid(methods, judged), _by_fold(methods, judged), _gains(methods, judged)])
+    return Content(lead, [_grid(methods, trained_on), _by_fold(methods, trained_on), _gains(methods, trained_on)])
 
 
 def starts_of(table: Table) -> list[StartValues]:
@@ -90,7 +90,7 @@ def best_so_far(runs: Sequence[StartValues]) -> Floats:
     return mean
 
 
-def _grid(methods: Methods, judged: Judged) -> Grid:
+def _grid(methods: Methods, trained_on: TrainingMeasure) -> Grid:
     of_run = "mean over folds and seeds"
     columns = [
         Column("method"),
@@ -106,11 +106,11 @@ def _grid(methods: Methods, judged: Judged) -> Grid:
         Column("agreement", 2, title="correlation of training and validation between the starts of a run"),
     ]
     body = [Row([method, *_figures(runs)], (method,)) for method, runs in methods.items()]
-    caption = f"{judged.name} of the best points that the starts led to."
+    caption = f"{trained_on.name} of the best point of each start."
     note = (
-        "Agreement is a correlation, within runs, of the best points of the starts: near 1, what fits the training "
-        "queries better is also better "
-        f"on the validation queries; near 0, training says nothing about which start to keep.{judged.more}"
+        "Agreement is the correlation, within runs, of the training and validation measures of the starts. Near "
+        "1, a start that is better in training is also better in validation. Near 0, training does not say "
+        f"which start to keep.{trained_on.more}"
     )
     return Grid(columns, body, caption, note)
 
@@ -133,24 +133,27 @@ def _figures(runs: Sequence[StartValues]) -> list[float]:
     ]
 
 
-def _by_fold(methods: Methods, judged: Judged) -> Block:
+def _by_fold(methods: Methods, trained_on: TrainingMeasure) -> Block:
     folds = sorted({run.fold for runs in methods.values() for run in runs})
     charts: list[tuple[str, Block]] = []
     if len(folds) > 1:
         centred = {method: [run.centred() for run in runs] for method, runs in methods.items()}
-        what, axis = f"{judged.name} above the mean of all starts on the same fold", f"{judged.axis} above fold's mean"
-        charts.append(("all folds, from their means", _chart(centred, what, axis, judged)))
+        what, axis = (
+            f"{trained_on.name} above the mean of all starts on the same fold",
+            f"{trained_on.axis} above fold's mean",
+        )
+        charts.append(("all folds, from their means", _chart(centred, what, axis, trained_on)))
     for fold in folds:
         inside = {method: [run for run in runs if run.fold == fold] for method, runs in methods.items()}
         present = {method: runs for method, runs in inside.items() if runs}
-        charts.append((f"fold {fold}", _chart(present, f"{judged.name}, fold {fold}", judged.axis, judged)))
+        charts.append((f"fold {fold}", _chart(present, f"{trained_on.name}, fold {fold}", trained_on.axis, trained_on)))
     return make_choice("Fold", charts)
 
 
-def _chart(methods: Methods, what: str, axis: str, judged: Judged) -> Chart:
+def _chart(methods: Methods, what: str, axis: str, trained_on: TrainingMeasure) -> Chart:
     data = [_points(method, runs) for method, runs in methods.items()]
     layout = {"xaxis": {"title": {"text": f"training: {axis}"}}, "yaxis": {"title": {"text": f"validation: {axis}"}}}
-    caption = f"{what}. A point is the best that a start led to; large and ringed, the one that was kept.{judged.more}"
+    caption = f"{what}. A point is the best that a start reached; the large ringed one was kept.{trained_on.more}"
     return Chart(data, layout, caption, height=420)
 
 
@@ -181,7 +184,7 @@ def _some(kept: NDArray[np.bool_]) -> Ints:
     return np.sort(np.concatenate([np.flatnonzero(kept), others[few]]))
 
 
-def _gains(methods: Methods, judged: Judged) -> Chart:
+def _gains(methods: Methods, trained_on: TrainingMeasure) -> Chart:
     lines = {method: best_so_far(runs) for method, runs in methods.items()}
     longest = max(map(len, lines.values()))
     mode = "lines+markers" if longest <= _MARKED else "lines"
@@ -191,11 +194,11 @@ def _gains(methods: Methods, judged: Judged) -> Chart:
     ]
     layout = {
         "xaxis": {"title": {"text": "number of starts"}, **({"dtick": 1} if longest <= _TICKED else {})},
-        "yaxis": {"title": {"text": f"validation: {judged.axis}"}},
+        "yaxis": {"title": {"text": f"validation: {trained_on.axis}"}},
     }
     caption = (
-        f"{judged.name} on validation queries of the best of so many starts, mean over folds and seeds. It cannot "
-        f"fall, and some of its rise is luck on these queries: whether it is more, the test queries tell.{judged.more}"
+        f"{trained_on.name} on validation queries of the best of the first starts, mean over folds and seeds. It "
+        f"cannot fall, and some of its rise is chance: only the test queries show a real gain.{trained_on.more}"
     )
     return Chart(data, layout, caption, height=320)
 

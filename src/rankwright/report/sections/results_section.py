@@ -1,4 +1,4 @@
-"""Results: every method under every measure."""
+"""Section on results: every method under every measure."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def _protocol(summary: Summary) -> str:
     if not summary.has("trials"):
         return figure
     return (
-        f"Each method was selected by {summary.decisive} on the validation queries and judged on the test queries, "
-        f"fold by fold. {figure}"
+        f"Each method was selected by {summary.decisive} on the validation queries and evaluated on the test "
+        f"queries, fold by fold. {figure}"
     )
 
 
@@ -89,7 +89,7 @@ def _differences(summary: Summary) -> Grid:
             p = figure.against.adjusted.randomisation
             cells += [Cell(figure.against.difference, format_signed(figure.against.difference)), Cell(p, format_p(p))]
         rows.append(Row([method, *cells], (method,)))
-    caption = "The mean of each method less that of the best, and p of the randomisation test after Holm's correction."
+    caption = "The mean of each method minus that of the best, and p of the randomisation test after Holm's correction."
     return Grid(columns, rows, caption)
 
 

@@ -1,4 +1,4 @@
-"""Selection: what was tried, and what was chosen."""
+"""Section on selection: the candidates that were tried and chosen."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def _content(summary: Summary) -> Content | None:
     if not blocks:
         return None
     lead = (
-        f"What was tried. For every fold and seed, the candidate with the best {summary.decisive} on the validation "
-        "queries was chosen."
+        f"The candidates that were tried. For every fold and seed, the one with the best {summary.decisive} on "
+        "the validation queries was chosen."
     )
     return Content(lead, blocks)
 
@@ -35,15 +35,15 @@ def _grid(summary: Summary, methods: dict[str, Table]) -> Grid:
     columns = [
         Column("method"),
         Column("parameters"),
-        Column(f"validation {summary.decisive}", DIGITS, title="mean over the trials that were done, by fold and seed"),
+        Column(f"validation {summary.decisive}", DIGITS, title="mean over the finished trials, by fold and seed"),
         Column("chosen", title="in so many of the folds and seeds"),
         Column("tried", title="in so many of the folds and seeds"),
         Column("failed", title="trials that ended in an error"),
     ]
     body = [row for method, table in methods.items() for row in _candidates(method, table)]
     caption = (
-        "Candidates, the best mean of each method emphasised. Each fold and seed made its own choice, which may be "
-        "another."
+        "Candidates, the best mean of each method emphasised. Each fold and seed makes its own choice, so "
+        "another candidate may have been chosen there."
     )
     return Grid(columns, body, caption)
 

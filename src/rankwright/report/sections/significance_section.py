@@ -1,4 +1,4 @@
-"""Significance: every two methods, query by query."""
+"""Section on the significance of the difference of every two methods."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _grid(summary: Summary, measure: str) -> Grid:
     columns = [
         Column("first"),
         Column("second"),
-        Column("difference", DIGITS, title="the mean of the second method less that of the first"),
+        Column("difference", DIGITS, title="the mean of the second method minus that of the first"),
         Column("95% interval", title="bootstrap interval of the difference"),
         Column("wins", title="queries where the second method is better"),
         Column("ties", title="queries where both are equal"),
@@ -43,7 +43,7 @@ def _grid(summary: Summary, measure: str) -> Grid:
     label = summary.labels[measure]
     caption = (
         f"{label}: {format_count(len(comparisons), 'comparison')} of two methods with results on all folds. "
-        "Differences are the second less the first, each query weighting as in the means."
+        "Differences are the second minus the first, each query weighted as in the means."
     )
     return Grid(columns, [_row(found) for found in comparisons], caption, COMPARISON_NOTE)
 

@@ -1,4 +1,4 @@
-"""Step functions: what each feature adds to the score of methods with stumps."""
+"""Section on the step functions of methods with stumps."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.summary import Summary
 
 MOST_PANELS = 8
-_MARGIN = 0.08  # of the width of a panel, beyond the thresholds
-_UNEVEN = 20.0  # how many times the median threshold the largest is where an axis becomes logarithmic
+_MARGIN = 0.08  # the margin beyond the thresholds, as a share of the width of a panel
+_UNEVEN = 20.0  # an axis is logarithmic where largest / median threshold exceeds this
 _MEAN, _SINGLE = "mean over folds", "single folds"
 
 
@@ -30,7 +30,7 @@ class Function(NamedTuple):
     fold: int
     thresholds: Floats
     values: Floats
-    missing: float  # the value where the feature is missing; NaN where it may not be
+    missing: float  # the value where the feature is missing; NaN where the model does not allow that
     range: float
     stumps: int
 
@@ -67,11 +67,11 @@ def _content(summary: Summary) -> Content:
     methods = rows_by_method(summary.results, "steps")
     charts = [(method, _chart(method, learned(_first_seeds(table)))) for method, table in methods.items()]
     lead = (
-        "What each feature adds to the score of a method with stumps: its value is looked up in a step function. Where "
-        "the folds agree, a step has been found again in other queries; where they part, it may be chance, or "
-        "features that tell much the same took turns. A large range says that a feature moves scores, not that it "
-        "improves rankings; and steps at the far ends may rest on few documents. If a method scales features within "
-        "each query, this is about scaled features."
+        "Each feature adds the value of a step function to the score of a method with stumps. A step on which "
+        "the folds agree has been confirmed by other queries. Where the folds differ, the step may be chance, "
+        "or similar features replaced each other. A large range says that a feature changes scores, not that it "
+        "improves rankings. Steps at the far ends may rest on few documents. If a method scales features within "
+        "each query, the chart shows scaled features."
     )
     return Content(lead, [make_choice("Method", charts), _grid(methods)])
 
@@ -108,7 +108,7 @@ def _chart(method: str, features: Sequence[Learned]) -> Chart:
     what = (
         f"the {format_count(len(shown), 'feature')} of the largest range" if len(features) > 1 else "its only feature"
     )
-    folds = "Thin: single folds; thick: their mean, a fold that does not use a feature weighting 0. "
+    folds = "Thin: single folds; thick: their mean, in which a fold that does not use a feature counts as 0. "
     caption = (
         f"{method}: step functions of {what}. {folds if shown[0].n_runs > 1 else ''}Each starts at 0 on the left, as "
         "only differences matter. All panels have the same height; each has a width of its own."
@@ -175,12 +175,14 @@ def _grid(methods: Mapping[str, Table]) -> Grid:
         Column("method"),
         Column("feature"),
         Column("used", title="in how many folds and seeds"),
-        Column("range", DIGITS, title="highest less lowest value, mean over folds and seeds; 0 where it is not used"),
+        Column(
+            "range", DIGITS, title=("highest minus lowest value, mean over folds and seeds; 0 where it is not used")
+        ),
         Column(
             "of largest", 2, title="the range in shares of the largest of the method, whose scores have their own scale"
         ),
         Column("stumps", 1, title="on this feature, mean over folds and seeds"),
-        Column("values", title="which way they go from left to right, and in how many folds and seeds"),
+        Column("values", title="their direction from left to right, and the number of folds and seeds"),
         *([Column("missing", DIGITS, title="the value where the feature is missing, mean where it is used")] * lacks),
     ]
     body = [
@@ -189,11 +191,11 @@ def _grid(methods: Mapping[str, Table]) -> Grid:
         for feature in found
     ]
     note = (
-        "Used: in how many of the models. The range is how much a feature can move a score, whatever the others are. "
-        "Mostly rises: what it falls is at most a tenth of its ups and downs. rankwright.explain has the table of a "
-        "single model."
+        "Used: the number of models that use the feature. The range is the largest change of a score by the "
+        "feature, whatever the others are. Mostly rises: its falls are at most a tenth of all its changes. "
+        "rankwright.explain has the table of a single model."
     )
-    return Grid(columns, body, "How much each feature can matter, and which way it goes.", note)
+    return Grid(columns, body, "The largest effect of each feature, and its direction.", note)
 
 
 def _figures(feature: Learned, largest: float, lacks: bool) -> list[Any]:

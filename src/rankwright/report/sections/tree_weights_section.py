@@ -1,4 +1,4 @@
-"""Tree weights: what exact line searches found for the weight of each tree, and what was made of it."""
+"""Section on the weights of trees: as searched, and as clipped."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.sections.learning_section import MOST_POINTS, thinned
 from rankwright.report.summary import Summary
 
-MOST_PANELS = 8  # folds of a method
-_USUAL = (2.0, 98.0)  # percentiles of the searched weights that a chart reaches to
-_REACH = 3.0  # but at most so many times the height of the weights beyond these, or nothing would be seen of them
+MOST_PANELS = 8  # most folds of a method in one chart
+_USUAL = (2.0, 98.0)  # percentiles of the searched weights that a chart shows
+_REACH = 3.0  # a chart extends at most this many times the height of the used weights, or they would be flat
 
 
 class Weighted(NamedTuple):
-    """The trees of a run: the weights that were searched, and those that they were given."""
+    """The trees of a run: their weights as searched and as clipped."""
 
     fold: int
     tree: Floats
@@ -30,13 +30,13 @@ class Weighted(NamedTuple):
     weight: Floats
 
     @property
-    def raised(self) -> float:
-        """The share of the trees whose weight was searched below the lowest allowed."""
+    def share_raised(self) -> float:
+        """The share of the trees whose searched weight is below the lowest allowed."""
         return float((self.weight > self.searched).mean())
 
     @property
-    def lowered(self) -> float:
-        """The share of those that were searched above the highest allowed."""
+    def share_lowered(self) -> float:
+        """The share of the trees whose searched weight is above the highest allowed."""
         return float((self.weight < self.searched).mean())
 
 
@@ -47,9 +47,9 @@ def _content(summary: Summary) -> Content | None:
     if not methods:
         return None
     lead = (
-        "The weight with which each tree was added: found by an exact search on the training measure, and clipped. "
-        "Above the highest weight allowed, the tree would have gained more there and then; at 0, nothing was as good "
-        "as to leave it out; below 0, it would have helped reverse round."
+        "The weight of each tree: found by an exact search on the training measure, then clipped. Where the "
+        "searched weight is above the highest allowed, a larger step would have gained more in that round. At "
+        "0, leaving the tree out was best. Below 0, the reversed tree would have helped."
     )
     return Content(lead, [make_choice("Method", [(m, _chart(m, runs)) for m, runs in methods.items()]), _grid(methods)])
 
@@ -70,7 +70,7 @@ def _chart(method: str, runs: Sequence[Weighted]) -> Chart:
     layout = panels.make_layout([f"fold {run.fold}" for run in shown], "tree", "weight")
     layout["yaxis"] |= {"range": heights(shown)}
     data = [trace for panel, run in enumerate(shown) for trace in _traces(method, run, panel)]
-    caption = f"{method}: the weight of each tree as searched (points) and as given (line)."
+    caption = f"{method}: the weight of each tree as searched (points) and as used (line)."
     if len(first) > len(shown):
         caption += f" The first {len(shown)} folds."
     if max(len(run.tree) for run in shown) > MOST_POINTS:
@@ -115,16 +115,18 @@ def _grid(methods: Mapping[str, Sequence[Weighted]]) -> Grid:
         Column("method"),
         Column("trees", 1, title=f"that were grown; {of_run}"),
         Column("raised", 2, title=f"share of the trees whose searched weight was below the lowest allowed; {of_run}"),
-        Column("unclipped", 2, title=f"share of those that have the weight that was searched; {of_run}"),
-        Column("lowered", 2, title=f"share of those whose searched weight was above the highest allowed; {of_run}"),
-        Column("not above 0", 2, title=f"share of those whose searched weight was at most 0; {of_run}"),
+        Column("unclipped", 2, title=f"share of the trees that have the searched weight; {of_run}"),
+        Column(
+            "lowered", 2, title=(f"share of the trees whose searched weight was above the highest allowed; {of_run}")
+        ),
+        Column("not above 0", 2, title=f"share of the trees whose searched weight was at most 0; {of_run}"),
         Column("median searched", 3, title=f"weight; {of_run}"),
         Column("median given", 3, title=f"weight; {of_run}"),
     ]
     body = [Row([method, *_figures(runs)], (method,)) for method, runs in methods.items()]
     note = (
-        "Raised and lowered are the trees that were clipped. All trees that were grown count, also those after the "
-        "round that was kept."
+        "Raised and lowered are the trees whose weight was clipped. All trees count, also those after the round "
+        "that was kept."
     )
     return Grid(columns, body, "Weights of trees, as searched and as clipped.", note)
 
@@ -133,9 +135,9 @@ def _figures(runs: Sequence[Weighted]) -> list[float]:
     found = [
         (
             len(run.tree),
-            run.raised,
-            1.0 - run.raised - run.lowered,
-            run.lowered,
+            run.share_raised,
+            1.0 - run.share_raised - run.share_lowered,
+            run.share_lowered,
             float((run.searched <= 0.0).mean()),
             float(np.median(run.searched)),
             float(np.median(run.weight)),

@@ -1,4 +1,4 @@
-"""Feature weights: what the linear methods look at."""
+"""Section on the feature weights of linear methods."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _content(summary: Summary) -> Content | None:
     shares = {m: relative(effects) for m, effects in methods.items()}
     options = [("all methods", make_feature_map(shares, _COLOURS, caption)), *bars] if len(bars) > 1 else bars
     lead = (
-        "What a linear method looks at. The effect of a feature is its weight times its standard deviation in "
+        "The weights of linear methods. The effect of a feature is its weight times its standard deviation in "
         "training: how far a typical change of the feature moves the score."
     )
     return Content(lead, [make_choice("Method", options)])

@@ -1,4 +1,4 @@
-"""Smoothing, of Chapelle and Wu: figures 1 and 2 recomputed, on made-up queries or on folds."""
+"""The simulation of smoothing of Chapelle and Wu: figures 1 and 2 recomputed, on synthetic queries or on folds."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def _smooth(risk: LinearRisk, coef: Floats, way: Floats, t: Floats) -> Floats:
 
 
 ALPHAS = (0.001, 0.1, 10.0, 1000.0)  # of the paper's 1e-6 to 1e3
-CHOSEN = "chosen"  # what the fold means with the chosen alphas are called
+CHOSEN = "chosen"  # the name of the fold means with the chosen alphas
 
 
 class Annealing(NamedTuple):
@@ -122,7 +122,7 @@ def anneal_fold(fold: Fold, measure: Measure) -> Annealed:
     The smooth measure has the measure's own cut-off, so that the measure is its limit.
     """
     start = select(Regression(measure=measure), {"alpha": TRIED}, fold.train, fold.valid)
-    # Test queries only judge here: the start is given, and the model is that of the last sigma.
+    # Test queries only evaluate: they choose neither the start nor the sigma.
     path = SmoothRank(measure=measure, k=None, start=start.coef_).fit_path(ALPHAS, fold.train, valid=fold.test)
     before = (
         measure.for_training().mean(fold.train, start.predict(fold.train)),
@@ -147,17 +147,17 @@ def _annealing(ranker: SmoothRank, before: tuple[float, float], total: float) ->
 
 
 def anneal_folds(folds: Sequence[Fold], measure: Measure) -> list[Annealed]:
-    """Return every fold."""
+    """Anneal on every fold."""
     found = []
     for i in range(len(folds)):
         with progress.labelled(f"fold {i + 1} of {len(folds)}"):
             fold = folds[i]
-            found.append(anneal_fold(fold, settled(measure, fold)))
+            found.append(anneal_fold(fold, with_fold_grades(measure, fold)))
     return found
 
 
-def settled(measure: Measure, fold: Fold) -> Measure:
-    """Return the measure with what it takes from the grades of all queries."""
+def with_fold_grades(measure: Measure, fold: Fold) -> Measure:
+    """Return the measure with the highest grade of all queries of the fold."""
     return measure.with_max_grade(max(part.max_grade for part in fold))
 
 

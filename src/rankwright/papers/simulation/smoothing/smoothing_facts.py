@@ -22,7 +22,7 @@ from rankwright.papers.simulation.smoothing.smoothing_data import (
     anneal_folds,
     by_name,
     draw_lines,
-    settled,
+    with_fold_grades,
 )
 
 _THOUSANDTH = 0.001
@@ -31,7 +31,7 @@ _THOUSANDTH = 0.001
 class LineFacts(NamedTuple):
     """A measure along a line."""
 
-    maxima: int  # local ones, both ends left out; of the measure itself every one, else of the points of the line
+    maxima: int  # local maxima without both ends: of the measure all, of a smooth one at the computed points
     distance: float  # from the measure itself, in the mean over the line
     highest_at: float  # the t where it is highest
     measure_there: float  # the measure itself at that t
@@ -56,7 +56,7 @@ def local_maxima(values: Floats) -> int:
     >>> local_maxima(np.array([0.0, 1.0, 1.0, 0.0, 2.0, 2.0])), local_maxima(np.array([1.0, 0.0, 1.0]))
     (1, 0)
     """
-    rounding = 1e-12  # what is less is not a change
+    rounding = 1e-12  # smaller differences are rounding
     kept = [float(values[0])]
     for value in values[1:].tolist():
         if abs(value - kept[-1]) > rounding:
@@ -114,10 +114,10 @@ class SmoothingFindings(NamedTuple):
     """The data of both figures, and the facts that they show."""
 
     measure: Measure
-    data: str  # what the queries are called
+    data: str  # the name of the queries
     seed: int
     n_train: int  # training queries of the first fold, which figure 1 is about
-    n_tied: int  # those of them in which w* gives several documents one score
+    n_tied: int  # training queries in which w* gives several documents the same score
     folds: Sequence[Annealed]
     annealings: Mapping[str, Annealing]  # fold means, by name
     annealing_facts: Mapping[str, AnnealingFacts]
@@ -131,7 +131,7 @@ def find(measure: Measure, seed: int, data: FoldData) -> SmoothingFindings:
     measure = parse_measure(smooth_measure(measure, 1.0).measure)
     folds = anneal_folds(data.folds, measure)
     first = data.folds[0]
-    lines = draw_lines(first.train, settled(measure, first), folds[0].coef, seed)
+    lines = draw_lines(first.train, with_fold_grades(measure, first), folds[0].coef, seed)
     means = by_name(folds)
     return SmoothingFindings(
         measure,

@@ -9,17 +9,17 @@ import numpy as np
 
 from rankwright.analysis.results import Table
 from rankwright.measures import Measure
-from rankwright.papers.simulation.bounds.bounds_curves import (
+from rankwright.papers.simulation.bounds_figures.bounds_curves import (
     NAMES,
     ONE,
     PAIRS,
     RANKS,
     SETS,
     STEPS,
-    BoundFacts,
     Sample,
     Samples,
-    spread,
+    UpperBoundFacts,
+    find_ranges,
     type_one_curves,
     type_two_curves,
 )
@@ -69,7 +69,7 @@ def _summary(found: Samples) -> Table:
     rows = []
     for each, sample in zip(SETS, first, strict=True):
         for name in NAMES:
-            values = zip(FACTS.values(), sample.facts[name], *spread(found, each.number, name), strict=True)
+            values = zip(FACTS.values(), sample.facts[name], *find_ranges(found, each.number, name), strict=True)
             rows += [(each.number, name, *row) for row in values if not np.isnan(row[1])]
     return _table(("data set", "bound", "fact", "value", "lowest", "highest"), rows)
 
@@ -97,7 +97,7 @@ def format_text(measure: Measure, found: Samples) -> str:
     for each in SETS:
         for name in NAMES:
             own = found[seed][each.number - 1].facts[name]
-            low, high = spread(found, each.number, name)
+            low, high = find_ranges(found, each.number, name)
             rows.append([
                 Entry(each.number, str(each.number)), _words(name), Entry(own.minimum, format_number(own.minimum)),
                 _words(where(own)), Entry(own.distance, format_number(own.distance, 3)),
@@ -112,7 +112,7 @@ def format_text(measure: Measure, found: Samples) -> str:
     return format_aligned(TextTable(header, rows, caption, note))
 
 
-def where(own: BoundFacts) -> str:
+def where(own: UpperBoundFacts) -> str:
     """Return where a bound is least: a direction, or all from one to another."""
     return (
         format_number(own.start, 3)
@@ -153,48 +153,48 @@ class Claim(NamedTuple):
 
     said: str
     bound: str
-    one: Callable[[BoundFacts], str]  # under one seed
-    all: Callable[[Sequence[BoundFacts]], str]  # under all seeds
+    one: Callable[[UpperBoundFacts], str]  # under one seed
+    all: Callable[[Sequence[UpperBoundFacts]], str]  # under all seeds
 
 
-def _where(own: BoundFacts) -> str:
+def _where(own: UpperBoundFacts) -> str:
     return f"at {where(own)}, in π"
 
 
-def _contains(own: Sequence[BoundFacts]) -> str:
+def _contains(own: Sequence[UpperBoundFacts]) -> str:
     inside = sum(one.distance == 0.0 for one in own)
     return f"π/4 among them: {inside} of {len(own)}"
 
 
-def _places(own: Sequence[BoundFacts]) -> str:
+def _places(own: Sequence[UpperBoundFacts]) -> str:
     return f"at {between(min(one.start for one in own), max(one.end for one in own))}, in π"
 
 
-def _against(own: BoundFacts) -> str:
+def _against(own: UpperBoundFacts) -> str:
     return (
         f"{format_number(own.minimum, 3)} {'<' if own.minimum < own.type_one else '≥'} {format_number(own.type_one, 3)}"
     )
 
 
-def _lower(own: Sequence[BoundFacts]) -> str:
+def _lower(own: Sequence[UpperBoundFacts]) -> str:
     return f"{sum(one.minimum < one.type_one for one in own)} of {len(own)}"
 
 
-def _holds(own: BoundFacts) -> str:
+def _holds(own: UpperBoundFacts) -> str:
     return f"in {_directions(own.condition)} of {STEPS}; left side ≤ {format_number(own.margin, 3)}"
 
 
-def _hold(own: Sequence[BoundFacts]) -> str:
+def _hold(own: Sequence[UpperBoundFacts]) -> str:
     margin = max(one.margin for one in own)
     shares = [one.condition for one in own]
     return f"in {between(min(shares), max(shares), _directions)} of {STEPS}; left side ≤ {format_number(margin, 3)}"
 
 
-def _below(own: BoundFacts) -> str:
+def _below(own: UpperBoundFacts) -> str:
     return f"in {_directions(own.below)} of {STEPS}"
 
 
-def _belows(own: Sequence[BoundFacts]) -> str:
+def _belows(own: Sequence[UpperBoundFacts]) -> str:
     shares = [one.below for one in own]
     return f"in {between(min(shares), max(shares), _directions)} of {STEPS}"
 

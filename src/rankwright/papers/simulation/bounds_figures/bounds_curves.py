@@ -19,13 +19,13 @@ from rankwright.measures import Measure
 from rankwright.objectives.rankings import prepare_rankings
 from rankwright.objectives.upper_bounds import SURROGATES, Basic, TypeOne, TypeTwo, UpperBound
 
-STEPS = 720  # of the circle
+STEPS = 720  # steps of the circle
 QUARTER = STEPS // 8  # where theta is pi / 4
 PHIS: Mapping[str, str] = {"type two (pairs)": "pairs", "type two (eq. 2)": "ranks"}
 BASIC, ONE = "basic loss", "type one"
 PAIRS, RANKS = PHIS
 NAMES = (BASIC, ONE, PAIRS, RANKS)
-_EFFORT = 1_000_000  # nodes of a search: all of them
+_EFFORT = 1_000_000  # the most nodes of a search: enough for an exact one
 LOST = 0.5  # E(b) - E(c) in figure 2
 
 
@@ -72,7 +72,7 @@ def curves(measure: Measure, documents: SimulatedDocuments) -> Curves:
     theta = np.linspace(0.0, 2.0 * np.pi, STEPS + 1)
     scores = (np.cos(theta)[:, None] * documents.X[:, 0] + np.sin(theta)[:, None] * documents.X[:, 1]).ravel()
     n, m = len(theta), len(documents.y)
-    copies = Queries(  # a direction is a query of its own; what counts are its scores
+    copies = Queries(  # each direction becomes a query, whose scores are all that matters
         np.zeros((n * m, 1), dtype=np.float32), np.tile(documents.y, n), np.arange(n + 1) * m, np.arange(n)
     )
     _check(measure, copies)
@@ -114,12 +114,12 @@ def type_one_curves() -> Table:
 
 def type_two_curves() -> Table:
     """Return the curves of figure 2: a term of eq. (6) and its bounds against F(b) - F(c); E(b) - E(c) is 0.5."""
-    x = np.arange(-200, 201) / 100.0  # 0 itself, where the step is, among them
+    x = np.arange(-200, 201) / 100.0  # includes 0, where the step is
     return {"F(b) - F(c)": x, **{name: violations(k, np.full_like(x, LOST), -x)[0] for name, k in SURROGATES.items()}}
 
 
 N_SEEDS = 6
-_FLAT = 1e-9  # values so near are equal
+_FLAT = 1e-9  # values this close are equal
 _UNIT = 2.0 / STEPS  # a step, as theta / pi
 
 
@@ -153,7 +153,7 @@ def nearest_arc(inside: NDArray[np.bool_]) -> Arc:
     return Arc(*(float(0.25 + step * _UNIT) for step in (steps[row] - left, steps[row] + right)))
 
 
-class BoundFacts(NamedTuple):
+class UpperBoundFacts(NamedTuple):
     """The facts about one bound on one data set; those about type two bounds are NaN for the others."""
 
     minimum: float
@@ -170,13 +170,13 @@ class BoundFacts(NamedTuple):
     margin: float  # the largest left side of condition (9)
 
 
-def facts(found: Curves) -> dict[str, BoundFacts]:
+def facts(found: Curves) -> dict[str, UpperBoundFacts]:
     """Return the facts by bound."""
     values = {name: column[:STEPS] for name, column in found.values.items()}
     return {name: _facts(name, values, found.margins) for name in values}
 
 
-def _facts(name: str, values: Mapping[str, Floats], margins: Mapping[str, Floats]) -> BoundFacts:
+def _facts(name: str, values: Mapping[str, Floats], margins: Mapping[str, Floats]) -> UpperBoundFacts:
     own = values[name]
     least = own.min()
     arc = nearest_arc(own <= least + _FLAT)
@@ -187,7 +187,7 @@ def _facts(name: str, values: Mapping[str, Floats], margins: Mapping[str, Floats
         below, below_arc = lower.mean(), nearest_arc(lower)
         condition, margin = (left >= 1.0 - values[BASIC]).mean(), left.max()
     at = (own[QUARTER], values[BASIC][there], values[ONE][there])
-    return BoundFacts(*map(float, (least, *arc, arc.distance, *at, below, *below_arc, condition, margin)))
+    return UpperBoundFacts(*map(float, (least, *arc, arc.distance, *at, below, *below_arc, condition, margin)))
 
 
 class Sample(NamedTuple):
@@ -195,7 +195,7 @@ class Sample(NamedTuple):
 
     documents: SimulatedDocuments
     curves: Curves
-    facts: Mapping[str, BoundFacts]
+    facts: Mapping[str, UpperBoundFacts]
 
 
 Samples = Mapping[int, tuple[Sample, ...]]  # by seed, a sample for each of SETS
@@ -214,7 +214,7 @@ def _drawn(measure: Measure, seed: int) -> tuple[Sample, ...]:
     return tuple(Sample(each, its, facts(its)) for each, its in zip(documents, found, strict=True))
 
 
-def spread(samples: Samples, number: int, name: str) -> tuple[BoundFacts, BoundFacts]:
+def find_ranges(samples: Samples, number: int, name: str) -> tuple[UpperBoundFacts, UpperBoundFacts]:
     """Return the lowest and the highest of each fact of a bound over the seeds; ``number`` is the data set's."""
     rows = np.array([each[number - 1].facts[name] for each in samples.values()])
-    return BoundFacts(*rows.min(axis=0).tolist()), BoundFacts(*rows.max(axis=0).tolist())
+    return UpperBoundFacts(*rows.min(axis=0).tolist()), UpperBoundFacts(*rows.max(axis=0).tolist())

@@ -1,12 +1,12 @@
-"""The bounds of Xu et al., section 4: figures 1 to 4 recomputed, and what they show over several seeds."""
+"""The simulation of bounds of Xu et al., section 4: figures 1 to 4 recomputed over several seeds."""
 
 from __future__ import annotations
 
 from rankwright.measures import Measure
 from rankwright.papers.simulation.base import Findings, Simulation
-from rankwright.papers.simulation.bounds.bounds_curves import samples
-from rankwright.papers.simulation.bounds.bounds_page import make_page
-from rankwright.papers.simulation.bounds.bounds_tables import format_text, make_tables
+from rankwright.papers.simulation.bounds_figures.bounds_curves import samples
+from rankwright.papers.simulation.bounds_figures.bounds_page import make_page
+from rankwright.papers.simulation.bounds_figures.bounds_tables import format_text, make_tables
 
 __all__ = ["BOUNDS"]
 

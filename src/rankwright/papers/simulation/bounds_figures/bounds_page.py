@@ -10,22 +10,22 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.basics.version import __version__
 from rankwright.measures import Measure
-from rankwright.papers.simulation.bounds.bounds_curves import (
+from rankwright.papers.simulation.bounds_figures.bounds_curves import (
     BASIC,
     NAMES,
     PAIRS,
     RANKS,
     SETS,
     STEPS,
-    BoundFacts,
     Sample,
     Samples,
     SyntheticSet,
-    spread,
+    UpperBoundFacts,
+    find_ranges,
     type_one_curves,
     type_two_curves,
 )
-from rankwright.papers.simulation.bounds.bounds_tables import between, claims_grid, percent, where
+from rankwright.papers.simulation.bounds_figures.bounds_tables import between, claims_grid, percent, where
 from rankwright.report.blocks import Block, Chart, Choice, Column, Grid, Page, Row, Section, Text
 from rankwright.report.notation import MISSING, format_number
 
@@ -83,7 +83,7 @@ def _circle(measure: Measure, each: SyntheticSet, sample: Sample, y: Mapping[str
     return Chart(data, layout, caption, 420)
 
 
-def _minimum(name: str, own: BoundFacts) -> dict[str, Any]:
+def _minimum(name: str, own: UpperBoundFacts) -> dict[str, Any]:
     marker = {"color": _COLOURS[name], "size": 9, "symbol": "circle"}
     return _line([own.start % 2.0], [own.minimum], f"minimum of {name}", "markers", marker=marker, showlegend=False)
 
@@ -208,7 +208,7 @@ def _facts(each: SyntheticSet, sample: Sample) -> Grid:
     return Grid(columns, rows, f"Where the curves of figure {each.figure} are least")
 
 
-def _below(own: BoundFacts) -> str:
+def _below(own: UpperBoundFacts) -> str:
     arc = f"{format_number(own.below_start, 3)} to {format_number(own.below_end, 3)} ({percent(own.below)})"
     return arc if own.below > 0.0 else "nowhere" if own.below == 0.0 else MISSING
 
@@ -223,11 +223,13 @@ def _seeds(found: Samples) -> Grid:
         Column("from π/4", title="How far these are from π/4, in π"),
         Column("below type one", title="On how much of the circle"),
     ]
-    rows = [Row([each.number, name, *_ranges(*spread(found, each.number, name))]) for each in SETS for name in NAMES]
+    rows = [
+        Row([each.number, name, *_ranges(*find_ranges(found, each.number, name))]) for each in SETS for name in NAMES
+    ]
     return Grid(columns, rows, "Ranges over the seeds", "seeds.csv has every seed, summary.csv every fact.")
 
 
-def _ranges(low: BoundFacts, high: BoundFacts) -> list[str]:
+def _ranges(low: UpperBoundFacts, high: UpperBoundFacts) -> list[str]:
     pairs = [
         (low.minimum, high.minimum),
         (low.start, high.start),
