@@ -15,7 +15,7 @@ from rankwright.optimisers.columns import Direction, MatrixColumns
 from rankwright.optimisers.landscape import Landscape, LandscapePoint
 from rankwright.optimisers.line_search import LineSearchResult, search_line
 from rankwright.optimisers.prior_penalty import PriorPenalty
-from rankwright.optimisers.rounds import RoundRecorder, Stop, never
+from rankwright.optimisers.rounds import RoundRecorder, Stop
 from rankwright.optimisers.step_choices import MidpointStep, StepChoice
 from rankwright.runtime.backends import Backend
 
@@ -38,7 +38,7 @@ class ClimbRules:
         Chooses a step within the best interval.
     penalty : PriorPenalty, optional
         What is taken off the measure.
-    stop : callable
+    stop : callable, optional
         Whether to end the climb.
     """
 
@@ -47,11 +47,15 @@ class ClimbRules:
     least: float = -np.inf
     choice: StepChoice = field(default_factory=MidpointStep)
     penalty: PriorPenalty | None = None
-    stop: Stop = never
+    stop: Stop | None = None
 
     def objective(self, point: LandscapePoint) -> float:
         """Return the objective at a point: the measure, less the penalty."""
         return point.value - (0.0 if self.penalty is None else self.penalty(point.coef))
+
+    def should_stop(self) -> bool:
+        """Return whether the climb ends here."""
+        return self.stop is not None and self.stop()
 
     def search(self, landscape: Landscape, point: LandscapePoint, direction: Direction) -> LineSearchResult | None:
         """Return the best step along a direction, if it gains anything."""
@@ -139,63 +143,63 @@ def _climb(
     differ, for documents that tie but for rounding, the round is repeated with scores computed anew at every step.
     """
     point, number = start, 1
-    settled: set[int] = set()  # columns along which there is nothing to gain from the present point
+    exhausted: set[int] = set()  # columns along which there is nothing to gain from the present point
     while number <= rules.max_rounds:
         steps, reached = [], point
-        for direction, found in play(landscape, point, rules, rng.permutation(landscape.n_columns).tolist(), settled):
+        for direction, found in play(landscape, point, rules, rng.permutation(landscape.n_columns).tolist(), exhausted):
             reached = found.point
             steps.append(AscentStep(number, direction, found.t, reached.coef, reached.value))
         anew = landscape.rescore(reached)
         if abs(anew.value - reached.value) > _SLACK * landscape.max_value:
             landscape = landscape.with_exact_steps()
             point = landscape.evaluate(point.coef)
-            settled.clear()
+            exhausted.clear()
             continue
         point = anew
         if steps:
             yield steps
-        if not steps or rules.stop():
+        if not steps or rules.should_stop():
             return
         number += 1
 
 
 def _cycle(
-    landscape: Landscape, point: LandscapePoint, rules: ClimbRules, columns: list[int], settled: set[int]
+    landscape: Landscape, point: LandscapePoint, rules: ClimbRules, columns: list[int], exhausted: set[int]
 ) -> Iterator[tuple[Direction, LineSearchResult]]:
     for column in columns:
-        if rules.stop():
+        if rules.should_stop():
             return
-        if column in settled:
+        if column in exhausted:
             continue
         found = rules.search(landscape, point, column)
         if found is not None:
             point = found.point
-            settled.clear()
+            exhausted.clear()
             yield column, found
-        settled.add(column)
+        exhausted.add(column)
 
 
 def _cycle_and_beyond(
-    landscape: Landscape, point: LandscapePoint, rules: ClimbRules, columns: list[int], settled: set[int]
+    landscape: Landscape, point: LandscapePoint, rules: ClimbRules, columns: list[int], exhausted: set[int]
 ) -> Iterator[tuple[Direction, LineSearchResult]]:
     reached, steps = point, 0
-    for direction, found in _cycle(landscape, point, rules, columns, settled):
+    for direction, found in _cycle(landscape, point, rules, columns, exhausted):
         reached, steps = found.point, steps + 1
         yield direction, found
-    if steps > 1 and not rules.stop():
+    if steps > 1 and not rules.should_stop():
         way = reached.coef - point.coef
         beyond = rules.search(landscape, reached, way)
         if beyond is not None:
-            settled.clear()
+            exhausted.clear()
             yield way, beyond
 
 
 def _best_of_all(
-    landscape: Landscape, point: LandscapePoint, rules: ClimbRules, columns: list[int], settled: set[int]
+    landscape: Landscape, point: LandscapePoint, rules: ClimbRules, columns: list[int], exhausted: set[int]
 ) -> Iterator[tuple[Direction, LineSearchResult]]:
     best: tuple[float, int, LineSearchResult] | None = None
     for column in sorted(columns):
-        if rules.stop():
+        if rules.should_stop():
             break
         found = rules.search(landscape, point, column)
         if found is not None and (best is None or rules.objective(found.point) > best[0] + _SLACK):
@@ -206,7 +210,7 @@ def _best_of_all(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Perturbation:
-    """Random perturbations that restart a climb from near a local maximum.
+    """A number of random perturbations that restart a climb from near a local maximum.
 
     Parameters
     ----------
@@ -249,7 +253,7 @@ def climb_with_perturbations(
         yield steps
     point = landscape.evaluate(coef)
     for _ in range(perturbation.n):
-        if rules.stop():
+        if rules.should_stop():
             return
         reached = landscape.evaluate(np.maximum(perturbation.apply(point.coef, rng), rules.least))
         for steps in climb(landscape, reached, rules, rng):

@@ -48,7 +48,7 @@ def use_device(device: torch.device) -> Iterator[None]:
 
 @contextmanager
 def seed_torch(seed: int, device: torch.device | None = None) -> Iterator[None]:
-    """Seed torch's own random numbers inside the block, and restore their state afterwards."""
+    """Set the seed of torch's own random numbers inside the block, and restore their state afterwards."""
     with _random:
         generators = [torch.default_generator]
         if device is not None and device.type == "cuda":

@@ -278,7 +278,7 @@ class TorchTrainer:
         return float(total)
 
     def seed_draws(self, seed: tuple[int, ...]) -> AbstractContextManager[None]:
-        """Seed the random numbers that a module other than a plain network may draw inside the block."""
+        """Set the seed of the random numbers that a module other than a plain network may draw inside the block."""
         return nullcontext() if self.is_plain else seed_torch(self.generator(seed).initial_seed(), self.device)
 
     def evaluate(self, w: Tensor, seed: tuple[int, ...]) -> LossPoint:

@@ -27,7 +27,7 @@ class _RankingShard(NamedTuple):
 
 
 class _FoundRankings(NamedTuple):
-    """One ranking of each query: a key that identifies it, its query-level features, and its loss."""
+    """A ranking of each query: a key that identifies it, its query-level features, and its loss."""
 
     keys: list[bytes]
     features: Floats

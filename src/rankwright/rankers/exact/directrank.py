@@ -148,7 +148,7 @@ class DirectRank(RestartingRanker):
             least=0.0 if self.nonnegative else -np.inf,
             choice=MaximumLikelihoodStep(objective.cut_off or PLACES) if likelihood else MidpointStep(),
             penalty=self._prior_penalty(regression, data.unit),
-            stop=deadline,
+            stop=None if self.max_seconds is None else deadline,
         )
         perturbation = Perturbation(self.n_perturbations, _PERTURBATION, data.unit)
 

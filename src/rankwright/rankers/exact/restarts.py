@@ -126,8 +126,8 @@ def climb_from_starts(
 
         def describe(step: AscentStep) -> dict[str, Any]:
             row: dict[str, Any] = {"restart": restart + 1, "round": step.round}
-            if step.column is not None:
-                row |= {"feature": step.column, "weight": float(step.coef[step.column]), "step": step.t}
+            if (column := step.column) is not None:
+                row |= {"feature": column, "weight": float(step.coef[column]), "step": step.t}
             own = (
                 step.value if data.objective is data.evaluator.train else data.evaluator.train.evaluate(step.coef).value
             )
