@@ -415,7 +415,7 @@ class TestSources:
             (dict(methods=[5]), "a method is 5"),
             (dict(methods="regresion"), r"unknown ranker 'regresion'; did you mean regression\?"),
             (dict(seeds=[]), "no seeds"),
-            (dict(seeds=-1), "seeds is -1"),
+            (dict(seeds=-1), "seeds=-1"),
         ],
     )
     def test_wrong_python_objects(self, queries, given, message):
@@ -909,9 +909,9 @@ class TestSpecs:
             ({"mesure": "map"}, r"unknown key 'mesure'; did you mean measure\?"),
             ({"measure": "nope"}, "unknown measure 'nope'"),
             ({"measures": "map"}, "measures is 'map'; expected a list"),
-            ({"seeds": ["a"]}, "seeds is 'a'"),
+            ({"seeds": ["a"]}, "seeds='a'"),
             ({"seeds": 5}, "seeds is 5; expected a list"),
-            ({"seeds": [10**20]}, "seeds is 1000"),
+            ({"seeds": [10**20]}, "seeds=1000"),
             ({"measures": 5}, "measures is 5; expected a list"),
             ({"published": 5}, "published is 5"),
             ({"data": {"file": "b", "n_folds": 0}}, "0 folds; expected at least 3"),
@@ -966,7 +966,7 @@ class TestSpecs:
             ({"methods": [{"ranker": "regression", "grid": 3}]}, 'expected a table of lists, or "default"'),
             ({"methods": [{"ranker": "regression", "search": {"alpha": [1]}}]}, "expected one of uniform, log"),
             ({"methods": [{"ranker": "regression", "search": {"alpha": {"log_uniform": [0, 1]}}}]}, "above 0"),
-            ({"methods": [{"ranker": "regression", "search": {"n_candidates": 0}}]}, "n_candidates is 0"),
+            ({"methods": [{"ranker": "regression", "search": {"n_candidates": 0}}]}, "n_candidates=0"),
             ({"published": [{"method": "x"}]}, r"published\[1\]: no measure"),
         ],
     )

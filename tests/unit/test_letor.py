@@ -461,7 +461,7 @@ class TestRoom:
 
     @pytest.mark.parametrize("n_features", [None, 60_000])
     def test_no_table_is_larger_than_the_memory_that_is_free(self, tmp_path, monkeypatch, n_features):
-        monkeypatch.setattr(letor, "available_memory", lambda: 1_500_000)
+        monkeypatch.setattr(letor, "read_available_memory", lambda: 1_500_000)
         monkeypatch.setattr(letor, "_SMALL", 0)
         text = b"1 qid:1 1:1\n" * 9 + b"1 qid:1 1:1 50000:1\n"
         expected = ":10: feature index 50000 makes" if n_features is None else ": n_features=60000 makes"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rankwright.runtime.process_limits import available_memory
+from rankwright.runtime.process_limits import read_available_memory
 
 
 def test_something_is_free_here():
-    assert available_memory() > 10e6
+    assert read_available_memory() > 10e6
 
 
 @pytest.fixture
@@ -26,18 +26,18 @@ def groups(tmp_path):
 
 
 def test_a_group_without_a_limit_leaves_what_the_machine_has(groups):
-    assert available_memory(groups) == 8_000_000 * 1024
+    assert read_available_memory(groups) == 8_000_000 * 1024
 
 
 def test_the_tightest_group_counts_and_cached_files_are_free(groups):
     above = groups / "sys/fs/cgroup/a"
     (above / "memory.max").write_text("3000\n")
     (above / "memory.current").write_text("1000\n")
-    assert available_memory(groups) == 2000
+    assert read_available_memory(groups) == 2000
     (above / "memory.stat").write_text("anon 7\ninactive_file 300\n")
-    assert available_memory(groups) == 2300
+    assert read_available_memory(groups) == 2300
     (above / "memory.current").write_text("4000\n")
-    assert available_memory(groups) == 0
+    assert read_available_memory(groups) == 0
 
 
 def test_groups_of_version_1(groups):
@@ -46,10 +46,10 @@ def test_groups_of_version_1(groups):
     folder.mkdir(parents=True)
     (folder / "memory.limit_in_bytes").write_text("5000\n")
     (folder / "memory.usage_in_bytes").write_text("1000\n")
-    assert available_memory(groups) == 4000
+    assert read_available_memory(groups) == 4000
 
 
 def test_other_systems_say_nothing(groups):
     (groups / "proc/self/cgroup").unlink()
     (groups / "proc/meminfo").write_text("nothing of the kind\n")
-    assert available_memory(groups) is None or available_memory(groups) > 10e6
+    assert read_available_memory(groups) is None or read_available_memory(groups) > 10e6

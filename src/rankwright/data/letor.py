@@ -22,7 +22,7 @@ from rankwright.data.letor_blocks import MAX_FEATURES, BadLine, Bytes, LetorPart
 from rankwright.data.queries import Queries
 from rankwright.kernels.data import letor_text as kernel
 from rankwright.runtime.backends import Backend, resolve
-from rankwright.runtime.process_limits import available_memory
+from rankwright.runtime.process_limits import read_available_memory
 
 BLOCK = 1 << 22
 _SMALL = 1 << 30  # bytes: a table of less is made without further questions
@@ -158,7 +158,7 @@ def _explain_lack_of_memory(rows: int, width: int, size: int, n_features: int | 
     if needed <= _SMALL:
         return None
     table = f"a table of {rows} documents x {width} features: {needed / 1e9:.1f} GB"
-    free = available_memory()
+    free = read_available_memory()
     if free is not None and 2 * needed > free:  # rows are regrouped into a second one
         free_now = f"{free / 1e9:.1f} GB of memory are free"
         return f"{table}, and twice that while it is read; {free_now}. Use fewer documents or features"

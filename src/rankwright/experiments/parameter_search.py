@@ -11,6 +11,7 @@ import numpy as np
 
 from rankwright.basics.errors import InputError, quote
 from rankwright.rankers import TrainingOptions
+from rankwright.rankers.parameter_checks import check_whole
 
 Params = dict[str, Any]
 
@@ -37,8 +38,8 @@ class RandomSearch:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole("search.n_candidates", self.n_candidates, 1)
-        check_whole("search.seed", self.seed, 0)
+        check_whole("search.n_candidates", self.n_candidates, least=1)
+        check_whole("search.seed", self.seed, least=0)
         if not self.space:
             raise InputError("search: no parameter; expected some, as in alpha = { log_uniform = [0.001, 10] }")
         space = {key: as_json(how, "search", key) for key, how in self.space.items()}
@@ -107,10 +108,3 @@ def is_number(value: Any) -> bool:
     """Return whether a value is a finite number."""
     is_real = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     return is_real and bool(abs(value) <= sys.float_info.max)  # isfinite fails for integers of hundreds of digits
-
-
-def check_whole(name: str, value: Any, least: int) -> None:
-    """Raise InputError if a value is not a whole number of at least ``least``."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or not least <= value < 2**31:
-        raise InputError(f"{name} is {quote(value)}; expected a whole number of at least {least}")

@@ -12,7 +12,7 @@ import numpy as np
 from rankwright.analysis.results import Results, Table, add_key_columns, concatenate_tables
 from rankwright.basics.errors import InputError, suggest
 from rankwright.basics.files import StrPath
-from rankwright.experiments.storage.contents import Contents, StoredFold, StoredResult
+from rankwright.experiments.storage.contents import StoreContents, StoredFold, StoredResult
 from rankwright.experiments.storage.encoding import decode_table
 from rankwright.experiments.storage.schema import FILE, MODEL, QUERY_COLUMNS, TRIAL_COLUMNS
 from rankwright.experiments.storage.store_reader import StoreReader
@@ -77,7 +77,9 @@ def _make_queries(folds: dict[int, StoredFold]) -> tuple[Table, dict[int, int]]:
     return table, dict(zip(numbers.tolist(), starts.tolist(), strict=True))
 
 
-def _make_trials(found: Contents, number: dict[str, int], runs: set[tuple[str, int]], chosen: Iterable[int]) -> Table:
+def _make_trials(
+    found: StoreContents, number: dict[str, int], runs: set[tuple[str, int]], chosen: Iterable[int]
+) -> Table:
     rows = [row for row in found.trials.values() if (row["method"], row["seed"]) in runs]
     rows.sort(key=lambda row: (number[row["method"]], row["fold"], row["seed"], row["candidate"]))
     names = [name for name in TRIAL_COLUMNS if name not in _INTERNAL]

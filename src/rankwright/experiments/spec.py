@@ -17,9 +17,10 @@ from rankwright.data.folds import Fold
 from rankwright.data.queries import Queries
 from rankwright.experiments.data_sources import FoldFolder, FoldsInMemory, FoldSource, LetorFiles, QueriesInMemory
 from rankwright.experiments.methods import Method, as_methods
-from rankwright.experiments.parameter_search import check_whole, is_number
+from rankwright.experiments.parameter_search import is_number
 from rankwright.measures import Measure, TableMeasure, parse_measure, split_measures
 from rankwright.rankers import Ranker
+from rankwright.rankers.parameter_checks import check_whole
 
 _MOST_SEEDS = 1_000
 _DEFAULT_MEASURES = (("ndcg", 1), ("ndcg", 3), ("ndcg", 5), ("ndcg", 10), ("ap", None), ("rr", None))
@@ -168,7 +169,7 @@ def _as_source(data: Any) -> FoldSource:
 def _as_seeds(seeds: Any) -> tuple[int, ...]:
     found = [seeds] if isinstance(seeds, int | np.integer | str) else list(islice(seeds, _MOST_SEEDS + 1))
     for seed in found:
-        check_whole("seeds", seed, 0)
+        check_whole("seeds", seed, least=0)
     if len(found) > _MOST_SEEDS:
         raise InputError(f"{len(found)} seeds; expected at most {_MOST_SEEDS}")
     if not found:

@@ -46,7 +46,7 @@ class TrialKey(NamedTuple):
         """The method, fold and seed: of the trials of a group one is chosen."""
         return self.method, self.fold, self.seed
 
-    def preference(self, valid: float) -> Preference:
+    def make_preference(self, valid: float) -> Preference:
         """Return the key by which trials of a group are compared: higher validation measure, then lower candidate."""
         return valid, -self.candidate
 
@@ -131,7 +131,7 @@ def run_trial(task: TrialTask) -> TrialResult:
         valid = weighted_mean(values, fold.valid.query_weight)
         if not isfinite(valid):
             raise InputError(f"{selecting} is not defined on the validation queries: none of them has any weight")
-        is_better = task.to_beat is None or task.key.preference(valid) > task.to_beat
+        is_better = task.to_beat is None or task.key.make_preference(valid) > task.to_beat
         predict_seconds, tested = _test(task, ranker, fold, max_grade) if is_better else (NAN, None)
         queries = FoldQueries.from_queries(of_caller.test) if task.wants_queries else None
     warned = "; ".join(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in ranker.fit_warnings_))

@@ -46,7 +46,7 @@ def _read_core_quota(group: Path) -> float:
     return inf
 
 
-def available_memory(root: Path = ROOT) -> int | None:
+def read_available_memory(root: Path = ROOT) -> int | None:
     """Return how many bytes this process can still get; None where the system does not say.
 
     This is what is free on the machine or in the process's container (its control group), whichever is less.

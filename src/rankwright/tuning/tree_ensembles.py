@@ -148,7 +148,7 @@ class XGBoostEnsemble(TreeEnsemble):
 
     def find_leaves(self, X: Floats) -> Ints:
         """Return the numbers of nodes, because XGBoost counts leaves among the nodes."""
-        found = self.booster.predict(self._data(X), pred_leaf=True, iteration_range=self.rounds)
+        found = self.booster.predict(self._make_matrix(X), pred_leaf=True, iteration_range=self.rounds)
         nodes: Ints = found.reshape(len(X), -1).T
         return nodes
 
@@ -166,10 +166,10 @@ class XGBoostEnsemble(TreeEnsemble):
     def predict(self, model: Any, X: Floats) -> Floats:
         """Return the raw scores of the Booster."""
         booster = model.get_booster() if hasattr(model, "get_booster") else model
-        found: Floats = booster.predict(self._data(X), output_margin=True, iteration_range=self.rounds)
+        found: Floats = booster.predict(self._make_matrix(X), output_margin=True, iteration_range=self.rounds)
         return found.astype(np.float64)
 
-    def _data(self, X: Floats) -> Any:
+    def _make_matrix(self, X: Floats) -> Any:
         names, types = self.booster.feature_names, self.booster.feature_types
         how = {"missing": self.missing, "feature_names": names, "feature_types": types, "nthread": self.threads}
         return require("xgboost").DMatrix(X, **how)

@@ -48,7 +48,7 @@ class StoredResult(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class StoreContents:
     """The intact contents of a store, and a description of each damage."""
 
     meta: dict[str, Any] = field(default_factory=dict)
@@ -65,9 +65,9 @@ class Contents:
         return not (self.meta or self.methods or self.folds or self.trials or self.chosen)
 
 
-def read_contents(connection: sqlite3.Connection, *, models: bool) -> Contents:
+def read_contents(connection: sqlite3.Connection, *, models: bool) -> StoreContents:
     """Read and check everything, models only if ``models``; damage is recorded, and no error is raised for it."""
-    found = Contents()
+    found = StoreContents()
     reader = _TableReader(connection, found.damage)
     sums: list[int] = []
     for key, value, checksum in reader.read_checked("meta"):
@@ -93,10 +93,10 @@ def check_total(connection: sqlite3.Connection) -> bool:
         return False
     [(value, checksum)] = rows
     expected = str(sum_checksums([*sums, -checksum]))
-    return bool(value == expected and checksum == _try(checksum_row, "meta", TOTAL, value))
+    return bool(value == expected and checksum == _try_checksum(checksum_row, "meta", TOTAL, value))
 
 
-def _read_folds(reader: _TableReader, found: Contents) -> list[int]:
+def _read_folds(reader: _TableReader, found: StoreContents) -> list[int]:
     rows = list(reader.read_rows("folds", reader.list_ids()))
     queries: dict[int, list[tuple[Any, ...]]] = {}
     for fold, query, *row in reader.read_rows("queries", [row[0] for row in rows]):
@@ -107,7 +107,7 @@ def _read_folds(reader: _TableReader, found: Contents) -> list[int]:
     sums = []
     for fold, digest, documents, checksum in rows:
         own = queries.get(fold, [])
-        if checksum == _try(checksum_fold, fold, digest, documents, own):
+        if checksum == _try_checksum(checksum_fold, fold, digest, documents, own):
             found.folds[fold] = StoredFold(digest, documents, own)
             sums.append(checksum)
         else:
@@ -115,7 +115,7 @@ def _read_folds(reader: _TableReader, found: Contents) -> list[int]:
     return sums
 
 
-def _read_chosen(reader: _TableReader, found: Contents, models: bool) -> list[int]:
+def _read_chosen(reader: _TableReader, found: StoreContents, models: bool) -> list[int]:
     rows = list(reader.read_checked("chosen"))
     trials = [row[3] for row in rows]
     values = _read_values(reader, trials)
@@ -123,7 +123,7 @@ def _read_chosen(reader: _TableReader, found: Contents, models: bool) -> list[in
     for method, fold, seed, trial, content_checksum, _ in rows:
         arrays, own = _as_arrays(values[trial]), artefacts[trial]
         checksums = {name: checksum for name, (checksum, _) in own.items()}
-        intact = arrays is not None and content_checksum == _try(checksum_content, trial, arrays, checksums)
+        intact = arrays is not None and content_checksum == _try_checksum(checksum_content, trial, arrays, checksums)
         if intact and arrays is not None and trial in found.trials:
             found.chosen[trial] = StoredResult(method, fold, seed, arrays, own)
         else:
@@ -151,7 +151,9 @@ def _read_artefacts(
     content = "content" if models else f"CASE WHEN name <> '{MODEL}' THEN content END"
     for trial, name, text, checksum in reader.read_rows("artefacts", trials, f"trial, name, {content}, checksum"):
         is_unread = name == MODEL and not models
-        if trial in artefacts and (is_unread or checksum == _try(checksum_row, "artefacts", trial, name, text)):
+        if trial in artefacts and (
+            is_unread or checksum == _try_checksum(checksum_row, "artefacts", trial, name, text)
+        ):
             artefacts[trial][name] = (checksum, text)
     return artefacts
 
@@ -164,7 +166,7 @@ def _as_arrays(values: Mapping[str, list[Any]]) -> dict[str, Floats] | None:
         return None
 
 
-def _try(function: Any, *arguments: Any) -> int | None:
+def _try_checksum(function: Any, *arguments: Any) -> int | None:
     """Return a checksum; None for values that no intact row has, such as bytes."""
     try:
         return int(function(*arguments))
@@ -205,7 +207,7 @@ class _TableReader:
     def read_checked(self, table: str) -> Iterator[Any]:
         """Yield the rows whose checksum, the last column, is right."""
         for row in self.read_rows(table, self.list_ids()):
-            if row[-1] == _try(checksum_row, table, *row[:-1]):
+            if row[-1] == _try_checksum(checksum_row, table, *row[:-1]):
                 yield row
             else:
                 self._damage.append(f"a row of {table}")

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from rankwright.basics.errors import InputError
-from rankwright.experiments.storage.contents import DAMAGE, Contents, Trial, read_contents
+from rankwright.experiments.storage.contents import DAMAGE, StoreContents, Trial, read_contents
 from rankwright.experiments.storage.schema import FILE, PAGE, SCHEMA
 
 _FEWEST_PAGES = 32  # more than a store without trials has: no table may begin after the end of the file
@@ -38,7 +38,7 @@ def make_damage_error(path: Path) -> DamagedStoreError:
     )
 
 
-def describe_damage(found: Contents) -> str:
+def describe_damage(found: StoreContents) -> str:
     """Return a short description of the damage."""
     counts = Counter(found.damage)
     named = [f"{what} ({n} times)" if n > 1 else what for what, n in counts.most_common(3)]
@@ -46,7 +46,7 @@ def describe_damage(found: Contents) -> str:
     return ", ".join(named) + more or "its indexes"
 
 
-def choose_kept_trials(found: Contents) -> dict[int, Trial]:
+def choose_kept_trials(found: StoreContents) -> dict[int, Trial]:
     """Return the trials that need not be run again.
 
     The best trial of each method, fold and seed is the chosen one. Where it has no test values, because the row that
@@ -65,19 +65,19 @@ def choose_kept_trials(found: Contents) -> dict[int, Trial]:
     return kept
 
 
-def read_damaged(path: Path) -> Contents:
+def read_damaged(path: Path) -> StoreContents:
     """Read the intact rows of a damaged store, without changing its file."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / FILE
         found = _read_copy(path, copy)
         if found is None:
             _restore_first_page(copy)
-            found = _read_file(copy) or Contents(damage=["the whole file"])
+            found = _read_file(copy) or StoreContents(damage=["the whole file"])
             found.damage.insert(0, "the head of the file")
         return found
 
 
-def _read_copy(path: Path, copy: Path) -> Contents | None:
+def _read_copy(path: Path, copy: Path) -> StoreContents | None:
     shutil.copyfile(path, copy)
     journal = path.with_name(path.name + "-journal")
     if journal.exists():
@@ -85,7 +85,7 @@ def _read_copy(path: Path, copy: Path) -> Contents | None:
     return _read_file(copy)
 
 
-def _read_file(path: Path) -> Contents | None:
+def _read_file(path: Path) -> StoreContents | None:
     """Read the intact rows; return None if the schema, at the head of the file, is not that of a store."""
     try:
         with closing(sqlite3.connect(path)) as connection:

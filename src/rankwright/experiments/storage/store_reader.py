@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from rankwright.basics.errors import InputError
-from rankwright.experiments.storage.contents import DAMAGE, Contents, check_total, read_contents
+from rankwright.experiments.storage.contents import DAMAGE, StoreContents, check_total, read_contents
 from rankwright.experiments.storage.damage import has_schema, make_damage_error
 from rankwright.experiments.storage.locking import is_damage, open_connection, translate_errors, wait_for
 from rankwright.experiments.storage.schema import FILE, FORMAT, MODEL, VERSION, checksum_row
@@ -69,7 +69,7 @@ class StoreReader:
             with translate_errors(self.path, consequence):
                 raise
 
-    def read_contents(self, *, models: bool = False) -> Contents:
+    def read_contents(self, *, models: bool = False) -> StoreContents:
         """Read everything, models only if ``models``; raise DamagedStoreError if anything is damaged."""
         with self._translate_damage(_CANNOT_READ):
             found = read_contents(self._connection, models=models)

@@ -20,7 +20,7 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.data.feature_numbers import columns_to_numbers
-from rankwright.experiments.storage.contents import Contents, StoredFold, StoredResult, Trial
+from rankwright.experiments.storage.contents import StoreContents, StoredFold, StoredResult, Trial
 from rankwright.experiments.storage.damage import make_damage_error
 from rankwright.experiments.storage.encoding import as_number, encode_table
 from rankwright.experiments.storage.locking import open_connection, translate_errors, wait_for
@@ -152,7 +152,7 @@ class StoreWriter(StoreReader):
         rows = self.select(
             "SELECT t.method, t.fold, t.seed, t.candidate, t.valid FROM chosen JOIN trials t USING (trial)"
         )
-        return {(key := TrialKey(*row[:4])).group: key.preference(row[4]) for row in rows}
+        return {(key := TrialKey(*row[:4])).group: key.make_preference(row[4]) for row in rows}
 
     def read_digests(self) -> dict[int, str]:
         """Return the digest of the data of each fold that has finished trials."""
@@ -174,7 +174,7 @@ class StoreWriter(StoreReader):
             rest = (result.digest, *map(as_number, numbers), "", result.warnings)
             trial = self._insert_trial(key, params, "done", task, rest)
             best = self.read_best().get(key.group)
-            if result.tested is not None and (best is None or key.preference(result.valid) > best):
+            if result.tested is not None and (best is None or key.make_preference(result.valid) > best):
                 self._choose(trial, key, result.tested, measures)
 
     def add_failure(self, key: TrialKey, params: Mapping[str, Any], task: int, error: str) -> None:
@@ -240,7 +240,7 @@ class StoreWriter(StoreReader):
         rows = [(trial, name, text, checksum) for name, (checksum, text) in result.artefacts.items()]
         self._insert_rows("artefacts", rows)
 
-    def copy_contents(self, found: Contents, trials: Mapping[int, Trial]) -> None:
+    def copy_contents(self, found: StoreContents, trials: Mapping[int, Trial]) -> None:
         """Write the contents of another store, with these of its trials, into this empty one."""
         with self.transaction():
             for key, value in found.meta.items():
