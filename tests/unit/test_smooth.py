@@ -287,7 +287,7 @@ class TestRefusals:
             with pytest.raises(rw.InputError, match="first is a function of ranked grades"):
                 form(own).prepare(queries_of([1, 0]))
         for name in ("err", "mrr"):
-            with pytest.raises(rw.InputError, match=f"{name} has no form by soft ranks"):
+            with pytest.raises(rw.InputError, match=f"{name} has no approximation by soft ranks"):
                 SoftRanks(rw.parse_measure(name)).prepare(queries_of([1, 0]))
 
     def test_the_usual_form_is_the_papers(self):

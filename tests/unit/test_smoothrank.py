@@ -362,7 +362,7 @@ class TestSmoothRank:
         for start in ([1, 2], 3.0, None, np.ones((5, 1)), [1, 2, 3, 4, np.nan], ["a"] * 5, [[1], [2, 3]]):
             with pytest.raises(rw.InputError, match="start"):
                 rw.SmoothRank(start=start).fit(queries)
-        with pytest.raises(rw.InputError, match="err has no form by soft ranks"):
+        with pytest.raises(rw.InputError, match="err has no approximation by soft ranks"):
             rw.SmoothRank(measure="err", approximation="ranks").fit(queries)
         with pytest.raises(rw.InputError, match="is a function of ranked grades"):
             rw.SmoothRank(measure=rw.make_measure(lambda grades: 0.5, name="own")).fit(queries)

@@ -284,7 +284,7 @@ class TestErrors:
             (lambda: losses.Cosine("gain"), "target='gain'"),
             (lambda: losses.SoftPositions("ndcg", -1.0), "sigma=-1.0"),
             (lambda: losses.SoftRanks("ndcg", 0.0), "sigma=0.0"),
-            (lambda: losses.SoftRanks("err"), "err has no form by soft ranks"),
+            (lambda: losses.SoftRanks("err"), "err has no approximation by soft ranks"),
             (lambda: losses.ExpectedMeasure("ndcg", 0), "n_samples=0"),
             (lambda: losses.TopOne(reduction="average"), "reduction='average'; expected one of mean, sum, none"),
         ],
