@@ -170,14 +170,14 @@ def test_updated_and_new_scores_lead_the_same_way(queries, climb, monkeypatch):
 def test_a_round_that_rounding_spoils_is_repeated_carefully(queries, monkeypatch):
     """Scores that drift by more than rounding: the round ends with another measure than its last step said."""
     monkeypatch.setattr(landscapes, "_EXACT_SIZE", 0)
-    real = landscapes._moved
+    real = landscapes._move
 
-    def drifting(placed, direction, t):
-        noise = np.random.default_rng(len(placed.scores)).normal(size=len(placed.scores))
-        scores = real(placed, direction, t).scores + 0.05 * noise
-        return landscapes._place(placed.part, scores, np.ones(2), placed.order.copy())
+    def drifting(ranked, direction, t):
+        noise = np.random.default_rng(len(ranked.scores)).normal(size=len(ranked.scores))
+        scores = real(ranked, direction, t).scores + 0.05 * noise
+        return landscapes._rank(ranked.shard, scores, np.ones(2), ranked.order.copy())
 
-    monkeypatch.setattr(landscapes, "_moved", drifting)
+    monkeypatch.setattr(landscapes, "_move", drifting)
     landscape = Landscape.of(queries, rw.parse_measure("ndcg@10"), rw.Serial())
     start = landscape.evaluate(np.ones(8) / (queries.X.std(axis=0) + 1e-9))
     last = start.value
