@@ -23,7 +23,7 @@ from rankwright.analysis.significance import compare
 from rankwright.basics.array_types import Floats
 from rankwright.optimisers.ascent import ClimbRules
 from rankwright.optimisers.polishing import polish_weights
-from rankwright.rankers.trees.tree_ranker import tree_landscape
+from rankwright.rankers.trees.tree_polishing import make_tree_landscape
 from rankwright.scorers import Trees
 
 QUERIES, VALID, TEST, DOCUMENTS, FEATURES = 6_000, 1_500, 2_000, 120, 136
@@ -99,7 +99,7 @@ def run(task: Task, out: Path) -> None:
     found["trees"] = len(ranker.scorer_)
     if task.method in LEVERAGED:
         measure = rw.parse_measure(TRAINED)
-        own, other = (tree_landscape(ranker.scorer_, each, measure, rw.Serial()) for each in (train, valid))
+        own, other = (make_tree_landscape(ranker.scorer_, each, measure, rw.Serial()) for each in (train, valid))
         rules, start = ClimbRules(max_rounds=ROUNDS[task.data]), np.ones(len(ranker.scorer_))
         weighed = polish_weights(own, other, start, rules, np.random.default_rng(0))
         ends = [weighed.history[0], weighed.history[-1]]

@@ -21,9 +21,6 @@ from rankwright.measures import Measure
 from rankwright.models.model import Model, check_features
 from rankwright.models.model_files import parse_model
 from rankwright.optimisers.ascent import ClimbRules
-from rankwright.optimisers.columns import TreeColumns
-from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.polishing import polish_weights
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.optimisers.stagewise import boost
 from rankwright.optimisers.weak.regression_trees import LIGHTGBM_NAMES, RegressionTree, check_lightgbm_params
@@ -32,6 +29,7 @@ from rankwright.rankers.boosting import AdditiveRanker
 from rankwright.rankers.common_parameters import SeededRanker
 from rankwright.rankers.parameter_checks import check_early_stopping, check_number, check_whole
 from rankwright.rankers.trees.tree_boosting import Grown, TreeStages
+from rankwright.rankers.trees.tree_polishing import join_histories, polish_trees
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Trees
 from rankwright.scorers.lightgbm_text import MAX_LEAVES, Forest
@@ -173,7 +171,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
                 least=0.0 if forest.is_monotone else weak.min_weight,
                 stop=recorder.deadline,
             )
-            forest, more = _polish_trees(forest, train, valid, measure, rules, weak.seed, backend)
+            forest, more = polish_trees(forest, train, valid, measure, rules, weak.seed, backend)
             history = join_histories(history, more)
         self.lightgbm_params_ = weak.to_lightgbm(stages.n_threads, **stages.objective_of_lightgbm)
         return FitResult(Trees(forest), history, recorder.deadline.explain(), self._why_no_split(train.n_docs))
@@ -273,30 +271,6 @@ class GradientTreeRanker(TreeRanker):
         return rate
 
 
-def _polish_trees(
-    forest: Forest,
-    train: Queries,
-    valid: Queries | None,
-    measure: Measure,
-    rules: ClimbRules,
-    seed: int,
-    backend: Backend,
-) -> tuple[Forest, list[dict[str, Any]]]:
-    """Return the same trees with weights that climb the measure, and the history of the climb."""
-    trees = Trees(forest)
-    own = tree_landscape(trees, train, measure.for_training(), backend)
-    other = None if valid is None else tree_landscape(trees, valid, measure, backend)
-    found = polish_weights(own, other, np.ones(len(trees)), rules, np.random.default_rng(seed))
-    return forest.with_weights(found.level), found.history
-
-
-def tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Backend) -> Landscape:
-    """Return the mean measure as a function of the weights of trees."""
-    nodes = trees.forest.nodes
-    columns = TreeColumns(trees.leaves(queries.X, backend), nodes.first_leaf, nodes.value)
-    return Landscape.of_prepared(columns, measure.prepare(queries), queries.query_weight, backend)
-
-
 def _check_leaves(value: Any) -> int:
     num_leaves = check_whole("num_leaves", value, least=2)
     if num_leaves > MAX_LEAVES:
@@ -314,19 +288,3 @@ def _read(path: str | os.PathLike[str]) -> Model | Forest:
         return Forest.from_text(data.decode())
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
-
-
-def join_histories(history: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rounds of growing, then the steps of polishing: the last of each round, and each new best."""
-    start, *steps = more
-    if "kept" not in start:
-        history = [{name: value for name, value in row.items() if name != "kept"} for row in history]
-    best, rows = start.get("valid", start["train"]), list[dict[str, Any]]()
-    for i, step in enumerate(steps):
-        value = step.get("valid", step["train"])
-        is_last = i + 1 == len(steps) or steps[i + 1]["round"] != step["round"]
-        if is_last or (value > best and "valid" in step):
-            row = {"round": len(history) + len(rows) + 1, "polish": step["round"], "loss": 1.0 - step["train"]}
-            rows.append(row | {name: step[name] for name in ("train", "valid", "kept") if name in step})
-        best = max(best, value)
-    return history + rows
