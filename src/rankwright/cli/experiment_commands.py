@@ -47,6 +47,7 @@ def experiment(
     """Compare rankers on folds, with selection, significance tests and a report page; resumable."""
     from rankwright.basics.errors import InputError
     from rankwright.experiments import read_experiment
+    from rankwright.report import format_results
 
     given = {"--data": data, "--qrels": qrels, "--run": run, "--folds": folds, "--rankers": rankers}
     given |= {"--measure": measure, "--measures": measures, "--seeds": seeds}
@@ -57,8 +58,11 @@ def experiment(
         planned = read_experiment(spec)
     else:
         planned = _make_experiment(data, qrels, run, folds, rankers, measure, measures, seeds)
-    _check_folder(out, [spec, *planned.files])
-    _run_and_report(planned, out, workers)
+    _check_folder(out, [spec, *planned.data.files])
+    results = _run_experiment(planned, out, workers)
+    print(format_results(results))
+    print(f"report: {_write_report(results, out)}")
+    _exit_if_failed(results)
 
 
 @app.command()
@@ -87,7 +91,7 @@ def reproduce(
     from rankwright.report.text_tables import format_aligned
 
     planned = reproductions(names, data)
-    inputs = [path for each in planned.values() for path in each.files]
+    inputs = [path for each in planned.values() for path in each.data.files]
     for name in planned:
         _check_folder(out / name, inputs)
     check_outputs(
@@ -208,16 +212,6 @@ def _check_folder(folder: Path, inputs: Iterable[Path | None]) -> None:
     from rankwright.basics.files import check_apart
 
     check_apart({"--out": [folder, *_list_experiment_files(folder)]}, inputs)
-
-
-def _run_and_report(planned: Experiment, out: Path, workers: str | None) -> None:
-    """Run an experiment, print its results and write its report."""
-    from rankwright.report import format_results
-
-    results = _run_experiment(planned, out, workers)
-    print(format_results(results))
-    print(f"report: {_write_report(results, out)}")
-    _exit_if_failed(results)
 
 
 def _exit_if_failed(results: Results) -> None:

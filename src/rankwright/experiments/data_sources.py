@@ -34,9 +34,9 @@ class FoldSource(ABC):
         """The number of folds, without reading them."""
 
     @property
-    @abstractmethod
     def files(self) -> list[Path]:
         """The files that are read; none for data in memory."""
+        return []
 
     @abstractmethod
     def read_fold(self, index: int, load: Load = _call) -> Fold:
@@ -160,11 +160,6 @@ class QueriesInMemory(CutQueries):
 
     queries: Queries
 
-    @property
-    def files(self) -> list[Path]:
-        """The empty list."""
-        return []
-
     def read_queries(self) -> Queries:
         """Return the queries."""
         return self.queries
@@ -200,11 +195,6 @@ class FoldsInMemory(FoldSource):
     def n_folds(self) -> int:
         """The number of folds."""
         return len(self.folds)
-
-    @property
-    def files(self) -> list[Path]:
-        """The empty list."""
-        return []
 
     def read_fold(self, index: int, load: Load = _call) -> Fold:
         """Return a fold."""

@@ -115,11 +115,6 @@ class Experiment:
             object.__setattr__(self, key, value)
 
     @property
-    def files(self) -> list[Path]:
-        """The files that the data are read from; none for data in memory."""
-        return self.data.files
-
-    @property
     def curve_measures(self) -> tuple[str, ...]:
         """The names of NDCG at 1 to 10, defined as the experiment's measure is."""
         return tuple(str(_define_alike(parse_measure(self.measure), "ndcg", k)) for k in range(1, 11))
