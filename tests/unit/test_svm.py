@@ -176,7 +176,7 @@ class TestPaths:
         monkeypatch.setattr(rw.SVMMap, "fit_path", counted)
         chosen = rw.select(rw.SVMMap(tol=1e-7), grid, train, valid)
         assert calls == [(0.03, 1.0, 30.0)]
-        monkeypatch.setattr(selection, "_along_path", lambda ranker, combinations, at: [at])
+        monkeypatch.setattr(selection, "_find_path", lambda ranker, combinations, at: [at])
         one_by_one = rw.select(rw.SVMMap(tol=1e-7), grid, train, valid)
         assert chosen.C == one_by_one.C
         found, expected = ([row["value"] for row in each.selection_] for each in (chosen, one_by_one))

@@ -536,7 +536,7 @@ class TestCommand:
             (["--run", "{f}/run0.run"], "1 run; expected at least two"),
             ([], "Missing option '--run'"),
             (["--run", "{f}/run0.run", "--run", "{f}/no.run"], "no.run: No such file"),
-            (["--run", "{f}/run0.run", "--run", "{f}/run0.run"], "another run is called run0; say NAME=FILE"),
+            (["--run", "{f}/run0.run", "--run", "{f}/run0.run"], "another run is called run0; use NAME=FILE"),
             (["--run", "a={f}/run0.run", "--run", "a={f}/run1.run"], "another run is called a"),
             (["--run", "={f}/run0.run", "--run", "{f}/run1.run"], "expected FILE or NAME=FILE"),
             (["--run", "{f}/run0.run", "--run", "{f}/qrels"], "qrels:1: 4 fields; expected 'qid Q0 docid rank score tag'"),
