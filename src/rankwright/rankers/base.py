@@ -156,8 +156,8 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
     def check_parameters(self) -> None:
         """Raise the InputError that ``fit`` with validation queries would raise for these parameters on any data.
 
-        What depends on the data, such as the number of a feature or the length of a prior, is left to ``fit``. It
-        takes microseconds: ``_fit`` is run up to where it first looks at the data.
+        A check that depends on the data, such as the number of a feature or the length of a prior, is left to ``fit``.
+        It takes microseconds: ``_fit`` is run up to where it first looks at the data.
         """
         self._check_common()
         measure = parse_measure(self.measure).with_max_grade(_SOME_GRADE)

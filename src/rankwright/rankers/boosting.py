@@ -1,4 +1,4 @@
-"""What all boosting rankers share: the loop, and going on from where it stopped."""
+"""Bases of rankers that add up weak rankers: their parameters, the loop, and continuing a model."""
 
 from __future__ import annotations
 

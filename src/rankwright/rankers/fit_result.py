@@ -1,4 +1,4 @@
-"""What training yields, and the warnings for a model that learned nothing or a search that did not converge."""
+"""The result of training, and the warnings for a model that learned nothing or a search that did not converge."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _why_unlearnable(train: Queries) -> str | None:
 
 
 def _ranks_anything(scorer: Scorer, train: Queries) -> bool:
-    """Return whether the scores of some query's documents differ; a few queries usually tell."""
+    """Return whether the scores of some query's documents differ; a few queries usually suffice."""
     return any(_varies(scorer(part.X)[:, None], part) for part in _growing_parts(train))
 
 

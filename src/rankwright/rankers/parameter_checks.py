@@ -1,4 +1,4 @@
-"""What parameters of rankers may be."""
+"""Checks of the values of parameters."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
 
-MOST = 2**31 - 1  # of rounds, restarts and the like: more is endless work, or a number that arrays do not take
-_LARGEST = 1e100  # of any other number: products of larger ones are infinite
-_STRONGEST = 1e30
+MOST = 2**31 - 1  # the largest count of rounds, restarts and the like: arrays take no larger one
+_LARGEST = 1e100  # the largest of all other numbers: products of larger ones are infinite
+_STRONGEST = 1e30  # the largest strength of a penalty
 
 
 def check_whole(name: str, value: Any, least: int) -> int:

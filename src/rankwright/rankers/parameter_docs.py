@@ -14,7 +14,7 @@ _INHERITED = ("Parameters", "Attributes")
 class ComposedDocstring:
     """A base of classes whose docstrings include the parameters and attributes that their bases document.
 
-    Parameters are in the order of the signature. Where a class documents one anew, its text replaces that of its bases.
+    Parameters are in the order of the signature. The text of a class replaces that of its bases.
     """
 
     _sections: ClassVar[dict[str, str]]

@@ -68,7 +68,7 @@ class QueryEstimator(CheckedNames):
                 check_complete(part, f"the {what} documents", type(self).__name__)
 
     def _validate_matrix(self, X: Any, reset: bool) -> Any:
-        # NaN is refused later, where it is told which rankers take it
+        # NaN is refused later, by a message that names the rankers which take it
         matrix = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=np.float32, ensure_all_finite="allow-nan"
         )
@@ -81,7 +81,7 @@ def _warn_about_missing_ids(matrix: Floats, method: str) -> NDArray[Any]:
         f"{method} was called without qid: all {matrix.shape[0]} documents count as one query. Pass qid=. In "
         "scikit-learn's cross-validation, searches and pipelines call "
         "sklearn.set_config(enable_metadata_routing=True) and pass qid as well; groups, as of GroupKFold, only split "
-        "the rows and do not tell the ranker its queries",
+        "the rows and do not give the ranker its queries",
         MissingQueryIdWarning,
     )
     return np.zeros(matrix.shape[0], dtype=np.int64)

@@ -39,14 +39,14 @@ class AdaRank(BoostingRanker, LinearModelRanker):
     measure : str or Measure
         E: any measure with values from 0 to 1, also a user's own.
     scale : "standard", "query" or None
-        Scaling of the features, which decides what alpha_t is worth.
+        Scaling of the features, which decides the effect of alpha_t.
     nonnegative : bool
         Whether weights must not be negative.
 
     Attributes
     ----------
     history_ : list of dict
-        By round: ``feature``, ``sign``, ``alpha``, ``phi``, ``loss`` (the mean of exp(-E), Z_t / m), ``train``,
+        A row per round: ``feature``, ``sign``, ``alpha``, ``phi``, ``loss`` (the mean of exp(-E), Z_t / m), ``train``,
         ``valid``, and of theorem 4 ``delta_min`` and ``log_bound``, the logarithm of its product:
         train >= 1 - exp(log_bound).
 
@@ -57,7 +57,7 @@ class AdaRank(BoostingRanker, LinearModelRanker):
 
     1. Choosing the last feature again leaves the ranking and P as they are, so the figure's loop is stuck at once.
        Every feature chosen since the training measure last improved is banned; training stops when all are.
-    2. E(q, h_t) of a feature is the mean over the orders of documents it ties (f_t is judged pessimistically, as
+    2. E(q, h_t) of a feature is the mean over the orders of documents it ties (f_t is evaluated pessimistically, as
        everywhere): pessimism about ties that the combination breaks costs 0.03 NDCG@10 on OHSUMED when training on
        MAP, and file order, which is itself a good ranking there, would leak.
     3. Without ``valid`` the round with the best training measure is kept: the rounds after it only show that no feature

@@ -61,7 +61,7 @@ class PermuRank(LinearModelRanker, ConvergentRanker):
     Attributes
     ----------
     history_ : list of dict
-        By round: ``loss`` (the mean over the queries of the bound on the working sets), ``objective``, ``gap``,
+        A row per round: ``loss`` (the mean over the queries of the bound on the working sets), ``objective``, ``gap``,
         ``perfect`` and ``imperfect`` (the mean sizes of the working sets B and C), ``train``, ``valid``.
 
     Notes
@@ -72,7 +72,7 @@ class PermuRank(LinearModelRanker, ConvergentRanker):
     1. E is divided by its highest value on the query, and queries without an imperfect ranking have no loss.
     2. The pair Phi by default: under eq. (2) the demand of every perfect ranking punishes what spreads scores inside a
        class. All perfect rankings by grade have the same F then, so that |B| = 1.
-    3. LETOR's discount, which does not tell rank 1 from rank 2, is replaced by the standard one in training.
+    3. LETOR's discount, which is equal at ranks 1 and 2, is replaced by the standard one in training.
     4. Perfect is by grade down to the last document by default. Of all rankings of the highest NDCG@10 the hardest has
        everything after rank 10 upside down, and to learn to prefer it is to learn nothing.
     5. With ``valid`` the round that is best on validation queries is kept, not the last.

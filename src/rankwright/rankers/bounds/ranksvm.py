@@ -58,15 +58,15 @@ class RankSVM(PathRanker, LinearModelRanker, ConvergentRanker):
     Attributes
     ----------
     history_ : list of dict
-        By Newton step: ``loss`` (of a pair, in the mean), ``objective``, ``gap`` (no weights have an objective lower by
-        more than this), ``smoothing`` (of the hinge), ``train``, ``valid``. The last is the model.
+        A row per Newton step: ``loss`` (of a pair, in the mean), ``objective``, ``gap`` (no weights have an objective
+        lower by more than this), ``smoothing`` (of the hinge), ``train``, ``valid``. The last is the model.
 
     Notes
     -----
     Herbrich et al. (2000), Joachims (2002). Pair sums cost O(n log n) a query (kernels/pairs.py); the minimum is found
     by truncated Newton on the smoothed hinge, with less and less smoothing (optimisers/newton.py). With more features
-    than documents it is looked for among weighted sums of the documents, where it lies. There is no intercept: it
-    changes no ranking. Query weights weigh the pairs of the query. Without any pairs the weights are 0.
+    than documents it is searched among weighted sums of the documents, where it lies. There is no intercept: it
+    changes no ranking. The pairs of a query count by its weight. Without any pairs the weights are 0.
 
     Examples
     --------

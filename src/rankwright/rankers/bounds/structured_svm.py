@@ -1,4 +1,4 @@
-"""What SVMMap and SVMNDCG share: a margin bound minimised by cutting planes."""
+"""The base of SVMMap and SVMNDCG: a margin bound minimised by cutting planes."""
 
 from __future__ import annotations
 

@@ -31,13 +31,13 @@ class SVMMap(StructuredSVM):
     Attributes
     ----------
     history_ : list of dict
-        By round: ``loss`` (the mean bound), ``objective``, ``gap`` (no weights have an objective lower by more than
-        this), ``planes`` (that the model rests on), ``train``, ``valid``. The last is the model.
+        A row per round: ``loss`` (the mean bound), ``objective``, ``gap`` (no weights have an objective lower by more
+        than this), ``planes`` (that the model rests on), ``train``, ``valid``. The last is the model.
 
     Notes
     -----
     Yue et al. (2007); Xu et al., section 5.3. The most violated ranking is found in O(n log n) a query
-    (``violate_precision`` in kernels/rankings.py). Query weights weigh the queries. Where all or no documents are
+    (``violate_precision`` in kernels/rankings.py). Each query counts by its weight. Where all or no documents are
     relevant there is no loss. A cut-off of the measure is for reporting: training sees the whole list.
 
     Examples

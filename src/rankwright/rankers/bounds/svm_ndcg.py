@@ -34,8 +34,8 @@ class SVMNDCG(StructuredSVM):
     Attributes
     ----------
     history_ : list of dict
-        By round: ``loss`` (the mean bound), ``objective``, ``gap`` (no weights have an objective lower by more than
-        this), ``planes`` (that the model rests on), ``train``, ``valid``. The last is the model.
+        A row per round: ``loss`` (the mean bound), ``objective``, ``gap`` (no weights have an objective lower by more
+        than this), ``planes`` (that the model rests on), ``train``, ``valid``. The last is the model.
 
     Notes
     -----

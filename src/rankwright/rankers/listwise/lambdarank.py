@@ -1,4 +1,4 @@
-"""LambdaRank: pairs weighted by what their exchange would change the measure."""
+"""LambdaRank: each pair is weighted by the change of the measure when its two documents are swapped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rankwright.runtime.backends import Backend
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class LambdaRank(DescentRanker, NetworkRanker):
-    """LambdaRank, linear or with hidden layers: pairs weighted by what their exchange would change the measure.
+    """LambdaRank, linear or with hidden layers: pairs are weighted by the change of the measure when they are swapped.
 
     A round ranks the training documents and minimises, over weights w of the scaled features,
 
@@ -46,7 +46,7 @@ class LambdaRank(DescentRanker, NetworkRanker):
     Attributes
     ----------
     history_ : list of dict
-        By round: ``loss``, ``objective`` (with the penalty), ``train``, ``valid``.
+        A row per round: ``loss``, ``objective`` (with the penalty), ``train``, ``valid``.
 
     Notes
     -----

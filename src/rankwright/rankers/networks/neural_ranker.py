@@ -49,7 +49,7 @@ class NeuralRanker(NetworkRanker):
     Attributes
     ----------
     history_ : list of dict
-        By epoch: ``loss`` (summed over the queries, as it was met), ``objective`` (with the penalty), ``train``,
+        A row per epoch: ``loss`` (summed over the queries, as it was met), ``objective`` (with the penalty), ``train``,
         ``valid``, and ``kept`` in the epoch that is the model: the best one on validation queries, or else the last.
 
     Notes

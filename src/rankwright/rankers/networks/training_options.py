@@ -31,14 +31,14 @@ class TrainingOptions:
     learning_rate : float
         The rate of Adam; the first rate of batch descent.
     n_epochs : int
-        The most epochs.
+        The largest number of epochs.
     batch_size : int
         How many queries a step of Adam is on; they are of about one length. On a CPU batches of less than 4,096
         documents are the work of one thread.
     early_stopping_rounds : int or None
         Training ends after so many epochs without a better measure on validation queries; None for never.
     activation : "relu", "tanh", "sigmoid", "silu" or "gelu"
-        What is between layers.
+        The activation between layers.
     device : str
         "cpu", or "cuda" for a GPU.
     checkpoint : path or None

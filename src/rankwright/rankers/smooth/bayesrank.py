@@ -68,9 +68,9 @@ class BayesRank(LinearModelRanker, NetworkRanker):
     Attributes
     ----------
     history_ : list of dict
-        By epoch: ``loss`` (the risk, summed over the queries), ``objective`` (with the penalty), ``expected`` (the mean
-        of the expected measure), ``misordered`` (the mean share of pairs in the wrong order), ``train``, ``valid``,
-        and ``kept`` in the epoch that is the model: the best one on validation queries, or else the last.
+        A row per epoch: ``loss`` (the risk, summed over the queries), ``objective`` (with the penalty), ``expected``
+        (the mean of the expected measure), ``misordered`` (the mean share of pairs in the wrong order), ``train``,
+        ``valid``, and ``kept`` in the epoch that is the model: the best one on validation queries, or else the last.
 
     Notes
     -----

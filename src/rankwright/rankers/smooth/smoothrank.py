@@ -99,8 +99,8 @@ class SmoothRank(PathRanker, LinearModelRanker, ConvergentRanker, NetworkRanker)
     coef_ : array of shape (n_features,)
         Weights in raw units; none with a kernel map.
     history_ : list of dict
-        By sigma: ``sigma``, ``loss`` (1 - A summed over the queries), ``objective`` (with the penalty), ``steps``,
-        ``train``, ``valid``. The last is the model.
+        A row per sigma: ``sigma``, ``loss`` (1 - A summed over the queries), ``objective`` (with the penalty),
+        ``steps``, ``train``, ``valid``. The last is the model.
 
     Notes
     -----

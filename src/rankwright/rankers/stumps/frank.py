@@ -41,10 +41,11 @@ class FRank(StumpRanker):
     Attributes
     ----------
     history_ : list of dict
-        By round: ``feature``, ``threshold``, ``missing`` (always False), ``alpha``, ``gain`` (by how much the stump was
-        found to lower the loss), ``scanned`` (features whose pairs were gone through), ``tried`` (stumps whose loss was
-        summed up pair by pair), ``loss`` (the mean over queries of (2)), ``train``, ``valid``. A resumed fit finds
-        the same stumps with more work at first: its ``scanned`` and ``tried`` differ from those of one long fit.
+        A row per round: ``feature``, ``threshold``, ``missing`` (always False), ``alpha``, ``gain`` (by how much the
+        stump was found to lower the loss), ``scanned`` (features whose pairs were gone through), ``tried`` (stumps
+        whose loss was summed up pair by pair), ``loss`` (the mean over queries of (2)), ``train``, ``valid``. A resumed
+        fit finds the same stumps with more work at first: its ``scanned`` and ``tried`` differ from those of one long
+        fit.
 
     Notes
     -----

@@ -27,7 +27,7 @@ class RankBoost(StumpRanker):
     """RankBoost: boosting on the exponential loss of pairs of documents; weak rankers are thresholds of features.
 
     H = sum_t alpha_t h_t, where h_t(x) is 1 if a feature of x is above a threshold and 0 if not. A pair l_i > l_j
-    weighs D_t(i, j) proportional to exp(H(x_j) - H(x_i)); round t picks the stump with the largest abs(r),
+    has the weight D_t(i, j) proportional to exp(H(x_j) - H(x_i)); round t picks the stump with the largest abs(r),
     r = sum_ij D_t(i, j) (h(x_i) - h(x_j)), and gives it the weight alpha_t = 1/2 ln((1 + r) / (1 - r)).
 
     Parameters
@@ -38,15 +38,15 @@ class RankBoost(StumpRanker):
     Attributes
     ----------
     history_ : list of dict
-        By round: ``feature``, ``threshold``, ``missing`` (the stump's value of a missing feature), ``alpha``, ``r``,
-        ``z`` (the normaliser Z_t, at most sqrt(1 - r^2) where abs(r) < 1), ``loss`` (the mean of exp(H(x_j) - H(x_i)),
-        which is the product of all Z), ``train``, ``valid``.
+        A row per round: ``feature``, ``threshold``, ``missing`` (the stump's value of a missing feature), ``alpha``,
+        ``r``, ``z`` (the normaliser Z_t, at most sqrt(1 - r^2) where abs(r) < 1), ``loss`` (the mean of exp(H(x_j) -
+        H(x_i)), which is the product of all Z), ``train``, ``valid``.
 
     Notes
     -----
     Freund et al. (2003), with the weak learner of their section 3.2: documents that lack the feature have the value 0
     or 1, whichever makes abs(r) larger, and a feature that some lack also has a threshold below all its values.
-    exp(H(x_j) - H(x_i)) is a product, so what a document is worth to a stump costs O(1) once the sums of its query are
+    exp(H(x_j) - H(x_i)) is a product, so the potential of a document costs O(1) once the sums of its query are
     known, and a round is O(n d). Deviations:
 
     1. alpha_t is rounded to a multiple of 2^-32, so that scores are exact sums, whatever their order.

@@ -39,7 +39,7 @@ class Scored(NamedTuple):
     weight: Floats  # of each query in the mean of the measure
     scores: Floats
     order: Ints  # the last ranking
-    potentials: Floats  # rows of what documents are worth
+    potentials: Floats  # rows of the documents' potentials
     worths: Floats  # the sums of the first row over all slots, where these are few
     totals: Floats  # the measure, then sums over pairs
 
@@ -83,13 +83,13 @@ class StumpStages(ABC):
     Parameters
     ----------
     train, valid : Queries
-        What is trained on, and what rounds are chosen on.
+        Training queries, and validation queries if there are any.
     measure : Measure
-        What they are chosen by.
+        The measure that rounds are evaluated by.
     n_bins : int or None
-        The most bins of a feature; None for thresholds wherever two documents differ.
+        The largest number of bins of a feature; None for thresholds wherever two documents differ.
     pair_weighting : "pair" or "query"
-        What counts alike in the loss.
+        Whether all pairs have equal weight in the loss, or all queries.
     backend : Backend
         Where the work runs.
     """
@@ -202,8 +202,8 @@ def _advance(part: Scored, stump: Stump | None, cut: BinCut | None, rules: Rules
     scores = before if stump is None else binned.add_stump(before, stump, cut)
     totals, potentials = rules.pair_sums(binned.graded, before, scores)
     worths = binned.sum_by_slot(potentials[0], rules.bins, rules.features)
-    judged = part.bound.total(scores, order, part.weight)
-    totals = np.concatenate([[judged], totals])
+    value = part.bound.total(scores, order, part.weight)
+    totals = np.concatenate([[value], totals])
     return Scored(binned, part.bound, part.weight, scores, order, potentials, worths, totals)
 
 

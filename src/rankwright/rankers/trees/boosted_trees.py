@@ -44,9 +44,9 @@ class BoostedTrees(GradientTreeRanker):
     Attributes
     ----------
     history_ : list of dict
-        By tree: ``loss`` (summed over the queries, before the tree), ``train``, ``valid``, and ``kept`` in the row of
-        the model: the best one on validation queries, or else the last. With ``polish`` then its rounds, numbered as
-        ``polish``.
+        A row per tree: ``loss`` (summed over the queries, before the tree), ``train``, ``valid``, and ``kept`` in the
+        row of the model: the best one on validation queries, or else the last. With ``polish_rounds`` the rounds of
+        polishing follow, numbered as ``polish``.
 
     Notes
     -----

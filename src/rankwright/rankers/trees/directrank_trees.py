@@ -41,9 +41,9 @@ class DirectRankTrees(TreeRanker):
     Attributes
     ----------
     history_ : list of dict
-        By tree: ``weight``, ``searched`` (the weight before it was clipped), ``loss`` (1 - the measure before the
-        tree), ``train``, ``valid``, and ``kept`` in the row of the model: the best one on validation queries, or else
-        the last. With ``polish`` then its rounds, numbered as ``polish``.
+        A row per tree: ``weight``, ``searched`` (the weight before it was clipped), ``loss`` (1 - the measure before
+        the tree), ``train``, ``valid``, and ``kept`` in the row of the model: the best one on validation queries, or
+        else the last. With ``polish_rounds`` the rounds of polishing follow, numbered as ``polish``.
 
     Notes
     -----

@@ -22,6 +22,7 @@ from rankwright.rankers.trees.tree_ranker import GradientTreeRanker
 class LambdaMART(GradientTreeRanker):
     """LambdaMART: boosted trees along LambdaRank's gradients.
 
+    Each pair is weighted by the change of the measure when its two documents are swapped.
     A round ranks the training documents by the trees so far. Its tree has in each leaf the step
     -(sum of gradients) / (sum of curvatures), times the learning rate, of
 
@@ -40,10 +41,10 @@ class LambdaMART(GradientTreeRanker):
     Attributes
     ----------
     history_ : list of dict
-        By tree: ``loss`` (before the tree; 1 - train for LightGBM's lambdas), ``train`` (with LightGBM's lambdas on
-        more than 100,000 documents for the trees 1, 2, 4, 8, ... and the model's last), ``valid``, and ``kept`` in the
-        row of the model: the best one on validation queries, or else the last. With ``polish`` then its rounds,
-        numbered as ``polish``.
+        A row per tree: ``loss`` (before the tree; 1 - train for LightGBM's lambdas), ``train`` (with LightGBM's lambdas
+        on more than 100,000 documents for the trees 1, 2, 4, 8, ... and the model's last), ``valid``, and ``kept`` in
+        the row of the model: the best one on validation queries, or else the last. With ``polish_rounds`` the rounds of
+        polishing follow, numbered as ``polish``.
 
     Notes
     -----

@@ -15,14 +15,14 @@ class MART(GradientTreeRanker):
     """MART: boosted regression trees, each fitted to the residuals of the grades.
 
     Minimises, one tree at a time, the sum over documents of (f(x) - grade)^2, which knows nothing of rankings. It is
-    LightGBM's regression, with the rounds judged by a measure.
+    LightGBM's regression, with rounds evaluated by a measure.
 
     Attributes
     ----------
     history_ : list of dict
-        By tree: ``train`` and ``loss``, 1 - train (on more than 100,000 documents for the trees 1, 2, 4, 8, ... and the
-        model's last), ``valid``, and ``kept`` in the row of the model: the best one on validation queries, or else the
-        last. With ``polish`` then its rounds, numbered as ``polish``.
+        A row per tree: ``train`` and ``loss``, 1 - train (on more than 100,000 documents for the trees 1, 2, 4, 8, ...
+        and the model's last), ``valid``, and ``kept`` in the row of the model: the best one on validation queries, or
+        else the last. With ``polish_rounds`` the rounds of polishing follow, numbered as ``polish``.
 
     Notes
     -----

@@ -41,9 +41,9 @@ class TreeStages(ABC):
     Parameters
     ----------
     train, valid : Queries
-        What is trained on, and what rounds are chosen on.
+        Training queries, and validation queries if there are any.
     measure : Measure
-        What they are chosen by.
+        The measure that rounds are evaluated by.
     weak : RegressionTree
         How trees are grown.
     backend : Backend
@@ -158,7 +158,7 @@ class GradientStages(TreeStages):
     Parameters
     ----------
     objective : Objective
-        What they descend on.
+        The objective that they descend on.
     n_warmup_trees : int
         How many trees of least squares come first.
     """
@@ -189,7 +189,7 @@ class SearchedStages(TreeStages):
     choice : StepChoice
         Where inside the best interval.
     limits : (float, float) or None
-        What weights are clipped to.
+        The range that weights are clipped to.
     """
 
     def __init__(self, *setting: Any, choice: StepChoice, limits: tuple[float, float] | None) -> None:

@@ -1,4 +1,4 @@
-"""What all rankers of trees share: how trees are grown, the loop, going on from a model, and polishing."""
+"""The base of all rankers of trees: how trees are grown, the loop, going on from a model, and polishing."""
 
 from __future__ import annotations
 
