@@ -73,7 +73,7 @@ FORMER_NAMES = words(
 )
 FORMER_WORDS = words("lesson chapter teach taught kick kicked blow told spoken settled nowhere island islands")
 NOT_FUNCTIONS = words(
-    "settled told spoken reverse placed noted recalled lowered judged weighed bind bound spread pool walk"
+    "settled told spoken turned placed noted recalled lowered judged weighed bind bound spread pool walk"
 )
 FORMER_SENTENCES = (
     "Of scaled documents.",
@@ -145,9 +145,8 @@ def repeated_class_names(root: Path) -> Iterator[Offender]:
 def repeated_module_names(root: Path) -> Iterator[Offender]:
     places: dict[str, list[Path]] = defaultdict(list)
     for path in sources(root):
-        name = path.parent.name if path.stem == "__init__" else path.stem
-        if name and name not in SHARED_MODULE_NAMES:
-            places[name].append(path)
+        if path.stem not in SHARED_MODULE_NAMES:  # folders may share names: kernels are grouped as the rooms above
+            places[path.stem].append(path)
     for name, found in places.items():
         objectives = {path.parts[0] for path in found} == {"torch", "objectives"} and len(found) == 2
         if len(found) > 1 and not objectives:
