@@ -123,7 +123,7 @@ class TestExperiment:
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--seeds", ""], "--seeds '': expected whole"),
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--seeds", "-1"], "--seeds '-1': expected whole numbers from 0 up"),
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--seeds", "9" * 30], "expected whole"),
-            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--seeds", "9" * 15], "seeds is 999999999999999; expected a whole number"),
+            (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--seeds", "9" * 15], "seeds=999999999999999; expected a whole number"),
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--measures", ","], "--measures ',': no measure"),
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--folds", "1000000"], "queries cannot make 1000000 folds"),
             (["--out", "{t}/o", "--rankers", "adarank", "--data", "{f}", "--workers", "many"], "--workers many: expected"),
