@@ -149,7 +149,7 @@ CONFIGURATIONS = {
     },
     "SmoothRank network": (
         rw.SmoothRank,
-        {"hidden": (4,), "training": FEW_EPOCHS, "first_sigma": 1.0, "last_sigma": 0.5},
+        {"hidden": (4,), "training": {**FEW_EPOCHS, "n_epochs": 11}, "first_sigma": 1.0, "last_sigma": 0.5},
     ),
     "BayesRank": (rw.BayesRank, {"training": {"n_epochs": 5}}),
     "BayesRank linear": (rw.BayesRank, {"hidden": None, "training": {"n_epochs": 5}}),
