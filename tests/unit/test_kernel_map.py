@@ -391,7 +391,7 @@ class TestAround:
     def test_diagnose_says_nothing_of_single_weights(self, saved, queries):
         found = rw.diagnose(rw.load(saved), queries)
         assert found.seen
-        assert found.alone is None
+        assert found.weight_gains is None
         assert str(found).startswith("SmoothRank")
 
     def test_the_command_line_takes_names(self, tmp_path, queries):
@@ -406,7 +406,7 @@ class TestAround:
         monkeypatch.setattr(maps, "_COMPONENTS", 10)
         rw.write_letor(queries, tmp_path / "all.txt")
         content = {
-            "data": {"file": str(tmp_path / "all.txt"), "k": 3, "seed": 1},
+            "data": {"file": str(tmp_path / "all.txt"), "n_folds": 3, "seed": 1},
             "measure": "ndcg@5",
             "methods": [{"ranker": "smoothrank", "set": {"kernel_map": "nystroem"} | FAST}],
         }

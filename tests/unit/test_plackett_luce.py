@@ -133,11 +133,11 @@ def by_every_draw(objective, y, s, n_samples, weight=1.0):
             noise[sample, copy, orders[ranking]] = -5.0 * np.arange(n) - s[orders[ranking]]
     scores, noise = np.tile(s, copies), noise.reshape(n_samples, -1)
     bound = objective.prepare(queries)
-    if hasattr(bound, "estimated"):
+    if hasattr(bound, "estimate"):
         found = bound.estimate(scores, noise)
     else:  # a user's measure
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(listwise, "gumbel", lambda rng, *shape: noise)
+            patch.setattr(listwise, "draw_gumbel_noise", lambda rng, *shape: noise)
             found = bound(scores)
     return found._replace(gradient=found.gradient.reshape(copies, n).sum(axis=0))
 
