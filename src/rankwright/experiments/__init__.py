@@ -1,20 +1,11 @@
 """Run experiments: methods are selected on validation queries, measured on test queries, and resumed after a stop."""
 
-from rankwright.experiments.experiment_run import run_experiment
-from rankwright.experiments.methods import Method
-from rankwright.experiments.parameter_search import RandomSearch
-from rankwright.experiments.result_reading import read_results, read_trial_model
-from rankwright.experiments.spec import Experiment, PublishedFigure
-from rankwright.experiments.spec_files import experiment_from_json, read_experiment
-
-__all__ = [
-    "Experiment",
-    "Method",
-    "PublishedFigure",
-    "RandomSearch",
-    "experiment_from_json",
-    "read_experiment",
-    "read_results",
-    "read_trial_model",
-    "run_experiment",
-]
+from rankwright.experiments.experiment_run import run_experiment as run_experiment
+from rankwright.experiments.methods import Method as Method
+from rankwright.experiments.parameter_search import RandomSearch as RandomSearch
+from rankwright.experiments.result_reading import read_results as read_results
+from rankwright.experiments.result_reading import read_trial_model as read_trial_model
+from rankwright.experiments.spec import Experiment as Experiment
+from rankwright.experiments.spec import PublishedFigure as PublishedFigure
+from rankwright.experiments.spec_files import experiment_from_json as experiment_from_json
+from rankwright.experiments.spec_files import read_experiment as read_experiment

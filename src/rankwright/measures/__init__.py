@@ -8,63 +8,30 @@ ndcg@10(gain=linear)
 True
 """
 
-from rankwright.measures.base import (
-    Jumps,
-    Lines,
-    Measure,
-    MeasureArrays,
-    PreparedMeasure,
-    Tally,
-    check_counted,
-    compute_retrieved_values,
-    compute_values,
-    weighted_mean,
-)
-from rankwright.measures.custom import CustomMeasure
-from rankwright.measures.definitions import DEFINITIONS
-from rankwright.measures.dialects import DIALECTS
-from rankwright.measures.parsing import (
-    AP,
-    DCG,
-    ERR,
-    NDCG,
-    RBP,
-    RR,
-    WTA,
-    P,
-    Recall,
-    make_measure,
-    parse_measure,
-    split_measures,
-)
-from rankwright.measures.table import PreparedTableMeasure, TableMeasure
-
-__all__ = [
-    "AP",
-    "DCG",
-    "DEFINITIONS",
-    "DIALECTS",
-    "ERR",
-    "NDCG",
-    "RBP",
-    "RR",
-    "WTA",
-    "CustomMeasure",
-    "Jumps",
-    "Lines",
-    "Measure",
-    "MeasureArrays",
-    "P",
-    "PreparedMeasure",
-    "PreparedTableMeasure",
-    "Recall",
-    "TableMeasure",
-    "Tally",
-    "check_counted",
-    "compute_retrieved_values",
-    "compute_values",
-    "make_measure",
-    "parse_measure",
-    "split_measures",
-    "weighted_mean",
-]
+from rankwright.measures.base import Jumps as Jumps
+from rankwright.measures.base import Lines as Lines
+from rankwright.measures.base import Measure as Measure
+from rankwright.measures.base import MeasureArrays as MeasureArrays
+from rankwright.measures.base import PreparedMeasure as PreparedMeasure
+from rankwright.measures.base import Tally as Tally
+from rankwright.measures.base import check_counted as check_counted
+from rankwright.measures.base import compute_retrieved_values as compute_retrieved_values
+from rankwright.measures.base import compute_values as compute_values
+from rankwright.measures.base import weighted_mean as weighted_mean
+from rankwright.measures.custom import CustomMeasure as CustomMeasure
+from rankwright.measures.definitions import DEFINITIONS as DEFINITIONS
+from rankwright.measures.dialects import DIALECTS as DIALECTS
+from rankwright.measures.parsing import AP as AP
+from rankwright.measures.parsing import DCG as DCG
+from rankwright.measures.parsing import ERR as ERR
+from rankwright.measures.parsing import NDCG as NDCG
+from rankwright.measures.parsing import RBP as RBP
+from rankwright.measures.parsing import RR as RR
+from rankwright.measures.parsing import WTA as WTA
+from rankwright.measures.parsing import P as P
+from rankwright.measures.parsing import Recall as Recall
+from rankwright.measures.parsing import make_measure as make_measure
+from rankwright.measures.parsing import parse_measure as parse_measure
+from rankwright.measures.parsing import split_measures as split_measures
+from rankwright.measures.table import PreparedTableMeasure as PreparedTableMeasure
+from rankwright.measures.table import TableMeasure as TableMeasure

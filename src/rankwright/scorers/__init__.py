@@ -7,26 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from rankwright.basics.errors import InputError, quote
-from rankwright.scorers.base import Scorer
-from rankwright.scorers.kernel_sum import Kernel, KernelSum
-from rankwright.scorers.linear import Feature, Linear
-from rankwright.scorers.network import Network
-from rankwright.scorers.stump_sum import Steps, Stumps
-from rankwright.scorers.tree_sum import Trees
-
-__all__ = [
-    "KINDS",
-    "Feature",
-    "Kernel",
-    "KernelSum",
-    "Linear",
-    "Network",
-    "Scorer",
-    "Steps",
-    "Stumps",
-    "Trees",
-    "scorer_from_json",
-]
+from rankwright.scorers.base import Scorer as Scorer
+from rankwright.scorers.kernel_sum import Kernel as Kernel
+from rankwright.scorers.kernel_sum import KernelSum as KernelSum
+from rankwright.scorers.linear import Feature as Feature
+from rankwright.scorers.linear import Linear as Linear
+from rankwright.scorers.network import Network as Network
+from rankwright.scorers.stump_sum import Steps as Steps
+from rankwright.scorers.stump_sum import Stumps as Stumps
+from rankwright.scorers.tree_sum import Trees as Trees
 
 KINDS = {scorer.kind: scorer for scorer in (Linear, Feature, Stumps, KernelSum, Network, Trees)}
 

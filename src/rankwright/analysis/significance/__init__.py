@@ -4,28 +4,20 @@
 0.25
 """
 
-from rankwright.analysis.significance.comparison import Comparison, PValues, compare
-from rankwright.analysis.significance.method_pairs import EQUAL_WEIGHTS, PairCounts, QueryWeighting, count_wins
-from rankwright.analysis.significance.p_values import cohen_d, holm, paired_t, rank_biserial, wilcoxon
-from rankwright.analysis.significance.resampling import Interval, bootstrap_interval, randomisation
-from rankwright.analysis.significance.winning_number import WinningNumber, winning_number
-
-__all__ = [
-    "EQUAL_WEIGHTS",
-    "Comparison",
-    "Interval",
-    "PValues",
-    "PairCounts",
-    "QueryWeighting",
-    "WinningNumber",
-    "bootstrap_interval",
-    "cohen_d",
-    "compare",
-    "count_wins",
-    "holm",
-    "paired_t",
-    "randomisation",
-    "rank_biserial",
-    "wilcoxon",
-    "winning_number",
-]
+from rankwright.analysis.significance.comparison import Comparison as Comparison
+from rankwright.analysis.significance.comparison import PValues as PValues
+from rankwright.analysis.significance.comparison import compare as compare
+from rankwright.analysis.significance.method_pairs import EQUAL_WEIGHTS as EQUAL_WEIGHTS
+from rankwright.analysis.significance.method_pairs import PairCounts as PairCounts
+from rankwright.analysis.significance.method_pairs import QueryWeighting as QueryWeighting
+from rankwright.analysis.significance.method_pairs import count_wins as count_wins
+from rankwright.analysis.significance.p_values import cohen_d as cohen_d
+from rankwright.analysis.significance.p_values import holm as holm
+from rankwright.analysis.significance.p_values import paired_t as paired_t
+from rankwright.analysis.significance.p_values import rank_biserial as rank_biserial
+from rankwright.analysis.significance.p_values import wilcoxon as wilcoxon
+from rankwright.analysis.significance.resampling import Interval as Interval
+from rankwright.analysis.significance.resampling import bootstrap_interval as bootstrap_interval
+from rankwright.analysis.significance.resampling import randomisation as randomisation
+from rankwright.analysis.significance.winning_number import WinningNumber as WinningNumber
+from rankwright.analysis.significance.winning_number import winning_number as winning_number

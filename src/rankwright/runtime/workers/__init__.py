@@ -14,28 +14,14 @@ from typing import Any
 
 from rankwright.basics.errors import InputError
 from rankwright.runtime.backends import Backend, Serial, Threads, enter_pool, n_cores
-from rankwright.runtime.workers.base import (
-    SerialWorkers,
-    TaskOutcome,
-    TaskQueue,
-    WorkerDiedError,
-    Workers,
-    WorkersLostError,
-)
-from rankwright.runtime.workers.executor_workers import ExecutorWorkers
-from rankwright.runtime.workers.process_workers import ProcessWorkers
-
-__all__ = [
-    "ExecutorWorkers",
-    "ProcessWorkers",
-    "SerialWorkers",
-    "TaskOutcome",
-    "TaskQueue",
-    "WorkerDiedError",
-    "Workers",
-    "WorkersLostError",
-    "open_workers",
-]
+from rankwright.runtime.workers.base import SerialWorkers as SerialWorkers
+from rankwright.runtime.workers.base import TaskOutcome as TaskOutcome
+from rankwright.runtime.workers.base import TaskQueue as TaskQueue
+from rankwright.runtime.workers.base import WorkerDiedError as WorkerDiedError
+from rankwright.runtime.workers.base import Workers as Workers
+from rankwright.runtime.workers.base import WorkersLostError as WorkersLostError
+from rankwright.runtime.workers.executor_workers import ExecutorWorkers as ExecutorWorkers
+from rankwright.runtime.workers.process_workers import ProcessWorkers as ProcessWorkers
 
 _SPARE = 2  # extra tasks queued on a cluster, so that no machine is idle while an outcome is sent
 
