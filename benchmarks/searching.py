@@ -23,8 +23,8 @@ from benchmarks.starting import data_root
 from benchmarks.timing import THREADS, find_peer, medians, take_turns, timed
 from rankwright.basics.array_types import Floats
 from rankwright.kernels.measures.sorting import sort_rows
-from rankwright.measures import Lines, PreparedMeasure
-from rankwright.measures.table import PreparedTableMeasure
+from rankwright.measures import PreparedMeasure, ScoreLines
+from rankwright.measures.prepared_table import PreparedTableMeasure
 from rankwright.optimisers.ascent import ClimbRules, climb_cyclic
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import search_line
@@ -75,27 +75,27 @@ def make_large(n_queries: int, n_docs: int, n_features: int, random_state: int =
     return rw.Queries(X, y, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), np.arange(n_queries))
 
 
-def sweep_lines(bound: PreparedMeasure, lines: Lines) -> Callable[[], object]:
+def sweep_lines(bound: PreparedMeasure, lines: ScoreLines) -> Callable[[], object]:
     """Our search, given the ranking at 0."""
-    return lambda: bound.jumps(lines)
+    return lambda: bound.find_jumps(lines)
 
 
-def sort_and_sweep(bound: PreparedMeasure, lines: Lines) -> Callable[[], object]:
+def sort_and_sweep(bound: PreparedMeasure, lines: ScoreLines) -> Callable[[], object]:
     """Our search, the ranking at 0 made first."""
 
     def run() -> object:
         order = np.arange(len(lines.scores))
         sort_rows(lines.scores, bound.tie_keys, bound.indptr, 0, len(bound.indptr) - 1, order)
-        return bound.jumps(lines._replace(order=order))
+        return bound.find_jumps(lines._replace(order=order))
 
     return run
 
 
-def as_lines(bound: PreparedMeasure, scores: Floats, slopes: Floats) -> Lines:
+def as_lines(bound: PreparedMeasure, scores: Floats, slopes: Floats) -> ScoreLines:
     """Lines ranked at 0."""
     order, n_queries = np.arange(len(scores)), len(bound.indptr) - 1
     sort_rows(scores, bound.tie_keys, bound.indptr, 0, n_queries, order)
-    return Lines(scores, order, slopes[:, None], 0, np.full(n_queries, _WORTH), -np.inf, np.inf, 1.0)
+    return ScoreLines(scores, order, slopes[:, None], 0, np.full(n_queries, _WORTH), -np.inf, np.inf, 1.0)
 
 
 def check_agreement(bound: PreparedTableMeasure, scores: Floats, slopes: Floats, found: dict[str, Found]) -> None:
@@ -105,11 +105,11 @@ def check_agreement(bound: PreparedTableMeasure, scores: Floats, slopes: Floats,
     expected = [bound.values(scores + t * slopes, rw.Serial()) for t in values_at]
     for q in range(n_queries):
         rows = slice(int(bound.indptr[q]), int(bound.indptr[q + 1]))
-        part = bound.part(q, q + 1)
-        jumps = part.jumps(as_lines(part, scores[rows], slopes[rows]))
+        part = bound.slice(q, q + 1)
+        jumps = part.find_jumps(as_lines(part, scores[rows], slopes[rows]))
         total += len(jumps.times)
         for i, t in enumerate(values_at):
-            ours = (jumps.tally.at_low + int(jumps.deltas[jumps.times < t].sum())) / _WORTH
+            ours = (jumps.totals.at_low + int(jumps.deltas[jumps.times < t].sum())) / _WORTH
             for name, value in {"ours": ours, **{name: each.value(q, t) for name, each in found.items()}}.items():
                 if abs(value - expected[i][q]) > 1e-9:
                     raise AssertionError(f"{name}: {value} at {t} on query {q}; expected {expected[i][q]}")

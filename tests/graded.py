@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from rankwright.kernels.objectives.graded_pairs import Graded, grade_order
+from rankwright.kernels.objectives.graded_pairs import GradedDocuments, find_grade_order
 
 SCORES = {
     "zero": lambda rng, n: np.zeros(n),
@@ -22,7 +22,7 @@ class Documents(NamedTuple):
     """Documents by query and descending grade, with two sets of scores."""
 
     y: np.ndarray
-    graded: Graded
+    graded: GradedDocuments
     scores: np.ndarray
     before: np.ndarray
     rng: np.random.Generator
@@ -37,10 +37,10 @@ def documents(rng, sizes, n_grades, kinds=("random", "random"), weight=None):
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     n = int(indptr[-1])
     y = rng.integers(0, n_grades, n) / 2.0
-    rows, lower = grade_order(y, indptr)
+    rows, lower = find_grade_order(y, indptr)
     weight = rng.random(len(sizes)) if weight is None else weight
     scores, before = (SCORES[kind](rng, n) for kind in kinds)
-    return Documents(y[rows], Graded(indptr, lower, weight), scores, before, rng)
+    return Documents(y[rows], GradedDocuments(indptr, lower, weight), scores, before, rng)
 
 
 @st.composite

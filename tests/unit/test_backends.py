@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.kernels.scorers.linear_scores import weighted_columns, weighted_moments
+from rankwright.kernels.scorers.linear_scores import compute_weighted_moments, sum_weighted_columns
 from rankwright.runtime.backends import n_shards, resolve
 
 BACKENDS = [rw.Serial(), rw.Threads(1), rw.Threads(2), rw.Threads(5)]
@@ -113,7 +113,7 @@ def test_moments_have_the_same_bits_and_the_right_values():
 
     def moments(part):
         ones = np.ones(len(part.y))
-        return weighted_moments(part.X, np.zeros(7), np.ones(7), part.y + 1, ones)
+        return compute_weighted_moments(part.X, np.zeros(7), np.ones(7), part.y + 1, ones)
 
     found = [b.sum(moments, b.scatter(queries)) for b in BACKENDS]
     assert len({each.tobytes() for each in found}) == 1
@@ -124,7 +124,7 @@ def test_moments_have_the_same_bits_and_the_right_values():
 def test_weighted_columns():
     rng = np.random.default_rng(0)
     weight, values = rng.random(50), rng.random((50, 7))
-    assert weighted_columns(weight, values) == pytest.approx(weight @ values, rel=1e-12)
+    assert sum_weighted_columns(weight, values) == pytest.approx(weight @ values, rel=1e-12)
 
 
 def test_an_interrupt_stops_the_helpers():

@@ -65,7 +65,7 @@ class TestWhatItMinimises:
     @pytest.mark.parametrize("k", [1, 2])
     def test_any_measure_cut_at_k(self, small, measure, k):
         ranker = bayesrank(6, measure=measure, k=k, hidden=None).fit(small)
-        objective = on.ExpectedMeasure(rw.parse_measure(measure).cut_at(k)).prepare(small)(ranker.predict(small))
+        objective = on.ExpectedMeasure(rw.parse_measure(measure).with_cut_off(k)).prepare(small)(ranker.predict(small))
         assert kept(ranker)["loss"] == pytest.approx(objective.loss, rel=1e-5)
         assert kept(ranker)["expected"] == pytest.approx(1.0 - objective.loss / len(small), rel=1e-5)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankwright as rw
-from rankwright.kernels.optimisers.feature_bins import bin_sums, find_thresholds, sum_up
+from rankwright.kernels.optimisers.feature_bins import accumulate_bins, find_thresholds, sum_bins
 from rankwright.optimisers.weak.threshold_stumps import (
     BinnedShard,
     FeatureBins,
@@ -171,7 +171,7 @@ class TestBins:
         bins, values = bins_of(X, None), rng.normal(size=n)
         codes, features = bins.encode(X, np.arange(n)), rng.permutation(d)[: rng.integers(1, d + 1)]
         out = np.ones(bins.count_slots(features))
-        bin_sums(codes, bins.starts, features, values, out)
+        sum_bins(codes, bins.starts, features, values, out)
         expected = [values[codes[f] == k].sum() for f in features for k in range(bins.sizes[f])]
         assert out - 1 == pytest.approx(expected, abs=1e-12)
         above, missing = sum_above_thresholds(np.array(expected), bins, features)
@@ -180,7 +180,7 @@ class TestBins:
             assert without == pytest.approx(values[np.isnan(X[:, f])].sum(), abs=1e-12)
             if not np.isnan(bins.thresholds[slot]):
                 assert total == pytest.approx(values[X[:, f] > bins.thresholds[slot]].sum(), abs=1e-12)
-        sum_up(out, bins.starts, features)
+        accumulate_bins(out, bins.starts, features)
         ends = np.cumsum(bins.sizes[features])
         assert out[ends - 1] - bins.sizes[features] == pytest.approx(values.sum(), abs=1e-11)
 
@@ -189,7 +189,7 @@ class TestBins:
         codes, starts, values = rng.integers(0, 9, (2, 50)), np.array([0, 9, 18]), rng.normal(size=50)
         sums = np.zeros((3, 18))
         for out, kind in zip(sums, (np.uint8, np.uint16, np.uint32), strict=True):
-            bin_sums(codes.astype(kind), starts, np.arange(2), values, out)
+            sum_bins(codes.astype(kind), starts, np.arange(2), values, out)
         assert sums[0].tolist() == sums[1].tolist() == sums[2].tolist()
 
 

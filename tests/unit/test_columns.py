@@ -145,7 +145,7 @@ class TestLandscapes:
             assert profiles[0].values.tolist() == profiles[1].values.tolist()
             assert (jumps[0] is None) == (jumps[1] is None)
             if jumps[0] is not None:
-                assert jumps[0].tally.sums.tolist() == jumps[1].tally.sums.tolist()
+                assert jumps[0].totals.sums.tolist() == jumps[1].totals.sums.tolist()
             for own, other in zip(*steps, strict=True):
                 assert (own is None) == (other is None)
                 if own is not None:

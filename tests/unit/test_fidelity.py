@@ -12,8 +12,8 @@ from scipy.optimize import approx_fprime
 from tests.graded import documents, some_documents
 from tests.reference import frank as twin
 
-from rankwright.kernels.objectives.graded_pairs import FIDELITY, LOGISTIC, Graded, pair_loss_sums
-from rankwright.kernels.optimisers.feature_bins import sum_up
+from rankwright.kernels.objectives.graded_pairs import FIDELITY, LOGISTIC, GradedDocuments, sum_pair_losses
+from rankwright.kernels.optimisers.feature_bins import accumulate_bins
 from rankwright.kernels.optimisers.fidelity_sums import (
     _WIDE,
     FLATTER,
@@ -21,11 +21,11 @@ from rankwright.kernels.optimisers.fidelity_sums import (
     LIGHTER,
     LOSS,
     WEIGHT,
-    fidelity_gains,
-    fidelity_state,
-    fresh_bounds,
-    split_sums,
-    stale_bounds,
+    compute_fidelity_gains,
+    compute_fidelity_state,
+    compute_fresh_bounds,
+    compute_stale_bounds,
+    sum_split_pairs,
 )
 
 PLACES = {"loss": LOSS, "weight": WEIGHT, "lighter": LIGHTER, "heavier": HEAVIER, "flatter": FLATTER}
@@ -48,7 +48,7 @@ class TestOnePair:
             assert derivative(o) == pytest.approx((f(o + step) - f(o - step)) / (2 * step), abs=1e-9)
 
     def test_bounds_on_derivatives(self):
-        """What Taylor's formula in ``stale_bounds`` and ``fresh_bounds`` rests on."""
+        """What Taylor's formula in ``compute_stale_bounds`` and ``compute_fresh_bounds`` rests on."""
         w = twin.W(FINE)
         assert (twin.third(FINE) / w).min() >= -0.5 - 1e-12
         assert (twin.third(FINE) / w).max() <= 0.175 + 1e-12
@@ -76,7 +76,7 @@ class TestState:
     @given(docs=some_documents())
     def test_sums_and_potentials_equal_all_pairs(self, docs):
         potentials = np.full((2, len(docs.y)), 9.0)
-        found = fidelity_state(docs.graded, docs.before, docs.scores, potentials)
+        found = compute_fidelity_state(docs.graded, docs.before, docs.scores, potentials)
         expected, by_document = twin.state(pairs_of(docs), docs.before, docs.scores)
         for name, place in PLACES.items():
             assert found[place] == pytest.approx(expected[name], rel=1e-10, abs=1e-12), name
@@ -85,7 +85,7 @@ class TestState:
     @given(docs=some_documents(("zero", "tied", "random")))
     def test_potentials_are_the_gradient(self, docs):
         pairs, potentials = pairs_of(docs), np.empty((2, len(docs.y)))
-        fidelity_state(docs.graded, docs.scores, docs.scores, potentials)
+        compute_fidelity_state(docs.graded, docs.scores, docs.scores, potentials)
         slopes = approx_fprime(docs.scores, lambda s: twin.J(pairs, s), 1e-7)
         assert -potentials[0] / 2 == pytest.approx(slopes, abs=1e-6)  # F' = -W / 2
 
@@ -96,7 +96,7 @@ class TestState:
         scores[np.argmax(scores)], scores[np.argmin(scores)] = span / 2, -span / 2
         expected, by_document = twin.state(pairs_of(docs), docs.before, scores)
         potentials = np.empty((2, 40))
-        found = fidelity_state(docs.graded, docs.before, scores, potentials)
+        found = compute_fidelity_state(docs.graded, docs.before, scores, potentials)
         assert found[LOSS] == pytest.approx(expected["loss"], rel=1e-12)
         assert found[WEIGHT] == pytest.approx(expected["weight"], rel=1e-12)
         assert potentials == pytest.approx(by_document, rel=1e-10, abs=1e-13)
@@ -113,7 +113,7 @@ class TestLossesWithTargets:
         def check(docs):
             pairs, n = pairs_of(docs), len(docs.y)
             gradient, curvature = np.full((2, n), 9.0)
-            found = pair_loss_sums(docs.graded, docs.scores, kind, target, gradient, curvature)
+            found = sum_pair_losses(docs.graded, docs.scores, kind, target, gradient, curvature)
             o = docs.scores[pairs.i] - docs.scores[pairs.j]
             P, Q = twin.P(o), twin.P(-o)
             if kind == FIDELITY:
@@ -139,9 +139,9 @@ class TestLossesWithTargets:
         gradient, curvature, ahead, behind = np.empty((4, 16))
 
         def loss(scores, out):
-            return pair_loss_sums(docs.graded, scores, kind, 0.8, out, np.empty(16))
+            return sum_pair_losses(docs.graded, scores, kind, 0.8, out, np.empty(16))
 
-        pair_loss_sums(docs.graded, docs.scores, kind, 0.8, gradient, curvature)
+        sum_pair_losses(docs.graded, docs.scores, kind, 0.8, gradient, curvature)
         for i, step in enumerate(1e-5 * np.eye(16)):
             difference = loss(docs.scores + step, ahead) - loss(docs.scores - step, behind)
             assert gradient[i] == pytest.approx(difference / 2e-5, abs=1e-8)
@@ -156,12 +156,12 @@ def bins_of(rng, n_docs, n_features, most=6):
 
 
 def check_splits(docs, codes, starts, features):
-    """``split_sums``, and ``fidelity_gains`` of all thresholds, against all pairs."""
+    """``sum_split_pairs``, and ``compute_fidelity_gains`` of all thresholds, against all pairs."""
     sizes, pairs = np.diff(starts)[features], pairs_of(docs)
     out = np.zeros((2, int(sizes.sum())))
-    split_sums(docs.graded, docs.scores, codes, starts, features, out)
+    sum_split_pairs(docs.graded, docs.scores, codes, starts, features, out)
     for row in out:
-        sum_up(row, starts, features)
+        accumulate_bins(row, starts, features)
     ends = np.cumsum(sizes)
     assert out[:, ends - 2] == pytest.approx(0.0, abs=1e-11)  # no threshold is above the last bin
     stumps = [(f, cut, end - size + cut) for f, size, end in zip(features, sizes, ends) for cut in range(size - 2)]
@@ -169,7 +169,7 @@ def check_splits(docs, codes, starts, features):
     gains = np.zeros(len(stumps))
     if stumps:
         which, cuts, _ = np.array(stumps).T
-        fidelity_gains(docs.graded, docs.scores, codes, which, cuts, alphas, gains)
+        compute_fidelity_gains(docs.graded, docs.scores, codes, which, cuts, alphas, gains)
     for (f, cut, column), alpha, gain in zip(stumps, alphas, gains):
         h = (codes[f] > cut).astype(float)
         expected = twin.sums(pairs, docs.scores, h)
@@ -201,7 +201,7 @@ class TestSplits:
 
     def test_a_document_with_more_pairs_than_are_held_at_a_time(self):
         n, rng = 9000, np.random.default_rng(2)
-        graded = Graded(np.array([0, n]), np.append(2, np.full(n - 1, n)), np.array([1 / n]))
+        graded = GradedDocuments(np.array([0, n]), np.append(2, np.full(n - 1, n)), np.array([1 / n]))
         graded.lower[1] = 2  # two relevant documents
         scores, potentials = rng.normal(size=n), np.empty((2, n))
         i, j = np.repeat([0, 1], n - 2), np.tile(np.arange(2, n), 2)
@@ -212,15 +212,15 @@ class TestSplits:
             np.zeros((2, 4)),
             np.zeros(2),
         )
-        split_sums(graded, scores, codes, starts, np.array([0]), out)
-        fidelity_gains(graded, scores, codes, np.array([0, 0]), np.array([0, 1]), np.array([1.0, -1.0]), gains)
+        sum_split_pairs(graded, scores, codes, starts, np.array([0]), out)
+        compute_fidelity_gains(graded, scores, codes, np.array([0, 0]), np.array([0, 1]), np.array([1.0, -1.0]), gains)
         for cut, alpha in ((0, 1.0), (1, -1.0)):
             h = (codes[0] > cut).astype(float)
             expected = twin.sums(pairs, scores, h)
             assert out[0].cumsum()[cut] == pytest.approx(expected.right + expected.wrong, rel=1e-9)
             assert out[1].cumsum()[cut] == pytest.approx(expected.bend, rel=1e-9)
             assert gains[cut] == pytest.approx(twin.gain(pairs, scores, h, alpha), rel=1e-9)
-        found = fidelity_state(graded, scores, scores, potentials)
+        found = compute_fidelity_state(graded, scores, scores, potentials)
         assert found[WEIGHT] == pytest.approx(twin.state(pairs, scores, scores)[0]["weight"], rel=1e-9)
 
 
@@ -243,7 +243,7 @@ class TestBounds:
         for h in stumps_at_random(docs):
             s = twin.sums(pairs, docs.scores, h)
             r, split = np.array([s.right - s.wrong]), np.array([s.right + s.wrong])
-            fresh_bounds(r, split, np.array([s.bend]), np.array([s.third]), smoothing, found)
+            compute_fresh_bounds(r, split, np.array([s.bend]), np.array([s.third]), smoothing, found)
             alpha, bound = found[0]
             assert alpha == pytest.approx(twin.alpha(s.right, s.wrong, smoothing), abs=1e-9 + 1e-15 / smoothing)
             gain = twin.gain(pairs, docs.scores, h, alpha)
@@ -264,7 +264,7 @@ class TestBounds:
             knowledge = [(least, most, s.bend - slack * rng.random()), (least, np.inf, -np.inf), (0.0, np.inf, -np.inf)]
             for least, most, bend in knowledge:
                 inputs = (np.array([value]) for value in (s.right - s.wrong, least, most, bend))
-                stale_bounds(*inputs, smoothing, bound)
+                compute_stale_bounds(*inputs, smoothing, bound)
                 assert gain <= bound[0] + 1e-12
 
     @pytest.mark.parametrize("sign", [1, -1])
@@ -280,12 +280,12 @@ class TestBounds:
             h = h if sign > 0 else 1 - h
             s = twin.sums(pairs, scores, h)
             r, total, bend, third = (np.array([v]) for v in (s.right - s.wrong, s.right + s.wrong, s.bend, s.third))
-            fresh_bounds(r, total, bend, third, smoothing, fresh)
+            compute_fresh_bounds(r, total, bend, third, smoothing, fresh)
             gain = twin.gain(pairs, scores, h, fresh[0, 0])
             rounding = 1e-15 * size.max() / twin.W(o)
             assert gain <= fresh[0, 1] + rounding
             for least, most, less in product((1.0, 0.8), (1.0, 2.0), (0.0, 0.1)):
-                stale_bounds(r, least * total, most * total, bend - less, smoothing, stale)
+                compute_stale_bounds(r, least * total, most * total, bend - less, smoothing, stale)
                 assert gain <= stale[0] + rounding + 1e-9 * r[0] * sign
 
     @given(r=st.floats(1e-9, 0.5), smoothing=st.sampled_from([*SMOOTHINGS, 100.0]), ratio=st.floats(1e-9, 1e3))
@@ -300,7 +300,7 @@ class TestBounds:
         totals = r * (1 + np.append(0.0, np.geomspace(1e-9, ratio + 1e-6, 50)))
         assert (np.diff(crude(totals)) <= 1e-15 * totals[1:]).all()
         unknown, bounds = np.full(51, np.inf), np.empty(51)
-        stale_bounds(np.full(51, r), totals, unknown, -unknown, smoothing, bounds)
+        compute_stale_bounds(np.full(51, r), totals, unknown, -unknown, smoothing, bounds)
         assert bounds == pytest.approx(crude(totals), rel=1e-9, abs=1e-9 * r + 1e-15 * ratio)
 
     def test_tight_knowledge_is_as_good_as_fresh_to_third_order(self):
@@ -310,7 +310,7 @@ class TestBounds:
         for h in stumps_at_random(docs, 50):
             s = twin.sums(pairs, docs.scores, h)
             r, split, bend = (np.array([v]) for v in (s.right - s.wrong, s.right + s.wrong, s.bend))
-            fresh_bounds(r, split, bend, np.array([s.third]), 1e-2, fresh)
-            stale_bounds(r, split, split, bend, 1e-2, stale)
+            compute_fresh_bounds(r, split, bend, np.array([s.third]), 1e-2, fresh)
+            compute_stale_bounds(r, split, split, bend, 1e-2, stale)
             alpha = abs(fresh[0, 0])
             assert stale[0] - twin.gain(pairs, docs.scores, h, fresh[0, 0]) <= 0.2 * split[0] * np.exp(alpha) * alpha**3

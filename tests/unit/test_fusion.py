@@ -25,7 +25,7 @@ from rankwright.data.run_fusion import (
 )
 from rankwright.data.trec import pool_documents
 from rankwright.kernels.measures.sorting import sort_rows
-from rankwright.kernels.optimisers.dominance import top_candidates
+from rankwright.kernels.optimisers.dominance import mark_top_candidates
 
 EVERY = list(NORMALISATIONS)
 RUNS = st.dictionaries(
@@ -118,7 +118,7 @@ class TestDominance:
         n = len(y)
         order, keep, indptr = np.arange(n), np.zeros(n, dtype=bool), np.array([0, n])
         sort_rows(X.astype(float).sum(axis=1), y, indptr, 0, 1, order)
-        top_candidates(X, y, order, indptr, k, 0, 1, keep)
+        mark_top_candidates(X, y, order, indptr, k, 0, 1, keep)
         assert keep.tolist() == reference.can_be_first(X.tolist(), y.tolist(), k)
         queries = rw.Queries.from_arrays(X, y, np.zeros(n, int))
         bound = rw.parse_measure(f"ap@{k}").prepare(queries)
@@ -134,7 +134,7 @@ class TestDominance:
         X, y = rng.random((1000, 2)).astype(np.float32), np.zeros(1000)
         order, keep, indptr = np.arange(1000), np.zeros(1000, dtype=bool), np.array([0, 1000])
         sort_rows(X.astype(float).sum(axis=1), y, indptr, 0, 1, order)
-        top_candidates(X, y, order, indptr, 5, 0, 1, keep)
+        mark_top_candidates(X, y, order, indptr, 5, 0, 1, keep)
         assert 5 <= keep.sum() < 100
 
 

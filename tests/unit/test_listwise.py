@@ -191,7 +191,7 @@ class TestLists:
 def of_measure(name, queries, scores):
     """The twin of the lambdas of a measure at the ranking by these scores."""
     bound = rw.parse_measure(name).for_training().prepare(queries)
-    deltas = [np.nan_to_num(bound.swap_deltas(scores, q)) for q in range(len(queries))]
+    deltas = [np.nan_to_num(bound.compute_swap_deltas(scores, q)) for q in range(len(queries))]
     return lambda q, s, y: listwise.lambdas(s, y, deltas[q])
 
 
@@ -238,7 +238,9 @@ class TestLambdas:
         queries = rw.Queries.from_arrays(np.zeros((6, 1)), y, [1] * 6)
         frozen = Lambdas(rw.parse_measure(name)).prepare(queries).fix_ranking(ranked)
         seconds = np.array([frozen(m).gradient - frozen(-m).gradient for m in step * np.eye(6)]) / (2 * step)
-        weights = np.where(y[:, None] != y, np.abs(rw.parse_measure(name).prepare(queries).swap_deltas(ranked, 0)), 0.0)
+        weights = np.where(
+            y[:, None] != y, np.abs(rw.parse_measure(name).prepare(queries).compute_swap_deltas(ranked, 0)), 0.0
+        )
         off = ~np.eye(6, dtype=bool)
         assert -4 * seconds[off] == pytest.approx(weights[off], abs=1e-6)
 

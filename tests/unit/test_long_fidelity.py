@@ -7,15 +7,15 @@ import pytest
 from tests.reference import frank as twin
 
 import rankwright as rw
-from rankwright.kernels.objectives.graded_pairs import Graded, grade_order
+from rankwright.kernels.objectives.graded_pairs import GradedDocuments, find_grade_order
 from rankwright.kernels.optimisers.fidelity_sums import (
     FLATTER,
     HEAVIER,
     LIGHTER,
     LOSS,
     WEIGHT,
-    fidelity_gains,
-    split_sums,
+    compute_fidelity_gains,
+    sum_split_pairs,
 )
 from rankwright.optimisers.weak import long_fidelity
 from rankwright.optimisers.weak.long_fidelity import sum_gains, sum_splits, sum_state
@@ -34,7 +34,7 @@ def make_query(span, seed=0, n_grades=4):
     rng = np.random.default_rng(seed)
     indptr = np.array([0, N, 2 * N])
     y = np.concatenate([np.sort(rng.integers(0, n_grades, N))[::-1] for _ in range(2)]).astype(float)
-    graded = Graded(indptr, grade_order(y, indptr)[1], np.array([1e-4, 3e-4]))
+    graded = GradedDocuments(indptr, find_grade_order(y, indptr)[1], np.array([1e-4, 3e-4]))
     before = np.round(rng.uniform(-span / 2, span / 2, 2 * N) * 2.0**32) / 2.0**32
     codes = rng.integers(0, 20, (3, 2 * N)).astype(np.uint8)
     return y, graded, before, before + 0.375 * (codes[0] > 8), codes
@@ -79,13 +79,13 @@ def test_splits_and_gains_are_those_of_all_pairs(span):
     starts, features = np.array([0, 22, 44, 66]), np.array([0, 2])
     found, expected = np.zeros((2, 44)), np.zeros((2, 44))
     sum_splits(graded, scores, codes, starts, features, found)
-    split_sums(graded, scores, codes, starts, features, expected)
+    sum_split_pairs(graded, scores, codes, starts, features, expected)
     for slots in (slice(0, 22), slice(22, 44)):
         np.testing.assert_allclose(found[:, slots].cumsum(axis=1), expected[:, slots].cumsum(axis=1), atol=1e-13)
     stumps = np.array([0, 1, 2, 2]), np.array([3, 10, 15, 7]), np.array([0.3, -0.7, 0.01, 2.0])
     gains, direct = np.zeros(4), np.zeros(4)
     sum_gains(graded, scores, codes, *stumps, gains)
-    fidelity_gains(graded, scores, codes, *stumps, direct)
+    compute_fidelity_gains(graded, scores, codes, *stumps, direct)
     np.testing.assert_allclose(gains, direct, atol=1e-13)
 
 
@@ -109,8 +109,8 @@ def test_lists_of_thousands_do_not_go_through_their_pairs(monkeypatch):
     monkeypatch.undo()
     rng = np.random.default_rng(0)
     y = np.sort(rng.integers(0, 4, 2500))[::-1].astype(float)
-    graded = Graded(np.array([0, 2500]), grade_order(y, np.array([0, 2500]))[1], np.ones(1))
+    graded = GradedDocuments(np.array([0, 2500]), find_grade_order(y, np.array([0, 2500]))[1], np.ones(1))
     scores = rng.normal(size=2500)
     assert long_fidelity._find_long(graded, scores, scores) == [0]
-    short = Graded(np.array([0, 500]), grade_order(y[::5].copy(), np.array([0, 500]))[1], np.ones(1))
+    short = GradedDocuments(np.array([0, 500]), find_grade_order(y[::5].copy(), np.array([0, 500]))[1], np.ones(1))
     assert long_fidelity._find_long(short, scores[:500], scores[:500]) == []

@@ -14,7 +14,7 @@ from tests.reference.line_search import crossings, inner_points, values_along
 
 import rankwright as rw
 from rankwright.kernels.measures.sorting import bucket_sort
-from rankwright.measures import long_lists, table
+from rankwright.measures import long_lists, prepared_table
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import search_line
 
@@ -38,10 +38,10 @@ def make_list(kind, n, seed=0, n_queries=1):
 def search(queries, measure, start, direction, most_pairs, room=64, low=-np.inf, high=np.inf):
     """The tally, the best interval and the whole profile along a line."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(long_lists, "MOST_PAIRS", most_pairs)
+        patch.setattr(long_lists, "MAX_PAIRS", most_pairs)
         patch.setattr(long_lists, "_ROOM", room)
         patch.setattr(long_lists, "_PER_DOCUMENT", 1)
-        patch.setattr(table, "SHALLOW", 0)
+        patch.setattr(prepared_table, "MAX_TOP_DEPTH", 0)
         landscape = Landscape.of(queries, rw.parse_measure(measure).for_training(), rw.Serial())
         here = landscape.evaluate(np.asarray(start, dtype=float))
         jumping = landscape.find_jumps(here, direction, low, high)
@@ -63,7 +63,7 @@ def test_the_interval_is_that_of_all_jumps_to_the_bit(kind, start, measure, low,
         kept, found, profile = search(queries, measure, start, direction, KEPT, low=low, high=high)
         dropped, again, joined = search(queries, measure, start, direction, 0, low=low, high=high)
         assert again == found
-        assert (dropped.tally.at_zero, dropped.tally.at_low) == (kept.tally.at_zero, kept.tally.at_low)
+        assert (dropped.totals.at_zero, dropped.totals.at_low) == (kept.totals.at_zero, kept.totals.at_low)
         assert dropped.shards.handles[0].long_lists
         assert len(dropped.shards.handles[0].times) == 0
         if kind == "random":
@@ -98,19 +98,19 @@ def test_documents_that_all_have_a_gain_are_followed_without_meetings():
     assert search(queries, "ndcg", (1.0, 0.2), 1, 0)[1] == search(queries, "ndcg", (1.0, 0.2), 1, KEPT)[1]
 
 
-def test_lists_are_followed_again_only_from_notes_before_what_is_wanted():
+def test_lists_are_swept_again_only_from_snapshots_before_the_wanted_buckets():
     queries = make_list("random", 300)
     jumping, _, profile = search(queries, "map", (1.0, 0.5), 1, 0)
     right, left = jumping.shards.handles[0].long_lists
-    assert right.n_notes > 10
+    assert right.n_snapshots > 10
     wanted = np.zeros(4096, dtype=np.int64)
     wanted[3000] = 1
     expected = (profile.times >= jumping.edges[3000]) & (profile.times < jumping.edges[3001])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(long_lists, "_ROOM", 64)
         patch.setattr(long_lists, "_PER_DOCUMENT", 1)
-        picked = right.pick(wanted)
-        assert len(left.pick(wanted)) == 0
+        picked = right.select_jumps(wanted)
+        assert len(left.select_jumps(wanted)) == 0
     np.testing.assert_array_equal(np.sort(picked[:, 0].view(np.float64)), profile.times[expected])
     assert set(picked[:, 2]) == {3000}
 

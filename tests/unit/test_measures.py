@@ -51,7 +51,7 @@ def test_averaged_ties_are_the_mean_over_all_orders(name, case):
 def test_swap_deltas_equal_brute_force(name, case):
     grades, scores = case
     bound = rw.parse_measure(name).prepare(one_query(grades))
-    deltas = bound.swap_deltas(scores, 0)
+    deltas = bound.compute_swap_deltas(scores, 0)
     order = bound.rank(scores, 0)
     value = reference.BY_NAME[name]
     now = value([grades[i] for i in order])
@@ -144,7 +144,7 @@ def test_every_combination_of_options_lies_between_0_and_1_and_prints_itself(dat
     value = measure.values(one_query(grades), scores)[0]
     assert np.isnan(value) == (options["empty"] == "skip" and not (grades >= options.get("rel", 1)).any())
     assert np.isnan(value) or value >= 0
-    assert np.isnan(value) or not measure.bounded or value <= 1 + 1e-12
+    assert np.isnan(value) or not measure.is_normalised or value <= 1 + 1e-12
 
 
 def test_names_print_numbers_exactly():
@@ -283,7 +283,7 @@ def test_training_is_pessimistic_whatever_the_dialect():
         ("err", [0, 5], "err\\(max=5\\)"),
         ("err(max=data)", [0, 2000], "too high"),
         ("err", [0, 4.5], "err\\(max=5\\)"),
-        ("ndcg(dialect=letor3)", [0, 3], "knows grades up to 2"),
+        ("ndcg(dialect=letor3)", [0, 3], "has grades up to 2"),
         ("ndcg(dialect=lightgbm)", [0, 0.5], "integer grades only"),
         ("map(ties=docid)", [0, 1], "needs document ids"),
     ],
@@ -301,7 +301,7 @@ def test_scores_are_checked():
         rw.parse_measure("map").values(queries, np.array([0.0, np.nan]))
     bound = rw.parse_measure("map").prepare(queries)
     with pytest.raises(rw.InputError, match="there are 2 documents"):
-        bound.swap_deltas(np.zeros(1), 0)
+        bound.compute_swap_deltas(np.zeros(1), 0)
     with pytest.raises(rw.InputError, match="is NaN"):
         bound.rank(np.array([0.0, np.nan]), 0)
     for query in (-1, 1):
@@ -320,7 +320,9 @@ class TestCustomMeasures:
         ours, theirs = mine.prepare(queries), rw.parse_measure("map").prepare(queries)
         assert ours.values(scores) == pytest.approx(theirs.values(scores))
         for q in range(len(queries)):
-            assert ours.swap_deltas(scores, q) == pytest.approx(theirs.swap_deltas(scores, q), abs=1e-12)
+            assert ours.compute_swap_deltas(scores, q) == pytest.approx(
+                theirs.compute_swap_deltas(scores, q), abs=1e-12
+            )
 
     def test_out_of_range_is_refused(self):
         bad = rw.make_measure(lambda grades: 1.5, name="too_much")

@@ -11,9 +11,9 @@ from sklearn.svm import LinearSVC
 from tests.reference.pairwise import differences, pair_sums
 
 import rankwright as rw
-from rankwright.kernels.objectives import pair_sums as kernels
-from rankwright.kernels.objectives.pair_products import query_product
-from rankwright.kernels.optimisers.linear_systems import cholesky_solve, shifted_cholesky
+from rankwright.kernels.objectives import hinge_pairs as kernels
+from rankwright.kernels.objectives.hinge_pairs import multiply_query_hessian
+from rankwright.kernels.optimisers.linear_systems import factorise_shifted, solve_factorised
 from rankwright.objectives.pairwise_objectives import Hinge, SquaredHinge, count_query_pairs
 from rankwright.optimisers.newton import minimise_by_newton
 from rankwright.optimisers.pair_loss import PairLoss
@@ -39,19 +39,19 @@ def scored(draw):
 
 def labelled(problem):
     _, y, indptr, cost, weight = problem
-    return kernels.Labels(kernels.grade_places(y, indptr), cost, weight, indptr)
+    return kernels.PairLabels(kernels.find_grade_places(y, indptr), cost, weight, indptr)
 
 
 def ranked(scores, order=None):
     n = len(scores)
-    return kernels.Ranked(scores, np.arange(n) if order is None else order, np.full(n, 9.0), np.full(n, 9.0))
+    return kernels.RankedScores(scores, np.arange(n) if order is None else order, np.full(n, 9.0), np.full(n, 9.0))
 
 
 def product(labels, here, delta, v):
     """The second derivative of the sum of h by the scores, times ``v``, query by query."""
-    out, tree = np.full(len(v), 9.0), np.empty(len(v) + 1)
+    out, space = np.full(len(v), 9.0), kernels.make_pair_workspace(labels.indptr)
     for q in range(len(labels.weight)):
-        query_product(labels, here, q, delta, tree, v, out)
+        multiply_query_hessian(labels, here, q, delta, space, v, out)
     return out
 
 
@@ -63,7 +63,7 @@ DELTAS = [0.0, 1e-3, 0.3, 1.0, 4.0, np.inf]
 def test_sums_and_products_equal_all_pairs(problem, delta, seed):
     scores, n = problem[0], len(problem[0])
     labels, here, gradient = labelled(problem), ranked(scores), np.full(n, 9.0)
-    totals = kernels.pair_sums(labels, here, delta, gradient)
+    totals = kernels.sum_pairs(labels, here, delta, gradient)
     expected, slopes, hessian = pair_sums(*problem, delta)
     scale = 1.0 + 1.0 / delta if delta > 0 else 1.0  # of rounding
     assert totals == pytest.approx(expected[1:], rel=1e-9, abs=1e-11 * scale)
@@ -80,7 +80,7 @@ def test_sums_and_products_equal_all_pairs(problem, delta, seed):
 @given(problem=scored())
 def test_weights_of_pairs(problem):
     _, y, indptr, cost, weight = problem
-    by_query, by_document = kernels.pair_weights(labelled(problem))
+    by_query, by_document = kernels.sum_pair_costs(labelled(problem))
     totals, _, hessian = pair_sums(np.zeros(len(y)), y, indptr, cost, weight, np.inf)
     assert (by_query * weight).sum() == pytest.approx(2 * totals[1])  # u = 1 everywhere
     assert by_document * np.repeat(weight, np.diff(indptr)) == pytest.approx(np.diag(hessian))
@@ -96,7 +96,7 @@ def test_the_start_of_the_order_does_not_matter(problem):
             for a, b in zip(labels.indptr, labels.indptr[1:]):
                 order[a:b] = order[a:b][::-1]
         gradient = np.empty(len(scores))
-        found.append((kernels.pair_sums(labels, ranked(scores, order), 0.3, gradient), gradient))
+        found.append((kernels.sum_pairs(labels, ranked(scores, order), 0.3, gradient), gradient))
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-12, abs=1e-12)
     assert found[0][1] == pytest.approx(found[1][1], rel=1e-12, abs=1e-12)
 
@@ -106,11 +106,11 @@ def test_long_queries_of_many_grades():
     n = 700
     problem = rng.normal(size=n), rng.permutation(n).astype(float), np.array([0, n]), rng.random(n), np.ones(1)
     gradient = np.empty(n)
-    totals = kernels.pair_sums(labelled(problem), ranked(problem[0]), 0.5, gradient)
+    totals = kernels.sum_pairs(labelled(problem), ranked(problem[0]), 0.5, gradient)
     u = 1.0 - (problem[0][:, None] - problem[0])
     counts = (problem[1][:, None] > problem[1]) * problem[3]
     alpha = np.clip(u / 0.5 + 0.5, 0.0, 1.0) * counts
-    assert totals[kernels.ALPHA] == pytest.approx(alpha.sum())
+    assert totals[kernels.SLOPE] == pytest.approx(alpha.sum())
     assert gradient == pytest.approx(alpha.sum(axis=0) - alpha.sum(axis=1))
 
 
@@ -121,9 +121,9 @@ def test_drift_is_the_derivative_by_the_smoothing(delta):
     here, gradients = ranked(problem[0]), []
     for change in (-step, step):
         gradients.append(np.empty(n))
-        kernels.pair_sums(labelled(problem), ranked(problem[0]), delta + change, gradients[-1])
-    kernels.pair_sums(labelled(problem), here, delta, np.empty(n))
-    assert here.drift == pytest.approx((gradients[1] - gradients[0]) / (2 * step), abs=1e-4)
+        kernels.sum_pairs(labelled(problem), ranked(problem[0]), delta + change, gradients[-1])
+    kernels.sum_pairs(labelled(problem), here, delta, np.empty(n))
+    assert here.gradient_by_delta == pytest.approx((gradients[1] - gradients[0]) / (2 * step), abs=1e-4)
 
 
 @pytest.mark.parametrize("objective", [Hinge, SquaredHinge])
@@ -273,10 +273,10 @@ def test_small_systems():
     rng = np.random.default_rng(0)
     for d, rank in ((1, 1), (7, 7), (30, 4)):
         half, r = rng.normal(size=(d, rank)), rng.normal(size=d)
-        z = cholesky_solve(shifted_cholesky(half @ half.T, 2.5), r)
+        z = solve_factorised(factorise_shifted(half @ half.T, 2.5), r)
         assert (np.eye(d) + 2.5 * half @ half.T) @ z == pytest.approx(r)
     huge = np.outer(np.arange(1.0, 6), np.arange(1.0, 6))
-    assert np.isfinite(cholesky_solve(shifted_cholesky(huge, 1e30), np.ones(5))).all()
+    assert np.isfinite(solve_factorised(factorise_shifted(huge, 1e30), np.ones(5))).all()
 
 
 @pytest.mark.parametrize("squared", [False, True])

@@ -13,7 +13,7 @@ from tests.warned import may_learn_nothing, may_not_converge
 
 import rankwright as rw
 from rankwright.data.row_hashes import sort_by_content
-from rankwright.kernels.scorers.linear_scores import linear_scores
+from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.rankers.bounds.working_sets import WorkingSets
 from rankwright.scorers.scaling import StandardScaling
@@ -143,7 +143,7 @@ class TestWorkingSets:
         sets = WorkingSets(queries, rw.parse_measure("map"), "pairs", "measure", factor, rw.Serial())
         w = np.random.default_rng(0).normal(size=8)
         sets.grow(w)
-        scores = linear_scores(queries.X, w * factor, 0.0)
+        scores = compute_linear_scores(queries.X, w * factor, 0.0)
         checked = 0
         for q, B, C in zip(sets.live, sets.perfect, sets.imperfect, strict=True):
             rows = list(queries)[q]

@@ -20,7 +20,7 @@ from tests.reference import measures, plackett_luce
 from tests.scored import problems
 
 import rankwright as rw
-from rankwright.kernels.objectives.plackett_luce import _draw
+from rankwright.kernels.objectives.plackett_luce import _select_highest
 from rankwright.objectives import listwise_objectives as listwise
 from rankwright.objectives.listwise_objectives import ExpectedMeasure
 
@@ -198,7 +198,7 @@ class TestEstimates:
         rng = np.random.default_rng(seed)
         keys = rng.choice([rng.normal(size=n), rng.integers(0, 4, n).astype(float)])
         chosen = np.empty(min(depth, n), np.int64)
-        _draw(keys, len(chosen), chosen)
+        _select_highest(keys, len(chosen), chosen)
         assert chosen.tolist() == np.argsort(-keys, kind="stable")[:depth].tolist()
 
 

@@ -11,8 +11,8 @@ from tests.conftest import random_queries
 from tests.reference import plackett_luce
 
 import rankwright as rw
-from rankwright.kernels.objectives.graded_pairs import misordered_shares
-from rankwright.kernels.objectives.pair_sums import grade_places
+from rankwright.kernels.objectives.graded_pairs import compute_misordered_shares
+from rankwright.kernels.objectives.hinge_pairs import find_grade_places
 from rankwright.objectives.pointwise_objectives import Squares
 
 
@@ -42,10 +42,10 @@ class TestMisordered:
         queries = random_queries(rng, m=6, most=8)
         scores = rng.choice([rng.normal(size=queries.n_docs), rng.integers(0, 3, queries.n_docs)]).astype(float)
         scores[rng.random(queries.n_docs) < 0.1] = rng.choice([np.inf, -np.inf, 0.0])
-        found = misordered_shares(scores, grade_places(queries.y, queries.indptr), queries.indptr)
+        found = compute_misordered_shares(scores, find_grade_places(queries.y, queries.indptr), queries.indptr)
         expected = [plackett_luce.misordered(scores[rows], queries.y[rows]) for rows in queries]
         assert found == pytest.approx([np.nan if share is None else share for share in expected], nan_ok=True)
 
     def test_a_score_that_is_not_a_number(self):
-        found = misordered_shares(np.array([1.0, np.nan, 2.0]), np.array([0, 1, 1]), np.array([0, 3]))
+        found = compute_misordered_shares(np.array([1.0, np.nan, 2.0]), np.array([0, 1, 1]), np.array([0, 3]))
         assert 0.0 <= found[0] <= 1.0

@@ -16,7 +16,7 @@ from tests.reference.pairwise import pairs
 from tests.warned import may_learn_nothing
 
 import rankwright as rw
-from rankwright.kernels.objectives.graded_pairs import Graded, exponential_sums, grade_order
+from rankwright.kernels.objectives.graded_pairs import GradedDocuments, find_grade_order, sum_exponential_pairs
 from rankwright.objectives.pairwise_objectives import count_query_pairs
 from rankwright.runtime import backends
 
@@ -41,7 +41,7 @@ class TestGradedPairs:
         y, n = np.array(y), len(y)
         cuts = np.random.default_rng(seed).choice(n, size=min(n - 1, 3), replace=False)
         indptr = np.unique(np.concatenate([[0], cuts, [n]])).astype(np.int64)
-        rows, lower = grade_order(y, indptr)
+        rows, lower = find_grade_order(y, indptr)
         for a, b in pairwise(indptr):
             assert rows[a:b].tolist() == sorted(range(a, b), key=lambda i: -y[i])  # stable
             for i in range(a, b):
@@ -54,7 +54,7 @@ class TestGradedPairs:
     @given(docs=some_documents(("zero", "tied", "random", "far")))
     def test_sums_equal_all_pairs(self, docs):
         gradient = np.full(len(docs.y), 9.0)
-        loss = exponential_sums(docs.graded, docs.scores, gradient)
+        loss = sum_exponential_pairs(docs.graded, docs.scores, gradient)
         expected, slopes = exponentials(docs.y, docs.indptr, docs.graded.weight, docs.scores)
         assert loss == pytest.approx(expected, rel=1e-12)
         assert gradient == pytest.approx(slopes, rel=1e-10, abs=1e-12 * expected)
@@ -63,26 +63,26 @@ class TestGradedPairs:
     def test_the_gradient_by_finite_differences(self, docs):
         n = len(docs.y)
         gradient = np.empty(n)
-        exponential_sums(docs.graded, docs.scores, gradient)
-        slopes = approx_fprime(docs.scores, lambda s: exponential_sums(docs.graded, s, np.empty(n)), 1e-7)
+        sum_exponential_pairs(docs.graded, docs.scores, gradient)
+        slopes = approx_fprime(docs.scores, lambda s: sum_exponential_pairs(docs.graded, s, np.empty(n)), 1e-7)
         assert gradient == pytest.approx(slopes, rel=1e-4, abs=1e-4)
 
     def test_scores_far_apart(self):
         """A relevant document far ahead, or all scores far from 0, cost no precision."""
-        graded = Graded(np.array([0, 3]), np.array([1, 2, 3]), np.array([1.0]))
+        graded = GradedDocuments(np.array([0, 3]), np.array([1, 2, 3]), np.array([1.0]))
         gradient = np.empty(3)
         scores = np.array([1300.0, 0.5, 0.0])
-        assert exponential_sums(graded, scores, gradient) == pytest.approx(np.exp(-0.5), rel=1e-12)
+        assert sum_exponential_pairs(graded, scores, gradient) == pytest.approx(np.exp(-0.5), rel=1e-12)
         assert gradient == pytest.approx([0, -np.exp(-0.5), np.exp(-0.5)], rel=1e-12)
         moved = np.empty(3)
-        exponential_sums(graded, scores - 1e6, moved)
+        sum_exponential_pairs(graded, scores - 1e6, moved)
         assert moved == pytest.approx(gradient, rel=1e-9)
 
     def test_potentials_are_what_a_stump_gets(self):
         """r is the sum over documents of h times minus the gradient."""
         docs = documents(np.random.default_rng(0), [9, 7, 1, 5], 3)
         gradient, h = np.empty(len(docs.y)), docs.rng.integers(0, 2, len(docs.y))
-        exponential_sums(docs.graded, docs.scores, gradient)
+        sum_exponential_pairs(docs.graded, docs.scores, gradient)
         query = np.repeat(np.arange(4), np.diff(docs.indptr))
         r = sum(
             docs.graded.weight[query[i]] * np.exp(docs.scores[j] - docs.scores[i]) * (h[i] - h[j])

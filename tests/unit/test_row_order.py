@@ -7,7 +7,7 @@ import numpy as np
 import rankwright as rw
 from rankwright.data import row_hashes as row_order
 from rankwright.data.row_hashes import sort_by_content
-from rankwright.kernels.data.row_keys import row_keys
+from rankwright.kernels.data.row_keys import compute_row_keys
 
 
 def bits(queries):
@@ -47,13 +47,13 @@ def test_what_is_in_order_is_not_copied():
 
 def test_keys_tell_rows_apart_but_for_the_sign_of_zero_and_kinds_of_nan():
     X = np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0], [np.nan, 1.0], [-np.nan, 1.0], [0.0, 1.0]], dtype=np.float32)
-    keys = row_keys(X.view(np.uint32), np.array([0, 0, 0, 0, 0, 1], np.uint64)).tolist()
+    keys = compute_row_keys(X.view(np.uint32), np.array([0, 0, 0, 0, 0, 1], np.uint64)).tolist()
     assert keys[0] == keys[1]
     assert keys[3] == keys[4]
     assert len(set(keys)) == 4
     many = np.random.default_rng(0).integers(0, 3, (5000, 9)).astype(np.float32)
     different = {row.tobytes() for row in many}
-    assert len(set(row_keys(many.view(np.uint32), np.zeros(5000, np.uint64)).tolist())) == len(different)
+    assert len(set(compute_row_keys(many.view(np.uint32), np.zeros(5000, np.uint64)).tolist())) == len(different)
 
 
 def test_large_features_are_not_copied(monkeypatch):

@@ -16,10 +16,10 @@ from tests.reference.derivatives import gradient as exact
 from tests.scored import grades_of, problems, scores_of
 
 import rankwright as rw
-from rankwright.kernels.measures.discounts import GEOMETRIC, HARMONIC, LOGARITHMIC, Law, discount_at
+from rankwright.kernels.measures.discounts import GEOMETRIC, HARMONIC, LOGARITHMIC, DiscountFunction, compute_discount
 from rankwright.kernels.objectives import exponentials
 from rankwright.kernels.objectives.smooth_measures import _soften
-from rankwright.measures.definitions import discounts
+from rankwright.measures.definitions import tabulate_discounts
 from rankwright.objectives.smooth_objectives import APPROXIMATIONS, SoftPositions, SoftRanks, default_approximation
 
 NAMES = (
@@ -230,7 +230,7 @@ class TestSmoothing:
     def test_the_error_falls_as_section_5_1_says(self, form):
         """Squares of differences for positions, differences for ranks: the error is at most C exp(-mu / sigma)."""
         queries, f = queries_of([0, 2, 1, 0, 2, 1, 1]), np.array([3.0, 2.0, 1.0, 0.0, -0.3, -1.3, -2.3])
-        n, D, gains = len(f), discounts(rw.NDCG().law, len(f)), 2.0**queries.y - 1
+        n, D, gains = len(f), tabulate_discounts(rw.NDCG().discount_function, len(f)), 2.0**queries.y - 1
         gap = np.abs(f[:, None] - f)[~np.eye(n, dtype=bool)].min()
         mu, scale = gap**2 if form == "positions" else gap, 1 / (np.sort(gains)[::-1] @ D)
         if form == "positions":  # |m_j - g_d(j)| <= sum over i != d(j) of h_ij |g_i - g_d(j)|
@@ -305,32 +305,34 @@ class TestRefusals:
 
 
 LAWS = [
-    Law(LOGARITHMIC), Law(LOGARITHMIC, cut_off=3.0), Law(LOGARITHMIC, 1.0), Law(LOGARITHMIC, 1.0, cut_off=5.0),
-    Law(GEOMETRIC, 0.8, 0.2), Law(GEOMETRIC, 0.5, 0.5, 4.0), Law(GEOMETRIC, 1.0, 1.0, 2.0), Law(HARMONIC), Law(HARMONIC, cut_off=1.0),
+    DiscountFunction(LOGARITHMIC), DiscountFunction(LOGARITHMIC, cut_off=3.0), DiscountFunction(LOGARITHMIC, 1.0), DiscountFunction(LOGARITHMIC, 1.0, cut_off=5.0),
+    DiscountFunction(GEOMETRIC, 0.8, 0.2), DiscountFunction(GEOMETRIC, 0.5, 0.5, 4.0), DiscountFunction(GEOMETRIC, 1.0, 1.0, 2.0), DiscountFunction(HARMONIC), DiscountFunction(HARMONIC, cut_off=1.0),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("law", LAWS)
 class TestDiscounts:
     def test_at_whole_ranks_it_is_the_table(self, law):
-        table = discounts(law, 12)
+        table = tabulate_discounts(law, 12)
         for r in range(1, 13):
-            assert discount_at(law, float(r))[0] == pytest.approx(table[r - 1] if r <= len(table) else 0.0, rel=1e-15)
+            assert compute_discount(law, float(r))[0] == pytest.approx(
+                table[r - 1] if r <= len(table) else 0.0, rel=1e-15
+            )
 
     def test_it_is_continuous_and_never_rises(self, law):
         ranks = np.linspace(1.0, 12.0, 2201)
-        found = np.array([discount_at(law, r)[0] for r in ranks])
+        found = np.array([compute_discount(law, r)[0] for r in ranks])
         steps = np.diff(found)
         assert steps.max() <= 0.0
         assert steps.min() >= -2.0 * (ranks[1] - ranks[0]) * found[0]  # no jump
         for r in range(1, 12):
-            assert discount_at(law, r - 1e-12)[0] == pytest.approx(discount_at(law, r + 1e-12)[0], abs=1e-10)
+            assert compute_discount(law, r - 1e-12)[0] == pytest.approx(compute_discount(law, r + 1e-12)[0], abs=1e-10)
 
     def test_its_derivative(self, law):
         step = 1e-6
         for r in np.arange(1.05, 12.0, 0.1):  # between the kinks, which are at whole ranks
-            slope = (discount_at(law, r + step)[0] - discount_at(law, r - step)[0]) / (2 * step)
-            assert discount_at(law, r)[1] == pytest.approx(slope, abs=1e-8)
+            slope = (compute_discount(law, r + step)[0] - compute_discount(law, r - step)[0]) / (2 * step)
+            assert compute_discount(law, r)[1] == pytest.approx(slope, abs=1e-8)
 
 
 def ulps(found, expected):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.reference import trees as twin
 
 import rankwright as rw
-from rankwright.kernels.scorers.tree_scores import leaf_scores, leaf_values
+from rankwright.kernels.scorers.tree_scores import compute_leaf_scores, look_up_leaf_values
 from rankwright.optimisers.functional_gradient import compute_residuals
 from rankwright.optimisers.weak.regression_trees import RegressionTree, check_lightgbm_params
 from rankwright.scorers import Trees
@@ -191,10 +191,10 @@ class TestScoresAreThoseOfLightGBM:
         X, y = columns("missing")
         forest = Forest.from_text(grown(X, y).model_to_string())
         leaves, nodes, weights = Trees(forest).leaves(X), forest.nodes, np.array([0.5, -1.0, 0.0, 3.0, 1 / 3, 1e-9])
-        found = leaf_scores(leaves, nodes.first_leaf, nodes.value, weights)
+        found = compute_leaf_scores(leaves, nodes.first_leaf, nodes.value, weights)
         np.testing.assert_array_equal(found, Trees(forest.with_weights(weights))(X))
         np.testing.assert_array_equal(
-            leaf_values(leaves[2], forest.trees[2].values), Trees(Forest(forest.header, forest.trees[2:3]))(X)
+            look_up_leaf_values(leaves[2], forest.trees[2].values), Trees(Forest(forest.header, forest.trees[2:3]))(X)
         )
 
     def test_importance_is_that_of_lightgbm(self):

@@ -47,7 +47,7 @@ def others(queries: rw.Queries) -> list[list[float]]:
 
 def ndcg(k=None, gains="exp", discounts="log2"):
     def value(found, missed):
-        everything = sorted(found + missed, other=True)
+        everything = sorted(found + missed, reverse=True)
         ideal = reference.dcg(everything, k, gains, discounts)
         return reference.dcg(found, k, gains, discounts) / ideal if everything[0] > 0 else 0.0
 
@@ -111,8 +111,8 @@ def test_a_query_is_empty_only_if_nothing_judged_is_relevant(name, empty, value)
     )
     bound = rw.parse_measure(f"{name}(empty={empty})").prepare(queries)
     np.testing.assert_array_equal(bound.values(np.zeros(3))[:2], [0.0, value])
-    assert bound.fixed.tolist() == [True, True, False]
-    assert bound.counted.tolist() == [True, empty != "skip", True]
+    assert bound.is_constant.tolist() == [True, True, False]
+    assert bound.is_counted.tolist() == [True, empty != "skip", True]
 
 
 def test_highest_grades_are_of_all_judged_documents():
@@ -201,7 +201,7 @@ def test_measures_of_ones_own_may_look_at_them():
     values = measure.values(queries, np.zeros(queries.n_docs), rw.Serial())
     assert seen == others(queries)
     np.testing.assert_allclose(values, rw.parse_measure("recall").values(queries, np.zeros(queries.n_docs)))
-    part = measure.truncated(1).prepare(queries.grouped()).part(3, 9)
+    part = measure.truncate(1).prepare(queries.grouped()).slice(3, 9)
     part.values(np.zeros(int(part.indptr[-1])), rw.Serial())
     assert seen[-6:] == others(queries)[3:9]
     plain = rw.make_measure(lambda grades: float(grades[0] > 0), "plain")

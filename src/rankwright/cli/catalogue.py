@@ -30,7 +30,12 @@ def measures(as_json: JsonOption = False) -> None:
     from rankwright.measures import DEFINITIONS, DIALECTS
 
     rows: list[dict[str, Any]] = [
-        {"name": d.full_name or name, "cut": f"{name}@k" if d.cut else None, "title": d.title, "options": d.options}
+        {
+            "name": d.full_name or name,
+            "cut": f"{name}@k" if d.takes_cut_off else None,
+            "title": d.title,
+            "options": d.options,
+        }
         for name, d in DEFINITIONS.items()
     ]
     dialects = {name: {m: not isinstance(e, str) for m, e in d.measures.items()} for name, d in DIALECTS.items()}

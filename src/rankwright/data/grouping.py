@@ -27,9 +27,9 @@ def as_matrix(X: Any) -> Floats:
         raise InputError(f"X has {matrix.ndim} dimension(s); expected 2 (documents x features)")
     if 0 in matrix.shape:
         raise InputError(f"X has {matrix.shape[0]} documents and {matrix.shape[1]} features; expected at least 1")
-    from rankwright.kernels.scorers.linear_scores import first_infinite  # with Numba, which takes long to import
+    from rankwright.kernels.scorers.linear_scores import find_first_infinite  # with Numba, which takes long to import
 
-    place = first_infinite(matrix)
+    place = find_first_infinite(matrix)
     if place >= 0:
         row, column = divmod(place, matrix.shape[1])
         raise InputError(f"X[{row}, {column}] is infinite or too large for float32; expected finite numbers")

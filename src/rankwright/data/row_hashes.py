@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import SplitQueryWarning, warn
 from rankwright.data.queries import Queries, query_ranges
-from rankwright.kernels.data.row_keys import order_in_queries, query_keys, row_keys
+from rankwright.kernels.data.row_keys import compute_query_keys, compute_row_keys, sort_within_queries
 from rankwright.runtime.backends import Backend, n_shards
 
 LARGEST = 1 << 28  # bytes of features: more are not copied, and are trained on in the caller's order
@@ -45,9 +45,9 @@ def _sorted_part(queries: Queries, start: int, stop: int) -> tuple[Ints, Ints]:
     """Return the rows of some queries in order, and a key of each query."""
     part = queries.slice(start, stop)
     features = np.ascontiguousarray(part.X, dtype=np.float32).view(np.uint32)
-    keys = row_keys(features, _bits(part.y))
-    rows = order_in_queries(keys, part.indptr)
-    return queries.indptr[start] + rows, query_keys(keys[rows], _bits(part.query_weight), part.indptr)
+    keys = compute_row_keys(features, _bits(part.y))
+    rows = sort_within_queries(keys, part.indptr)
+    return queries.indptr[start] + rows, compute_query_keys(keys[rows], _bits(part.query_weight), part.indptr)
 
 
 def _bits(numbers: Floats) -> Ints:

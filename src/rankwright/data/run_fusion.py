@@ -16,7 +16,7 @@ from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.basics.files import StrPath, write_atomic
 from rankwright.data.trec import DocumentPool, Table, TrecTable, pool_documents, read_qrels, read_run, run_names
 from rankwright.kernels.measures.sorting import sort_rows
-from rankwright.kernels.scorers.linear_scores import linear_scores
+from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 
 RRF_K = 60  # the constant of reciprocal rank fusion, as its authors chose it
 _TILT = 2.0**-40
@@ -172,7 +172,7 @@ def fuse(
     wanted = list(dict.fromkeys(chain(*runs)))
     for start in range(0, len(wanted), 1000):  # all queries of a large collection at once are too much for the memory
         pool = pool_documents(wanted[start : start + 1000], runs, {})
-        scores = linear_scores(make_features(pool, normalise), weights, 0.0)
+        scores = compute_linear_scores(make_features(pool, normalise), weights, 0.0)
         for query, first, last in zip(pool.qid, pool.indptr[:-1], pool.indptr[1:], strict=True):
             found = zip(scores[first:last].tolist(), pool.docid[first:last].tolist(), strict=True)
             yield query, {name: score for score, name in sorted(found, reverse=True)[:depth]}

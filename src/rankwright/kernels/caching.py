@@ -51,18 +51,18 @@ def _read_state() -> list[tuple[str, int, int]]:
     return []  # in an archive, say
 
 
-_STATE = _read_state()  # before any kernel is imported: what is compiled is what these files said then
+_STATE = _read_state()  # before any kernel is imported: the compiled code belongs to these files
 
 
 class KernelCache(NullCache):
-    """What Numba asks for the compiled code of one kernel, and hands it to.
+    """The cache of one kernel's compiled code, as Numba uses it.
 
     Parameters
     ----------
     fn : function
         The kernel.
     options : mapping
-        What the compiler was told.
+        The options of the compiler.
     """
 
     def __init__(self, fn: Callable[..., Any], options: Mapping[str, Any]) -> None:
@@ -171,7 +171,7 @@ def _user_folder() -> Path:
 
 @lru_cache(maxsize=64)
 def _source_digest(path: str) -> str | None:
-    """Return what tells apart sources outside of this package; the package's own are in the folder's name."""
+    """Return a digest of a source outside of this package; the package's own are in the folder's name."""
     if Path(path).resolve().is_relative_to(_HERE):
         return "" if _STATE else None
     try:
@@ -187,7 +187,7 @@ def _trusted_folders() -> tuple[Path, ...]:
 
 
 def _is_trusted(folder: Path) -> bool:
-    """Whether a folder exists that only this user, the administrator or the owner of this package could write to."""
+    """Return whether a folder exists that only this user, the administrator or this package's owner can write to."""
     try:
         found = folder.stat()
         if not stat.S_ISDIR(found.st_mode):
@@ -237,7 +237,7 @@ def _prune(folder: Path) -> None:
 
 
 def _is_cache(path: Path) -> bool:
-    """Whether a folder has the name of one of ours, and nothing in it but compiled kernels."""
+    """Return whether a folder has the name of one of ours, and nothing in it but compiled kernels."""
     if re.fullmatch(r"rankwright-[0-9a-f]{24}", path.name) is None or not path.is_dir():
         return False
     return all(file.suffix in (".nbc", ".tmp") for file in path.iterdir())

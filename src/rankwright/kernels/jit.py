@@ -1,4 +1,4 @@
-"""The one way kernels are compiled."""
+"""Decorators that compile kernels, and functions written in the compiler's own terms."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def kernel(fn: F) -> F:
 
     ``fastmath=False`` is set explicitly, or Numba inherits the caller's flag.
     """
-    return _compiled(fn, fastmath=False)
+    return _compile(fn, fastmath=False)
 
 
 def loose_kernel(fn: F) -> F:
@@ -36,10 +36,10 @@ def loose_kernel(fn: F) -> F:
     It is inlined into the kernels that call it. Otherwise the linker takes its own code in the process that compiles
     them, and the callers' copy, whose sums may have another order, in processes that load them from the cache.
     """
-    return _compiled(fn, fastmath={"reassoc", "nsz"}, forceinline=True)
+    return _compile(fn, fastmath={"reassoc", "nsz"}, forceinline=True)
 
 
-def _compiled(fn: F, **options: Any) -> F:
+def _compile(fn: F, **options: Any) -> F:
     compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(fn)
     if hasattr(compiled, "_cache"):  # not where the compiler is switched off
         compiled._cache = KernelCache(fn, options)
@@ -47,13 +47,13 @@ def _compiled(fn: F, **options: Any) -> F:
 
 
 def inlined(fn: F) -> F:
-    """A kernel for use in other kernels, part of their loops; its sums are never reordered."""
-    return _compiled(fn, forceinline=True, fastmath=False)
+    """Compile a kernel that is inlined into other kernels; its sums are never reordered."""
+    return _compile(fn, forceinline=True, fastmath=False)
 
 
 @llvm
 def load_word(context: Any, text: Any, i: Any) -> Any:
-    """``load_word(text, i)``: the eight bytes of a uint8 array from ``i`` on as one uint64."""
+    """Load the eight bytes of a uint8 array from ``i`` on as one uint64: ``load_word(text, i)``."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = target.make_array(signature.args[0])(target, builder, arguments[0]).data
@@ -65,7 +65,7 @@ def load_word(context: Any, text: Any, i: Any) -> Any:
 
 @llvm
 def load_byte(context: Any, text: Any, i: Any) -> Any:
-    """``load_byte(text, i)``: ``text[i]`` of a uint8 array, for ``i`` known not to be negative."""
+    """Load ``text[i]`` of a uint8 array, for ``i`` known not to be negative: ``load_byte(text, i)``."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = target.make_array(signature.args[0])(target, builder, arguments[0]).data
@@ -75,8 +75,8 @@ def load_byte(context: Any, text: Any, i: Any) -> Any:
 
 
 @llvm
-def trailing_zeros(context: Any, word: Any) -> Any:
-    """``trailing_zeros(word)``: how many low bits of a uint64 are 0; 64 if all are."""
+def count_trailing_zeros(context: Any, word: Any) -> Any:
+    """Count the low bits of a uint64 that are 0; 64 if all are: ``count_trailing_zeros(word)``."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))

@@ -1,4 +1,4 @@
-"""Measures: immutable values that print, parse and compare, and are bound to queries for evaluation.
+"""Measures: immutable values that print, parse and compare, and are prepared for queries.
 
 >>> parse_measure("nDCG@10")
 ndcg@10
@@ -8,19 +8,19 @@ ndcg@10(gain=linear)
 True
 """
 
-from rankwright.measures.base import Jumps as Jumps
-from rankwright.measures.base import Lines as Lines
+from rankwright.kernels.measures.measure_values import MeasureArrays as MeasureArrays
 from rankwright.measures.base import Measure as Measure
-from rankwright.measures.base import MeasureArrays as MeasureArrays
 from rankwright.measures.base import PreparedMeasure as PreparedMeasure
-from rankwright.measures.base import Tally as Tally
 from rankwright.measures.base import check_counted as check_counted
 from rankwright.measures.base import compute_retrieved_values as compute_retrieved_values
 from rankwright.measures.base import compute_values as compute_values
 from rankwright.measures.base import weighted_mean as weighted_mean
-from rankwright.measures.custom import CustomMeasure as CustomMeasure
+from rankwright.measures.custom_measure import CustomMeasure as CustomMeasure
 from rankwright.measures.definitions import DEFINITIONS as DEFINITIONS
 from rankwright.measures.dialects import DIALECTS as DIALECTS
+from rankwright.measures.jumps import Jumps as Jumps
+from rankwright.measures.jumps import JumpTotals as JumpTotals
+from rankwright.measures.jumps import ScoreLines as ScoreLines
 from rankwright.measures.parsing import AP as AP
 from rankwright.measures.parsing import DCG as DCG
 from rankwright.measures.parsing import ERR as ERR
@@ -33,5 +33,5 @@ from rankwright.measures.parsing import Recall as Recall
 from rankwright.measures.parsing import make_measure as make_measure
 from rankwright.measures.parsing import parse_measure as parse_measure
 from rankwright.measures.parsing import split_measures as split_measures
-from rankwright.measures.table import PreparedTableMeasure as PreparedTableMeasure
-from rankwright.measures.table import TableMeasure as TableMeasure
+from rankwright.measures.prepared_table import PreparedTableMeasure as PreparedTableMeasure
+from rankwright.measures.table_measure import TableMeasure as TableMeasure

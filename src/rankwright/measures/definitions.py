@@ -1,4 +1,4 @@
-"""How each measure is made: a gain per document, a discount per rank, a norm per query, a family.
+"""Definitions of the table measures: a gain per document, a discount per rank, a norm per query, a family.
 
 To add a measure, write its entry in ``DEFINITIONS``; parsing, printing and training follow.
 """
@@ -7,53 +7,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.queries import Queries
-from rankwright.kernels.measures.discounts import GEOMETRIC, HARMONIC, LOGARITHMIC, Law
-from rankwright.kernels.measures.measure_values import ideal_values
+from rankwright.kernels.measures.discounts import GEOMETRIC, HARMONIC, LOGARITHMIC, DiscountFunction
+from rankwright.kernels.measures.measure_values import MeasureArrays, compute_ideal_values
 
 if TYPE_CHECKING:
-    from rankwright.measures.table import TableMeasure
-
-
-class View(NamedTuple):
-    """What a norm may look at: the judged documents of each query, those that no run found among them."""
-
-    indptr: Ints
-    ranked: Ints  # per query, how many of its documents are ranked
-    gain: Floats
-    discount: Floats
-    u: float
-    v: float
+    from rankwright.measures.table_measure import TableMeasure
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """How a measure is made.
+    """The definition of a measure.
 
     Parameters
     ----------
     title : str
-        What it is, for people.
+        Its full name, for people.
     gains : callable
         (measure, queries) -> a gain per document.
-    law : callable
+    discount_function : callable
         measure -> the discount of every rank.
     norm : callable
-        (measure, view) -> what each query's sum is divided by.
+        (measure, arrays of the judged documents, number of ranked documents per query) -> the divisor of each sum.
     options : tuple of str
-        The options that mean something to it.
+        The options that have an effect on it.
     u, v : float
-        Its family: (0, 0) additive, (1, 0) average precision, (0, -1) cascade; see ``kernels/measures.py``.
-    cut : bool
+        Its family: (0, 0) additive, (1, 0) average precision, (0, -1) cascade; see ``measure_values.py``.
+    takes_cut_off : bool
         Whether it takes a cut-off.
-    powers : bool
+    has_power_gains : bool
         Whether its gains are powers of two whatever its options.
-    bounded : bool
+    is_normalised : bool
         Whether its values lie between 0 and 1.
     full_name : str, optional
         Its name without a cut-off, where that differs.
@@ -63,14 +52,14 @@ class Definition:
 
     title: str
     gains: Callable[[TableMeasure, Queries], Floats]
-    law: Callable[[TableMeasure], Law]
-    norm: Callable[[TableMeasure, View], Floats | float]
+    discount_function: Callable[[TableMeasure], DiscountFunction]
+    norm: Callable[[TableMeasure, MeasureArrays, Ints], Floats | float]
     options: tuple[str, ...]
     u: float = 0.0
     v: float = 0.0
-    cut: bool = True
-    powers: bool = False
-    bounded: bool = True
+    takes_cut_off: bool = True
+    has_power_gains: bool = False
+    is_normalised: bool = True
     full_name: str | None = None
     aliases: tuple[str, ...] = field(default=())
 
@@ -103,54 +92,54 @@ def _cut(measure: TableMeasure) -> float:
     return np.inf if measure.k is None else float(measure.k)
 
 
-def _logarithmic(measure: TableMeasure) -> Law:
-    return Law(LOGARITHMIC, 1.0 if measure.discount == "letor" else 0.0, cut_off=_cut(measure))
+def _logarithmic(measure: TableMeasure) -> DiscountFunction:
+    return DiscountFunction(LOGARITHMIC, 1.0 if measure.discount == "letor" else 0.0, cut_off=_cut(measure))
 
 
-def _harmonic(measure: TableMeasure) -> Law:
-    return Law(HARMONIC, cut_off=_cut(measure))
+def _harmonic(measure: TableMeasure) -> DiscountFunction:
+    return DiscountFunction(HARMONIC, cut_off=_cut(measure))
 
 
-def _geometric(measure: TableMeasure) -> Law:
-    return Law(GEOMETRIC, measure.p, 1.0 - measure.p, _cut(measure))
+def _geometric(measure: TableMeasure) -> DiscountFunction:
+    return DiscountFunction(GEOMETRIC, measure.p, 1.0 - measure.p, _cut(measure))
 
 
-def _flat(measure: TableMeasure) -> Law:
-    return Law(GEOMETRIC, 1.0, 1.0, _cut(measure))
+def _flat(measure: TableMeasure) -> DiscountFunction:
+    return DiscountFunction(GEOMETRIC, 1.0, 1.0, _cut(measure))
 
 
-def _first_alone(measure: TableMeasure) -> Law:
-    return Law(GEOMETRIC, 1.0, 1.0, 1.0)
+def _first_alone(measure: TableMeasure) -> DiscountFunction:
+    return DiscountFunction(GEOMETRIC, 1.0, 1.0, 1.0)
 
 
-def discounts(law: Law, longest: int) -> Floats:
-    """The discounts of the ranks of lists no longer than this.
+def tabulate_discounts(function: DiscountFunction, longest: int) -> Floats:
+    """Return the discounts of the ranks of lists no longer than this.
 
-    >>> discounts(Law(LOGARITHMIC, 1.0, cut_off=3), 10).round(3).tolist()  # LETOR's
+    >>> tabulate_discounts(DiscountFunction(LOGARITHMIC, 1.0, cut_off=3), 10).round(3).tolist()  # LETOR's
     [1.0, 1.0, 0.631]
     """
-    ranks = np.arange(1, int(min(longest, law.cut_off)) + 1)
-    if law.kind == LOGARITHMIC:  # LETOR's is one late from rank 2 on: 1, 1, 1/log2(3), 1/log2(4), ...
-        table: Floats = 1.0 / np.log2(1.0 + np.maximum(ranks - law.a, 1.0))
+    ranks = np.arange(1, int(min(longest, function.cut_off)) + 1)
+    if function.kind == LOGARITHMIC:  # LETOR's is one late from rank 2 on: 1, 1, 1/log2(3), 1/log2(4), ...
+        table: Floats = 1.0 / np.log2(1.0 + np.maximum(ranks - function.a, 1.0))
         return table
-    return law.b * law.a ** (ranks - 1) if law.kind == GEOMETRIC else 1.0 / ranks
+    return function.b * function.a ** (ranks - 1) if function.kind == GEOMETRIC else 1.0 / ranks
 
 
-def _one(measure: TableMeasure, view: View) -> float:
+def _one(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> float:
     return 1.0
 
 
-def _ideal(measure: TableMeasure, view: View) -> Floats:
-    return ideal_values(view.gain, view.discount, view.u, view.v, view.indptr)
+def _ideal(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> Floats:
+    return compute_ideal_values(arrays)
 
 
-def _all_relevant(measure: TableMeasure, view: View) -> Floats:
-    relevant: Floats = np.add.reduceat(view.gain, view.indptr[:-1])  # gains are 0 or 1
+def _all_relevant(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> Floats:
+    relevant: Floats = np.add.reduceat(arrays.gain, arrays.indptr[:-1])  # gains are 0 or 1
     return np.minimum(relevant, measure.k) if measure.norm == "min" and measure.k is not None else relevant
 
 
-def _cut_off(measure: TableMeasure, view: View) -> Floats:
-    sizes = view.ranked.astype(np.float64)
+def _cut_off(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> Floats:
+    sizes = ranked.astype(np.float64)
     if measure.k is None:
         return sizes
     return np.minimum(sizes, measure.k) if measure.short == "list" else np.full(len(sizes), float(measure.k))
@@ -172,7 +161,7 @@ DEFINITIONS: Mapping[str, Definition] = {
         _logarithmic,
         _one,
         ("gain", "discount", "short", *_ALWAYS),
-        bounded=False,
+        is_normalised=False,
     ),
     "ap": Definition(
         "average precision; map is its mean",
@@ -204,7 +193,7 @@ DEFINITIONS: Mapping[str, Definition] = {
         aliases=("mrr",),
     ),
     "err": Definition(
-        "expected reciprocal rank", _stop_probability, _harmonic, _one, ("max", *_ALWAYS), v=-1.0, powers=True
+        "expected reciprocal rank", _stop_probability, _harmonic, _one, ("max", *_ALWAYS), v=-1.0, has_power_gains=True
     ),
     "wta": Definition(
         "winner takes all: the first document has the query's top grade",
@@ -212,7 +201,7 @@ DEFINITIONS: Mapping[str, Definition] = {
         _first_alone,
         _one,
         _ALWAYS,
-        cut=False,
+        takes_cut_off=False,
     ),
     "rbp": Definition("rank-biased precision", _binary, _geometric, _one, ("p", "rel", *_ALWAYS)),
 }

@@ -1,7 +1,7 @@
-"""What other tools call NDCG, MAP, ERR: for each tool and measure, the options that give its figures.
+"""Dialects: for each tool and measure, the options that give the tool's own figures.
 
-An entry is the tool's options for a measure, or the reason why Rankwright refuses it. A measure that is not listed is
-not defined by the tool. ``docs/measures.md`` says where each rule comes from.
+An entry is the tool's options for a measure, or the reason why Rankwright refuses it. The tool does not define the
+measures that are not listed. ``docs/measures.md`` says where each rule comes from.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ class Dialect:
     ----------
     measures : mapping of str to (mapping or str)
         By measure: the options that differ from Rankwright's own, or the reason to refuse it.
-    integers : bool
+    integers_only : bool
         Whether the tool takes integer grades only.
-    top : int, optional
+    max_grade : int, optional
         The highest grade the tool knows.
-    full : mapping of str to (int or str)
-        By measure, what a name without a cut-off means: a cut-off, or the reason to refuse it.
+    without_cut_off : mapping of str to (int or str)
+        By measure, the meaning of a name without a cut-off: a cut-off, or the reason to refuse it.
     """
 
     measures: Mapping[str, Mapping[str, str | float] | str]
-    integers: bool = False
-    top: int | None = None
-    full: Mapping[str, int | str] = field(default_factory=dict)
+    integers_only: bool = False
+    max_grade: int | None = None
+    without_cut_off: Mapping[str, int | str] = field(default_factory=dict)
 
 
 _LETOR_NDCG = {"discount": "letor", "short": "zero", "ties": "file"}
@@ -40,13 +40,13 @@ _TREC = {"ties": "docid"}
 
 DIALECTS: Mapping[str, Dialect] = {
     "letor3": Dialect(
-        {"ndcg": _LETOR_NDCG, "map": _FILE, "p": {"short": "zero", "ties": "file"}}, integers=True, top=2
+        {"ndcg": _LETOR_NDCG, "map": _FILE, "p": {"short": "zero", "ties": "file"}}, integers_only=True, max_grade=2
     ),
-    "letor4": Dialect({"ndcg": _LETOR_NDCG, "map": _FILE, "p": _FILE}, integers=True, top=2),
+    "letor4": Dialect({"ndcg": _LETOR_NDCG, "map": _FILE, "p": _FILE}, integers_only=True, max_grade=2),
     "mslr": Dialect(
         {"ndcg": _LETOR_NDCG, "map": {"rel": 2, "ties": "file"}, "p": {"rel": 2, "ties": "file"}},
-        integers=True,
-        top=4,
+        integers_only=True,
+        max_grade=4,
     ),
     "ranklib": Dialect(
         {
@@ -58,8 +58,8 @@ DIALECTS: Mapping[str, Dialect] = {
             "err": _FILE,
             "rr": _FILE,
         },
-        integers=True,
-        full={"rr": "RankLib reads RR without a cut-off as RR@0 and prints 0: use rr@k(dialect=ranklib)"},
+        integers_only=True,
+        without_cut_off={"rr": "RankLib reads RR without a cut-off as RR@0 and prints 0: use rr@k(dialect=ranklib)"},
     ),
     "trec_eval": Dialect(
         {
@@ -70,18 +70,18 @@ DIALECTS: Mapping[str, Dialect] = {
             "recall": _TREC,
             "rr": _TREC,
         },
-        integers=True,
+        integers_only=True,
     ),
     "lightgbm": Dialect(
         {"ndcg": {"empty": "1", "ties": "file"}, "map": _LIBRARY_MAP, "ap": _LIBRARY_MAP},
-        integers=True,
-        top=30,
+        integers_only=True,
+        max_grade=30,
     ),
     "xgboost": Dialect(
         {"ndcg": {"empty": "1", "ties": "file"}, "map": _LIBRARY_MAP, "ap": _LIBRARY_MAP},
-        integers=True,
-        top=31,
-        full={"ndcg": 32, "map": 32},
+        integers_only=True,
+        max_grade=31,
+        without_cut_off={"ndcg": 32, "map": 32},
     ),
     "catboost": Dialect(
         {

@@ -1,4 +1,4 @@
-"""The options of a measure: what each may be, and what a dialect makes of them."""
+"""The options of a measure: their values, and the values that a dialect gives them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.measures.definitions import DEFINITIONS
 from rankwright.measures.dialects import DIALECTS
 
-MOST_GRADE = 1000  # of err: 2^max must be a number
+MAX_GRADE = 1000  # of err: 2^max must be finite
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "gain": ("exp", "linear", "pow2"),
     "discount": ("log2", "letor"),
@@ -21,18 +21,18 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 
 
 def check_cut_off(name: str, k: object) -> int | None:
-    """A cut-off as a whole number from 1, or None."""
+    """Return a cut-off as a whole number from 1, or None."""
     if k is None:
         return None
     if isinstance(k, bool) or not hasattr(k, "__index__") or int(k) < 1:
         raise InputError(f"{name}@{k}: the cut-off must be a whole number of at least 1")
-    if not DEFINITIONS[name].cut:
+    if not DEFINITIONS[name].takes_cut_off:
         raise InputError(f"{name} takes no cut-off")
     return int(k)
 
 
 def check_option(option: str, value: object) -> str | float | int:
-    """An option's value from Python or from the text of a name."""
+    """Return an option's value, given as a Python value or as the text of a name."""
     text = str(value).strip("'\"")
     if option in CHOICES:
         if text not in CHOICES[option]:
@@ -44,8 +44,8 @@ def check_option(option: str, value: object) -> str | float | int:
         number = float(text)
     except ValueError:
         raise InputError(f"{option}={text}; expected a number") from None
-    if option == "max" and not (1 <= number <= MOST_GRADE and number == int(number)):
-        raise InputError(f"max={text}; expected a whole number from 1 to {MOST_GRADE}, or data")
+    if option == "max" and not (1 <= number <= MAX_GRADE and number == int(number)):
+        raise InputError(f"max={text}; expected a whole number from 1 to {MAX_GRADE}, or data")
     if option == "p" and not 0 < number < 1:
         raise InputError(f"p={text}; expected a number between 0 and 1")
     if option == "rel" and not (math.isfinite(number) and number > 0):
@@ -54,7 +54,7 @@ def check_option(option: str, value: object) -> str | float | int:
 
 
 def resolve_dialect(dialect: str, name: str, k: int | None) -> tuple[int | None, dict[str, str | float | int]]:
-    """The cut-off and the options of a measure in a dialect; an error if the dialect does not have it."""
+    """Return the cut-off and the options of a measure in a dialect; raise an error if the dialect does not have it."""
     if dialect not in DIALECTS:
         raise InputError(f"unknown dialect {quote(dialect)}; {suggest(dialect, DIALECTS)}")
     rules, full_name = DIALECTS[dialect], DEFINITIONS[name].full_name
@@ -62,7 +62,7 @@ def resolve_dialect(dialect: str, name: str, k: int | None) -> tuple[int | None,
     entry = rules.measures.get(key)
     if entry is None:
         raise InputError(f"{dialect} does not define {name}; it has {', '.join(rules.measures)}")
-    full = rules.full.get(key) if k is None else None
-    if isinstance(entry, str) or isinstance(full, str):
-        raise InputError(f"{name}(dialect={dialect}) is refused: {entry if isinstance(entry, str) else full}")
-    return (k if full is None else full), {option: check_option(option, value) for option, value in entry.items()}
+    default = rules.without_cut_off.get(key) if k is None else None
+    if isinstance(entry, str) or isinstance(default, str):
+        raise InputError(f"{name}(dialect={dialect}) is refused: {entry if isinstance(entry, str) else default}")
+    return (k if default is None else default), {option: check_option(option, value) for option, value in entry.items()}

@@ -1,4 +1,4 @@
-"""Names of measures: parsing them, and the Python constructors."""
+"""Names of measures: the parser, and functions that make measures."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import partial
 
 from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.measures.base import Measure
-from rankwright.measures.custom import CustomMeasure, Judge, takes_two
+from rankwright.measures.custom_measure import CustomMeasure, MeasureFunction, takes_two_arguments
 from rankwright.measures.definitions import DEFINITIONS
-from rankwright.measures.table import TableMeasure
+from rankwright.measures.table_measure import TableMeasure
 
 _NAME = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:@(\d+))?\s*(?:\((.*)\))?\s*(?:@(\d+))?\s*")
 _KNOWN = {alias: name for name, d in DEFINITIONS.items() for alias in (name, *d.aliases)}
@@ -60,11 +60,11 @@ def parse_measure(text: str | Measure) -> Measure:
     )
 
 
-def make_measure(judge: Judge, name: str) -> CustomMeasure:
+def make_measure(function: MeasureFunction, name: str) -> CustomMeasure:
     """Make a measure of a function of the grades in ranked order, with values from 0 to 1.
 
-    A function of two arguments gets, as the second, the grades of judged documents that no run found (TREC data have
-    such): they belong to an ideal ranking. The name can then be used wherever a measure's name can.
+    A function of two arguments gets, as the second, the grades of judged documents that no run retrieved (TREC data
+    have such): they belong to an ideal ranking. The name can then be used wherever a measure's name can.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def make_measure(judge: Judge, name: str) -> CustomMeasure:
         raise InputError(f"{name!r} cannot name a measure; use letters, digits, '_', '.' and '-'")
     if name.lower() in _KNOWN:
         raise InputError(f"{name!r} is a built-in measure; choose another name")
-    _custom[name] = CustomMeasure(name, judge, takes_two(judge))
+    _custom[name] = CustomMeasure(name, function, takes_two_arguments(function))
     return _custom[name]
 
 

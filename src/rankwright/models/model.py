@@ -14,7 +14,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.data.feature_numbers import feature_names
 from rankwright.data.queries import Queries
-from rankwright.kernels.scorers.linear_scores import first_missing
+from rankwright.kernels.scorers.linear_scores import find_first_missing
 from rankwright.measures import parse_measure
 from rankwright.scorers import Scorer
 from rankwright.scorers.scaling import QueryScaling
@@ -140,7 +140,7 @@ def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | N
 
 def check_complete(queries: Queries, what: str, ranker: str, features: tuple[str, ...] | None = None) -> None:
     """Raise if values are missing; ``features`` are names for documents that have none of their own."""
-    place = first_missing(queries.grouped().X)
+    place = find_first_missing(queries.grouped().X)
     if place >= 0:
         row, column = divmod(place, queries.n_features)
         names = feature_names(queries.features or features, queries.n_features)

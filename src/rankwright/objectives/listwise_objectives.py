@@ -9,11 +9,15 @@ import numpy as np
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
-from rankwright.kernels.objectives.graded_pairs import grade_order
-from rankwright.kernels.objectives.list_losses import cosines, cross_entropies, label_likelihoods, query_softmax
-from rankwright.kernels.objectives.plackett_luce import expected_sampled, expected_top_two
-from rankwright.kernels.objectives.smooth_measures import Gained
-from rankwright.measures import NDCG, Measure, PreparedMeasure, parse_measure
+from rankwright.kernels.objectives.graded_pairs import find_grade_order
+from rankwright.kernels.objectives.list_losses import (
+    compute_query_softmax,
+    sum_cosine_losses,
+    sum_cross_entropies,
+    sum_label_likelihoods,
+)
+from rankwright.kernels.objectives.plackett_luce import compute_expected_top_two, estimate_expected
+from rankwright.measures import NDCG, Measure, MeasureArrays, PreparedMeasure, parse_measure
 from rankwright.objectives.base import (
     BuiltinObjective,
     Evaluation,
@@ -46,7 +50,7 @@ class TopOne(BuiltinObjective):
 
     def prepare(self, queries: Queries) -> PreparedTopOne:
         """Compute the wanted probabilities."""
-        return PreparedTopOne(query_softmax(queries.y, queries.indptr), queries.indptr, queries.query_weight)
+        return PreparedTopOne(compute_query_softmax(queries.y, queries.indptr), queries.indptr, queries.query_weight)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +65,7 @@ class PreparedTopOne(PreparedObjective):
         """Return the loss at these scores with its derivatives."""
         scores = check_scores(scores, len(self.target))
         gradient, curvature = np.empty(len(scores)), np.empty(len(scores))
-        loss = cross_entropies(scores, self.target, self.indptr, self.weight, gradient, curvature)
+        loss = sum_cross_entropies(scores, self.target, self.indptr, self.weight, gradient, curvature)
         return Evaluation(loss, gradient, curvature)
 
 
@@ -85,7 +89,7 @@ class Likelihood(BuiltinObjective):
 
     def prepare(self, queries: Queries) -> PreparedLikelihood:
         """Sort the documents by grade."""
-        rows, lower = grade_order(queries.y, queries.indptr)
+        rows, lower = find_grade_order(queries.y, queries.indptr)
         return PreparedLikelihood(rows, lower, queries.indptr, queries.query_weight)
 
 
@@ -102,7 +106,7 @@ class PreparedLikelihood(PreparedObjective):
         """Return the loss at these scores with its derivatives."""
         scores, n = check_scores(scores, len(self.rows)), len(self.rows)
         slopes, curves, gradient, curvature = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-        loss = label_likelihoods(scores[self.rows], self.lower, self.indptr, self.weight, slopes, curves)
+        loss = sum_label_likelihoods(scores[self.rows], self.lower, self.indptr, self.weight, slopes, curves)
         gradient[self.rows], curvature[self.rows] = slopes, curves
         return Evaluation(loss, gradient, curvature)
 
@@ -140,7 +144,6 @@ class Cosine(BuiltinObjective):
         if highest > _MAX_GRADE:
             queries = queries.replace(y=queries.y * (_MAX_GRADE / highest))
         arrays = NDCG().prepare(queries).arrays  # ideals over the full list
-        assert arrays is not None
         starts, sizes = queries.indptr[:-1], queries.sizes
         centred = arrays.gain - np.repeat(np.add.reduceat(arrays.gain, starts) / sizes, sizes)
         lengths = np.sqrt(np.add.reduceat(centred**2, starts))
@@ -163,7 +166,7 @@ class PreparedCosine(PreparedObjective):
         """Return the loss at these scores with its gradient."""
         scores = check_scores(scores, len(self.target))
         gradient = np.empty(len(scores))
-        return Evaluation(cosines(scores, self.target, self.indptr, self.weight, gradient), gradient)
+        return Evaluation(sum_cosine_losses(scores, self.target, self.indptr, self.weight, gradient), gradient)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +210,7 @@ class ExpectedMeasure(MeasureObjective):
         if type(self.n_samples) is not int or self.n_samples < 1:
             raise InputError(f"n_samples={self.n_samples!r}; expected a whole number of at least 1")
         prepared = measure.prepare(queries)
-        if prepared.arrays is None:
+        if not measure.has_arrays:
             return PreparedSampledMeasure(prepared, queries.query_weight, self.n_samples)
         data, lost = prepare_gains(measure, queries)
         return PreparedExpectedMeasure(data, float(lost.sum()), self.n_samples)
@@ -217,7 +220,7 @@ class ExpectedMeasure(MeasureObjective):
 class PreparedExpectedMeasure(PreparedObjective):
     """The expected measure of some queries, for a measure with arrays."""
 
-    data: Gained
+    data: MeasureArrays
     offset: float  # the loss where nothing is prepare_gains
     n_samples: int
 
@@ -234,12 +237,12 @@ class PreparedExpectedMeasure(PreparedObjective):
         if self.is_sampled:
             return self.estimate(scores, draw_gumbel_noise(rng, self.n_samples, len(scores)))
         gradient = np.empty(len(scores))
-        return Evaluation(self.offset - expected_top_two(self.data, scores, gradient), -gradient)
+        return Evaluation(self.offset - compute_expected_top_two(self.data, scores, gradient), -gradient)
 
     def estimate(self, scores: Floats, noise: Floats) -> Evaluation:
         """Estimate loss and gradient from the rankings by scores + noise; the noise has a row for each sample."""
         gradient = np.empty(len(scores))
-        return Evaluation(self.offset - expected_sampled(self.data, scores, noise, gradient), -gradient)
+        return Evaluation(self.offset - estimate_expected(self.data, scores, noise, gradient), -gradient)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -265,16 +268,16 @@ class PreparedSampledMeasure(PreparedObjective):
         keys = scores + draw_gumbel_noise(rng, n, len(scores))
         values = np.nan_to_num(np.array([self.measure.values(row) for row in keys]))  # by sample and query
         others = (values.sum(axis=0) - values) / (n - 1) if n > 1 else np.zeros_like(values)
-        advantage = np.where(self.measure.counted, self.weight, 0.0) * (values - others) / n
+        advantage = np.where(self.measure.is_counted, self.weight, 0.0) * (values - others) / n
         gradient, order = np.zeros(len(scores)), np.empty(len(scores), dtype=np.int64)
         for row, worth in zip(keys, advantage, strict=True):
             for q in range(len(self.weight)):  # the likelihood's grades are the places of the drawn ranking
                 rows = slice(int(indptr[q]), int(indptr[q + 1]))
                 order[rows] = indptr[q] + np.argsort(-row[rows], kind="stable")
             slopes, curves = np.empty(len(scores)), np.empty(len(scores))
-            label_likelihoods(scores[order], np.arange(1, len(scores) + 1), indptr, worth, slopes, curves)
+            sum_label_likelihoods(scores[order], np.arange(1, len(scores) + 1), indptr, worth, slopes, curves)
             gradient[order] += slopes
-        counted = np.where(self.measure.counted, self.weight, 0.0)
+        counted = np.where(self.measure.is_counted, self.weight, 0.0)
         return Evaluation(float((counted * (1.0 - values.mean(axis=0))).sum()), gradient)
 
 

@@ -12,12 +12,19 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.graded_pairs import (
     FIDELITY,
     LOGISTIC,
-    Graded,
-    exponential_sums,
-    grade_order,
-    pair_loss_sums,
+    GradedDocuments,
+    find_grade_order,
+    sum_exponential_pairs,
+    sum_pair_losses,
 )
-from rankwright.kernels.objectives.pair_sums import SMOOTH, Labels, Ranked, grade_places, pair_sums, pair_weights
+from rankwright.kernels.objectives.hinge_pairs import (
+    SMOOTH_LOSS,
+    PairLabels,
+    RankedScores,
+    find_grade_places,
+    sum_pair_costs,
+    sum_pairs,
+)
 from rankwright.objectives.base import BuiltinObjective, Evaluation, PreparedObjective, check_scores
 
 
@@ -162,7 +169,7 @@ class PreparedPairLoss(PreparedObjective):
     """A loss of pairs that is summed pair by pair: the fidelity or the logistic loss of some queries."""
 
     rows: Ints  # by query and descending grade
-    graded: Graded
+    graded: GradedDocuments
     kind: int
     target: float
 
@@ -170,7 +177,7 @@ class PreparedPairLoss(PreparedObjective):
         """Return the loss at these scores with its derivatives."""
         scores, n = check_scores(scores, len(self.rows)), len(self.rows)
         slopes, curves = np.empty(n), np.empty(n)
-        loss = pair_loss_sums(self.graded, scores[self.rows], self.kind, self.target, slopes, curves)
+        loss = sum_pair_losses(self.graded, scores[self.rows], self.kind, self.target, slopes, curves)
         gradient, curvature = np.empty(n), np.empty(n)
         gradient[self.rows], curvature[self.rows] = slopes, curves
         return Evaluation(loss, gradient, curvature)
@@ -181,13 +188,13 @@ class PreparedExponential(PreparedObjective):
     """The exponential loss of the pairs of some queries."""
 
     rows: Ints  # by query and descending grade
-    graded: Graded
+    graded: GradedDocuments
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """Return the loss at these scores with its gradient."""
         scores = check_scores(scores, len(self.rows))
         slopes, gradient = np.empty(len(self.rows)), np.empty(len(self.rows))
-        loss = exponential_sums(self.graded, scores[self.rows], slopes)
+        loss = sum_exponential_pairs(self.graded, scores[self.rows], slopes)
         gradient[self.rows] = slopes
         return Evaluation(loss, gradient)
 
@@ -196,14 +203,14 @@ class PreparedExponential(PreparedObjective):
 class PreparedHinge(PreparedObjective):
     """The hinge loss of the pairs of some queries: without smoothing, or squared where the smoothing is infinite."""
 
-    labels: Labels
+    labels: PairLabels
     smoothing: float
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """Return the loss at these scores with its gradient, in O(n log n) for each query."""
         scores, n = check_scores(scores, len(self.labels.place)), len(self.labels.place)
-        gradient, ranked = np.empty(n), Ranked(scores, np.arange(n), np.empty(n), np.empty(n))
-        loss = float(pair_sums(self.labels, ranked, self.smoothing, gradient)[SMOOTH])
+        gradient, ranked = np.empty(n), RankedScores(scores, np.arange(n), np.empty(n), np.empty(n))
+        loss = float(sum_pairs(self.labels, ranked, self.smoothing, gradient)[SMOOTH_LOSS])
         if self.smoothing == 0.0:
             return Evaluation(loss, gradient)
         weight = np.repeat(self.labels.weight, np.diff(self.labels.indptr))
@@ -216,7 +223,9 @@ def count_query_pairs(y: Floats, indptr: Ints) -> Floats:
     >>> count_query_pairs(np.array([0.0, 1.0, 1.0, 2.0]), np.array([0, 3, 4])).tolist()
     [2.0, 0.0]
     """
-    return pair_weights(Labels(grade_places(y, indptr), np.ones(len(y)), np.ones(len(indptr) - 1), indptr))[0]
+    return sum_pair_costs(PairLabels(find_grade_places(y, indptr), np.ones(len(y)), np.ones(len(indptr) - 1), indptr))[
+        0
+    ]
 
 
 def compute_pair_weights(queries: Queries, pair_weighting: str) -> Floats:
@@ -230,15 +239,15 @@ def compute_pair_weights(queries: Queries, pair_weighting: str) -> Floats:
     return weights
 
 
-def _grade_labels(queries: Queries, pair_weighting: str) -> Labels:
-    places = grade_places(queries.y, queries.indptr)
-    return Labels(places, np.ones(queries.n_docs), compute_pair_weights(queries, pair_weighting), queries.indptr)
+def _grade_labels(queries: Queries, pair_weighting: str) -> PairLabels:
+    places = find_grade_places(queries.y, queries.indptr)
+    return PairLabels(places, np.ones(queries.n_docs), compute_pair_weights(queries, pair_weighting), queries.indptr)
 
 
-def sort_by_grade(queries: Queries, pair_weighting: str) -> tuple[Ints, Graded]:
+def sort_by_grade(queries: Queries, pair_weighting: str) -> tuple[Ints, GradedDocuments]:
     """Return the rows by query and descending grade, and the graded pairs with their weights."""
-    rows, lower = grade_order(queries.y, queries.indptr)
-    return rows, Graded(queries.indptr, lower, compute_pair_weights(queries, pair_weighting))
+    rows, lower = find_grade_order(queries.y, queries.indptr)
+    return rows, GradedDocuments(queries.indptr, lower, compute_pair_weights(queries, pair_weighting))
 
 
 def _check_probability(target: float) -> float:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.kernels.objectives.ranking_search import pair_coefficients, rank_coefficients
+from rankwright.kernels.objectives.ranking_search import fill_pair_coefficients, fill_rank_coefficients
 
 
 class Phi(ABC):
@@ -37,7 +37,7 @@ class PairPhi(Phi):
 
     def fill(self, order: Ints, classes: Ints, n_classes: Ints, norm: Floats, indptr: Ints, out: Floats) -> None:
         """Write the derivatives, by counting classes."""
-        pair_coefficients(order, classes, n_classes, norm, indptr, out)
+        fill_pair_coefficients(order, classes, n_classes, norm, indptr, out)
 
 
 class RankPhi(Phi):
@@ -49,7 +49,7 @@ class RankPhi(Phi):
 
     def fill(self, order: Ints, classes: Ints, n_classes: Ints, norm: Floats, indptr: Ints, out: Floats) -> None:
         """Write the derivatives, by rank."""
-        rank_coefficients(order, norm, indptr, out)
+        fill_rank_coefficients(order, norm, indptr, out)
 
 
 PHIS: Mapping[str, Phi] = {"pairs": PairPhi(), "ranks": RankPhi()}

@@ -13,7 +13,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.lattice import SLACK
-from rankwright.kernels.objectives.surrogates import MARGIN, STEP, violations
+from rankwright.kernels.objectives.surrogates import MARGIN, STEP, compute_violations
 from rankwright.measures import Measure
 from rankwright.objectives.base import Evaluation, PreparedObjective
 from rankwright.objectives.rankings import prepare_rankings
@@ -81,7 +81,7 @@ class PreparedTypeOne(PreparedBound):
 
     def _at(self, scores: Floats) -> QueryLosses:
         E = self.rankings.E(self.rankings.rank_by_score(scores))
-        return self._piecewise_constant(violations(self.kind, np.ones(len(E)), -E)[0])
+        return self._piecewise_constant(compute_violations(self.kind, np.ones(len(E)), -E)[0])
 
 
 class TypeTwoOptions(NamedTuple):
@@ -141,7 +141,7 @@ class PreparedMax(_PreparedTypeTwo):
         else:
             found, exact = self._search(scores, F_perfect)
         own = r.compute_coefficients(found)
-        values, slopes = violations(self.kind, 1.0 - r.E(found), self.F(own, scores) - F_perfect)
+        values, slopes = compute_violations(self.kind, 1.0 - r.E(found), self.F(own, scores) - F_perfect)
         counts = np.zeros(len(values))
         counts[r.live] = 1.0
         by_row = np.repeat(slopes * counts * self.weight, self.sizes)
@@ -159,7 +159,7 @@ class PreparedMax(_PreparedTypeTwo):
 
     def _violations(self, order: Ints, scores: Floats, F_perfect: Floats) -> Floats:
         r = self.rankings
-        return violations(self.kind, 1.0 - r.E(order), r.F(order, scores) - F_perfect)[0]
+        return compute_violations(self.kind, 1.0 - r.E(order), r.F(order, scores) - F_perfect)[0]
 
 
 class PreparedSum(_PreparedTypeTwo):
@@ -195,7 +195,7 @@ class PreparedSum(_PreparedTypeTwo):
         differ = np.add.reduceat(best != violated, r.indptr[:-1]) > 0
         F_perfect = self.F(perfect, scores)
         for order, weight in ((best, counts), (violated, counts * differ)):
-            its, slopes = violations(self.kind, 1.0 - r.E(order), r.F(order, scores) - F_perfect)
+            its, slopes = compute_violations(self.kind, 1.0 - r.E(order), r.F(order, scores) - F_perfect)
             values += weight * its
             gradient += np.repeat(weight * slopes * self.weight, self.sizes) * (r.compute_coefficients(order) - perfect)
 
@@ -230,6 +230,6 @@ class _ListedRankings(NamedTuple):
     def sum_pairs(self, kind: int, scores: Floats) -> tuple[float, Floats]:
         """Return the sum over all pairs of rankings with its gradient."""
         x = (self.imperfect @ scores)[None, :] - (self.perfect @ scores)[:, None]
-        values, slopes = violations(kind, np.tile(self.losses, len(self.perfect)), x.ravel())
+        values, slopes = compute_violations(kind, np.tile(self.losses, len(self.perfect)), x.ravel())
         by_pair = slopes.reshape(x.shape)
         return float(values.sum()), by_pair.sum(axis=0) @ self.imperfect - by_pair.sum(axis=1) @ self.perfect

@@ -15,12 +15,12 @@ from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.objectives.assignment import assign_ranks
-from rankwright.kernels.objectives.lattice import SLACK, best_paths, lattice_sizes, worst_rankings
+from rankwright.kernels.objectives.lattice import SLACK, count_nodes, find_best_paths, search_worst
 from rankwright.kernels.objectives.ranking_search import (
-    best_imperfect,
-    hardest_perfect,
-    rank_classes,
-    violate_precision,
+    find_best_imperfect,
+    find_classes,
+    find_hardest_perfect,
+    find_most_violated_precision,
 )
 from rankwright.measures import Measure, MeasureArrays, PreparedMeasure
 from rankwright.objectives.phi import PHIS, Phi
@@ -51,7 +51,7 @@ class Rankings(ABC):
 
     def __init__(self, queries: Queries, measure: PreparedMeasure, phi: Phi, gain: Floats) -> None:
         self.indptr, self.measure, self.phi = queries.indptr, measure, phi
-        self.classes, self.n_classes, pairs = rank_classes(gain, queries.indptr)
+        self.classes, self.n_classes, pairs = find_classes(gain, queries.indptr)
         self.norm = np.maximum(phi.norms(queries.sizes, pairs), 1.0)
         best_last = self.classes.astype(np.float64)
         self.ideal, worst = self._value(self.rank_by_score(-best_last)), self._value(self.rank_by_score(best_last))
@@ -83,7 +83,7 @@ class Rankings(ABC):
     def find_hardest_by_grade(self, scores: Floats) -> Ints:
         """Return for every query the ranking with the lowest F among those by descending gain of all documents."""
         order = np.arange(len(scores))
-        hardest_perfect(scores, self.classes, len(scores), self.indptr, order)
+        find_hardest_perfect(scores, self.classes, len(scores), self.indptr, order)
         return order
 
     @property
@@ -127,7 +127,7 @@ class Rankings(ABC):
 
     def _value(self, order: Ints) -> Floats:
         out = np.empty(len(self.norm))
-        self.measure.fill(np.zeros(len(order)), order, 0, len(out), out)
+        self.measure.fill_values(np.zeros(len(order)), order, 0, len(out), out)
         return np.nan_to_num(out)
 
 
@@ -155,7 +155,7 @@ class TableRankings(Rankings):
 
     @cached_property
     def _sizes(self) -> Floats:
-        return lattice_sizes(self.classes, self.depth, self.indptr)
+        return count_nodes(self.classes, self.depth, self.indptr)
 
     @cached_property
     def small(self) -> NDArray[np.bool_]:
@@ -176,7 +176,7 @@ class TableRankings(Rankings):
         """Find it by a rule for strict measures, otherwise by the lattice with the scores negated."""
         if self.strict:
             order = np.arange(len(scores))
-            hardest_perfect(scores, self.classes, self.rule_depth, self.indptr, order)
+            find_hardest_perfect(scores, self.classes, self.rule_depth, self.indptr, order)
             return order
         return self._search_paths(-scores, 0.0, True)
 
@@ -185,7 +185,7 @@ class TableRankings(Rankings):
         if not self.strict:
             return self._search_paths(scores, 0.0, False)
         order = self.rank_by_score(scores)
-        best_imperfect(scores, self.classes, self.rule_depth, self.indptr, order)
+        find_best_imperfect(scores, self.classes, self.rule_depth, self.indptr, order)
         # a loss below the precision of the measure does not count, even if the measure is strict
         unseen = (self.E(order) >= 1.0 - SLACK) & self.small & np.isin(np.arange(len(self.norm)), self.live)
         if not unseen.any():
@@ -198,7 +198,7 @@ class TableRankings(Rankings):
         if not self._is_precision:
             return self._search_paths(scores, trade, False)
         order = self.rank_by_score(scores)
-        violate_precision(scores, self.classes, self.norm, trade, self.live, self.indptr, order)
+        find_most_violated_precision(scores, self.classes, self.norm, trade, self.live, self.indptr, order)
         return order
 
     @property
@@ -212,27 +212,24 @@ class TableRankings(Rankings):
         """Search by branch and bound, visiting at most ``most`` nodes for each query."""
         best = self.rank_by_score(scores)
         x = self.F(best, scores) - F_perfect
-        gain, discount, _, _, u, v = self.arrays
-        about = (self.classes, gain, discount, self.worth, u, v, self.norm)
-        visited = worst_rankings(best, scores, *about, kind, x, values, most, self.live, self.indptr, order)
+        about = (self.classes, self.worth, self.norm)
+        visited = search_worst(self.arrays, best, scores, *about, kind, x, values, most, self.live, order)
         certain: NDArray[np.bool_] = visited <= most
         return certain
 
     def _search_paths(self, scores: Floats, trade: float, perfect: bool, only: Ints | None = None) -> Ints:
         """Search the lattice, or assign ranks, for the queries that count or ``only`` some; rank others by score."""
-        gain, discount, _, _, u, v = self.arrays
+        u, v = self.arrays.u, self.arrays.v
         order, wanted = self.rank_by_score(scores), self.live if only is None else only
         assignable = trade > 0.0 and u == 0.0 and v == 0.0 and not perfect and self.same_F
         small = self._sizes <= min(_FEW_NODES, MAX_NODES) if assignable else self.small
         live = wanted[small[wanted]]
-        best_paths(
-            order, scores, self.classes, gain, discount, self.worth, u, v, self.norm, trade, perfect, live, self.indptr
-        )
+        find_best_paths(self.arrays, order, scores, self.classes, self.worth, self.norm, trade, perfect, live)
         large = wanted[~small[wanted]]
         if len(large) and (u != 0.0 or v != 0.0 or perfect or trade == 0.0):
             raise InputError("a query has too many documents and grades for this measure; give it a cut-off, like @10")
         if len(large):
-            assign_ranks(order, scores, self.classes, gain, discount, self.worth, self.norm, trade, large, self.indptr)
+            assign_ranks(self.arrays, order, scores, self.classes, self.worth, self.norm, trade, large)
         return order
 
 
@@ -263,7 +260,7 @@ class PlainRankings(Rankings):
             different = np.flatnonzero(np.diff(self.classes[rows]))
             for j in different[np.argsort(scores[rows[different]] - scores[rows[different + 1]], kind="stable")]:
                 rows[[j, j + 1]] = rows[[j + 1, j]]
-                self.measure.fill(scores, order, int(q), int(q) + 1, value)
+                self.measure.fill_values(scores, order, int(q), int(q) + 1, value)
                 if value[q] < (1.0 - SLACK) * self.ideal[q]:
                     break
                 rows[[j, j + 1]] = rows[[j + 1, j]]
@@ -292,6 +289,6 @@ class PlainRankings(Rankings):
 def prepare_rankings(measure: Measure, queries: Queries, phi: str = "pairs") -> Rankings:
     """Return the rankings of these queries under a measure; ``phi`` is "pairs" or "ranks"."""
     prepared = measure.for_training().prepare(queries)
-    if prepared.arrays is None:
+    if not measure.has_arrays:
         return PlainRankings(queries, prepared, PHIS[phi], queries.y)
     return TableRankings(queries, prepared, PHIS[phi], prepared.arrays)

@@ -12,9 +12,9 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
-from rankwright.kernels.measures.discounts import Law
-from rankwright.kernels.objectives.smooth_measures import Gained, soft_positions, soft_ranks
-from rankwright.measures import Measure, TableMeasure, parse_measure
+from rankwright.kernels.measures.discounts import DiscountFunction
+from rankwright.kernels.objectives.smooth_measures import compute_soft_positions, compute_soft_ranks
+from rankwright.measures import Measure, MeasureArrays, TableMeasure, parse_measure
 from rankwright.objectives.base import (
     Evaluation,
     MeasureObjective,
@@ -91,7 +91,7 @@ class SoftPositions(SmoothObjective):
 class PreparedSoftPositions(PreparedSmoothObjective):
     """A measure by soft positions, with the gains and ideals of some queries."""
 
-    data: Gained
+    data: MeasureArrays
     offset: float  # the loss where all gains are 0
     sigma: float
 
@@ -101,7 +101,7 @@ class PreparedSoftPositions(PreparedSmoothObjective):
         if not np.isfinite(scores).all():  # they cannot be sorted
             return infinite_evaluation(len(scores))
         gradient = np.empty(len(scores))
-        return Evaluation(self.offset - soft_positions(self.data, scores, self.sigma, gradient), -gradient)
+        return Evaluation(self.offset - compute_soft_positions(self.data, scores, self.sigma, gradient), -gradient)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class SoftRanks(SmoothObjective):
     @classmethod
     def for_measure(cls, measure: Measure) -> Self:
         """Return the objective of the measure without its cut-off, which would leave soft ranks no gradient."""
-        return cls(measure.cut_at(None))
+        return cls(measure.with_cut_off(None))
 
     def prepare(self, queries: Queries) -> PreparedSoftRanks:
         """Compute gains, ideals and the discount."""
@@ -149,15 +149,15 @@ class SoftRanks(SmoothObjective):
             raise InputError(
                 f"{measure} has no approximation by soft ranks; expected a sum of gains or AP, or SoftPositions"
             )
-        return PreparedSoftRanks(data, measure.law, float(lost.sum()), check_sigma(self.sigma))
+        return PreparedSoftRanks(data, measure.discount_function, float(lost.sum()), check_sigma(self.sigma))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedSoftRanks(PreparedSmoothObjective):
     """A measure by soft ranks, with the gains and ideals of some queries."""
 
-    data: Gained
-    law: Law
+    data: MeasureArrays
+    discount_function: DiscountFunction
     offset: float
     sigma: float
 
@@ -167,7 +167,9 @@ class PreparedSoftRanks(PreparedSmoothObjective):
         if not np.isfinite(scores).all():  # they cannot be sorted
             return infinite_evaluation(len(scores))
         gradient = np.empty(len(scores))
-        return Evaluation(self.offset - soft_ranks(self.data, self.law, scores, self.sigma, gradient), -gradient)
+        return Evaluation(
+            self.offset - compute_soft_ranks(self.data, self.discount_function, scores, self.sigma, gradient), -gradient
+        )
 
 
 APPROXIMATIONS: Mapping[str, Callable[[Measure, float], SmoothObjective]] = {
@@ -189,10 +191,10 @@ def smooth_measure(
     Discounts differ from rank to rank, and short lists are padded, whatever the dialect. Positions count to ``k``, or
     to the cut-off of the measure. Ranks count the whole list: with a cut-off soft ranks would have no gradient.
     """
-    target = measure.for_bounds()
+    target = measure.for_upper_bounds()
     approximation = approximation or default_approximation(target)
     return APPROXIMATIONS[approximation](
-        target.cut_at(None if approximation == "ranks" else k or target.cut_off), sigma
+        target.with_cut_off(None if approximation == "ranks" else k or target.cut_off), sigma
     )
 
 
@@ -204,13 +206,12 @@ def check_sigma(sigma: float) -> float:
     return float(sigma)
 
 
-def prepare_gains(measure: Measure, queries: Queries) -> tuple[Gained, Floats]:
+def prepare_gains(measure: Measure, queries: Queries) -> tuple[MeasureArrays, Floats]:
     """Return the arrays of a measure for kernels, and for each query the weighted 1 - measure where all gains are 0."""
-    prepared = measure.prepare(queries)
-    if prepared.arrays is None:
+    if not measure.has_arrays:
         raise InputError(
             f"{measure} is a function of ranked grades; expected a built-in measure, which can be smoothed"
         )
-    gain, discount, scale, base, u, v = prepared.arrays
-    weight = np.where(prepared.counted, queries.query_weight, 0.0)
-    return Gained(queries.indptr, gain, discount, weight * scale, u, v), weight * (1.0 - np.nan_to_num(base))
+    prepared = measure.prepare(queries)
+    arrays, weight = prepared.arrays, np.where(prepared.is_counted, queries.query_weight, 0.0)
+    return arrays._replace(scale=weight * arrays.scale), weight * (1.0 - np.nan_to_num(arrays.base))

@@ -10,9 +10,8 @@ import numpy as np
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.queries import Queries
 from rankwright.kernels.measures.sorting import sort_rows
-from rankwright.kernels.objectives.lambda_sums import lambda_sums
-from rankwright.kernels.objectives.smooth_measures import Gained
-from rankwright.measures import Measure, PreparedMeasure, parse_measure
+from rankwright.kernels.objectives.lambda_sums import sum_lambdas
+from rankwright.measures import Measure, MeasureArrays, PreparedMeasure, parse_measure
 from rankwright.objectives.base import Evaluation, MeasureObjective, PreparedObjective, check_scores
 from rankwright.objectives.smooth_objectives import prepare_gains
 
@@ -49,7 +48,7 @@ class Lambdas(MeasureObjective):
         """Compute gains, ideals and discounts."""
         measure = parse_measure(self.measure).for_training()
         prepared = measure.prepare(queries)
-        if prepared.arrays is None:
+        if not measure.has_arrays:
             return PreparedSwapLambdas(prepared, queries.y, queries.query_weight)
         return PreparedLambdas(prepared, prepare_gains(measure, queries)[0])
 
@@ -74,7 +73,7 @@ class PreparedLambdas(RankingObjective):
     """The lambdas of a measure that has arrays."""
 
     measure: PreparedMeasure
-    data: Gained
+    data: MeasureArrays
 
     def fix_ranking(self, scores: Floats) -> FixedLambdas:
         """Return the loss with the changes of the ranking by these scores, ties broken pessimistically."""
@@ -88,14 +87,14 @@ class PreparedLambdas(RankingObjective):
 class FixedLambdas(PreparedObjective):
     """The lambdas with the changes of one ranking: a convex, smooth loss."""
 
-    data: Gained
+    data: MeasureArrays
     order: Ints  # the rows in ranked order
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """Return the loss at these scores with its derivatives."""
         scores = check_scores(scores, len(self.order))
         gradient, curvature = np.empty(len(scores)), np.empty(len(scores))
-        loss = lambda_sums(self.data, self.order, scores, gradient, curvature)
+        loss = sum_lambdas(self.data, self.order, scores, gradient, curvature)
         return Evaluation(loss, gradient, curvature)
 
 
@@ -113,7 +112,7 @@ class PreparedSwapLambdas(RankingObjective):
         for q, weight in enumerate(self.weight.tolist()):
             y = self.y[self.measure.indptr[q] : self.measure.indptr[q + 1]]
             higher = y[:, None] > y
-            changes.append(weight * np.where(higher, np.abs(self.measure.swap_deltas(scores, q)), 0.0))
+            changes.append(weight * np.where(higher, np.abs(self.measure.compute_swap_deltas(scores, q)), 0.0))
         return FixedSwapLambdas(self.measure.indptr, changes)
 
 

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.kernels.scorers.linear_scores import linear_scores, query_spreads
-from rankwright.kernels.scorers.tree_scores import leaf_scores, leaf_values
+from rankwright.kernels.scorers.linear_scores import compute_linear_scores, sum_log_ranges
+from rankwright.kernels.scorers.tree_scores import compute_leaf_scores, look_up_leaf_values
 
 Direction = int | Floats  # a column, or a weight for every column
 
@@ -56,7 +56,7 @@ class MatrixColumns:
 
     def scores(self, coef: Floats) -> Floats:
         """Return the scores of a linear model."""
-        return linear_scores(self.X, coef, 0.0)
+        return compute_linear_scores(self.X, coef, 0.0)
 
     def line(self, direction: Direction) -> tuple[Floats, int]:
         """Return the matrix and a column of it, or the scores of a direction as a matrix of one column."""
@@ -64,7 +64,7 @@ class MatrixColumns:
 
     def spreads(self, indptr: Ints) -> Floats:
         """Return the spreads of all columns at once."""
-        return query_spreads(self.X, indptr)
+        return sum_log_ranges(self.X, indptr)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +96,7 @@ class TreeColumns:
 
     def scores(self, coef: Floats) -> Floats:
         """Return the weighted sum of the trees."""
-        return leaf_scores(self.leaves, self.first_leaf, self.values, coef)
+        return compute_leaf_scores(self.leaves, self.first_leaf, self.values, coef)
 
     def line(self, direction: Direction) -> tuple[Floats, int]:
         """Return the values of a tree, or of a weighted sum of trees, as a matrix of one column."""
@@ -104,8 +104,8 @@ class TreeColumns:
 
     def spreads(self, indptr: Ints) -> Floats:
         """Return the spreads of one tree after another."""
-        found: Floats = np.concatenate([query_spreads(self.line(t)[0], indptr) for t in range(self.shape[1])], axis=1)
+        found: Floats = np.concatenate([sum_log_ranges(self.line(t)[0], indptr) for t in range(self.shape[1])], axis=1)
         return found
 
     def _tree_values(self, t: int) -> Floats:
-        return leaf_values(self.leaves[t], self.values[self.first_leaf[t] : self.first_leaf[t + 1]])
+        return look_up_leaf_values(self.leaves[t], self.values[self.first_leaf[t] : self.first_leaf[t + 1]])

@@ -8,8 +8,8 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.queries import Queries
-from rankwright.kernels.measures.sorting import even_ties
-from rankwright.kernels.objectives.graded_pairs import grade_order
+from rankwright.kernels.measures.sorting import average_ties
+from rankwright.kernels.objectives.graded_pairs import find_grade_order
 from rankwright.objectives.base import Evaluation, Objective, PreparedObjective
 from rankwright.optimisers.landscape import LandscapePoint, RankedShard
 from rankwright.runtime.backends import Backend
@@ -102,7 +102,7 @@ def _normalise_weights(queries: Queries) -> Queries:
 def _prepare(queries: Queries, objective: Objective) -> _GradientShard:
     if not objective.uses_only_grades:
         return _GradientShard(objective.prepare(queries), queries.y, queries.indptr, None)
-    rows, _ = grade_order(queries.y, queries.indptr)
+    rows, _ = find_grade_order(queries.y, queries.indptr)
     graded = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)
     return _GradientShard(objective.prepare(graded), queries.y, queries.indptr, rows)
 
@@ -123,5 +123,5 @@ def _share_ties(values: Floats, shard: _GradientShard, scores: Floats, order: In
     """Return values in the order of the rows; documents of equal scores and grades get the mean of theirs."""
     out = np.empty(len(values))
     out[shard.rows] = values
-    even_ties(order, scores, shard.y, shard.indptr, out)
+    average_ties(order, scores, shard.y, shard.indptr, out)
     return out

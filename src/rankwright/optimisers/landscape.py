@@ -17,9 +17,9 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.queries import Queries, query_ranges
-from rankwright.kernels.measures.jump_buckets import pick_jumps
-from rankwright.kernels.scorers.linear_scores import moved_scores, query_spread, query_spreads
-from rankwright.measures import Jumps, Lines, Measure, PreparedMeasure, Tally
+from rankwright.kernels.measures.jump_buckets import select_jumps
+from rankwright.kernels.scorers.linear_scores import move_scores, sum_log_range, sum_log_ranges
+from rankwright.measures import Jumps, JumpTotals, Measure, PreparedMeasure, ScoreLines
 from rankwright.optimisers.columns import Direction, MatrixColumns, ScoreColumns
 from rankwright.runtime.backends import Backend, Shards, n_shards
 
@@ -72,7 +72,7 @@ class JumpsOnLine:
     """The jumps along a line, unsorted, and their sums in buckets of t."""
 
     shards: Shards[Jumps]
-    tally: Tally
+    totals: JumpTotals
     edges: Floats  # the ends of the buckets, one more than there are buckets
     unit: float  # the t at which the moving column changes scores by as much as they range
     low: float
@@ -114,7 +114,7 @@ class Landscape:
         indptr, shards = measure.indptr, []
         for start, stop in query_ranges(indptr, n_shards(columns.shape[0])):
             own = columns.rows(int(indptr[start]), int(indptr[stop]))
-            shards.append(_make_shard(own, measure.part(start, stop), weight[start:stop]))
+            shards.append(_make_shard(own, measure.slice(start, stop), weight[start:stop]))
         return cls(backend.distribute(shards), columns.shape[1], backend)
 
     @cached_property
@@ -171,12 +171,12 @@ class Landscape:
             return None
         unit, fixed_point = (point.spread or 1.0) / moving, _FIXED_POINT / self.max_value
         shards = self.backend.apply(_sweep, point.shards, direction, fixed_point, self.total_weight, low, high, unit)
-        tally = self.backend.sum(attrgetter("tally"), shards)
-        half = len(tally.sums) // 2
+        totals = self.backend.sum(attrgetter("totals"), shards)
+        half = len(totals.sums) // 2
         x = np.arange(-half, half + 1) / half
         with np.errstate(divide="ignore"):
             edges = unit * x / (1.0 - np.abs(x))
-        return JumpsOnLine(shards, tally, edges, unit, low, high, fixed_point)
+        return JumpsOnLine(shards, totals, edges, unit, low, high, fixed_point)
 
     def collect_jumps(self, jumps: JumpsOnLine, wanted: Ints) -> tuple[Floats, Ints, Ints]:
         """Return the jumps in the wanted buckets, sorted by t: their t, changes in fixed point, and buckets."""
@@ -192,8 +192,8 @@ class Landscape:
         jumps = self.find_jumps(point, direction, low, high)
         if jumps is None:
             return MeasureProfile(np.empty(0), np.array([point.value]))
-        times, deltas, _ = self.collect_jumps(jumps, np.ones(len(jumps.tally.sums), dtype=np.int64))
-        changes = jumps.tally.at_low - jumps.tally.at_zero + np.concatenate([[0], np.cumsum(deltas)])
+        times, deltas, _ = self.collect_jumps(jumps, np.ones(len(jumps.totals.sums), dtype=np.int64))
+        changes = jumps.totals.at_low - jumps.totals.at_zero + np.concatenate([[0], np.cumsum(deltas)])
         return MeasureProfile(times, point.value + changes / jumps.fixed_point)
 
     def _make_point(self, coef: Floats, ranked: Shards[RankedShard]) -> LandscapePoint:
@@ -223,7 +223,7 @@ def _mean_range(sums: Floats) -> Floats:
 
 
 def _make_shard(columns: ScoreColumns, measure: PreparedMeasure, weight: Floats) -> MeasureShard:
-    return MeasureShard(columns, measure, np.where(measure.counted, weight, 0.0))
+    return MeasureShard(columns, measure, np.where(measure.is_counted, weight, 0.0))
 
 
 def _prepare(queries: Queries, measure: Measure) -> MeasureShard:
@@ -240,28 +240,28 @@ def _count_rows(shard: MeasureShard) -> int:
 
 
 def _max_value(shard: MeasureShard) -> Floats:
-    return np.array([shard.measure.highest])
+    return np.array([shard.measure.max_value])
 
 
 def _rank(shard: MeasureShard, scores: Floats, spread: Floats, order: Ints) -> RankedShard:
     """Rank a shard by its scores; ``order`` is a ranking to start from, and is changed in place."""
-    total = shard.measure.total(scores, order, shard.weight)
+    total = shard.measure.rank_and_sum(scores, order, shard.weight)
     return RankedShard(shard, scores, order, np.array([total, *spread]))
 
 
 def _score(shard: MeasureShard, coef: Floats) -> RankedShard:
     scores = shard.columns.scores(coef)
-    return _rank(shard, scores, query_spread(scores, shard.measure.indptr), np.arange(len(scores)))
+    return _rank(shard, scores, sum_log_range(scores, shard.measure.indptr), np.arange(len(scores)))
 
 
 def _move(ranked: RankedShard, direction: Direction, t: float) -> RankedShard:
     shard = ranked.shard
-    scores, spread = moved_scores(ranked.scores, *shard.columns.line(direction), t, shard.measure.indptr)
+    scores, spread = move_scores(ranked.scores, *shard.columns.line(direction), t, shard.measure.indptr)
     return _rank(shard, scores, spread, ranked.order.copy())
 
 
 def _replace_scores(ranked: RankedShard, scores: Floats) -> RankedShard:
-    return _rank(ranked.shard, scores, query_spread(scores, ranked.shard.measure.indptr), ranked.order.copy())
+    return _rank(ranked.shard, scores, sum_log_range(scores, ranked.shard.measure.indptr), ranked.order.copy())
 
 
 def _replace_columns(ranked: RankedShard, columns: ScoreColumns) -> RankedShard:
@@ -273,7 +273,7 @@ def _measure_column_spreads(shard: MeasureShard) -> Floats:
 
 
 def _measure_spread(shard: MeasureShard, direction: Floats) -> Floats:
-    return query_spreads(shard.columns.line(direction)[0], shard.measure.indptr)
+    return sum_log_ranges(shard.columns.line(direction)[0], shard.measure.indptr)
 
 
 def _sweep(
@@ -288,9 +288,9 @@ def _sweep(
     shard = ranked.shard
     per_query = shard.weight / total_weight * fixed_point
     slopes, column = shard.columns.line(direction)
-    return shard.measure.jumps(Lines(ranked.scores, ranked.order, slopes, column, per_query, low, high, unit))
+    return shard.measure.find_jumps(ScoreLines(ranked.scores, ranked.order, slopes, column, per_query, low, high, unit))
 
 
 def _collect(jumps: Jumps, inverse_unit: float, wanted: Ints) -> Ints:
-    kept = pick_jumps(jumps.times, jumps.deltas, inverse_unit, wanted)
-    return np.concatenate([kept, *(long_list.pick(wanted) for long_list in jumps.long_lists)])
+    kept = select_jumps(jumps.times, jumps.deltas, inverse_unit, wanted)
+    return np.concatenate([kept, *(long_list.select_jumps(wanted) for long_list in jumps.long_lists)])

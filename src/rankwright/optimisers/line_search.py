@@ -135,7 +135,7 @@ def _find_candidates(
     landscape: Landscape, point: LandscapePoint, jumps: JumpsOnLine, paid: PenaltyOnLine | None, beat: float
 ) -> _Intervals:
     """Return all intervals that may be the best, from the buckets that may hold one."""
-    at_zero, at_low, sums, gains = jumps.tally
+    at_zero, at_low, sums, gains = jumps.totals
     before = np.concatenate([[0], np.cumsum(sums)]) + (at_low - at_zero)
     occupied = (gains > 0) | (sums != 0)
     at_edges = point.value + before / jumps.fixed_point

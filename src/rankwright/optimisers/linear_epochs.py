@@ -6,7 +6,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
-from rankwright.kernels.scorers.linear_scores import linear_scores
+from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 from rankwright.objectives.base import Objective
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.step_rules import Adam, LossPoint
@@ -81,7 +81,7 @@ class LinearTrainer:
 
     def scores(self, X: Floats) -> Floats:
         """Score documents that are scaled as the training queries are."""
-        return linear_scores(X, self.w, 0.0)
+        return compute_linear_scores(X, self.w, 0.0)
 
     def scorer(self, standard: StandardScaling) -> Linear:
         """Build the scorer for raw features."""

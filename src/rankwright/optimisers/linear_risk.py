@@ -11,9 +11,9 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.queries import Queries
-from rankwright.kernels.objectives.linear_pairs import curvature_moments
-from rankwright.kernels.objectives.pair_sums import Labels, Ranked
-from rankwright.kernels.scorers.linear_scores import linear_scores, query_columns, weighted_columns
+from rankwright.kernels.objectives.hinge_pairs import PairLabels, RankedScores
+from rankwright.kernels.objectives.linear_pairs import compute_curvature_moments
+from rankwright.kernels.scorers.linear_scores import compute_linear_scores, sum_query_columns, sum_weighted_columns
 from rankwright.objectives.base import Evaluation, Objective, PreparedObjective
 from rankwright.optimisers.loss_protocols import CuttingPlane
 from rankwright.runtime.backends import Backend, Shards
@@ -193,12 +193,12 @@ def _fix_ranking(here: Any) -> _ObjectiveShard:
 
 
 def _evaluate(shard: _ObjectiveShard, coef: Floats, intercept: float) -> _EvaluatedShard:
-    scores = linear_scores(shard.X, coef, intercept)
+    scores = compute_linear_scores(shard.X, coef, intercept)
     return _EvaluatedShard(shard, scores, *shard.objective(scores)[:2])
 
 
 def _move(here: _EvaluatedShard, coef: Floats, intercept: float) -> _EvaluatedShard:
-    return _step(here, linear_scores(here.shard.X, coef, intercept), 1.0)
+    return _step(here, compute_linear_scores(here.shard.X, coef, intercept), 1.0)
 
 
 def _interpolate(here: _EvaluatedShard, there: _EvaluatedShard, t: float) -> _EvaluatedShard:
@@ -219,7 +219,7 @@ def _differentiate(here: _EvaluatedShard, start: _EvaluatedShard, end: _Evaluate
 
 
 def _sum_columns(here: _EvaluatedShard, mean: Floats) -> Floats:
-    sums: Floats = weighted_columns(here.gradient, here.shard.X) - float(here.gradient.sum()) * mean
+    sums: Floats = sum_weighted_columns(here.gradient, here.shard.X) - float(here.gradient.sum()) * mean
     return sums
 
 
@@ -236,9 +236,9 @@ def _curvature(here: _EvaluatedShard) -> Floats:
 
 def _sum_curvature(here: _EvaluatedShard, mean: Floats, stride: int) -> Floats:
     shard, none = here.shard, np.empty(0)
-    labels = Labels(np.empty(0, np.int64), none, np.ones(len(shard.indptr) - 1), shard.indptr)
-    ranked = Ranked(here.scores, np.empty(0, np.int64), _curvature(here), none)
-    return curvature_moments(shard.X, mean, labels, ranked, stride)
+    labels = PairLabels(np.empty(0, np.int64), none, np.ones(len(shard.indptr) - 1), shard.indptr)
+    ranked = RankedScores(here.scores, np.empty(0, np.int64), _curvature(here), none)
+    return compute_curvature_moments(shard.X, mean, labels, ranked, stride)
 
 
 def _factor_curvature(here: _EvaluatedShard, stride: int) -> Floats:
@@ -246,7 +246,7 @@ def _factor_curvature(here: _EvaluatedShard, stride: int) -> Floats:
     starts, sizes = shard.indptr[:-1], np.diff(shard.indptr)
     total = np.add.reduceat(curvature, starts)
     share = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)
-    centers = query_columns(curvature * np.repeat(share, sizes), shard.X, shard.indptr)
+    centers = sum_query_columns(curvature * np.repeat(share, sizes), shard.X, shard.indptr)
     taken = np.arange(0, len(curvature), stride)
     query = np.repeat(np.arange(len(sizes)), sizes)[taken]
     rows: Floats = (shard.X[taken] - centers[query]) * np.sqrt(stride * curvature[taken])[:, np.newaxis]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwright.basics.array_types import Floats
-from rankwright.kernels.optimisers.linear_systems import cholesky_solve, shifted_cholesky
+from rankwright.kernels.optimisers.linear_systems import factorise_shifted, solve_factorised
 from rankwright.optimisers.pair_loss import PairLoss, PairPoint
 from rankwright.optimisers.rounds import Stop, never
 
@@ -223,9 +223,9 @@ class _Newton:
         """Return -(1 + C loss'')^-1 g by conjugate gradients, down to this part of the first residual."""
         if self.preconditioner is None:
             self.preconditioner = self.loss.approximate_hessian(point) / (point.curvature or 1.0)
-        U = shifted_cholesky(self.preconditioner, self.C * point.curvature)
+        U = factorise_shifted(self.preconditioner, self.C * point.curvature)
         p, r = np.zeros_like(g), -g
-        z = cholesky_solve(U, r)
+        z = solve_factorised(U, r)
         d, size = z, float(r @ z)
         enough, products = residual**2 * size, 0
         while size > enough and products < len(g) + 10:
@@ -236,7 +236,7 @@ class _Newton:
                 break
             t = size / curvature
             p, r = p + t * d, r - t * Hd
-            z = cholesky_solve(U, r)
+            z = solve_factorised(U, r)
             size, last = float(r @ z), size
             d = z + (size / last) * d
         self.n_products += products

@@ -9,18 +9,24 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.queries import query_ranges
-from rankwright.kernels.objectives.linear_pairs import curvature_moments, product_at, scores_along, sum_rows, sums_at
-from rankwright.kernels.objectives.pair_sums import (
-    ALPHA,
-    EXACT,
+from rankwright.kernels.objectives.hinge_pairs import (
+    CURVATURE,
+    HINGE_LOSS,
     N_TOTALS,
-    NEAR,
-    SMOOTH,
-    Labels,
-    Ranked,
-    grade_places,
-    pair_sums,
-    pair_weights,
+    SLOPE,
+    SMOOTH_LOSS,
+    PairLabels,
+    RankedScores,
+    find_grade_places,
+    sum_pair_costs,
+    sum_pairs,
+)
+from rankwright.kernels.objectives.linear_pairs import (
+    compute_curvature_moments,
+    multiply_linear_hessian,
+    score_centred,
+    sum_centred_rows,
+    sum_linear_pairs,
 )
 from rankwright.runtime.backends import Backend, Serial, Shards, n_shards
 from rankwright.scorers.scaling import compute_moments
@@ -33,14 +39,14 @@ class _PairShard(NamedTuple):
     """The documents of some queries, and their labels."""
 
     X: Floats
-    labels: Labels
+    labels: PairLabels
 
 
 class _RankedPairShard(NamedTuple):
     """A shard ranked by its scores, and the sums over its pairs."""
 
     shard: _PairShard
-    ranked: Ranked
+    ranked: RankedScores
     totals: Floats
 
 
@@ -109,7 +115,7 @@ class PairLoss:
         m, d = len(indptr) - 1, X.shape[1]
         cost = np.ones(len(y)) if cost is None else np.asarray(cost, dtype=np.float64)
         weight = np.ones(m) if query_weight is None else np.asarray(query_weight, dtype=np.float64)
-        place = grade_places(y, indptr)
+        place = find_grade_places(y, indptr)
         self.n_features = d
         self._stride = max(1, min(d // _FEATURES_PER_STRIDE, len(y) // (_DOCS_PER_FEATURE * d)))
         self.factor = np.ones(d) if factor is None else factor
@@ -118,7 +124,7 @@ class PairLoss:
         parts = []
         for start, stop in query_ranges(indptr, n_shards(len(y))):
             rows, own = slice(int(indptr[start]), int(indptr[stop])), indptr[start : stop + 1] - indptr[start]
-            parts.append(_PairShard(X[rows], Labels(place[rows], cost[rows], weight[start:stop], own)))
+            parts.append(_PairShard(X[rows], PairLabels(place[rows], cost[rows], weight[start:stop], own)))
         self.shards = self.backend.distribute(parts)
         self.total = float(self.backend.sum(_sum_weights, self.shards))
         self._scale = 1.0 / self.total if self.total > 0.0 else 0.0
@@ -131,7 +137,7 @@ class PairLoss:
         else:
             shards = self.backend.apply(_rescore, near.shards, self.mean, coef, smoothing)
         totals = self.backend.sum(attrgetter("totals"), shards) * self._scale
-        loss, smoothed, dual, curvature = (float(totals[k]) for k in (EXACT, SMOOTH, ALPHA, NEAR))
+        loss, smoothed, dual, curvature = (float(totals[k]) for k in (HINGE_LOSS, SMOOTH_LOSS, SLOPE, CURVATURE))
         gradient = totals[N_TOTALS:] * self.factor
         if smoothing == np.inf:  # the kernels' loss is u^2 / 2
             loss, smoothed, gradient, curvature = 2 * loss, 2 * smoothed, 2 * gradient, 2 * curvature
@@ -172,7 +178,7 @@ class PairLoss:
 
 
 def _sum_weights(shard: _PairShard) -> float:
-    return float((pair_weights(shard.labels)[0] * shard.labels.weight).sum())
+    return float((sum_pair_costs(shard.labels)[0] * shard.labels.weight).sum())
 
 
 def _score(shard: _PairShard, mean: Floats, coef: Floats, smoothing: float) -> _RankedPairShard:
@@ -185,29 +191,29 @@ def _rescore(here: _RankedPairShard, mean: Floats, coef: Floats, smoothing: floa
 
 def _rank(shard: _PairShard, order: Ints, mean: Floats, coef: Floats, smoothing: float) -> _RankedPairShard:
     n = len(order)
-    ranked = Ranked(np.empty(n), order, np.empty(n), np.empty(n))
-    return _RankedPairShard(shard, ranked, sums_at(shard.X, mean, coef, shard.labels, ranked, smoothing))
+    ranked = RankedScores(np.empty(n), order, np.empty(n), np.empty(n))
+    return _RankedPairShard(shard, ranked, sum_linear_pairs(shard.X, mean, coef, shard.labels, ranked, smoothing))
 
 
 def _multiply(here: _RankedPairShard, mean: Floats, direction: Floats, smoothing: float) -> Floats:
-    return product_at(here.shard.X, mean, direction, here.shard.labels, here.ranked, smoothing)
+    return multiply_linear_hessian(here.shard.X, mean, direction, here.shard.labels, here.ranked, smoothing)
 
 
 def _prepare_line(here: _RankedPairShard, mean: Floats, direction: Floats) -> tuple[_RankedPairShard, Floats]:
-    return here, scores_along(here.shard.X, mean, direction)
+    return here, score_centred(here.shard.X, mean, direction)
 
 
 def _evaluate_on_line(line: tuple[_RankedPairShard, Floats], t: float, smoothing: float) -> Floats:
     start, change = line
     scores, order, n = start.ranked.scores, start.ranked.order, len(change)
-    gradient, moved = np.empty(n), Ranked(scores + t * change, order.copy(), np.empty(n), np.empty(n))
-    totals = pair_sums(start.shard.labels, moved, smoothing, gradient)
-    return np.array([totals[SMOOTH], (gradient * change).sum()])
+    gradient, moved = np.empty(n), RankedScores(scores + t * change, order.copy(), np.empty(n), np.empty(n))
+    totals = sum_pairs(start.shard.labels, moved, smoothing, gradient)
+    return np.array([totals[SMOOTH_LOSS], (gradient * change).sum()])
 
 
 def _differentiate(here: _RankedPairShard, mean: Floats) -> Floats:
-    return sum_rows(here.shard.X, mean, here.ranked.drift)
+    return sum_centred_rows(here.shard.X, mean, here.ranked.gradient_by_delta)
 
 
 def _sum_curvature(here: _RankedPairShard, mean: Floats, stride: int) -> Floats:
-    return curvature_moments(here.shard.X, mean, here.shard.labels, here.ranked, stride)
+    return compute_curvature_moments(here.shard.X, mean, here.shard.labels, here.ranked, stride)

@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 
 from rankwright.basics.array_types import Floats
-from rankwright.kernels.optimisers.linear_systems import cholesky_solve, shifted_cholesky
-from rankwright.kernels.scorers.linear_scores import linear_scores, weighted_columns, weighted_moments
+from rankwright.kernels.optimisers.linear_systems import factorise_shifted, solve_factorised
+from rankwright.kernels.scorers.linear_scores import (
+    compute_linear_scores,
+    compute_weighted_moments,
+    sum_weighted_columns,
+)
 from rankwright.optimisers.loss_protocols import CurvedLoss
 
 _MAX_FEATURES = 768  # up to which the matrix itself is factorised
@@ -76,13 +80,13 @@ class _DenseHessian:
         self.mean_diagonal = float(np.diag(matrix).mean())
 
     def quadratic_form(self, v: Floats) -> float:
-        return float(v @ weighted_columns(v, self.matrix))
+        return float(v @ sum_weighted_columns(v, self.matrix))
 
     def factorise(self, scale: float, shift: float) -> None:
-        self.shift, self.U = shift, shifted_cholesky(self.matrix, scale / shift)
+        self.shift, self.U = shift, factorise_shifted(self.matrix, scale / shift)
 
     def solve(self, r: Floats) -> Floats:
-        found: Floats = cholesky_solve(self.U, r) / self.shift
+        found: Floats = solve_factorised(self.U, r) / self.shift
         return found
 
 
@@ -92,19 +96,21 @@ class _LowRankHessian:
     def __init__(self, rows: Floats) -> None:
         self.rows = rows
         m, d = rows.shape
-        upper = weighted_moments(np.ascontiguousarray(rows.T), np.zeros(m), np.ones(m), np.ones(d), np.zeros(d))[:m, :m]
+        upper = compute_weighted_moments(
+            np.ascontiguousarray(rows.T), np.zeros(m), np.ones(m), np.ones(d), np.zeros(d)
+        )[:m, :m]
         self.products = np.triu(upper) + np.triu(upper, 1).T
         self.mean_diagonal = float(np.trace(self.products)) / d
 
     def quadratic_form(self, v: Floats) -> float:
-        along = linear_scores(self.rows, v, 0.0)
+        along = compute_linear_scores(self.rows, v, 0.0)
         return float(along @ along)
 
     def factorise(self, scale: float, shift: float) -> None:
         self.shift, self.strength = shift, scale / shift
-        self.U = shifted_cholesky(self.products, self.strength)
+        self.U = factorise_shifted(self.products, self.strength)
 
     def solve(self, r: Floats) -> Floats:
-        inner = cholesky_solve(self.U, linear_scores(self.rows, r, 0.0))
-        found: Floats = (r - self.strength * weighted_columns(inner, self.rows)) / self.shift
+        inner = solve_factorised(self.U, compute_linear_scores(self.rows, r, 0.0))
+        found: Floats = (r - self.strength * sum_weighted_columns(inner, self.rows)) / self.shift
         return found

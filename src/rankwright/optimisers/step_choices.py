@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.kernels.optimisers.likelihood import likelihood_slope
+from rankwright.kernels.optimisers.likelihood import compute_likelihood_slope
 from rankwright.optimisers.columns import Direction
 from rankwright.optimisers.landscape import Landscape, LandscapePoint, MeasureShard, RankedShard
 
@@ -104,7 +104,9 @@ def _label_lines(ranked: RankedShard, direction: Direction) -> _LabelledLines:
 
 def _differentiate_likelihood(lines: _LabelledLines, k: int, t: float) -> float:
     measure, weight = lines.shard.measure, lines.shard.weight
-    return likelihood_slope(lines.by_grade, measure.tie_keys, lines.scores, lines.slopes, weight, measure.indptr, k, t)
+    return compute_likelihood_slope(
+        lines.by_grade, measure.tie_keys, lines.scores, lines.slopes, weight, measure.indptr, k, t
+    )
 
 
 def _find_likeliest_alone(lines: _LabelledLines, low: float, high: float, k: int) -> float:

@@ -105,7 +105,7 @@ class KernelSum(Scorer):
         """Return the sums."""
         if not self.accepts(X.shape[1]):
             raise InputError(f"{X.shape[1]} features; the landmarks have {len(self.mean)}")
-        return loops.kernel_scores(
+        return loops.compute_kernel_scores(
             X, self.mean, self.factor, self.columns, *self.kernel.arguments, self.dual, self.intercept
         )
 

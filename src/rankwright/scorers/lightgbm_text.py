@@ -16,7 +16,7 @@ import numpy as np
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import parse_decimals
-from rankwright.kernels.scorers.tree_scores import Nodes
+from rankwright.kernels.scorers.tree_scores import TreeNodes
 
 _HEADER = ("max_feature_idx", "feature_names", "monotone_constraints", "feature_infos")
 _WHOLE = ("split_feature", "decision_type", "left_child", "right_child", "leaf_count", "internal_count")
@@ -178,13 +178,13 @@ class Forest:
         return "\n".join([*head, "", "".join(trees) + "end of trees", "", "parameters:", "end of parameters", ""])
 
     @cached_property
-    def nodes(self) -> Nodes:
+    def nodes(self) -> TreeNodes:
         """The nodes of all trees as arrays for kernels."""
         joined = {name: np.concatenate([tree.columns[name] for tree in self.trees]) for name in _ORDER}
         kind, threshold = joined["decision_type"], joined["threshold"]
         # LightGBM treats a missing value as 0 where it saw none in training
         missing_left = np.where(kind & _MISSING_NAN, kind & _DEFAULT_LEFT, threshold >= 0.0).astype(bool)
-        return Nodes(
+        return TreeNodes(
             joined["split_feature"].astype(np.int32),
             threshold,
             missing_left,

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
-from rankwright.kernels.scorers.linear_scores import linear_scores
+from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 from rankwright.scorers.base import Scorer, parse_number, parse_numbers
 
 
@@ -35,7 +35,7 @@ class Linear(Scorer):
         """Return the weighted sums."""
         if not self.accepts(X.shape[1]):
             raise InputError(f"{X.shape[1]} features; there are {len(self.coef)} weights")
-        return linear_scores(X, self.coef, self.intercept)
+        return compute_linear_scores(X, self.coef, self.intercept)
 
     def accepts(self, n_features: int) -> bool:
         """Return whether there is a weight for each feature."""

@@ -67,7 +67,9 @@ class Network(Scorer):
         """Return the outputs."""
         if not self.accepts(X.shape[1]):
             raise InputError(f"{X.shape[1]} features; the network has {len(self.mean)} inputs")
-        return loops.network_scores(X, self.mean, self.factor, self._widths, self._flat, ACTIVATIONS[self.activation])
+        return loops.compute_network_scores(
+            X, self.mean, self.factor, self._widths, self._flat, ACTIVATIONS[self.activation]
+        )
 
     def __len__(self) -> int:
         return len(self.weights)

@@ -9,7 +9,7 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
-from rankwright.kernels.scorers.linear_scores import column_moments
+from rankwright.kernels.scorers.linear_scores import compute_column_moments
 from rankwright.runtime.backends import Backend, resolve
 from rankwright.scorers import Linear
 
@@ -70,10 +70,10 @@ def scale_weights(coef: Floats, factor: Floats) -> Floats:
 
 def compute_moments(X: Floats) -> Floats:
     """Return the mean and the deviation of each column."""
-    count, total, _, low, high = column_moments(X, np.zeros(X.shape[1]))
+    count, total, _, low, high = compute_column_moments(X, np.zeros(X.shape[1]))
     mean = total / np.maximum(count, 1)
     # a second pass about the mean is exact even where the mean is large against the deviation
-    squares = column_moments(X, mean)[2]
+    squares = compute_column_moments(X, mean)[2]
     varies = high > low  # rounding of the mean must not make a constant vary
     return np.array([mean, np.where(varies, np.sqrt(squares / np.maximum(count, 1)), 0.0)])
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
-from rankwright.kernels.scorers.stump_scores import step_scores
+from rankwright.kernels.scorers.stump_scores import compute_step_scores
 from rankwright.scorers.base import Scorer, check_list, parse_numbers
 
 _LAST_INDEX = 2**63 - 1
@@ -74,7 +74,7 @@ class Stumps(Scorer):
 
     def __call__(self, X: Floats) -> Floats:
         """Return the sums of the step functions."""
-        return step_scores(X, *self.steps)
+        return compute_step_scores(X, *self.steps)
 
     def __len__(self) -> int:
         return len(self.weight)

@@ -11,7 +11,7 @@ import numpy as np
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.basics.optional_imports import require
-from rankwright.kernels.scorers.tree_scores import tree_leaves, tree_scores
+from rankwright.kernels.scorers.tree_scores import compute_tree_scores, find_leaves
 from rankwright.runtime.backends import Backend, n_threads, resolve
 from rankwright.scorers.base import Scorer
 from rankwright.scorers.lightgbm_text import Forest
@@ -54,7 +54,7 @@ class Trees(Scorer):
     def __call__(self, X: Floats) -> Floats:
         """Return the sums of the values of the trees, added in the order of the trees."""
         parts = [X[start : start + _ROWS] for start in range(0, len(X), _ROWS)]
-        found = resolve(None).each(lambda part: tree_scores(part, self.forest.nodes), parts)
+        found = resolve(None).each(lambda part: compute_tree_scores(part, self.forest.nodes), parts)
         return found[0] if len(found) == 1 else np.concatenate([np.empty(0), *found])
 
     def __len__(self) -> int:
@@ -71,7 +71,7 @@ class Trees(Scorer):
         out = np.empty((len(self), len(X)), dtype=np.uint8 if most <= 256 else np.uint16)
         starts = range(0, len(X), _ROWS)
         found = resolve(backend)
-        found.each(lambda i: tree_leaves(X[i : i + _ROWS], nodes, out[:, i : i + _ROWS]), starts)
+        found.each(lambda i: find_leaves(X[i : i + _ROWS], nodes, out[:, i : i + _ROWS]), starts)
         return out
 
     def importance(self, kind: str = "gain") -> Floats:

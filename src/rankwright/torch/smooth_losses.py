@@ -12,9 +12,8 @@ from torch import Tensor
 from rankwright import objectives
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
-from rankwright.kernels.measures.discounts import GEOMETRIC, LOGARITHMIC, Law
-from rankwright.kernels.objectives.smooth_measures import Gained
-from rankwright.measures import Measure, parse_measure
+from rankwright.kernels.measures.discounts import GEOMETRIC, LOGARITHMIC, DiscountFunction
+from rankwright.measures import Measure, MeasureArrays, parse_measure
 from rankwright.objectives.smooth_objectives import check_sigma, prepare_gains
 from rankwright.torch.base import Loss
 from rankwright.torch.batches import Batch, LossLabels, find_positions
@@ -23,10 +22,10 @@ _ROUNDING = 1e-3  # far more than the relative error of any precision
 _MAX_EXPONENT = 200.0  # exp(-200) is 0 in single precision
 
 
-def make_gain_labels(data: Gained, lost: Floats) -> LossLabels:
+def make_gain_labels(data: MeasureArrays, lost: Floats) -> LossLabels:
     """Return gains by document, worths by query, the discount, and the numbers of the recurrence, as labels."""
     constants = {"discount": data.discount, "u": data.u, "v": data.v}
-    return LossLabels({"gain": data.gain}, {"worth": data.worth, "lost": lost}, None, constants)
+    return LossLabels({"gain": data.gain}, {"worth": data.scale, "lost": lost}, None, constants)
 
 
 class SoftPositions(Loss):
@@ -134,7 +133,7 @@ class SoftRanks(Loss):
         starts = queries.indptr[:-1]
         order = np.lexsort((-data.gain, np.repeat(np.arange(len(queries)), queries.sizes)))
         documents = {**found.documents, "order": find_positions(order, queries)}
-        constants = {**found.constants, "law": prepared.law}
+        constants = {**found.constants, "discount_function": prepared.discount_function}
         return LossLabels(
             documents, found.queries, np.add.reduceat((data.gain != 0.0).astype(np.int64), starts), constants
         )
@@ -152,7 +151,7 @@ class SoftRanks(Loss):
         p.mul_(batch.mask[:, None, :])
         sums = p @ torch.stack([torch.ones_like(gain), gain], dim=2)
         lead = 1.0 + u * (sums[:, :, 1] - 0.5 * g)
-        d, slope = _evaluate_discount(batch.constants["law"], 0.5 + sums[:, :, 0])
+        d, slope = _evaluate_discount(batch.constants["discount_function"], 0.5 + sums[:, :, 0])
         value = (g * lead * d).sum(dim=1)
         by_rank, by_lead = g * per_sigma * lead * slope, g * per_sigma * u * d
         p.addcmul_(p, p, value=-1.0)  # p (1 - p); the share of a document in its own rank cancels
@@ -164,9 +163,9 @@ class SoftRanks(Loss):
         return batch.queries["lost"] - worth * value, -worth[:, None] * total
 
 
-def _evaluate_discount(law: Law, r: Tensor) -> tuple[Tensor, Tensor]:
+def _evaluate_discount(function: DiscountFunction, r: Tensor) -> tuple[Tensor, Tensor]:
     """Return the discount at real ranks with its derivative; see ``kernels/measures/discounts.py``."""
-    kind, a, b, cut_off = law
+    kind, a, b, cut_off = function
     if kind == LOGARITHMIC:
         late = (r - a).clamp(min=1.0)
         value = 1.0 / torch.log2(1.0 + late)

@@ -17,8 +17,8 @@ from rankwright.data.queries import Queries, query_ranges
 from rankwright.data.run_fusion import equal_weights, make_features, sum_reciprocal_ranks
 from rankwright.data.trec import DocumentPool
 from rankwright.kernels.measures.sorting import sort_rows
-from rankwright.kernels.optimisers.dominance import top_candidates
-from rankwright.kernels.scorers.linear_scores import linear_scores
+from rankwright.kernels.optimisers.dominance import mark_top_candidates
+from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 from rankwright.measures import Measure, P, PreparedMeasure, check_counted, compute_retrieved_values, weighted_mean
 from rankwright.optimisers.ascent import find_best_weights
 from rankwright.runtime.backends import Backend, n_shards
@@ -42,7 +42,7 @@ class WeightEvaluator:
 
     def __call__(self, weights: Floats) -> Floats:
         """Return the measure of each query when its documents are ranked by the weighted sum."""
-        return self.prepared.values(linear_scores(self.X, weights, 0.0), self.backend)
+        return self.prepared.values(compute_linear_scores(self.X, weights, 0.0), self.backend)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +85,7 @@ class FusionProblem:
 
     def fit(self, starts: StartGrid, left_out: Ints) -> Floats:
         """Return the best weights for all queries but some; their magnitudes add up to 1."""
-        weight = self.full.counted.astype(np.float64)
+        weight = self.full.is_counted.astype(np.float64)
         weight[left_out] = 0.0
         found, _ = find_best_weights(
             self.train.X,
@@ -132,7 +132,7 @@ class FusionProblem:
     def compute_judged_shares(self, names: Sequence[str], weights: Floats) -> dict[str, float]:
         """Return the mean share of judged documents among the first k of each run and of the weighted sum."""
         shares = {name: self._compute_judged_share(self.pool.scores[:, run]) for run, name in enumerate(names)}
-        return shares | {TUNED: self._compute_judged_share(linear_scores(self.queries.X, weights, 0.0))}
+        return shares | {TUNED: self._compute_judged_share(compute_linear_scores(self.queries.X, weights, 0.0))}
 
     def _compute_judged_share(self, scores: Floats) -> float:
         ranked = _can_be_first(scores, self.pool.indptr, self.judged_at)
@@ -156,11 +156,11 @@ def _find_candidates(queries: Queries, k: int, backend: Backend) -> Mask:
     """Return which documents can be among the first k for some nonnegative weights."""
     X, y, indptr = queries.X, queries.y, queries.indptr
     order, keep = np.arange(len(y)), np.zeros(len(y), dtype=bool)
-    sums = linear_scores(X, np.ones(X.shape[1]), 0.0)
+    sums = compute_linear_scores(X, np.ones(X.shape[1]), 0.0)
 
     def work(part: tuple[int, int]) -> None:
         sort_rows(sums, y, indptr, *part, order)
-        top_candidates(X, y, order, indptr, k, *part, keep)
+        mark_top_candidates(X, y, order, indptr, k, *part, keep)
 
     backend.each(work, query_ranges(indptr, n_shards(len(y))))
     return keep

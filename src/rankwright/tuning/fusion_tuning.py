@@ -90,7 +90,7 @@ def tune_fusion(
     names, tables = list(found), list(found.values())
     pool = pool_documents(_list_answered_queries(judged, found), tables, judged)
     problem = FusionProblem.prepare(pool, parsed, normalise, nonnegative, resolve(backend))
-    parts = _cut_queries(pool.qid, problem.full.counted, cut, rng)
+    parts = _cut_queries(pool.qid, problem.full.is_counted, cut, rng)
     starts, left_out = StartGrid.evaluate(problem.train, len(names), nonnegative), [*parts, np.arange(0)]
     *held_out, weights = [problem.fit(starts, part) for part in progress.track(left_out, "fitting", len(left_out))]
     tuned = problem.evaluate_held_out(parts, held_out) if parts else problem.evaluate(weights)

@@ -12,7 +12,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
-from rankwright.kernels.scorers.linear_scores import linear_scores
+from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 from rankwright.measures import Measure, check_counted, parse_measure
 from rankwright.optimisers.ascent import ClimbRules, Perturbation
 from rankwright.optimisers.columns import MatrixColumns, ScoreColumns
@@ -59,7 +59,7 @@ class PolishResult:
         matrix = _as_matrix(scores)
         if matrix.shape[1] != len(self.weights):
             raise InputError(f"scores of {matrix.shape[1]} scorers; there are {len(self.weights)} weights")
-        return linear_scores(matrix, self.weights, 0.0)
+        return compute_linear_scores(matrix, self.weights, 0.0)
 
     def __repr__(self) -> str:
         valid = "" if self.valid_after is None else f"; valid {self.valid_before:.4f} -> {self.valid_after:.4f}"

@@ -15,7 +15,7 @@ from scipy.optimize import minimize_scalar
 
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
-from rankwright.kernels.objectives.surrogates import violations
+from rankwright.kernels.objectives.surrogates import compute_violations
 from rankwright.objectives.rankings import prepare_rankings
 from rankwright.objectives.upper_bounds import TypeTwo
 from rankwright.runtime.backends import Backend, Shards
@@ -81,7 +81,7 @@ def find_best_factor(
     lost, ahead, share = rankings.lost.ravel(), rankings.ahead.ravel(), weight / weight.sum()
 
     def value(factor: float) -> float:
-        highest = violations(kind, lost, factor * ahead)[0].reshape(shape).max(axis=0)
+        highest = compute_violations(kind, lost, factor * ahead)[0].reshape(shape).max(axis=0)
         for at in tangents:
             highest = np.maximum(highest, at.values + (factor - at.factor) * at.slopes)
         return float(highest @ share)

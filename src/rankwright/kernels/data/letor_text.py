@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.kernels.jit import Floats, Ints, kernel, load_byte, load_word, trailing_zeros
+from rankwright.kernels.jit import Floats, Ints, count_trailing_zeros, kernel, load_byte, load_word
 
 Bytes = NDArray[np.uint8]
 
-# What parse_block may stop at; letor.py turns each into a sentence.
+# The reasons why parse_block may stop; letor.py turns each into a sentence.
 OK, BAD_LABEL, NO_QID, BAD_INDEX, ZERO_INDEX, ORDER, BAD_VALUE, TOO_WIDE, TOO_MANY_HARD, TOO_MANY_ROWS, BAD_BREAK = (
     range(11)
 )
@@ -46,7 +46,7 @@ _DOCID = np.frombuffer(b"docid", dtype=np.uint8)
 
 @kernel
 def count_newlines(text: Bytes) -> int:
-    """The number of newlines."""
+    """Return the number of newlines."""
     count = 0
     for i in range(len(text)):
         count += text[i] == _NEWLINE
@@ -66,10 +66,10 @@ def _skip_blanks(text: Bytes, i: int) -> int:
 
 
 @kernel
-def _comment_end(text: Bytes, i: int) -> int:
-    """The next newline, or the next carriage return that is not part of a line end.
+def _find_comment_end(text: Bytes, i: int) -> int:
+    """Return the next newline, or the next carriage return that is not part of a line end.
 
-    Of eight bytes one is 0 where the word less its lowest bits borrows into its highest.
+    A byte of a word is 0 where the word less its lowest bits borrows into its highest bit.
     """
     while True:
         feeds, returns = load_word(text, i) ^ _NEWLINES, load_word(text, i) ^ _RETURNS
@@ -77,7 +77,7 @@ def _comment_end(text: Bytes, i: int) -> int:
         if zero == np.uint64(0):
             i += 8
             continue
-        i += int(trailing_zeros(zero) >> 3)
+        i += int(count_trailing_zeros(zero) >> 3)
         end = i
         while load_byte(text, end) == _RETURN:
             end += 1
@@ -85,22 +85,22 @@ def _comment_end(text: Bytes, i: int) -> int:
 
 
 @kernel
-def _token_end(text: Bytes, i: int) -> int:
+def _find_token_end(text: Bytes, i: int) -> int:
     while not _ends_token(load_byte(text, i)):
         i += 1
     return i
 
 
 @kernel
-def _eight_digits(text: Bytes, i: int) -> tuple[Any, int]:
-    """The value and the number of the digits at ``i``, at most eight, without a branch.
+def _parse_eight_digits(text: Bytes, i: int) -> tuple[Any, int]:
+    """Return the value and the number of the digits at ``i``, at most eight, without a branch.
 
-    Eight bytes are one word: '0' is taken off each, the first byte that is no digit is found by its high bit, what
-    follows is shifted out, and neighbouring digits, pairs and fours are added up.
+    Eight bytes are one word: '0' is subtracted from each, the first byte that is no digit is found by its high bit, the
+    rest is shifted out, and neighbouring digits, pairs and fours are added up.
     """
     word = load_word(text, i) ^ _ZEROS
     other = ((word + _ABOVE_NINE) | word) & _HIGH_BITS
-    count: int = trailing_zeros(other) >> 3
+    count: int = count_trailing_zeros(other) >> 3
     word = (word << np.uint64(8)) << np.uint64(56 - 8 * count) if count < 8 else word
     word = word * _TEN64 + (word >> np.uint64(8))
     fours = (word & _LOW) * _WEIGHT_LOW + ((word >> np.uint64(16)) & _LOW) * _WEIGHT_HIGH
@@ -109,7 +109,7 @@ def _eight_digits(text: Bytes, i: int) -> tuple[Any, int]:
 
 @kernel
 def _parse_hard_number(text: Bytes, i: int) -> tuple[float, int, bool]:
-    """As ``_parse_number``, for numbers with an exponent or with more digits than an int64 holds."""
+    """Parse as ``_parse_number`` does, for numbers with an exponent or with more digits than an int64 holds."""
     start, negative = i, load_byte(text, i) == _MINUS
     if load_byte(text, i) == _MINUS or load_byte(text, i) == _PLUS:
         i += 1
@@ -161,16 +161,16 @@ def _parse_number(text: Bytes, i: int) -> tuple[float, int, bool]:
     """
     start, negative = i, load_byte(text, i) == _MINUS
     i += negative | (load_byte(text, i) == _PLUS)
-    mantissa, digits = _eight_digits(text, i)
+    mantissa, digits = _parse_eight_digits(text, i)
     i += digits
     decimals = 0
     if load_byte(text, i) == _POINT:
         i += 1
-        fraction, decimals = _eight_digits(text, i)
+        fraction, decimals = _parse_eight_digits(text, i)
         mantissa = mantissa * _TENS[decimals] + fraction
         i += decimals
         if decimals == 8:
-            fraction, more = _eight_digits(text, i)
+            fraction, more = _parse_eight_digits(text, i)
             mantissa = mantissa * _TENS[more] + fraction
             i += more
             decimals += more
@@ -201,7 +201,7 @@ def _spells(text: Bytes, i: int, word: Bytes) -> bool:
 
 @kernel
 def _find_docid(text: Bytes, i: int) -> tuple[int, int]:
-    """The document id in the comment that starts at ``i``: after 'docid =', or else the first word."""
+    """Return the span of the document id in the comment at ``i``: after 'docid =', or else the first word."""
     i = _skip_blanks(text, i + 1)
     if _spells(text, i, _DOCID):
         j = _skip_blanks(text, i + len(_DOCID))
@@ -239,7 +239,7 @@ def parse_block(
         while load_byte(text, i) == _RETURN:
             i = _skip_blanks(text, i + 1)
         if load_byte(text, i) == _NEWLINE or load_byte(text, i) == _HASH:
-            i = _comment_end(text, i)
+            i = _find_comment_end(text, i)
             if load_byte(text, i) != _NEWLINE:
                 return BAD_BREAK, row, line, n_runs, n_hard, highest, widest, i, i
             i += 1
@@ -248,7 +248,7 @@ def parse_block(
             return TOO_MANY_ROWS, row, line, n_runs, n_hard, highest, widest, i, i
         value, end, exact = _parse_number(text, i)
         if end == i or not _ends_token(load_byte(text, end)):
-            return BAD_LABEL, row, line, n_runs, n_hard, highest, widest, i, _token_end(text, i)
+            return BAD_LABEL, row, line, n_runs, n_hard, highest, widest, i, _find_token_end(text, i)
         if not exact:
             if n_hard == len(hard):
                 return TOO_MANY_HARD, row, line, n_runs, n_hard, highest, widest, i, end
@@ -260,8 +260,8 @@ def parse_block(
             i = _skip_blanks(text, i + 1)
         start = i + len(_QID)
         if not _spells(text, i, _QID) or _ends_token(load_byte(text, start)):
-            return NO_QID, row, line, n_runs, n_hard, highest, widest, i, _token_end(text, i)
-        i = _token_end(text, start)
+            return NO_QID, row, line, n_runs, n_hard, highest, widest, i, _find_token_end(text, i)
+        i = _find_token_end(text, start)
         if i - start != qid_end - qid_start or not _same_token(text, start, qid_start, i - start):
             runs[n_runs, 0], runs[n_runs, 1], runs[n_runs, 2] = row, start, i
             n_runs += 1
@@ -271,7 +271,7 @@ def parse_block(
         while True:
             i = _skip_blanks(text, i)
             start = i
-            digits, count = _eight_digits(text, i)
+            digits, count = _parse_eight_digits(text, i)
             index: Any = np.int64(digits)
             i += count
             while _ZERO <= load_byte(text, i) < _COLON:  # more than eight digits are too many whatever they are
@@ -282,7 +282,7 @@ def parse_block(
                     break
                 if load_byte(text, i) == _HASH:
                     docs[row, 0], docs[row, 1] = _find_docid(text, i)
-                    i = _comment_end(text, i)
+                    i = _find_comment_end(text, i)
                     if load_byte(text, i) != _NEWLINE:
                         return BAD_BREAK, row, line, n_runs, n_hard, highest, widest, i, i
                     break
@@ -290,7 +290,7 @@ def parse_block(
                     i += 1
                     continue
             if i == start or load_byte(text, i) != _COLON:
-                return BAD_INDEX, row, line, n_runs, n_hard, highest, widest, start, _token_end(text, start)
+                return BAD_INDEX, row, line, n_runs, n_hard, highest, widest, start, _find_token_end(text, start)
             if index <= last:
                 status = ZERO_INDEX if index == 0 else ORDER
                 return status, row, line, n_runs, n_hard, highest, widest, start, i
@@ -300,7 +300,7 @@ def parse_block(
             i += 1
             value, end, exact = _parse_number(text, i)
             if end == i or not _ends_token(load_byte(text, end)):
-                return BAD_VALUE, row, line, n_runs, n_hard, highest, widest, i, _token_end(text, i)
+                return BAD_VALUE, row, line, n_runs, n_hard, highest, widest, i, _find_token_end(text, i)
             rounded = np.float32(value)
             if index <= width:  # else the caller sees the highest index and tries again with a wider X
                 X[row, index - 1] = rounded

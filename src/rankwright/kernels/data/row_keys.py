@@ -1,4 +1,4 @@
-"""Keys of documents and queries by their content, so that they can be put into an order that no row order changes."""
+"""Keys of documents and queries by their content, for an order that does not depend on the order of the rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _same_bits(bits: np.uint32) -> np.uint64:
 
 
 @kernel
-def row_keys(bits: Ints, y: Ints) -> Ints:
+def compute_row_keys(bits: Ints, y: Ints) -> Ints:
     """Return a key of 64 bits for each row: equal for equal grades and features, and otherwise almost surely not.
 
     ``bits`` are those of float32 features as uint32, ``y`` those of float64 grades as uint64. All missing values are
@@ -52,7 +52,7 @@ def row_keys(bits: Ints, y: Ints) -> Ints:
 
 
 @kernel
-def query_keys(keys: Ints, weight: Ints, indptr: Ints) -> Ints:
+def compute_query_keys(keys: Ints, weight: Ints, indptr: Ints) -> Ints:
     """Return a key for each query, by the bits of its weight and by the keys of its rows, which are in order."""
     out = np.empty(len(weight), np.uint64)
     for q in range(len(weight)):
@@ -64,7 +64,7 @@ def query_keys(keys: Ints, weight: Ints, indptr: Ints) -> Ints:
 
 
 @kernel
-def order_in_queries(keys: Ints, indptr: Ints) -> Ints:
+def sort_within_queries(keys: Ints, indptr: Ints) -> Ints:
     """Return the rows of each query by ascending key."""
     out = np.empty(len(keys), np.int64)
     for q in range(len(indptr) - 1):

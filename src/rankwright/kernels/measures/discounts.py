@@ -1,4 +1,4 @@
-"""Discounts of ranks that need not be whole."""
+"""Discounts of ranks that need not be whole numbers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rankwright.kernels.jit import kernel
 LOGARITHMIC, GEOMETRIC, HARMONIC = 0, 1, 2
 
 
-class Law(NamedTuple):
-    """A discount D(r) of every real rank from 1 on; 0 beyond the cut-off."""
+class DiscountFunction(NamedTuple):
+    """A discount D(r) of every real rank from 1 on; it is 0 beyond the cut-off."""
 
     kind: int  # 1 / log2(1 + max(r - a, 1)), b a^(r - 1), or 1 / r
     a: float = 0.0
@@ -21,9 +21,9 @@ class Law(NamedTuple):
 
 
 @kernel
-def discount_at(law: Law, r: float) -> tuple[float, float]:
-    """The discount at a real rank, and its derivative; between the cut-off and the next rank it goes smoothly to 0."""
-    kind, a, b, cut_off = law
+def compute_discount(function: DiscountFunction, r: float) -> tuple[float, float]:
+    """Return the discount at a real rank and its derivative; within a rank after the cut-off it falls smoothly to 0."""
+    kind, a, b, cut_off = function
     if r >= cut_off + 1.0:
         return 0.0, 0.0
     if kind == LOGARITHMIC:

@@ -1,8 +1,8 @@
-"""The ranking of the documents that have a gain, followed along lines: score = b + a t.
+"""Sweeps of one query that keep only its documents with a gain ranked, while scores move along lines: b + a t.
 
-Documents without a gain are only counted: for each document with one, how many of them are above it. So a sweep has two
-kinds of events: two neighbours with a gain swap, or a document with a gain meets one without. The former are found as
-the ranking changes, since only neighbours swap; the latter are known beforehand, and come sorted.
+Documents without a gain are only counted: for each document with a gain, how many of them rank above it. So a sweep has
+two kinds of events: two neighbours with a gain swap, or a document with a gain meets one without. Swaps are found as
+the ranking changes, since only neighbours swap. Meetings are found beforehand and come sorted.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, inlined, kernel
+from rankwright.kernels.measures.measure_values import MeasureArrays
 from rankwright.kernels.measures.sorting import bucket_sort
 
 _BLOCK = 16
 _GROUP = 16  # blocks
 
 
-class Chain(NamedTuple):
-    """The documents of one query that have a gain, ranked, on the way to one side; the others in their first order."""
+class GainSweep(NamedTuple):
+    """The state of a sweep to one side: the ranked documents with a gain, and the others in their first order."""
 
     b: Floats  # score at t = 0
     a: Floats  # slope
@@ -32,48 +33,57 @@ class Chain(NamedTuple):
     rank_of: Ints
     lead: Floats
     cross: Floats  # by rank, when a document swaps with the next one
-    soonest: Floats  # of each block of ranks
-    sooner: Floats  # of each group of blocks
-    value: Floats  # a single number, as is the next one
-    whole: Ints
+    soonest: Floats  # the minimum of ``cross`` in each block of ranks
+    sooner: Floats  # the minimum of ``soonest`` in each group of blocks
+    value: Floats  # a single number: the value of the query in fixed point, not rounded
+    whole: Ints  # a single number: the same, rounded
+    discount: Floats
+    factor: float  # of the query's sum, in fixed point
+    u: float
+    v: float
+    sign: float  # 1 to the right, -1 to the left
 
 
 @kernel
-def crossing_time(b_upper: float, a_upper: float, b_lower: float, a_lower: float, now: float) -> float:
-    """Return when the lower of two neighbours overtakes the upper one; infinite if it never does. Without a branch."""
+def compute_crossing_time(b_upper: float, a_upper: float, b_lower: float, a_lower: float, now: float) -> float:
+    """Return when the lower of two lines overtakes the upper one, infinity if it never does; without a branch."""
     at = (b_upper - b_lower) / (a_lower - a_upper)
     at = at if at > now else now
     return at if a_lower > a_upper else np.inf
 
 
 @kernel
-def grow(values: Any) -> Any:
-    """Return the same values with room for as many more."""
+def double_capacity(values: Any) -> Any:
+    """Return an array twice as long that begins with the same values."""
     out = np.empty(2 * len(values), values.dtype)
     out[: len(values)] = values
     return out
 
 
+@inlined
+def record_jump(
+    value: float, whole: Any, now: float, sign: float, times: Floats, deltas: Ints, count: int
+) -> tuple[Any, int]:
+    """Append a jump if the rounded value differs from ``whole``; return the rounded value and the number of jumps."""
+    new = np.int64(np.rint(value))
+    if new != whole:
+        times[count], deltas[count] = sign * now, (new - whole if sign > 0.0 else whole - new)
+        count += 1
+    return new, count
+
+
 @kernel
-def _at_rank(discount: Floats, r: int) -> float:
+def _discount_at(discount: Floats, r: int) -> float:
     return float(discount[r]) if r < len(discount) else 0.0
 
 
 @kernel
-def make_chain(
-    order: Ints,
-    scores: Floats,
-    slopes: Floats,
-    gain: Floats,
-    discount: Floats,
-    factor: float,
-    u: float,
-    v: float,
-    first: int,
-    n: int,
-    sign: float,
-) -> Chain:
-    """Rank a query at t = 0, on the way to the right (``sign`` is 1) or to the left (-1)."""
+def make_gain_sweep(
+    arrays: MeasureArrays, order: Ints, scores: Floats, slopes: Floats, q: int, sign: float
+) -> GainSweep:
+    """Rank a query at t = 0, before a sweep to the right (``sign`` is 1) or to the left (-1)."""
+    gain, discount, factor, u, v = arrays.gain, arrays.discount, arrays.scale[q], arrays.u, arrays.v
+    first, n = arrays.indptr[q], arrays.indptr[q + 1] - arrays.indptr[q]
     kept = 0
     for r in range(n):
         kept += gain[order[first + r]] != 0.0
@@ -86,7 +96,7 @@ def make_chain(
         row = order[first + r]
         if gain[row] != 0.0:
             b[m], a[m], g[m], above[m] = scores[row], sign * slopes[row], gain[row], zeros
-            total += g[m] * lead[m] * _at_rank(discount, r)
+            total += g[m] * lead[m] * _discount_at(discount, r)
             lead[m + 1] = lead[m] + g[m] * (u + v * lead[m])
             m += 1
         else:
@@ -96,19 +106,36 @@ def make_chain(
     blocks = groups * _GROUP if groups > 1 else (kept + _BLOCK - 1) // _BLOCK
     cross, soonest, sooner = np.full(blocks * _BLOCK, np.inf), np.full(blocks, np.inf), np.full(groups, np.inf)
     for r in range(kept - 1):
-        cross[r] = crossing_time(b[r], a[r], b[r + 1], a[r + 1], 0.0)
+        cross[r] = compute_crossing_time(b[r], a[r], b[r + 1], a[r + 1], 0.0)
     value, whole = np.array([factor * total]), np.empty(1, np.int64)
     whole[0] = np.int64(np.rint(value[0]))
-    ranked, rank_of = np.arange(kept), np.arange(kept)
-    chain = Chain(
-        b, a, g, zero_b, zero_a, above, above.copy(), ranked, rank_of, lead, cross, soonest, sooner, value, whole
+    update_soonest(cross, soonest, sooner, 0, max(kept - 1, 0))
+    return GainSweep(
+        b,
+        a,
+        g,
+        zero_b,
+        zero_a,
+        above,
+        above.copy(),
+        np.arange(kept),
+        np.arange(kept),
+        lead,
+        cross,
+        soonest,
+        sooner,
+        value,
+        whole,
+        discount,
+        factor,
+        u,
+        v,
+        sign,
     )
-    find_soonest(cross, soonest, sooner, 0, max(kept - 1, 0))
-    return chain
 
 
 @inlined
-def find_soonest(cross: Floats, soonest: Floats, sooner: Floats, first: int, last: int) -> None:
+def update_soonest(cross: Floats, soonest: Floats, sooner: Floats, first: int, last: int) -> None:
     """Find the first swap of every block, and of every group if there are several, that has one of these ranks."""
     for block in range(first // _BLOCK, min(last // _BLOCK + 1, len(soonest))):
         soonest[block] = cross[block * _BLOCK : (block + 1) * _BLOCK].min()
@@ -118,7 +145,7 @@ def find_soonest(cross: Floats, soonest: Floats, sooner: Floats, first: int, las
 
 
 @inlined
-def _next_swap(cross: Floats, soonest: Floats, sooner: Floats) -> int:
+def _find_next_swap(cross: Floats, soonest: Floats, sooner: Floats) -> int:
     """Return the rank of the upper one of the neighbours that swap next: the first of equals."""
     group = 0
     for i in range(1, len(sooner)):
@@ -135,32 +162,21 @@ def _next_swap(cross: Floats, soonest: Floats, sooner: Floats) -> int:
 
 
 @kernel
-def follow(
-    chain: Chain,
-    discount: Floats,
-    factor: float,
-    u: float,
-    v: float,
-    meetings: Floats,
-    who: Ints,
-    n: int,
-    until: float,
-    sign: float,
-    times: Floats,
-    deltas: Ints,
-    count: int,
+def advance_sweep(
+    sweep: GainSweep, meetings: Floats, who: Ints, until: float, times: Floats, deltas: Ints, count: int
 ) -> tuple[Floats, Ints, int]:
-    """Let all events happen up to the last of ``n`` meetings, and then swaps up to ``until``.
+    """Process all events up to the last of the meetings, and then swaps up to ``until``.
 
-    ``who`` tells who meets: its lowest bit is 1 if a document with a gain rises, and its upper 32 bits are the number
-    of that document. Where the value changes is added to ``times``, and by how much as t increases to ``deltas``.
+    The lowest bit of ``who`` is 1 if a document with a gain rises, and its upper 32 bits are the number of that
+    document. Where the value changes is added to ``times``, and by how much as t increases to ``deltas``.
     """
-    g, above, ranked, rank_of = chain.g, chain.above, chain.ranked, chain.rank_of
-    a, b, lead, cross, soonest, sooner = chain.a, chain.b, chain.lead, chain.cross, chain.soonest, chain.sooner
-    kept, value, whole, next_meeting = len(ranked), chain.value[0], chain.whole[0], 0
+    g, above, ranked, rank_of = sweep.g, sweep.above, sweep.ranked, sweep.rank_of
+    a, b, lead, cross, soonest, sooner = sweep.a, sweep.b, sweep.lead, sweep.cross, sweep.soonest, sweep.sooner
+    discount, factor, u, v, n = sweep.discount, sweep.factor, sweep.u, sweep.v, len(meetings)
+    kept, value, whole, next_meeting = len(ranked), sweep.value[0], sweep.whole[0], 0
     if kept == 0:
         return times, deltas, count
-    place = _next_swap(cross, soonest, sooner)
+    place = _find_next_swap(cross, soonest, sooner)
     swap = cross[place]
     while True:
         if next_meeting < n and meetings[next_meeting] <= swap:
@@ -169,92 +185,81 @@ def follow(
             i = code >> 32
             r = rank_of[i] + above[i]
             above[i] += 1 - 2 * (code & 1)
-            delta = g[i] * lead[rank_of[i]] * (_at_rank(discount, rank_of[i] + above[i]) - _at_rank(discount, r))
+            delta = (
+                g[i] * lead[rank_of[i]] * (_discount_at(discount, rank_of[i] + above[i]) - _discount_at(discount, r))
+            )
         else:
             if (next_meeting >= n and swap > until) or not swap < np.inf:
                 break
             now, r = swap, place
             x, y = ranked[r], ranked[r + 1]
-            delta = -g[x] * lead[r] * _at_rank(discount, r + above[x])
-            delta -= g[y] * lead[r + 1] * _at_rank(discount, r + 1 + above[y])
+            delta = -g[x] * lead[r] * _discount_at(discount, r + above[x])
+            delta -= g[y] * lead[r + 1] * _discount_at(discount, r + 1 + above[y])
             ranked[r], ranked[r + 1], rank_of[x], rank_of[y] = y, x, r + 1, r
             lead[r + 1] = lead[r] + g[y] * (u + v * lead[r])
-            delta += g[y] * lead[r] * _at_rank(discount, r + above[y])
-            delta += g[x] * lead[r + 1] * _at_rank(discount, r + 1 + above[x])
+            delta += g[y] * lead[r] * _discount_at(discount, r + above[y])
+            delta += g[x] * lead[r + 1] * _discount_at(discount, r + 1 + above[x])
             cross[r] = np.inf
             if r > 0:
                 z = ranked[r - 1]
-                cross[r - 1] = crossing_time(b[z], a[z], b[y], a[y], now)
+                cross[r - 1] = compute_crossing_time(b[z], a[z], b[y], a[y], now)
             if r + 2 < kept:
                 z = ranked[r + 2]
-                cross[r + 1] = crossing_time(b[x], a[x], b[z], a[z], now)
-            find_soonest(cross, soonest, sooner, max(r - 1, 0), min(r + 1, kept - 1))
-            place = _next_swap(cross, soonest, sooner)
+                cross[r + 1] = compute_crossing_time(b[x], a[x], b[z], a[z], now)
+            update_soonest(cross, soonest, sooner, max(r - 1, 0), min(r + 1, kept - 1))
+            place = _find_next_swap(cross, soonest, sooner)
             swap = cross[place]
         if delta != 0.0:
+            if count == len(times):
+                times, deltas = double_capacity(times), double_capacity(deltas)
             value += factor * delta
-            new = np.int64(np.rint(value))
-            if new != whole:
-                if count == len(times):
-                    times, deltas = grow(times), grow(deltas)
-                times[count], deltas[count] = sign * now, (new - whole if sign > 0.0 else whole - new)
-                count += 1
-                whole = new
-    chain.value[0], chain.whole[0] = value, whole
+            whole, count = record_jump(value, whole, now, sweep.sign, times, deltas, count)
+    sweep.value[0], sweep.whole[0] = value, whole
     return times, deltas, count
 
 
 @kernel
-def _all_meetings(chain: Chain, limit: float) -> tuple[Floats, Ints]:
-    """Return when documents with and without a gain meet, in order, and who; see ``follow``.
+def _find_all_meetings(sweep: GainSweep, limit: float) -> tuple[Floats, Ints]:
+    """Return when documents with and without a gain meet, in order, and who meets; see ``advance_sweep``.
 
-    Every pair is written down and only those that meet are counted: what comes next overwrites the others, which is
-    quicker than a branch that nothing predicts.
+    Every pair is written down and only those that meet are counted: the next pair overwrites one that does not meet,
+    which is quicker than a branch that cannot be predicted.
     """
-    b, a, zero_b, zero_a, zeros = chain.b, chain.a, chain.zero_b, chain.zero_a, len(chain.zero_b)
+    b, a, zero_b, zero_a, zeros = sweep.b, sweep.a, sweep.zero_b, sweep.zero_a, len(sweep.zero_b)
     times: Any = np.empty(8 * zeros + 64)
     who: Any = np.empty(len(times), np.int64)
     count = 0
     for i in range(len(b)):
         if count + zeros >= len(times):
-            times, who = grow(times), grow(who)
+            times, who = double_capacity(times), double_capacity(who)
         code = np.int64(i) << 32
-        for j in range(chain.first_above[i]):
-            steeper = a[i] - zero_a[j]
-            at = max((zero_b[j] - b[i]) / steeper, 0.0)
+        for j in range(sweep.first_above[i]):
+            at = compute_crossing_time(zero_b[j], zero_a[j], b[i], a[i], 0.0)
             times[count], who[count] = at, code + 1
-            count += (steeper > 0.0) & (at <= limit) & (at < np.inf)
-        for j in range(chain.first_above[i], zeros):
-            steeper = zero_a[j] - a[i]
-            at = max((b[i] - zero_b[j]) / steeper, 0.0)
+            count += (at <= limit) & (at < np.inf)
+        for j in range(sweep.first_above[i], zeros):
+            at = compute_crossing_time(b[i], a[i], zero_b[j], zero_a[j], 0.0)
             times[count], who[count] = at, code
-            count += (steeper > 0.0) & (at <= limit) & (at < np.inf)
+            count += (at <= limit) & (at < np.inf)
     return bucket_sort(times, who, count, 0.0)
 
 
 @kernel
 def sweep_gains(
+    arrays: MeasureArrays,
     order: Ints,
     scores: Floats,
     slopes: Floats,
-    gain: Floats,
-    discount: Floats,
-    factor: float,
-    u: float,
-    v: float,
-    first: int,
-    n: int,
+    q: int,
     sign: float,
     limit: float,
     times: Floats,
     deltas: Ints,
     count: int,
 ) -> tuple[Floats, Ints, int, Any]:
-    """Sweep one query to one side, keeping its documents with a gain sorted; see ``sweep``."""
-    chain = make_chain(order, scores, slopes, gain, discount, factor, u, v, first, n, sign)
-    start = chain.whole[0]
-    meetings, who = _all_meetings(chain, limit)
-    times, deltas, count = follow(
-        chain, discount, factor, u, v, meetings, who, len(meetings), limit, sign, times, deltas, count
-    )
-    return times, deltas, count, (0 if sign > 0.0 else chain.whole[0] - start)
+    """Sweep one query to one side, keeping its documents with a gain sorted; see ``sweep_queries``."""
+    sweep = make_gain_sweep(arrays, order, scores, slopes, q, sign)
+    start = sweep.whole[0]
+    meetings, who = _find_all_meetings(sweep, limit)
+    times, deltas, count = advance_sweep(sweep, meetings, who, limit, times, deltas, count)
+    return times, deltas, count, (0 if sign > 0.0 else sweep.whole[0] - start)

@@ -1,4 +1,4 @@
-"""Jumps in buckets of t: summed, and picked."""
+"""Buckets of t: sums of the jumps in each, and the jumps of some of them."""
 
 from __future__ import annotations
 
@@ -6,38 +6,41 @@ import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, kernel
 
-_FAR = 1e18  # of the middle, in units
+_FAR = 1e18  # the largest distance from 0, in units
 
 
 @kernel
-def place_of(t: float, inverse_unit: float, half: int) -> int:
-    """The bucket of a jump: an increasing function of t whose buckets are evenly filled where t is Cauchy's."""
+def find_bucket(t: float, inverse_unit: float, half: int) -> int:
+    """Return the bucket of a jump: an increasing function of t that fills buckets evenly if t is Cauchy distributed."""
     x = min(max(t * inverse_unit, -_FAR), _FAR)
     return min(int(half + half * (x / (1.0 + abs(x)))), 2 * half - 1)
 
 
 @kernel
-def count_jumps(times: Floats, deltas: Ints, inverse_unit: float, n_buckets: int) -> tuple[Ints, Floats]:
-    """The sums of the changes in each bucket, and of the positive ones alone."""
+def sum_jumps(times: Floats, deltas: Ints, inverse_unit: float, n_buckets: int) -> tuple[Ints, Floats]:
+    """Return the sums of the changes in each bucket, and of the positive ones alone."""
     sums, gains, half = np.zeros(n_buckets, np.int64), np.zeros(n_buckets), n_buckets // 2
     for i in range(len(times)):
-        place = place_of(times[i], inverse_unit, half)
-        sums[place] += deltas[i]
-        gains[place] += max(deltas[i], 0)
+        bucket = find_bucket(times[i], inverse_unit, half)
+        sums[bucket] += deltas[i]
+        gains[bucket] += max(deltas[i], 0)
     return sums, gains
 
 
 @kernel
-def pick_jumps(times: Floats, deltas: Ints, inverse_unit: float, wanted: Ints) -> Ints:
-    """The jumps of the buckets where ``wanted`` is not 0, a row each: the bits of the time, the change, the bucket."""
+def select_jumps(times: Floats, deltas: Ints, inverse_unit: float, wanted: Ints) -> Ints:
+    """Return the jumps of the buckets where ``wanted`` is not 0.
+
+    A row has the bits of the time, the change and the bucket.
+    """
     half, count = len(wanted) // 2, 0
     for i in range(len(times)):
-        count += wanted[place_of(times[i], inverse_unit, half)] != 0
+        count += wanted[find_bucket(times[i], inverse_unit, half)] != 0
     out = np.empty((count, 3), np.int64)
     bits, at = out.view(np.float64), 0
     for i in range(len(times)):
-        place = place_of(times[i], inverse_unit, half)
-        if wanted[place] != 0:
-            bits[at, 0], out[at, 1], out[at, 2] = times[i], deltas[i], place
+        bucket = find_bucket(times[i], inverse_unit, half)
+        if wanted[bucket] != 0:
+            bits[at, 0], out[at, 1], out[at, 2] = times[i], deltas[i], bucket
             at += 1
     return out

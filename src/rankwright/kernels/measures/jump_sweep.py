@@ -1,4 +1,4 @@
-"""Jumping points: where a measure changes as the scores move along lines, score = b + a t.
+"""Jumps: where a measure changes while the scores move along lines, score = b + a t.
 
 From the ranking at t = 0 each query is swept to the right and to the left. Two neighbours are due to swap when the
 lower one is steeper, at max(crossing, now): lines through one point are then swapped one after another, whatever order
@@ -6,15 +6,15 @@ rounding puts them in, and every pair swaps once. Identical lines never swap: th
 
 Two ways to follow the ranking give the same jumps:
 
-- ``_sweep_top`` keeps the first k documents sorted. Only neighbours among them can swap, and the k-th with the outsider
-  that it meets first, which is looked for when the k-th changes. A document below k others that are at least as steep
-  never comes up: what is left after dropping these is a few times k, however long the list.
+- ``_sweep_top`` keeps the first k documents sorted. Only neighbours among them can swap, and the k-th with the document
+  below k that overtakes it first, which is looked for when the k-th changes. A document below k
+  others that are at least as steep never comes up: the candidates that remain are a few times k in any list.
 - ``sweep_gains`` keeps only documents with a gain sorted, and for each the number of those without above it. With R
   documents of n that have a gain it costs O(R n log n), where all pairs would cost O(n^2 log n). Long lists, of which
   that many pairs cannot be held, are left to ``long_sweep.py``.
 
 Changes of the measure are whole numbers: a query's value in fixed point, less the one before. They add up without
-rounding, so they can be added in any order, and a running sum of millions of them does not drift.
+rounding, so they can be added in any order, and a running sum of millions of them stays exact.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ from typing import Any
 import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, kernel
-from rankwright.kernels.measures.gain_sweep import crossing_time, grow, sweep_gains
-from rankwright.kernels.measures.jump_buckets import count_jumps
+from rankwright.kernels.measures.gain_sweep import compute_crossing_time, double_capacity, record_jump, sweep_gains
+from rankwright.kernels.measures.jump_buckets import sum_jumps
+from rankwright.kernels.measures.measure_values import MeasureArrays, compute_query_sum
+from rankwright.kernels.measures.sorting import max_query_size
 
-SHALLOW = 32  # cut-offs up to here are best followed by _sweep_top
+MAX_TOP_DEPTH = 32  # cut-offs up to here are swept fastest by _sweep_top
 
 
 @kernel
-def _first_outsider(
+def _find_overtaker(
     b: float, a: float, outer_b: Floats, outer_a: Floats, place: Ints, n: int, now: float, times: Floats
 ) -> int:
-    """The outsider that overtakes (b, a) first: of several the steepest, then the first in rank; -1 if none does."""
+    """Return which outer document overtakes (b, a) first: of several the steepest, then the first in rank; or -1."""
     for j in range(n):
-        times[j] = crossing_time(b, a, outer_b[j], outer_a[j], now)
+        times[j] = compute_crossing_time(b, a, outer_b[j], outer_a[j], now)
     best, chosen = np.inf, -1
     for j in range(n):
         if times[j] < best:
@@ -50,16 +52,11 @@ def _first_outsider(
 
 @kernel
 def _sweep_top(
+    arrays: MeasureArrays,
     order: Ints,
     scores: Floats,
     slopes: Floats,
-    gain: Floats,
-    discount: Floats,
-    factor: float,
-    u: float,
-    v: float,
-    first: int,
-    n: int,
+    q: int,
     sign: float,
     limit: float,
     space: Floats,
@@ -68,7 +65,9 @@ def _sweep_top(
     deltas: Ints,
     count: int,
 ) -> tuple[Floats, Ints, int, Any]:
-    """Sweep one query to one side, keeping its first ``len(discount)`` documents sorted; see ``sweep``."""
+    """Sweep one query to one side, keeping its first ``len(discount)`` documents sorted; see ``sweep_queries``."""
+    gain, discount, factor, u, v = arrays.gain, arrays.discount, arrays.scale[q], arrays.u, arrays.v
+    first, n = arrays.indptr[q], arrays.indptr[q + 1] - arrays.indptr[q]
     depth = min(len(discount), n)
     b, a, g, lead, cross, steep = space[0], space[1], space[2], space[3], space[4], space[5]
     outer_b, outer_a, outer_g, waits = space[6], space[7], space[8], space[9]
@@ -100,8 +99,8 @@ def _sweep_top(
             steep[i - 1] = slope
     now, last = 0.0, depth - 1
     for r in range(last):
-        cross[r] = crossing_time(b[r], a[r], b[r + 1], a[r + 1], now)
-    rival = _first_outsider(b[last], a[last], outer_b, outer_a, outer_place, outside, now, waits)
+        cross[r] = compute_crossing_time(b[r], a[r], b[r + 1], a[r + 1], now)
+    rival = _find_overtaker(b[last], a[last], outer_b, outer_a, outer_place, outside, now, waits)
     cross[last] = waits[rival] if rival >= 0 else np.inf
     value = factor * total
     whole = np.int64(np.rint(value))
@@ -123,7 +122,7 @@ def _sweep_top(
             lead[r + 1] = lead[r] + g[r] * (u + v * lead[r])
             cross[r] = np.inf
             if r + 1 < last:
-                cross[r + 1] = crossing_time(b[r + 1], a[r + 1], b[r + 2], a[r + 2], now)
+                cross[r + 1] = compute_crossing_time(b[r + 1], a[r + 1], b[r + 2], a[r + 2], now)
         else:
             delta = (outer_g[rival] - g[r]) * lead[r] * discount[r]
             b[r], outer_b[rival] = outer_b[rival], b[r]
@@ -131,59 +130,49 @@ def _sweep_top(
             g[r], outer_g[rival] = outer_g[rival], g[r]
             place[r], outer_place[rival] = outer_place[rival], place[r]
         if r > 0:
-            cross[r - 1] = crossing_time(b[r - 1], a[r - 1], b[r], a[r], now)
+            cross[r - 1] = compute_crossing_time(b[r - 1], a[r - 1], b[r], a[r], now)
         if r + 1 >= last and outside > 0:
-            rival = _first_outsider(b[last], a[last], outer_b, outer_a, outer_place, outside, now, waits)
+            rival = _find_overtaker(b[last], a[last], outer_b, outer_a, outer_place, outside, now, waits)
             cross[last] = waits[rival] if rival >= 0 else np.inf
         if delta != 0.0:
+            if count == len(times):
+                times, deltas = double_capacity(times), double_capacity(deltas)
             value += factor * delta
-            new = np.int64(np.rint(value))
-            if new != whole:
-                if count == len(times):
-                    times, deltas = grow(times), grow(deltas)
-                times[count], deltas[count] = sign * now, (new - whole if sign > 0.0 else whole - new)
-                count += 1
-                whole = new
+            whole, count = record_jump(value, whole, now, sign, times, deltas, count)
     return times, deltas, count, (0 if sign > 0.0 else whole - start)
 
 
 @kernel
-def sweep(
+def sweep_queries(
+    arrays: MeasureArrays,
     order: Ints,
     scores: Floats,
     X: Floats,
     column: int,
-    gain: Floats,
-    discount: Floats,
-    factor: Floats,
-    u: float,
-    v: float,
-    indptr: Ints,
     low: float,
     high: float,
-    shallow: int,
+    max_top_depth: int,
     inverse_unit: float,
     n_buckets: int,
-    most_pairs: int,
+    max_pairs: int,
 ) -> tuple[Floats, Ints, Any, Any, Ints, Floats, Ints]:
-    """The jumps of all queries for t from ``low`` (at most 0) to ``high`` (at least 0).
+    """Return the jumps of all queries for t from ``low`` (at most 0) to ``high`` (at least 0).
 
-    Queries ranked to at most ``shallow`` places, or an eighth of their documents, are followed by ``_sweep_top``, the
-    others by ``sweep_gains``; 0 means all.
-    ``order`` ranks the rows at t = 0 by their ``scores``, a column of ``X`` has the slopes, and ``factor`` is what a
-    unit of each query's sum is worth in fixed point. Returns where the jumps are and the changes there as t increases,
-    the values at 0 and at ``low``, and by bucket of t the sums of the changes, and of the positive ones alone. Last
-    come the queries that are left out but for their values at 0: those that ``sweep_gains`` would follow, of which more
-    than ``most_pairs`` pairs of documents may swap; see ``long_sweep.py``.
+    Queries ranked to at most ``max_top_depth`` ranks, or an eighth of their documents, are swept by ``_sweep_top``, the
+    others by ``sweep_gains``; 0 sweeps all by ``sweep_gains``.
+    ``order`` ranks the rows at t = 0 by their ``scores``, a column of ``X`` has the slopes, and ``arrays.scale`` is
+    the factor from each query's sum to fixed point. Returns where the jumps are and the changes there as t
+    increases, the values at 0 and at ``low``, and by bucket of t the sums of the changes, and of the positive ones
+    alone. Last come the queries of which only the values at 0 are included: those for ``sweep_gains`` of which more
+    than ``max_pairs`` pairs of documents may swap; see ``long_sweep.py``.
     """
+    indptr, gain, factor, discount = arrays.indptr, arrays.gain, arrays.scale, arrays.discount
     slopes = np.empty(len(scores))
     for i in range(len(slopes)):
         slopes[i] = X[i, column]
     times: Any = np.empty(4 * len(scores) + 64)
     deltas: Any = np.empty(len(times), np.int64)
-    longest = 0
-    for q in range(len(indptr) - 1):
-        longest = max(longest, indptr[q + 1] - indptr[q])
+    longest = max_query_size(indptr)
     space, places = np.empty((10, longest)), np.empty((2, longest), np.int64)
     count = 0
     at_zero: Any = 0
@@ -193,22 +182,17 @@ def sweep(
         if factor[q] == 0.0:
             continue
         first, n = indptr[q], indptr[q + 1] - indptr[q]
-        total, lead = 0.0, 1.0
-        for r in range(min(len(discount), n)):
-            g = gain[order[first + r]]
-            total += g * discount[r] * lead
-            lead += g * (u + v * lead)
-        value = np.int64(np.rint(factor[q] * total))
+        value = np.int64(np.rint(factor[q] * compute_query_sum(arrays, order, q)))
         at_zero += value
         at_low += value
         own = slopes[first : first + n]
         if own.min() == own.max():
             continue
         depth = min(len(discount), n)
-        is_top = depth <= shallow or (shallow > 0 and 8 * depth <= n)
-        if not is_top and n * n // 2 > most_pairs:
+        is_top = depth <= max_top_depth or (max_top_depth > 0 and 8 * depth <= n)
+        if not is_top and n * n // 2 > max_pairs:
             kept = (gain[first : first + n] != 0.0).sum()
-            if kept * (n - kept) + kept * kept // 2 > most_pairs:
+            if kept * (n - kept) + kept * kept // 2 > max_pairs:
                 left_out[n_left] = q
                 n_left += 1
                 continue
@@ -217,43 +201,13 @@ def sweep(
                 continue
             if is_top:
                 times, deltas, count, change = _sweep_top(
-                    order,
-                    scores,
-                    slopes,
-                    gain,
-                    discount,
-                    factor[q],
-                    u,
-                    v,
-                    first,
-                    n,
-                    sign,
-                    limit,
-                    space,
-                    places,
-                    times,
-                    deltas,
-                    count,
+                    arrays, order, scores, slopes, q, sign, limit, space, places, times, deltas, count
                 )
             else:
                 times, deltas, count, change = sweep_gains(
-                    order,
-                    scores,
-                    slopes,
-                    gain,
-                    discount,
-                    factor[q],
-                    u,
-                    v,
-                    first,
-                    n,
-                    sign,
-                    limit,
-                    times,
-                    deltas,
-                    count,
+                    arrays, order, scores, slopes, q, sign, limit, times, deltas, count
                 )
             at_low += change
     times, deltas = times[:count], deltas[:count]
-    sums, gains = count_jumps(times, deltas, inverse_unit, n_buckets)
+    sums, gains = sum_jumps(times, deltas, inverse_unit, n_buckets)
     return times, deltas, at_zero, at_low, sums, gains, left_out[:n_left]

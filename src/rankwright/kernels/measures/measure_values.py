@@ -4,51 +4,59 @@ With the documents in ranked order, gains g_1, g_2, ... and discounts d_1, d_2, 
 
     base + scale * sum over r of g_r d_r lead_r,    lead_1 = 1,    lead_{r+1} = lead_r + g_r (u + v lead_r)
 
+where lead_r is the factor that the documents before rank r put on its gain:
+
     additive (DCG, NDCG, P, recall, RBP):  u = 0, v = 0    lead is 1
     average precision:                     u = 1, v = 0    lead is 1 + relevant documents before r
     cascade (ERR, RR):                     u = 0, v = -1   lead is the probability of reaching rank r
 
-A change of the measure when two documents swap places follows from the recurrence (see ``swap_deltas``).
+The change of the measure when two documents swap ranks follows from the recurrence (see ``compute_swap_deltas``).
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, kernel
-from rankwright.kernels.measures.sorting import sort_rows
+from rankwright.kernels.measures.sorting import max_query_size, sort_rows
+
+
+class MeasureArrays(NamedTuple):
+    """The arrays of a measure that is prepared for some queries: the form in which every kernel takes it."""
+
+    indptr: Ints
+    gain: Floats  # per document
+    discount: Floats  # per rank; 0 beyond its end
+    scale: Floats  # per query
+    base: Floats  # per query
+    u: float
+    v: float
 
 
 @kernel
-def ranked_values(
-    order: Ints,
-    gain: Floats,
-    discount: Floats,
-    scale: Floats,
-    base: Floats,
-    u: float,
-    v: float,
-    indptr: Ints,
-    start: int,
-    stop: int,
-    out: Floats,
-) -> None:
+def compute_query_sum(arrays: MeasureArrays, order: Ints, q: int) -> float:
+    """Return the sum over the ranks of a query, without scale and base; ``order`` holds its ranked rows."""
+    a, discount, total, lead = arrays.indptr[q], arrays.discount, 0.0, 1.0
+    for r in range(min(arrays.indptr[q + 1] - a, len(discount))):
+        g = arrays.gain[order[a + r]]
+        if g != 0.0:
+            total += g * discount[r] * lead
+            lead += g * (arrays.u + arrays.v * lead)
+    return total
+
+
+@kernel
+def compute_ranked_values(arrays: MeasureArrays, order: Ints, start: int, stop: int, out: Floats) -> None:
     """Write the measure of queries ``start`` to ``stop`` into ``out``; ``order`` holds their ranked rows."""
     for q in range(start, stop):
-        a = indptr[q]
-        depth = min(indptr[q + 1] - a, len(discount))
-        total, lead = 0.0, 1.0
-        for r in range(depth):
-            g = gain[order[a + r]]
-            if g != 0.0:
-                total += g * discount[r] * lead
-                lead += g * (u + v * lead)
-        out[q] = base[q] + scale[q] * total
+        out[q] = arrays.base[q] + arrays.scale[q] * compute_query_sum(arrays, order, q)
 
 
 @kernel
-def weighted_total(values: Floats, weight: Floats) -> float:
-    """The sum of the values times their weights, in order; a value without weight may be NaN."""
+def sum_weighted(values: Floats, weight: Floats) -> float:
+    """Return the sum of the values times their weights, in order; a value without weight may be NaN."""
     total = 0.0
     for q in range(len(values)):
         if weight[q] != 0.0:
@@ -57,24 +65,12 @@ def weighted_total(values: Floats, weight: Floats) -> float:
 
 
 @kernel
-def ranked_total(
-    keys: Floats,
-    tie: Floats,
-    order: Ints,
-    gain: Floats,
-    discount: Floats,
-    scale: Floats,
-    base: Floats,
-    u: float,
-    v: float,
-    indptr: Ints,
-    weight: Floats,
-) -> float:
+def rank_and_sum(arrays: MeasureArrays, keys: Floats, tie: Floats, order: Ints, weight: Floats) -> float:
     """Rank all documents and return the weighted sum of the measures, in one call."""
     values = np.empty(len(weight))
-    sort_rows(keys, tie, indptr, 0, len(weight), order)
-    ranked_values(order, gain, discount, scale, base, u, v, indptr, 0, len(weight), values)
-    return float(weighted_total(values, weight))
+    sort_rows(keys, tie, arrays.indptr, 0, len(weight), order)
+    compute_ranked_values(arrays, order, 0, len(weight), values)
+    return float(sum_weighted(values, weight))
 
 
 @kernel
@@ -107,15 +103,13 @@ def _sort_gains(gains: Floats, levels: Floats, counts: Ints, n_levels: int, out:
 
 
 @kernel
-def ideal_values(gain: Floats, discount: Floats, u: float, v: float, indptr: Ints) -> Floats:
-    """The sum (without scale and base) of every query ranked by descending gain."""
-    m, longest, n_levels = len(indptr) - 1, 0, 0
-    for q in range(m):
-        longest = max(longest, indptr[q + 1] - indptr[q])
-    ranked, levels, counts = np.empty(longest), np.empty(16), np.empty(16, np.int64)
-    out = np.empty(m)
-    for q in range(m):
-        n_levels = _sort_gains(gain[indptr[q] : indptr[q + 1]], levels, counts, n_levels, ranked)
+def compute_ideal_values(arrays: MeasureArrays) -> Floats:
+    """Return the sum (without scale and base) of every query ranked by descending gain."""
+    indptr, discount, u, v, n_levels = arrays.indptr, arrays.discount, arrays.u, arrays.v, 0
+    ranked, levels, counts = np.empty(max_query_size(indptr)), np.empty(16), np.empty(16, np.int64)
+    out = np.empty(len(indptr) - 1)
+    for q in range(len(out)):
+        n_levels = _sort_gains(arrays.gain[indptr[q] : indptr[q + 1]], levels, counts, n_levels, ranked)
         total, lead = 0.0, 1.0
         for r in range(min(indptr[q + 1] - indptr[q], len(discount))):
             total += ranked[r] * discount[r] * lead
@@ -125,8 +119,8 @@ def ideal_values(gain: Floats, discount: Floats, u: float, v: float, indptr: Int
 
 
 @kernel
-def _survival(gains: Floats, n: int, depth: int, out: Floats) -> None:
-    """For j = 0 to depth, the mean over all j-subsets of n gains of the product of (1 - g), into ``out``.
+def _fill_survival(gains: Floats, n: int, depth: int, out: Floats) -> None:
+    """Write the mean over all j-subsets of n gains of the product of (1 - g) into ``out``, for j = 0 to depth.
 
     A subset of the first m gains holds the m-th with probability j / m: O(n depth). If all gains are 0 or 1, it is the
     probability that none of the j is a 1, in O(depth).
@@ -147,28 +141,16 @@ def _survival(gains: Floats, n: int, depth: int, out: Floats) -> None:
 
 
 @kernel
-def averaged_values(
-    order: Ints,
-    scores: Floats,
-    gain: Floats,
-    discount: Floats,
-    scale: Floats,
-    base: Floats,
-    u: float,
-    v: float,
-    indptr: Ints,
-    start: int,
-    stop: int,
-    out: Floats,
+def compute_averaged_values(
+    arrays: MeasureArrays, order: Ints, scores: Floats, start: int, stop: int, out: Floats
 ) -> None:
-    """As ``ranked_values``, but the mean over all orders of documents with equal scores.
+    """Write the mean of the measure over all orders of documents with equal scores into ``out``.
 
     Of n tied documents the j-th adds in the mean d_j (mean g lead + u (j - 1) mean of g g' over pairs) if v = 0, and
     d_j lead (s_{j-1} - s_j) if u = 0 and v = -1, where s_j is the mean over j of them of the product of (1 - g).
     """
-    longest = 0
-    for q in range(start, stop):
-        longest = max(longest, indptr[q + 1] - indptr[q])
+    indptr, gain, discount, scale, base, u, v = arrays
+    longest = max_query_size(indptr[start : stop + 1])
     gains, survival = np.empty(longest), np.empty(longest + 1)
     for q in range(start, stop):
         a, n = indptr[q], indptr[q + 1] - indptr[q]
@@ -189,7 +171,7 @@ def averaged_values(
                     total += discount[low + j] * (first / tied * lead + u * j * pair)
                 lead += u * first
             elif first > 0.0:
-                _survival(gains, tied, inside, survival)
+                _fill_survival(gains, tied, inside, survival)
                 for j in range(inside):
                     total += discount[low + j] * lead * (survival[j] - survival[j + 1])
                 lead *= survival[inside]
@@ -198,8 +180,8 @@ def averaged_values(
 
 
 @kernel
-def leads(gains: Floats, u: float, v: float) -> Floats:
-    """The lead of every rank, for the gains of one query in ranked order."""
+def compute_leads(gains: Floats, u: float, v: float) -> Floats:
+    """Return the lead of every rank for the gains of one query in ranked order."""
     out = np.empty(len(gains))
     lead = 1.0
     for r in range(len(gains)):
@@ -209,31 +191,20 @@ def leads(gains: Floats, u: float, v: float) -> Floats:
 
 
 @kernel
-def swap_adjacent(gains: Floats, lead: Floats, discount: Floats, u: float, v: float, r: int) -> float:
-    """Swap ranks ``r`` and ``r + 1`` (from 0) in place and return the change of the sum, in O(1)."""
-    upper, lower = gains[r], gains[r + 1]
-    here = discount[r] if r < len(discount) else 0.0
-    below = discount[r + 1] if r + 1 < len(discount) else 0.0
-    gains[r], gains[r + 1] = lower, upper
-    lead[r + 1] = lead[r] + lower * (u + v * lead[r])
-    return float((lower - upper) * lead[r] * (here - below))
-
-
-@kernel
-def swap_deltas(gains: Floats, discount: Floats, u: float, v: float) -> Floats:
-    """The change of the sum for every pair of ranks that could swap, O(1) a pair.
+def compute_swap_deltas(gains: Floats, discount: Floats, u: float, v: float) -> Floats:
+    """Return the change of the sum for every pair of ranks that could swap, in O(1) a pair.
 
     Between ranks i and j the lead is an affine function of the lead after i: A lead + B. With
     M = sum over i < r < j of g_r d_r A_r, swapping i and j changes the sum by
 
         (g_j - g_i) (lead_i (d_i - A d_j) + M (u + v lead_i) - B d_j);
 
-    what comes after j keeps its lead.
+    ranks after j keep their lead.
     """
     n = len(gains)
     d = np.zeros(n)
     d[: len(discount)] = discount[:n]
-    lead = leads(gains, u, v)
+    lead = compute_leads(gains, u, v)
     out = np.zeros((n, n))
     for i in range(n):
         a, b, m = 1.0, 0.0, 0.0

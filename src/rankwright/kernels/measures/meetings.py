@@ -1,8 +1,8 @@
-"""When documents with a gain meet documents without one, in blocks of t: memory linear in the documents.
+"""Meetings of documents with a gain and documents without one, in blocks of t: memory linear in the documents.
 
-The meetings of a block are those pairs whose order differs between its two ends, up to rounding: a merge sort reports
-them in O(n log n) and the time it takes to list them. A block ends early where more meetings than there is room for are
-found: the first ones are kept. Meetings are ordered by time, then by the documents that meet.
+The meetings of a block are the pairs whose order differs between its two ends, up to rounding: a merge sort finds them
+in O(n log n) and the time it takes to list them. If a block has more meetings than the buffer holds, it ends early: the
+first ones are kept. Meetings are ordered by time, then by the documents that meet.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, inlined, kernel
-from rankwright.kernels.measures.gain_sweep import Chain
+from rankwright.kernels.measures.gain_sweep import GainSweep, compute_crossing_time
 from rankwright.kernels.measures.sorting import bucket_sort
 
-NO_ONE = np.int64(np.iinfo(np.int64).max)  # who met last where a block is whole
+NO_PAIR = np.int64(np.iinfo(np.int64).max)  # who met last if a block is complete
 _ROUNDING = 1e-15  # more than the relative error of a score, and of a crossing
 _SAMPLES = 64  # crossings looked at, for each block
 _RUN = 16
@@ -23,8 +23,8 @@ _PIVOTS = 63
 _FAR = 1e100
 
 
-class Buffer(NamedTuple):
-    """Meetings after ``after`` up to ``last``: times, and who meets; see ``gain_sweep.follow``."""
+class MeetingBuffer(NamedTuple):
+    """The meetings after ``after`` up to ``last``: times, and who meets as in ``gain_sweep.advance_sweep``."""
 
     times: Floats
     who: Ints
@@ -36,17 +36,19 @@ class Buffer(NamedTuple):
 
 
 @kernel
-def make_buffer(room: int) -> Buffer:
-    """Return room for so many meetings, and for as many that are dropped again."""
+def make_meeting_buffer(room: int) -> MeetingBuffer:
+    """Return a buffer for ``room`` meetings, and for as many more that are dropped again."""
     ints, floats = np.zeros((3, 1), np.int64), np.zeros((2, 1))
     floats[0, 0], ints[1, 0] = -1.0, -1
-    return Buffer(np.empty(2 * room), np.empty(2 * room, np.int64), ints[0], floats[0], ints[1], floats[1], ints[2])
+    return MeetingBuffer(
+        np.empty(2 * room), np.empty(2 * room, np.int64), ints[0], floats[0], ints[1], floats[1], ints[2]
+    )
 
 
 @kernel
-def make_cuts(chain: Chain, limit: float, room: int) -> Floats:
-    """Return the ends of blocks that have about as many meetings as there is room for, from a sample of pairs."""
-    kept, zeros = len(chain.b), len(chain.zero_b)
+def choose_block_ends(sweep: GainSweep, limit: float, room: int) -> Floats:
+    """Return the ends of blocks that have about ``room`` meetings each, estimated from a sample of pairs."""
+    kept, zeros = len(sweep.b), len(sweep.zero_b)
     pairs = kept * zeros + kept * kept // 2
     blocks = pairs // room + 1
     sample, count = np.empty(_SAMPLES * blocks), 0
@@ -54,27 +56,27 @@ def make_cuts(chain: Chain, limit: float, room: int) -> Floats:
         i = int(kept * ((k * 0.7548776662466927) % 1.0))
         j = int((kept + zeros) * ((k * 0.5698402909980532) % 1.0))
         if j < kept:
-            b, a = chain.b[j], chain.a[j]
+            b, a = sweep.b[j], sweep.a[j]
         else:
-            b, a = chain.zero_b[j - kept], chain.zero_a[j - kept]
-        if a != chain.a[i]:
-            at = (chain.b[i] - b) / (a - chain.a[i])
+            b, a = sweep.zero_b[j - kept], sweep.zero_a[j - kept]
+        if a != sweep.a[i]:
+            at = (sweep.b[i] - b) / (a - sweep.a[i])
             if 0.0 < at <= limit and at < np.inf:
                 sample[count] = at
                 count += 1
     sample = np.sort(sample[:count])
-    cuts, n = np.empty(blocks), 0
+    ends, n = np.empty(blocks), 0
     for k in range(1, blocks):
         at = k * _SAMPLES
-        if at < count and (n == 0 or sample[at] > cuts[n - 1]) and sample[at] < min(limit, _FAR):
-            cuts[n] = sample[at]
+        if at < count and (n == 0 or sample[at] > ends[n - 1]) and sample[at] < min(limit, _FAR):
+            ends[n] = sample[at]
             n += 1
-    cuts[n] = limit
-    return cuts[: n + 1]
+    ends[n] = limit
+    return ends[: n + 1]
 
 
 @kernel
-def _sort_meetings(buffer: Buffer, low: float) -> tuple[Floats, Ints]:
+def _sort_meetings(buffer: MeetingBuffer, low: float) -> tuple[Floats, Ints]:
     """Return the meetings by time, then by who meets."""
     times, who = bucket_sort(buffer.times, buffer.who, buffer.size[0], low)
     first = 0
@@ -87,8 +89,8 @@ def _sort_meetings(buffer: Buffer, low: float) -> tuple[Floats, Ints]:
 
 
 @kernel
-def _drop_last(buffer: Buffer) -> None:
-    """Keep about the first half of the meetings, and take no more that come after them."""
+def _drop_later_half(buffer: MeetingBuffer) -> None:
+    """Keep about the first half of the meetings, and accept no more that come after them."""
     n = buffer.size[0]
     times, who = np.empty(_PIVOTS), np.empty(_PIVOTS, np.int64)
     for k in range(_PIVOTS):  # the median of a sample, by insertion sort
@@ -107,39 +109,35 @@ def _drop_last(buffer: Buffer) -> None:
 
 
 @kernel
-def _try_all(chain: Chain, buffer: Buffer) -> None:
-    """Keep the meetings of this block by looking at all pairs: where most of them meet at nearly the same t."""
-    b, a, zero_b, zero_a, zeros = chain.b, chain.a, chain.zero_b, chain.zero_a, len(chain.zero_b)
+def _collect_all_pairs(sweep: GainSweep, buffer: MeetingBuffer) -> None:
+    """Keep the meetings of this block by looking at all pairs, for blocks where most meet at nearly the same t."""
+    b, a, zero_b, zero_a, zeros = sweep.b, sweep.a, sweep.zero_b, sweep.zero_a, len(sweep.zero_b)
     times, whos, after_time, after_who = buffer.times, buffer.who, buffer.after_time[0], buffer.after_who[0]
     for i in range(len(b)):
         if buffer.size[0] + zeros > len(times):
-            _drop_last(buffer)
+            _drop_later_half(buffer)
         n, last_time, last_who = buffer.size[0], buffer.last_time[0], buffer.last_who[0]
-        for rises, low, high in ((1, 0, chain.first_above[i]), (0, chain.first_above[i], zeros)):
+        for rises, low, high in ((1, 0, sweep.first_above[i]), (0, sweep.first_above[i], zeros)):
             side, code = (1.0 if rises == 1 else -1.0), (np.int64(i) << 32) + rises
             for j in range(low, high):
-                steeper = side * (a[i] - zero_a[j])
-                at = max(side * (zero_b[j] - b[i]) / steeper, 0.0)
+                at = compute_crossing_time(side * zero_b[j], side * zero_a[j], side * b[i], side * a[i], 0.0)
                 who = code + (np.int64(j) << 1)
                 times[n], whos[n] = at, who
                 after = (at > after_time) | ((at == after_time) & (who > after_who))
                 before = (at < last_time) | ((at == last_time) & (who <= last_who))
-                n += (steeper > 0.0) & (at < np.inf) & after & before
+                n += (at < np.inf) & after & before
         buffer.size[0] = n
 
 
 @inlined
-def _offer(chain: Chain, buffer: Buffer, i: int, j: int, rises: bool) -> None:
-    """Keep the meeting of a document with a gain and one without, if it is one of this block."""
-    if (j < chain.first_above[i]) != rises:
+def _keep_meeting(sweep: GainSweep, buffer: MeetingBuffer, i: int, j: int, rises: bool) -> None:
+    """Keep the meeting of a document with a gain and one without if it belongs to this block."""
+    if (j < sweep.first_above[i]) != rises:
         return
     if rises:
-        steeper, distance = chain.a[i] - chain.zero_a[j], chain.zero_b[j] - chain.b[i]
+        at = compute_crossing_time(sweep.zero_b[j], sweep.zero_a[j], sweep.b[i], sweep.a[i], 0.0)
     else:
-        steeper, distance = chain.zero_a[j] - chain.a[i], chain.b[i] - chain.zero_b[j]
-    if not steeper > 0.0:
-        return
-    at = max(distance / steeper, 0.0)
+        at = compute_crossing_time(sweep.b[i], sweep.a[i], sweep.zero_b[j], sweep.zero_a[j], 0.0)
     who = (np.int64(i) << 32) + (np.int64(j) << 1) + np.int64(rises)
     if not at < np.inf or at < buffer.after_time[0] or (at == buffer.after_time[0] and who <= buffer.after_who[0]):
         return
@@ -147,7 +145,7 @@ def _offer(chain: Chain, buffer: Buffer, i: int, j: int, rises: bool) -> None:
         n = buffer.size[0]
         buffer.times[n], buffer.who[n], buffer.size[0] = at, who, n + 1
         if n + 1 == len(buffer.times):
-            _drop_last(buffer)
+            _drop_later_half(buffer)
 
 
 @kernel
@@ -167,8 +165,10 @@ def _merge(keys: Floats, items: Ints, low: int, mid: int, high: int, space: Ints
 
 
 @kernel
-def _report(chain: Chain, buffer: Buffer, p0: Floats, p1: Floats, q0: Floats, q1: Floats, rises: bool) -> None:
-    """Offer all pairs i, j with p0[i] <= q0[j] and p1[i] >= q1[j]: j was after i, and is not after it any more."""
+def _collect_inversions(
+    sweep: GainSweep, buffer: MeetingBuffer, p0: Floats, p1: Floats, q0: Floats, q1: Floats, rises: bool
+) -> None:
+    """Keep the meetings of all pairs i, j with p0[i] <= q0[j] and p1[i] >= q1[j]: j was after i and is no longer."""
     own, others = np.argsort(p0), np.argsort(q0)
     n, kept, zeros = len(own) + len(others), len(own), len(others)
     owns, zs = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)  # how many of each kind come before a place
@@ -182,7 +182,7 @@ def _report(chain: Chain, buffer: Buffer, p0: Floats, p1: Floats, q0: Floats, q1
         for y in range(zs[low], zs[high]):
             for x in range(owns[low], owns[high]):
                 if p0[own[x]] <= q0[others[y]] and p1[own[x]] >= q1[others[y]]:
-                    _offer(chain, buffer, own[x], others[y], rises)
+                    _keep_meeting(sweep, buffer, own[x], others[y], rises)
         _insertion_sort(p1, own, owns[low], owns[high])
         _insertion_sort(q1, others, zs[low], zs[high])
     space = np.empty(n, np.int64)
@@ -195,7 +195,7 @@ def _report(chain: Chain, buffer: Buffer, p0: Floats, p1: Floats, q0: Floats, q1
                 while reached < owns[mid] and p1[own[reached]] >= q1[others[y]]:
                     reached += 1
                 for x in range(owns[low], reached):
-                    _offer(chain, buffer, own[x], others[y], rises)
+                    _keep_meeting(sweep, buffer, own[x], others[y], rises)
             _merge(p1, own, owns[low], owns[mid], owns[high], space)
             _merge(q1, others, zs[low], zs[mid], zs[high], space)
         width *= 2
@@ -213,8 +213,8 @@ def _insertion_sort(keys: Floats, items: Ints, low: int, high: int) -> None:
 
 
 @kernel
-def _ends(b: Floats, a: Floats, t: float, side: float, slack: float) -> Floats:
-    """Return the scores at t times ``side``, moved by as much as rounding may have moved them; at infinity, slopes."""
+def _compute_scores_at(b: Floats, a: Floats, t: float, side: float, slack: float) -> Floats:
+    """Return ``side`` times the scores at t, shifted by the most that rounding may change them; at infinity, slopes."""
     out = np.empty(len(b))
     for i in range(len(b)):
         if t == np.inf:
@@ -225,18 +225,18 @@ def _ends(b: Floats, a: Floats, t: float, side: float, slack: float) -> Floats:
 
 
 @kernel
-def find_meetings(chain: Chain, buffer: Buffer, cut: float) -> tuple[Floats, Ints]:
-    """Return the meetings after the last block up to ``cut``, or as many as there is room for, in order."""
-    buffer.size[0], buffer.last_time[0], buffer.last_who[0] = 0, cut, NO_ONE
-    if 0 <= buffer.after_who[0] < NO_ONE:  # there were too many for one block
-        _try_all(chain, buffer)
+def find_meetings(sweep: GainSweep, buffer: MeetingBuffer, end: float) -> tuple[Floats, Ints]:
+    """Return the meetings after the last block up to ``end``, or as many as the buffer holds, in order."""
+    buffer.size[0], buffer.last_time[0], buffer.last_who[0] = 0, end, NO_PAIR
+    if 0 <= buffer.after_who[0] < NO_PAIR:  # the last block had too many
+        _collect_all_pairs(sweep, buffer)
         return _sort_meetings(buffer, max(buffer.after_time[0], 0.0))
-    start, end = max(buffer.after_time[0], 0.0) * (1.0 - _ROUNDING), cut * (1.0 + _ROUNDING)
+    first, last = max(buffer.after_time[0], 0.0) * (1.0 - _ROUNDING), end * (1.0 + _ROUNDING)
     for rises in (True, False):
         side = 1.0 if rises else -1.0
-        p0 = _ends(chain.b, chain.a, start, side, -_ROUNDING)
-        q0 = _ends(chain.zero_b, chain.zero_a, start, side, _ROUNDING)
-        p1 = _ends(chain.b, chain.a, end, side, _ROUNDING)
-        q1 = _ends(chain.zero_b, chain.zero_a, end, side, -_ROUNDING)
-        _report(chain, buffer, p0, p1, q0, q1, rises)
+        p0 = _compute_scores_at(sweep.b, sweep.a, first, side, -_ROUNDING)
+        q0 = _compute_scores_at(sweep.zero_b, sweep.zero_a, first, side, _ROUNDING)
+        p1 = _compute_scores_at(sweep.b, sweep.a, last, side, _ROUNDING)
+        q1 = _compute_scores_at(sweep.zero_b, sweep.zero_a, last, side, -_ROUNDING)
+        _collect_inversions(sweep, buffer, p0, p1, q0, q1, rises)
     return _sort_meetings(buffer, max(buffer.after_time[0], 0.0))

@@ -7,7 +7,16 @@ import numpy as np
 from rankwright.kernels.jit import Floats, Ints, kernel
 
 _RUN = 16
-_SHORT = 256
+_SHORT = 256  # documents: so few are sorted by counting
+
+
+@kernel
+def max_query_size(indptr: Ints) -> int:
+    """Return the number of documents of the longest query."""
+    longest = 0
+    for q in range(len(indptr) - 1):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    return longest
 
 
 @kernel
@@ -50,7 +59,7 @@ def merge_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -
 
 @kernel
 def count_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -> None:
-    """As ``merge_sort``, by counting for every item those before it: n^2 comparisons, but many at a time.
+    """Sort as ``merge_sort`` does, by counting the items before each: n^2 comparisons, but many at a time.
 
     On short lists without order this is several times faster than sorting.
     """
@@ -67,8 +76,20 @@ def count_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -
 
 
 @kernel
+def sort_descending(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -> None:
+    """Sort the first ``n`` items by descending key, stably, in the quickest way for a list of this length and order."""
+    ascents = 0
+    for i in range(1, n):
+        ascents += keys[i - 1] < keys[i]
+    if n <= _SHORT and ascents > n // 8:
+        count_sort(keys, items, keys2, items2, n)
+    elif ascents > 0:
+        merge_sort(keys, items, keys2, items2, n)
+
+
+@kernel
 def bucket_sort(keys: Floats, items: Ints, n: int, low: float) -> tuple[Floats, Ints]:
-    """The first ``n`` keys, none below ``low``, in ascending order, and their items; equal keys as they came.
+    """Return the first ``n`` keys, none below ``low``, in ascending order, and their items; the sort is stable.
 
     Keys are dealt into about as many buckets, by k / (k + their median), k above ``low``, which are then sorted:
     linear, unless most keys crowd together.
@@ -111,9 +132,7 @@ def sort_rows(scores: Floats, tie: Floats, indptr: Ints, start: int, stop: int, 
 
     ``order`` holds the rows of each query in any order (the last ranking is a good start) and is sorted in place.
     """
-    longest = 0
-    for q in range(start, stop):
-        longest = max(longest, indptr[q + 1] - indptr[q])
+    longest = max_query_size(indptr[start : stop + 1])
     keys, keys2 = np.empty(longest), np.empty(longest)
     items2 = np.empty(longest, order.dtype)
     for q in range(start, stop):
@@ -121,13 +140,7 @@ def sort_rows(scores: Floats, tie: Floats, indptr: Ints, start: int, stop: int, 
         items = order[a : a + n]
         for i in range(n):
             keys[i] = scores[items[i]]
-        ascents = 0
-        for i in range(1, n):
-            ascents += keys[i - 1] < keys[i]
-        if n <= _SHORT and ascents > n // 8:
-            count_sort(keys, items, keys2, items2, n)
-        elif ascents > 0:
-            merge_sort(keys, items, keys2, items2, n)
+        sort_descending(keys, items, keys2, items2, n)
         low = 0
         while low < n:
             high = low + 1
@@ -145,7 +158,7 @@ def sort_rows(scores: Floats, tie: Floats, indptr: Ints, start: int, stop: int, 
 
 
 @kernel
-def even_ties(order: Ints, scores: Floats, tie: Floats, indptr: Ints, values: Floats) -> None:
+def average_ties(order: Ints, scores: Floats, tie: Floats, indptr: Ints, values: Floats) -> None:
     """Give documents of a query with equal scores and ties the mean of their values; ``order`` is sorted by both."""
     for q in range(len(indptr) - 1):
         low, end = indptr[q], indptr[q + 1]

@@ -1,11 +1,11 @@
 """The most violated ranking under a measure that is a sum over ranks: an assignment of documents to ranks.
 
-Document i at rank r is worth s_i a_r - g_i d_r, where a falls by the same step from rank to rank and d is the discount.
-To have it one rank earlier is worth step s_i - g_i (d_r - d_{r+1}). If the best r documents by this number were among
-the best r + 1 for every r, then ranks would have been found for all, and the numbers between the last of the best and
-the first of the others would be the differences of the ranks' prices (dual variables). They nearly are: so these prices
-are the start, and the few documents that collide are placed by shortest augmenting paths (Jonker and Volgenant). What a
-document is worth at a rank is computed when it is needed, so that memory is linear.
+Document i at rank r has the value s_i a_r - g_i d_r, where a falls by the same step from rank to rank and d is the
+discount. One rank earlier its value is higher by step s_i - g_i (d_r - d_{r+1}). If the best r documents by this number
+were among the best r + 1 for every r, they would have their ranks, and the numbers between the last of the best and the
+first of the others would be the differences of the ranks' prices (dual variables). This is nearly so: these prices are
+the start, and the few documents that collide are assigned by shortest augmenting paths (Jonker and Volgenant). Values
+are computed when they are needed, so that memory is linear.
 """
 
 from __future__ import annotations
@@ -13,44 +13,38 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.measures.measure_values import MeasureArrays
+from rankwright.kernels.objectives.ranking_search import group_by_class
 
 
 @kernel
 def assign_ranks(
+    arrays: MeasureArrays,
     order: Ints,
     scores: Floats,
     classes: Ints,
-    gain: Floats,
-    discount: Floats,
-    worth: Floats,
+    ideal: Floats,
     norm: Floats,
     trade: float,
     live: Ints,
-    indptr: Ints,
 ) -> None:
-    """The rankings that maximise F - trade E; ``order`` holds the documents by score.
+    """Replace ``order``, the documents by score, by the rankings that maximise F - trade E.
 
     F falls by 2 / norm times the score differences of documents in the wrong order, and so, up to a constant, does the
     sum of (n + 1 - 2 rank) s / norm. Documents of one class take their ranks in the order of their scores.
     """
+    indptr, gain, discount = arrays.indptr, arrays.gain, arrays.discount
     for q in live:
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         rows = order[a : a + n]
-        starts = np.zeros(classes[rows].max() + 2, np.int64)
-        for row in rows:
-            starts[classes[row] + 1] += 1
-        starts = np.cumsum(starts)
-        arranged, filled = np.empty(n, np.int64), starts.copy()
-        for row in rows:
-            arranged[filled[classes[row]]] = row
-            filled[classes[row]] += 1
+        arranged, starts = group_by_class(rows, classes)
         line, lost = np.empty(n), np.zeros(n)
         for r in range(n):
             line[r] = (n - 1 - 2 * r) / norm[q]
         deep = min(n, len(discount))
-        lost[:deep] = discount[:deep] * (trade / worth[q])
+        lost[:deep] = discount[:deep] * (trade / ideal[q])
         s, g = scores[arranged], gain[arranged]
-        rank_of = _assign(s, g, line, lost, _prices(s, g, 2.0 / norm[q], lost, starts))
+        rank_of = _assign(s, g, line, lost, _estimate_prices(s, g, 2.0 / norm[q], lost, starts))
         by_rank = np.empty(n, np.int64)
         for i in range(n):
             by_rank[rank_of[i]] = classes[arranged[i]]
@@ -60,10 +54,10 @@ def assign_ranks(
 
 
 @kernel
-def _prices(s: Floats, g: Floats, step: float, lost: Floats, starts: Ints) -> Floats:
-    """Prices of ranks, from the best r documents for every r; ``s`` and ``g`` are by class, each in descending order.
+def _estimate_prices(s: Floats, g: Floats, step: float, lost: Floats, starts: Ints) -> Floats:
+    """Return prices of ranks from the best r documents for every r; ``s`` and ``g`` descend within every class.
 
-    From r to r + 1 one document is added; then the worst inside and the best outside change places while that helps.
+    From r to r + 1 one document is added; then the worst inside and the best outside are exchanged while that helps.
     """
     n, count = len(s), len(starts) - 1
     price, taken = np.zeros(n), starts[:-1].copy()
@@ -93,7 +87,7 @@ def _prices(s: Floats, g: Floats, step: float, lost: Floats, starts: Ints) -> Fl
 
 @kernel
 def _assign(s: Floats, g: Floats, line: Floats, lost: Floats, price: Floats) -> Ints:
-    """The rank of each document in the assignment worth most; ``price`` of each rank, a guess, is made right."""
+    """Return the rank of each document in the best assignment; ``price`` is a start and becomes optimal."""
     n = len(s)
     rank_of, taken_by = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     left = np.empty(n)  # to each document, at these prices

@@ -1,7 +1,7 @@
-"""Exponentials and logarithms that the compiler can compute several at a time.
+"""Exponentials and logarithms that the compiler can vectorise.
 
-Numba calls the C library for every single ``exp``; a polynomial has no call, and loops of it become vector code. They
-are correct to about 2e-16 of the value, which tests compare with the library's.
+Numba calls the C library for every single ``exp``; a polynomial has no call, so loops of it become vector code. The
+relative error is about 2e-16, which tests compare with the library's.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _LOG2E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01  # the leading bits: its products with whole numbers are exact
 _LN2_LOW = 1.90821492927058770002e-10
 _SHIFTER = 6755399441055744.0  # 1.5 * 2^52: a number added to it is rounded to a whole one, in its lowest bits
-_LEAST = -708.0  # below it exp is 0, but for numbers too small for full precision
+_LEAST = -708.0  # below it, exp is subnormal or 0
 
 
 @llvm
-def _scaled(context: Any, value: Any, shifted: Any) -> Any:
-    """``_scaled(value, shifted)``: value times two to the whole number in the lowest bits of ``shifted``."""
+def _scale(context: Any, value: Any, shifted: Any) -> Any:
+    """Return ``value`` times two to the whole number in the lowest bits of ``shifted``."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = ir.IntType(64)
@@ -34,7 +34,7 @@ def _scaled(context: Any, value: Any, shifted: Any) -> Any:
 
 @inlined
 def exp(x: float) -> float:
-    """``exp(x)`` for x up to 700; exp(-708), about 3e-308, for all below -708."""
+    """Return ``exp(x)`` for x up to 700; exp(-708), about 3e-308, for all x below -708."""
     x = max(x, _LEAST)
     shifted = x * _LOG2E + _SHIFTER
     n = shifted - _SHIFTER
@@ -46,16 +46,16 @@ def exp(x: float) -> float:
     middle = (1 / 24 + r * (1 / 120)) + r2 * (1 / 720 + r * (1 / 5040))
     high = (1 / 40320 + r * (1 / 362880)) + r2 * (1 / 3628800 + r * (1 / 39916800))
     last = 1 / 479001600 + r * (1 / 6227020800)
-    power: float = _scaled(low + r4 * (middle + r4 * (high + r4 * last)), shifted)
+    power: float = _scale(low + r4 * (middle + r4 * (high + r4 * last)), shifted)
     return power
 
 
 @inlined
 def log1p(x: float) -> float:
-    """``log(1 + x)`` for x from 0 to 1.
+    """Return ``log(1 + x)`` for x from 0 to 1.
 
-    It is 2 atanh(z), z = x / (2 + x), whose series in z^2 <= 1/9 has alike signs. Its first terms are exact, and the
-    rest, small against them, is a polynomial.
+    It is 2 atanh(z), z = x / (2 + x), whose series in z^2 <= 1/9 has terms of one sign. The first terms are exact, and
+    the rest, which is small, is a polynomial.
     """
     z = x / (2.0 + x)
     y = z * z

@@ -1,6 +1,6 @@
-"""Losses of pairs of documents with different grades, the documents of a query ordered by descending grade.
+"""Losses of pairs of documents with different grades, with the documents of a query ordered by descending grade.
 
-Those of a lower grade than document i are then the rows ``lower[i]`` to the end of its query.
+The documents of a lower grade than document i are then the rows ``lower[i]`` to the end of its query.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from rankwright.kernels.objectives.exponentials import exp, log1p
 FIDELITY, LOGISTIC = 0, 1
 
 
-class Graded(NamedTuple):
-    """Documents by query and descending grade."""
+class GradedDocuments(NamedTuple):
+    """The documents of some queries, by descending grade within each."""
 
     indptr: Ints
     lower: Ints  # the first row of the query with a lower grade
@@ -24,25 +24,25 @@ class Graded(NamedTuple):
 
 
 @kernel
-def grade_order(y: Floats, indptr: Ints) -> tuple[Ints, Ints]:
-    """The rows by query and descending grade, equal grades in their order; and ``lower`` of each."""
+def find_grade_order(y: Floats, indptr: Ints) -> tuple[Ints, Ints]:
+    """Return the rows by query and descending grade, equal grades in their order, and ``lower`` of each."""
     rows, lower = np.empty(len(y), np.int64), np.empty(len(y), np.int64)
     for q in range(len(indptr) - 1):
         a, b = indptr[q], indptr[q + 1]
         rows[a:b] = a + np.argsort(-y[a:b], kind="mergesort")
-        bound = b
+        first_lower = b
         for i in range(b - 1, a - 1, -1):
             if i + 1 < b and y[rows[i]] > y[rows[i + 1]]:
-                bound = i + 1
-            lower[i] = bound
+                first_lower = i + 1
+            lower[i] = first_lower
     return rows, lower
 
 
 @kernel
-def exponential_sums(graded: Graded, scores: Floats, gradient: Floats) -> float:
-    """The weighted sum over pairs of exp(s_j - s_i), and its derivatives by score, in O(n).
+def sum_exponential_pairs(graded: GradedDocuments, scores: Floats, gradient: Floats) -> float:
+    """Return the weighted sum over pairs of exp(s_j - s_i), and write its derivatives by score, in O(n).
 
-    exp(s_j - s_i) is a product, so what a document needs of all its pairs are two sums over other grades.
+    exp(s_j - s_i) is a product, so a document needs only two sums over other grades for all its pairs.
     """
     indptr, lower, weight = graded
     loss, up, down = 0.0, np.empty(len(scores)), np.empty(len(scores))
@@ -52,29 +52,29 @@ def exponential_sums(graded: Graded, scores: Floats, gradient: Floats) -> float:
             gradient[a:b] = 0.0
             continue
         middle = (scores[a:b].max() + scores[a:b].min()) / 2.0
-        below, here, bound = 0.0, 0.0, b
+        below, here, first_lower = 0.0, 0.0, b
         for i in range(b - 1, a - 1, -1):
-            if lower[i] < bound:  # a higher grade begins
-                below, here, bound = below + here, 0.0, lower[i]
+            if lower[i] < first_lower:  # a higher grade begins
+                below, here, first_lower = below + here, 0.0, lower[i]
             up[i] = np.exp(scores[i] - middle)
             down[i] = 1.0 / up[i]
             here += up[i]
             gradient[i] = -weight[q] * below * down[i]
             loss -= gradient[i]
-        above, here, bound = 0.0, 0.0, lower[a]
+        above, here, first_lower = 0.0, 0.0, lower[a]
         for j in range(a, b):
-            if lower[j] > bound:
-                above, here, bound = above + here, 0.0, lower[j]
+            if lower[j] > first_lower:
+                above, here, first_lower = above + here, 0.0, lower[j]
             here += down[j]
             gradient[j] += weight[q] * above * up[j]
     return loss
 
 
 @loose_kernel
-def _logistic(
+def _sum_logistic(
     own: float, s: Floats, target: float, slopes: Floats, curves: Floats, w: float
 ) -> tuple[float, float, float]:
-    """Add the derivatives of one document's pairs with lower ones; the loss, and the derivatives of the one."""
+    """Add the derivatives of a document's pairs by lower ones; return the loss and the derivatives by its own score."""
     loss, slope, curve = 0.0, 0.0, 0.0
     for j in range(len(s)):
         o = own - s[j]
@@ -89,10 +89,10 @@ def _logistic(
 
 
 @loose_kernel
-def _fidelity(
+def _sum_fidelity(
     own: float, s: Floats, target: float, slopes: Floats, curves: Floats, w: float
 ) -> tuple[float, float, float]:
-    """The same for 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)), where P' = P (1 - P)."""
+    """Sum as ``_sum_logistic`` does, for 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)), where P' = P (1 - P)."""
     loss, slope, curve = 0.0, 0.0, 0.0
     for j in range(len(s)):
         o = own - s[j]
@@ -111,10 +111,10 @@ def _fidelity(
 
 
 @kernel
-def pair_loss_sums(
-    graded: Graded, scores: Floats, kind: int, target: float, gradient: Floats, curvature: Floats
+def sum_pair_losses(
+    graded: GradedDocuments, scores: Floats, kind: int, target: float, gradient: Floats, curvature: Floats
 ) -> float:
-    """The weighted sum of a loss over pairs, and its first and second derivatives by score; P* = ``target``."""
+    """Return the weighted sum of a loss over pairs, and write its two derivatives by score; P* = ``target``."""
     indptr, lower, weight = graded
     loss = 0.0
     gradient[:], curvature[:] = 0.0, 0.0
@@ -125,9 +125,13 @@ def pair_loss_sums(
                 break
             below = slice(lower[i], stop)
             if kind == LOGISTIC:
-                own, slope, curve = _logistic(scores[i], scores[below], target, gradient[below], curvature[below], w)
+                own, slope, curve = _sum_logistic(
+                    scores[i], scores[below], target, gradient[below], curvature[below], w
+                )
             else:
-                own, slope, curve = _fidelity(scores[i], scores[below], target, gradient[below], curvature[below], w)
+                own, slope, curve = _sum_fidelity(
+                    scores[i], scores[below], target, gradient[below], curvature[below], w
+                )
             loss += own
             gradient[i] += slope
             curvature[i] += curve
@@ -135,8 +139,8 @@ def pair_loss_sums(
 
 
 @kernel
-def misordered_shares(scores: Floats, place: Ints, indptr: Ints) -> Floats:
-    """By query, the share of pairs of different grades that the scores order wrongly; equal scores are half wrong.
+def compute_misordered_shares(scores: Floats, place: Ints, indptr: Ints) -> Floats:
+    """Return by query the share of pairs of different grades in the wrong order; equal scores count half.
 
     ``place`` is each document's place among the grades of its query. NaN where there are no pairs.
     """
@@ -147,7 +151,7 @@ def misordered_shares(scores: Floats, place: Ints, indptr: Ints) -> Floats:
         above, tied, wrong, pairs, i = np.zeros(n, np.int64), np.zeros(n, np.int64), 0.0, 0.0, 0
         while i < n:
             tied[place[a + order[i]]] += 1
-            end = i + 1  # a score that is not a number is equal to none, itself included
+            end = i + 1  # NaN is equal to no score, itself included
             while end < n and scores[a + order[end]] == scores[a + order[i]]:
                 tied[place[a + order[end]]] += 1
                 end += 1

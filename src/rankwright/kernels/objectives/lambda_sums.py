@@ -1,18 +1,17 @@
-"""The logistic loss of pairs, each weighted by what its exchange would change a measure."""
+"""The logistic loss of pairs, each weighted by the change of a measure when its two documents are swapped."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
-from rankwright.kernels.measures.measure_values import leads
+from rankwright.kernels.measures.measure_values import MeasureArrays, compute_leads
 from rankwright.kernels.objectives.exponentials import exp, log1p
-from rankwright.kernels.objectives.smooth_measures import Gained
 
 
 @kernel
-def _changes(g: Floats, d: Floats, lead: float, i: int, u: float, v: float, out: Floats) -> None:
-    """What swapping rank i with each rank below it would change, without sign; see ``swap_deltas``."""
+def _fill_changes(g: Floats, d: Floats, lead: float, i: int, u: float, v: float, out: Floats) -> None:
+    """Write the absolute change of the sum if rank i swapped with each rank below; see ``compute_swap_deltas``."""
     own, here = g[i], d[i]
     if u == 0.0 and v == 0.0:
         for j in range(len(out)):
@@ -27,10 +26,10 @@ def _changes(g: Floats, d: Floats, lead: float, i: int, u: float, v: float, out:
 
 
 @loose_kernel
-def _logistic(
+def _sum_logistic(
     own: float, gain: float, s: Floats, g: Floats, change: Floats, slopes: Floats, curves: Floats
 ) -> tuple[float, float, float]:
-    """Add the derivatives of one document's pairs with others; the loss, and the derivatives of the one."""
+    """Add the derivatives of a document's pairs by the other scores; return the loss and the derivatives by its own."""
     loss, slope, curve = 0.0, 0.0, 0.0
     for j in range(len(s)):
         sign = 1.0 if gain > g[j] else -1.0  # of equal gains nothing changes
@@ -47,18 +46,18 @@ def _logistic(
 
 
 @kernel
-def lambda_sums(data: Gained, order: Ints, scores: Floats, gradient: Floats, curvature: Floats) -> float:
-    """The sum over pairs of |change of the measure| log(1 + exp(-(s_i - s_j))), g_i > g_j, and its derivatives.
+def sum_lambdas(arrays: MeasureArrays, order: Ints, scores: Floats, gradient: Floats, curvature: Floats) -> float:
+    """Return the sum over pairs of |change of the measure| log(1 + exp(-(s_i - s_j))), g_i > g_j.
 
     The changes are those of the ranking ``order``, whatever the scores. Only pairs with a document within the cut-off
-    change anything: O(k n) a query.
+    have one: O(k n) a query.
     """
-    indptr, gain, discount, worth, u, v = data
+    indptr, gain, discount, scale, _, u, v = arrays
     loss = 0.0
-    for q in range(len(worth)):
+    for q in range(len(scale)):
         a, b = indptr[q], indptr[q + 1]
         n = b - a
-        if worth[q] == 0.0:
+        if scale[q] == 0.0:
             gradient[a:b], curvature[a:b] = 0.0, 0.0
             continue
         s, g, d, change = np.empty(n), np.empty(n), np.zeros(n), np.empty(n)
@@ -67,16 +66,16 @@ def lambda_sums(data: Gained, order: Ints, scores: Floats, gradient: Floats, cur
             s[r], g[r] = scores[order[a + r]], gain[order[a + r]]
         depth = min(n, len(discount))
         d[:depth] = discount[:depth]
-        lead, total = leads(g, u, v), 0.0
+        lead, total = compute_leads(g, u, v), 0.0
         for i in range(min(depth, n - 1)):
-            _changes(g, d, lead[i], i, u, v, change[: n - i - 1])
-            own, slope, curve = _logistic(
+            _fill_changes(g, d, lead[i], i, u, v, change[: n - i - 1])
+            own, slope, curve = _sum_logistic(
                 s[i], g[i], s[i + 1 :], g[i + 1 :], change[: n - i - 1], slopes[i + 1 :], curves[i + 1 :]
             )
             total += own
             slopes[i] += slope
             curves[i] += curve
-        loss += worth[q] * total
+        loss += scale[q] * total
         for r in range(n):
-            gradient[order[a + r]], curvature[order[a + r]] = worth[q] * slopes[r], worth[q] * curves[r]
+            gradient[order[a + r]], curvature[order[a + r]] = scale[q] * slopes[r], scale[q] * curves[r]
     return loss

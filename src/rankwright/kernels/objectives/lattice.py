@@ -1,9 +1,9 @@
-"""All rankings of a query that keep every class in its order, as paths of a lattice.
+"""Rankings of a query that keep the order within every class, as paths of a lattice.
 
-A node says how many documents of each class have been ranked. Whatever the way to it, the measure's lead is the same
-(see ``kernels/measures.py``) and so is what remains, so the best path is found node by node. Taking the next document
-of a class costs F what it is put before: 2 / norm times the sum of the score differences to documents of other classes
-with higher scores that are still to come. After the last rank that counts, the rest follow by score, at no cost.
+A node is the number of documents of each class that are ranked. On every path to it the measure's lead is the same (see
+``measure_values.py``) and so are the remaining documents: dynamic programming finds the best path. Taking the next
+document of a class lowers F by 2 / norm times the sum of the score differences to the documents of other classes with
+higher scores that come later. After the last rank that counts, the rest follow by score, at no cost.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, kernel
-from rankwright.kernels.objectives.surrogates import violation
+from rankwright.kernels.measures.measure_values import MeasureArrays
+from rankwright.kernels.objectives.ranking_search import group_by_class
+from rankwright.kernels.objectives.surrogates import compute_violation
 
-SLACK = 1e-12  # values this near are equal
+SLACK = 1e-12  # values this close are equal
 
 
 @kernel
-def lattice_sizes(classes: Ints, depth: int, indptr: Ints) -> Floats:
-    """The number of nodes that every query's lattice has room for, and thereby its cost."""
+def count_nodes(classes: Ints, depth: int, indptr: Ints) -> Floats:
+    """Return an upper bound on the number of nodes of every query's lattice, which is its cost."""
     out = np.ones(len(indptr) - 1)
     for q in range(len(out)):
         for size in np.bincount(classes[indptr[q] : indptr[q + 1]]):
@@ -28,25 +30,20 @@ def lattice_sizes(classes: Ints, depth: int, indptr: Ints) -> Floats:
 
 @kernel
 def _arrange(rows: Ints, scores: Floats, classes: Ints, gain: Floats) -> tuple[Ints, Ints, Floats, Ints, Floats]:
-    """Rows in the order of the scores, by class: rows, where classes start, gains, documents ahead, sums of scores.
+    """Return rows by class in the order of the scores, the starts of classes, gains, documents ahead, sums of scores.
 
     ``ahead[c, i]`` counts the documents of class c with a higher score than the i-th row; ``sums[i]`` is that of the
     scores before it.
     """
     n = len(rows)
-    sizes = np.bincount(classes[rows])
-    starts = np.zeros(len(sizes) + 1, np.int64)
-    starts[1:] = np.cumsum(sizes)
-    arranged, filled = np.empty(n, np.int64), starts[:-1].copy()
-    for row in rows:
-        arranged[filled[classes[row]]] = row
-        filled[classes[row]] += 1
-    gains, ahead, sums = np.empty(len(sizes)), np.empty((len(sizes), n), np.int64), np.zeros(n + 1)
+    arranged, starts = group_by_class(rows, classes)
+    count = len(starts) - 1
+    gains, ahead, sums = np.empty(count), np.empty((count, n), np.int64), np.zeros(n + 1)
     for i in range(n):
         sums[i + 1] = sums[i] + scores[arranged[i]]
-    for c in range(len(sizes)):
+    for c in range(count):
         gains[c] = gain[arranged[starts[c]]]
-        for other in range(len(sizes)):
+        for other in range(count):
             at = starts[c]
             for i in range(starts[other], starts[other + 1]):
                 while at < starts[c + 1] and scores[arranged[at]] > scores[arranged[i]]:
@@ -56,8 +53,8 @@ def _arrange(rows: Ints, scores: Floats, classes: Ints, gain: Floats) -> tuple[I
 
 
 @kernel
-def _overtaken(i: int, own: int, score: float, taken: Ints, starts: Ints, ahead: Ints, sums: Floats) -> float:
-    """By how much the i-th row is put before documents of other classes with higher scores."""
+def _sum_overtaken(i: int, own: int, score: float, taken: Ints, starts: Ints, ahead: Ints, sums: Floats) -> float:
+    """Return the sum of score differences to the documents with higher scores of other classes that a row precedes."""
     total = 0.0
     for c in range(len(taken)):
         if c != own and ahead[c, i] > taken[c]:
@@ -66,30 +63,27 @@ def _overtaken(i: int, own: int, score: float, taken: Ints, starts: Ints, ahead:
 
 
 @kernel
-def best_paths(
+def find_best_paths(
+    arrays: MeasureArrays,
     order: Ints,
     scores: Floats,
     classes: Ints,
-    gain: Floats,
-    discount: Floats,
-    worth: Floats,
-    u: float,
-    v: float,
+    ideal: Floats,
     norm: Floats,
     trade: float,
     perfect: bool,
     live: Ints,
-    indptr: Ints,
 ) -> None:
-    """The rankings, perfect or imperfect, that maximise F - trade E; ``order`` holds the documents by score, in place.
+    """Replace ``order``, the documents by score, by the rankings that maximise F - trade E, perfect or imperfect.
 
-    ``worth`` is what a sum of gains is divided by, so that a perfect ranking has E = 1. A path is perfect if no other
-    to any of its nodes has a higher E, and its end has E = 1.
+    ``ideal`` is the sum of gains of a perfect ranking, which has E = 1. A path is perfect if no other to any of its
+    nodes has a higher E, and its end has E = 1.
     """
+    indptr, discount, u, v = arrays.indptr, arrays.discount, arrays.u, arrays.v
     for q in live:
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         rows, depth, price = order[a : a + n], min(n, len(discount)), 2.0 / norm[q]
-        arranged, starts, gains, ahead, sums = _arrange(rows, scores, classes, gain)
+        arranged, starts, gains, ahead, sums = _arrange(rows, scores, classes, arrays.gain)
         count = len(gains)
         widths, stride = np.empty(count, np.int64), np.empty(count, np.int64)
         nodes = 1
@@ -97,7 +91,7 @@ def best_paths(
             widths[c], stride[c] = min(starts[c + 1] - starts[c], depth), nodes
             nodes *= widths[c] + 1
         E, lead = np.empty(nodes), np.empty(nodes)
-        value = np.empty((2, nodes))  # of paths with the highest E of their nodes, and of the others
+        value = np.empty((2, nodes))  # of paths with the highest E to their nodes, and of the others
         way = np.empty((2, nodes), np.int64)
         taken, node, rank, end, best = np.zeros(count, np.int64), 0, 0, -1, -np.inf
         E[0], lead[0], value[0, 0], value[1, 0] = 0.0, 1.0, 0.0, -np.inf
@@ -118,7 +112,7 @@ def best_paths(
             for c in range(count):
                 if taken[c] > 0:
                     before = node - stride[c]
-                    gained = gains[c] * discount[rank - 1] * lead[before] / worth[q]
+                    gained = gains[c] * discount[rank - 1] * lead[before] / ideal[q]
                     if E[before] + gained > E[node]:
                         E[node] = E[before] + gained
                     lead[node] = lead[before] + gains[c] * (u + v * lead[before])
@@ -127,9 +121,9 @@ def best_paths(
                 if taken[c] == 0:
                     continue
                 before, i = node - stride[c], starts[c] + taken[c] - 1
-                gained = gains[c] * discount[rank - 1] * lead[before] / worth[q]
+                gained = gains[c] * discount[rank - 1] * lead[before] / ideal[q]
                 taken[c] -= 1
-                paid = trade * gained + price * _overtaken(i, c, scores[arranged[i]], taken, starts, ahead, sums)
+                paid = trade * gained + price * _sum_overtaken(i, c, scores[arranged[i]], taken, starts, ahead, sums)
                 taken[c] += 1
                 lost = 0 if E[before] + gained >= E[node] - SLACK else 1
                 for kind in range(2):
@@ -142,12 +136,12 @@ def best_paths(
                     if is_perfect == perfect and value[kind, node] > best:
                         best, end = value[kind, node], 2 * node + kind
         if end >= 0:
-            _trace(end, way, stride, starts, arranged, depth, rows)
+            _write_ranking(end, way, stride, starts, arranged, depth, rows)
 
 
 @kernel
-def _trace(end: int, way: Ints, stride: Ints, starts: Ints, arranged: Ints, depth: int, rows: Ints) -> None:
-    """Write the ranking of a path: its documents, and the rest in the order they had."""
+def _write_ranking(end: int, way: Ints, stride: Ints, starts: Ints, arranged: Ints, depth: int, rows: Ints) -> None:
+    """Write the ranking of a path: its documents, and the rest in their order."""
     node, kind = end // 2, end % 2
     taken, at = np.empty(len(stride), np.int64), node
     for c in range(len(stride)):
@@ -171,42 +165,39 @@ def _trace(end: int, way: Ints, stride: Ints, starts: Ints, arranged: Ints, dept
 
 
 @kernel
-def worst_rankings(
+def search_worst(
+    arrays: MeasureArrays,
     order: Ints,
     scores: Floats,
     classes: Ints,
-    gain: Floats,
-    discount: Floats,
-    worth: Floats,
-    u: float,
-    v: float,
+    ideal: Floats,
     norm: Floats,
     kind: int,
     ahead_of: Floats,
     value: Floats,
-    most: int,
+    max_nodes: int,
     live: Ints,
-    indptr: Ints,
     found: Ints,
 ) -> Ints:
-    """The imperfect rankings of the largest ``violation`` of 1 - E and x, by branch and bound; the nodes it took.
+    """Find the imperfect rankings of the largest violation of 1 - E and x by branch and bound; return visited nodes.
 
     x is F less that of the hardest perfect ranking: ``ahead_of`` for the order of the scores, in ``order``. ``value``
-    holds that of some ranking, which is in ``found``; better ones replace both. What follows a node gains E at
-    least what the worst order of the rest gains, and costs F nothing at best. A query that would take more than
-    ``most`` nodes is left with the best so far.
+    holds the violation of some ranking, which is in ``found``; larger ones replace both. After a node, E grows by at
+    least the gains of the worst order of the rest, and F falls by at least nothing. A query that would take more than
+    ``max_nodes`` nodes keeps the best ranking so far.
     """
+    indptr, discount, u, v = arrays.indptr, arrays.discount, arrays.u, arrays.v
     visited = np.zeros(len(norm), np.int64)
     for q in live:
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         rows, depth, price = order[a : a + n], min(n, len(discount)), 2.0 / norm[q]
-        arranged, starts, gains, ahead, sums = _arrange(rows, scores, classes, gain)
+        arranged, starts, gains, ahead, sums = _arrange(rows, scores, classes, arrays.gain)
         count = len(gains)
         taken, step = np.zeros(count, np.int64), np.full(depth + 1, count, np.int64)
         E, lead, x = np.empty(depth + 1), np.empty(depth + 1), np.empty(depth + 1)
         E[0], lead[0], x[0], rank = 0.0, 1.0, ahead_of[q], 0
-        while rank >= 0 and visited[q] <= most:
-            if step[rank] < count:  # come back from below: undo what was tried here
+        while rank >= 0 and visited[q] <= max_nodes:
+            if step[rank] < count:  # back from a deeper rank: undo the choice made here
                 taken[step[rank]] -= 1
             step[rank] -= 1
             c = step[rank]
@@ -218,15 +209,15 @@ def worst_rankings(
                 rank -= 1
                 continue
             i = starts[c] + taken[c]
-            paid = price * _overtaken(i, c, scores[arranged[i]], taken, starts, ahead, sums)
+            paid = price * _sum_overtaken(i, c, scores[arranged[i]], taken, starts, ahead, sums)
             taken[c] += 1
             visited[q] += 1
-            E[rank + 1] = E[rank] + gains[c] * discount[rank] * lead[rank] / worth[q]
+            E[rank + 1] = E[rank] + gains[c] * discount[rank] * lead[rank] / ideal[q]
             lead[rank + 1] = lead[rank] + gains[c] * (u + v * lead[rank])
             x[rank + 1] = x[rank] - paid
-            to_go = _least_to_go(rank + 1, depth, lead[rank + 1], taken, starts, gains, discount, u, v)
-            least = E[rank + 1] + to_go / worth[q]
-            reach = violation(kind, 1.0 - least, x[rank + 1])
+            remaining = _compute_least_gain(rank + 1, depth, lead[rank + 1], taken, starts, gains, discount, u, v)
+            least = E[rank + 1] + remaining / ideal[q]
+            reach = compute_violation(kind, 1.0 - least, x[rank + 1])
             if least > 1.0 - SLACK or reach <= value[q] * (1.0 + SLACK):
                 continue
             if rank + 1 == depth:
@@ -239,10 +230,10 @@ def worst_rankings(
 
 
 @kernel
-def _least_to_go(
+def _compute_least_gain(
     rank: int, depth: int, lead: float, taken: Ints, starts: Ints, gains: Floats, discount: Floats, u: float, v: float
 ) -> float:
-    """What the remaining ranks gain if the worst classes come first."""
+    """Return the sum over the remaining ranks if the worst classes come first."""
     total = 0.0
     for c in range(len(gains) - 1, -1, -1):
         left = min(starts[c + 1] - starts[c] - taken[c], depth - rank)

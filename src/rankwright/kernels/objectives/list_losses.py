@@ -1,4 +1,4 @@
-"""Losses of whole lists: top-one cross entropy, Plackett-Luce likelihood, cosine; O(n) a query, with derivatives."""
+"""Listwise losses with derivatives, in O(n) a query: top-one cross entropy, Plackett-Luce likelihood, cosine."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def softmax(scores: Floats, out: Floats) -> float:
 
 
 @kernel
-def query_softmax(values: Floats, indptr: Ints) -> Floats:
-    """The softmax of the values of every query."""
+def compute_query_softmax(values: Floats, indptr: Ints) -> Floats:
+    """Return the softmax of the values of every query."""
     out = np.empty(len(values))
     for q in range(len(indptr) - 1):
         softmax(values[indptr[q] : indptr[q + 1]], out[indptr[q] : indptr[q + 1]])
@@ -32,10 +32,10 @@ def query_softmax(values: Floats, indptr: Ints) -> Floats:
 
 
 @kernel
-def cross_entropies(
+def sum_cross_entropies(
     scores: Floats, target: Floats, indptr: Ints, weight: Floats, gradient: Floats, curvature: Floats
 ) -> float:
-    """The weighted sum of -target . log softmax(s), where the target of each query sums to 1."""
+    """Return the weighted sum of -target . log softmax(s), where the target of each query sums to 1."""
     loss = 0.0
     for q in range(len(weight)):
         a, b = indptr[q], indptr[q + 1]
@@ -49,29 +49,29 @@ def cross_entropies(
 
 
 @kernel
-def label_likelihoods(
+def sum_label_likelihoods(
     scores: Floats, lower: Ints, indptr: Ints, weight: Floats, gradient: Floats, curvature: Floats
 ) -> float:
-    """The weighted sum of -log P(label order) under Plackett-Luce, documents by descending grade.
+    """Return the weighted sum of -log P(label order) under Plackett-Luce, documents by descending grade.
 
     A document is chosen among all of its grade or lower ones, so that the order of equal grades does not matter:
 
         sum over j of log Z_j - s_j,    Z_j = sum over l_i <= l_j of exp(s_i).
 
     ``lower`` is the first row of the query with a lower grade. From the lowest grade up, Z only grows; from the highest
-    down, so does the sum over j of 1 / Z_j, which is all that a document needs of those above it.
+    down, so does the sum over j of 1 / Z_j, which is all that a document needs from the ones above.
     """
     loss, logs = 0.0, np.empty(len(scores))
     for q in range(len(weight)):
         a, b, w, own = indptr[q], indptr[q + 1], weight[q], 0.0
-        highest, total, bound = -np.inf, 0.0, b
+        highest, total, end = -np.inf, 0.0, b
         for i in range(b - 1, a - 1, -1):
             if scores[i] > highest:
                 total, highest = total * np.exp(highest - scores[i]), scores[i]
             total += np.exp(scores[i] - highest)
-            if i == a or lower[i - 1] != lower[i]:  # the whole of a grade is in the sum
-                logs[i:bound] = highest + np.log(total)
-                bound = i
+            if i == a or lower[i - 1] != lower[i]:  # all documents of the grade are in the sum
+                logs[i:end] = highest + np.log(total)
+                end = i
             own -= scores[i]
         steepest, inverse, squares = -np.inf, 0.0, 0.0  # sums over j of exp(-log Z_j - steepest), and of its squares
         i = a
@@ -88,8 +88,8 @@ def label_likelihoods(
 
 
 @kernel
-def cosines(scores: Floats, target: Floats, indptr: Ints, weight: Floats, gradient: Floats) -> float:
-    """The weighted sum of (1 - t . s / |s|) / 2, s centred; where all scores are equal, it is 1/2 and has no slope.
+def sum_cosine_losses(scores: Floats, target: Floats, indptr: Ints, weight: Floats, gradient: Floats) -> float:
+    """Return the weighted sum of (1 - t . s / |s|) / 2, s centred; if all scores are equal, 1/2 without a gradient.
 
     The targets of each query sum to 0; queries whose targets are all 0 count nothing.
     """
@@ -106,7 +106,7 @@ def cosines(scores: Floats, target: Floats, indptr: Ints, weight: Floats, gradie
         if largest == 0.0:
             continue
         size = np.sqrt(squares)
-        if size <= 1e-12 * abs(mean):  # nothing but rounding
+        if size <= 1e-12 * abs(mean):  # only rounding
             loss += 0.5 * w
             continue
         loss += 0.5 * w * (1.0 - dot / size)

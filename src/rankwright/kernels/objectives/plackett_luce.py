@@ -1,12 +1,12 @@
 """Expected measures under Plackett-Luce, with their derivatives by score.
 
-A ranking is drawn document by document: with probability exp(s_i) / Z_t, Z_t the sum over the documents that are left,
-document i comes to rank t. A measure is the sum of ``kernels/measures.py``: g_t d_t lead_t, lead_{t+1} = lead_t + g_t
-(u + v lead_t). What follows rank t is an affine function of the lead there,
+A ranking is drawn document by document: document i takes rank t with probability exp(s_i) / Z_t, Z_t the sum over the
+documents that are left. A measure is the sum of ``measure_values.py``: g_t d_t lead_t, lead_{t+1} = lead_t + g_t (u + v
+lead_t). The sum over the ranks after t is an affine function of the lead there,
 
     A_t lead_{t+1} + B_t,    A_{t-1} = g_t d_t + A_t (1 + v g_t),    B_{t-1} = B_t + u g_t A_t,
 
-from the last rank that counts up.
+from the last rank that counts upwards.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
+from rankwright.kernels.measures.measure_values import MeasureArrays
 from rankwright.kernels.objectives.exponentials import exp
 from rankwright.kernels.objectives.list_losses import softmax
-from rankwright.kernels.objectives.smooth_measures import Gained
 
-_FEW = 256  # ranks: so few are kept in order one by one, more are sorted
+_FEW = 256  # ranks: so few are inserted one by one, more are sorted
 
 
 @kernel
-def expected_top_two(data: Gained, scores: Floats, gradient: Floats) -> float:
-    """The sum over queries of worth times the expected measure of the first two ranks, exactly, in O(n) a query.
+def compute_expected_top_two(arrays: MeasureArrays, scores: Floats, gradient: Floats) -> float:
+    """Return the sum over queries of scale times the exact expected measure of the first two ranks, in O(n) a query.
 
     With p the softmax, G its mean gain, and H_i the mean gain under the softmax without i,
 
         E = d_1 G + d_2 sum over i of p_i (1 + (u + v) g_i) H_i.
 
-    At most one document has p_i > 1/2: the softmax without that one is computed anew, all others are by division.
+    At most one document has p_i > 1/2: the softmax without that one is computed anew, the others by division.
     """
-    indptr, gain, discount, worth, u, v = data
+    indptr, gain, discount, scale, _, u, v = arrays
     total = 0.0
-    for q in range(len(worth)):
+    for q in range(len(scale)):
         a, b = indptr[q], indptr[q + 1]
         out, g = gradient[a:b], gain[a:b]
         n = b - a
-        if worth[q] == 0.0:
+        if scale[q] == 0.0:
             out[:] = 0.0
             continue
         p, rest, top = np.empty(n), np.empty(n), 0
@@ -51,17 +51,17 @@ def expected_top_two(data: Gained, scores: Floats, gradient: Floats) -> float:
         for i in range(n):
             out[i] = discount[0] * p[i] * (g[i] - mean)
         if n > 1 and len(discount) > 1:
-            _without(scores[a:b], top, rest)
-            value += discount[1] * _second(p, rest, top, g, u + v, discount[1], out)
-        total += worth[q] * value
+            _compute_softmax_without(scores[a:b], top, rest)
+            value += discount[1] * _add_second_rank(p, rest, top, g, u + v, discount[1], out)
+        total += scale[q] * value
         for i in range(n):
-            out[i] *= worth[q]
+            out[i] *= scale[q]
     return total
 
 
 @loose_kernel
-def _without(scores: Floats, top: int, out: Floats) -> None:
-    """The softmax without one document."""
+def _compute_softmax_without(scores: Floats, top: int, out: Floats) -> None:
+    """Write the softmax without one document."""
     highest, total = -np.inf, 0.0
     for i in range(len(scores)):
         if i != top:
@@ -74,8 +74,8 @@ def _without(scores: Floats, top: int, out: Floats) -> None:
 
 
 @kernel
-def _second(p: Floats, rest: Floats, top: int, g: Floats, more: float, d: float, out: Floats) -> float:
-    """The expected gain at the second rank, times what the first makes of it; adds d times its derivatives."""
+def _add_second_rank(p: Floats, rest: Floats, top: int, g: Floats, more: float, d: float, out: Floats) -> float:
+    """Return the expected gain at the second rank times its lead; add d times its derivatives to ``out``."""
     n, mean, rest_mean = len(p), 0.0, 0.0
     for i in range(n):
         mean += p[i] * g[i]
@@ -104,8 +104,8 @@ def _second(p: Floats, rest: Floats, top: int, g: Floats, more: float, d: float,
 
 
 @kernel
-def _draw(keys: Floats, depth: int, chosen: Ints) -> None:
-    """The places of the ``depth`` highest keys, descending; of equal ones the first comes first."""
+def _select_highest(keys: Floats, depth: int, chosen: Ints) -> None:
+    """Write the indices of the ``depth`` highest keys, descending; of equal ones the first comes first."""
     if depth > _FEW:
         chosen[:] = np.argsort(-keys, kind="mergesort")[:depth]
         return
@@ -125,8 +125,8 @@ def _draw(keys: Floats, depth: int, chosen: Ints) -> None:
 
 
 @loose_kernel
-def _scaled(scores: Floats, highest: float, gain: Floats, out: Floats) -> tuple[float, float]:
-    """exp(s_i - highest); their sum, and that of the gains by them."""
+def _exponentiate(scores: Floats, highest: float, gain: Floats, out: Floats) -> tuple[float, float]:
+    """Write exp(s_i - highest); return their sum, and the sum of the gains times them."""
     total, gains = 0.0, 0.0
     for i in range(len(scores)):
         out[i] = exp(scores[i] - highest)
@@ -136,7 +136,7 @@ def _scaled(scores: Floats, highest: float, gain: Floats, out: Floats) -> tuple[
 
 
 @loose_kernel
-def _highest(scores: Floats) -> float:
+def _find_highest(scores: Floats) -> float:
     highest = -np.inf
     for i in range(len(scores)):
         highest = max(highest, scores[i])
@@ -144,27 +144,27 @@ def _highest(scores: Floats) -> float:
 
 
 @loose_kernel
-def _spread(weight: Floats, gain: Floats, by_gain: float, by: float, out: Floats) -> None:
+def _add_unranked(weight: Floats, gain: Floats, by_gain: float, by: float, out: Floats) -> None:
     for i in range(len(weight)):
         out[i] += weight[i] * (by_gain * gain[i] - by)
 
 
 @kernel
-def _follow(
+def _compute_remainders(
     s: Floats, g: Floats, chosen: Ints, left: Floats, gain_left: Floats, weight: Floats, ranked: Floats
 ) -> float:
-    """Along a drawn ranking: log Z_t and the mean gain of what is left at each rank, from the last rank up.
+    """Write log Z_t and the mean gain of the documents left at each rank of a drawn ranking, from the last rank up.
 
-    Returns the highest score of what is left after the last rank, with ``weight`` the exp of the scores less it, and 0
-    for the documents of the ranking. Sums only ever grow, so that nothing cancels, whatever the scores.
+    Returns the highest score left after the last rank; ``weight`` becomes the exp of the scores less it, and 0 for the
+    documents of the ranking. Sums only ever grow, so that nothing cancels, whatever the scores.
     """
     depth = len(chosen)
     for t in range(depth):
         ranked[t], s[chosen[t]] = s[chosen[t]], -np.inf
-    highest = _highest(s)
+    highest = _find_highest(s)
     level, mean = -np.inf, 0.0
     if highest > -np.inf:
-        total, gains = _scaled(s, highest, g, weight)
+        total, gains = _exponentiate(s, highest, g, weight)
         for t in range(depth):
             weight[chosen[t]] = 0.0  # it was 3e-308
         level, mean = highest + np.log(total), gains / total
@@ -182,8 +182,8 @@ def _follow(
 
 
 @kernel
-def _futures(g: Floats, discount: Floats, u: float, v: float, A: Floats, B: Floats) -> None:
-    """A_t and B_t of the gains of a ranking."""
+def _compute_affine(g: Floats, discount: Floats, u: float, v: float, A: Floats, B: Floats) -> None:
+    """Write A_t and B_t of the gains of a ranking."""
     a, b = 0.0, 0.0
     for t in range(len(g) - 1, -1, -1):
         A[t], B[t] = a, b
@@ -192,46 +192,46 @@ def _futures(g: Floats, discount: Floats, u: float, v: float, A: Floats, B: Floa
 
 
 @kernel
-def expected_sampled(data: Gained, scores: Floats, noise: Floats, gradient: Floats) -> float:
-    """Unbiased estimates of the same for any number of ranks, from sampled rankings; O(n + k log n) each.
+def estimate_expected(arrays: MeasureArrays, scores: Floats, noise: Floats, gradient: Floats) -> float:
+    """Return an unbiased estimate of the same for any number of ranks, from sampled rankings; O(n + k log n) each.
 
-    A sample ranks by s_i + noise, which is Gumbel noise, a row of ``noise`` for each. Of the derivative of
+    A sample ranks by s_i + Gumbel noise, a row of ``noise`` for each. The derivative of
 
         E = E[sum over t of g_t d_t lead_t]
 
-    the part by what comes to rank t at once is summed over all documents that are left, not sampled; the part by what
-    follows is sampled, less what follows in the mean of the other samples, as a function of the lead, whose mean over
-    all documents that are left is added again. With T_t what remains of it and G_t the mean gain of what is left,
+    has two parts. The effect of the choice at rank t on its own gain is summed over all documents left, not sampled.
+    The effect on later ranks is sampled, less the mean of the other samples as a control variate: a function of the
+    lead, whose mean over all documents left is added again. With T_t the remainder and G_t the mean gain left,
 
         dE / ds_i = T_rank(i) + sum over t <= rank(i) of P_t(i) (c_t (g_i - G_t) - T_t),
         c_t = d_t lead_t + (u + v lead_t) (mean A_t of the others).
 
     Sums over t are kept in units of P_t, where they only ever shrink: scores may be as far apart as they like.
     """
-    indptr, gain, discount, worth, u, v = data
+    indptr, gain, discount, scale, _, u, v = arrays
     n_samples, total = len(noise), 0.0
     gradient[:] = 0.0
-    for q in range(len(worth)):
-        if worth[q] == 0.0:
+    for q in range(len(scale)):
+        if scale[q] == 0.0:
             continue
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         depth = min(n, len(discount))
         # less the highest: noise and logarithms would be lost beside large numbers
-        s, g, out = scores[a : a + n] - _highest(scores[a : a + n]), gain[a : a + n], gradient[a : a + n]
+        s, g, out = scores[a : a + n] - _find_highest(scores[a : a + n]), gain[a : a + n], gradient[a : a + n]
         chosen = np.empty((n_samples, depth), np.int64)
         A, B, gains = np.empty((n_samples, depth)), np.empty((n_samples, depth)), np.empty((n_samples, depth))
         sum_A, sum_B = np.zeros(depth), np.zeros(depth)
         for m in range(n_samples):
-            _draw(s + noise[m, a : a + n], depth, chosen[m])
+            _select_highest(s + noise[m, a : a + n], depth, chosen[m])
             for t in range(depth):
                 gains[m, t] = g[chosen[m, t]]
-            _futures(gains[m], discount, u, v, A[m], B[m])
+            _compute_affine(gains[m], discount, u, v, A[m], B[m])
             sum_A += A[m]
             sum_B += B[m]
         left, gain_left, ranked, weight = np.empty(depth), np.empty(depth), np.empty(depth), np.empty(n)
-        value, per = 0.0, worth[q] / n_samples
+        value, per = 0.0, scale[q] / n_samples
         for m in range(n_samples):
-            highest = _follow(s, g, chosen[m], left, gain_left, weight, ranked)
+            highest = _compute_remainders(s, g, chosen[m], left, gain_left, weight, ranked)
             lead, by_gain, by = 1.0, 0.0, 0.0
             for t in range(depth):
                 own = gains[m, t]
@@ -247,6 +247,6 @@ def expected_sampled(data: Gained, scores: Floats, noise: Floats, gradient: Floa
                 out[chosen[m, t]] += per * (T + np.exp(ranked[t] - left[t]) * (by_gain * own - by))
             if highest > -np.inf:
                 unit = per * np.exp(highest - left[depth - 1])
-                _spread(weight, g, unit * by_gain, unit * by, out)
+                _add_unranked(weight, g, unit * by_gain, unit * by, out)
         total += per * value
     return total

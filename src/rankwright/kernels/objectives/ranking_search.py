@@ -1,4 +1,4 @@
-"""Rankings that type two bounds ask for: the hardest perfect one, the best imperfect one, the most violated one.
+"""Rankings for upper bounds of type two: the hardest perfect one, the best imperfect one, the most violated one.
 
 A measure sees a query as classes of documents with equal gains, class 0 the best. A ranking is an order of the query's
 rows. Its query-level score is F = sum of coef_k s_k, where the coefficients come from pairs of documents: of different
@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, kernel
-from rankwright.kernels.measures.sorting import sort_rows
+from rankwright.kernels.measures.sorting import max_query_size, sort_rows
 
 
 @kernel
-def rank_classes(gain: Floats, indptr: Ints) -> tuple[Ints, Ints, Floats]:
-    """The class of each document by descending gain; of each query, how many classes and pairs across them it has."""
+def find_classes(gain: Floats, indptr: Ints) -> tuple[Ints, Ints, Floats]:
+    """Return the class of each document by descending gain, and each query's numbers of classes and pairs."""
     classes, counts = np.empty(len(gain), np.int64), np.empty(len(indptr) - 1, np.int64)
     pairs = np.empty(len(counts))
     for q in range(len(counts)):
@@ -29,10 +29,26 @@ def rank_classes(gain: Floats, indptr: Ints) -> tuple[Ints, Ints, Floats]:
 
 
 @kernel
-def pair_coefficients(order: Ints, classes: Ints, n_classes: Ints, norm: Floats, indptr: Ints, out: Floats) -> None:
-    """Of every document: how many of lower classes follow it less how many precede it, and so for higher ones reversed.
+def group_by_class(rows: Ints, classes: Ints) -> tuple[Ints, Ints]:
+    """Return rows grouped by class, in their order, and the start of every class."""
+    starts = np.zeros(classes[rows].max() + 2, np.int64)
+    for row in rows:
+        starts[classes[row] + 1] += 1
+    starts = np.cumsum(starts)
+    grouped, filled = np.empty(len(rows), np.int64), starts.copy()
+    for row in rows:
+        grouped[filled[classes[row]]] = row
+        filled[classes[row]] += 1
+    return grouped, starts
 
-    Divided by the norm this is the derivative of F by the document's score under the pair Phi.
+
+@kernel
+def fill_pair_coefficients(
+    order: Ints, classes: Ints, n_classes: Ints, norm: Floats, indptr: Ints, out: Floats
+) -> None:
+    """Write the derivative of F by every score under the pair Phi.
+
+    It is the number of documents of other classes that follow less the number that precede, divided by the norm.
     """
     sizes, seen = np.empty(n_classes.max(), np.int64), np.empty(n_classes.max(), np.int64)
     for q in range(len(norm)):
@@ -52,8 +68,8 @@ def pair_coefficients(order: Ints, classes: Ints, n_classes: Ints, norm: Floats,
 
 
 @kernel
-def rank_coefficients(order: Ints, norm: Floats, indptr: Ints, out: Floats) -> None:
-    """The derivative of F by each score under eq. (2): (n + 1 - 2 rank) / norm."""
+def fill_rank_coefficients(order: Ints, norm: Floats, indptr: Ints, out: Floats) -> None:
+    """Write the derivative of F by every score under eq. (2): (n + 1 - 2 rank) / norm."""
     for q in range(len(norm)):
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         for r in range(n):
@@ -61,10 +77,10 @@ def rank_coefficients(order: Ints, norm: Floats, indptr: Ints, out: Floats) -> N
 
 
 @kernel
-def hardest_perfect(scores: Floats, classes: Ints, depth: int, indptr: Ints, order: Ints) -> None:
-    """Of the perfect rankings of a strict measure of ``depth`` ranks, the one with the lowest F.
+def find_hardest_perfect(scores: Floats, classes: Ints, depth: int, indptr: Ints, order: Ints) -> None:
+    """Find the perfect ranking of a strict measure of ``depth`` ranks with the lowest F.
 
-    By class, the lowest scores first; what comes after ``depth`` ranks by ascending score alone.
+    It is by class, the lowest scores first; after ``depth`` ranks it is by ascending score alone.
     """
     sort_rows(-scores, classes.astype(np.float64), indptr, 0, len(indptr) - 1, order)
     for q in range(len(indptr) - 1):
@@ -83,12 +99,12 @@ def hardest_perfect(scores: Floats, classes: Ints, depth: int, indptr: Ints, ord
 
 
 @kernel
-def best_imperfect(scores: Floats, classes: Ints, depth: int, indptr: Ints, order: Ints) -> None:
-    """Of the imperfect rankings of a strict measure of ``depth`` ranks, the one with the highest F.
+def find_best_imperfect(scores: Floats, classes: Ints, depth: int, indptr: Ints, order: Ints) -> None:
+    """Find the imperfect ranking of a strict measure of ``depth`` ranks with the highest F.
 
-    The order of the scores, unless it is perfect; then the cheaper of the cheapest swap of neighbours of different
-    classes, the first of them within ``depth``, and of moving the first document of another class after ``depth`` up to
-    ``depth``. ``order`` holds the documents by score, of equal scores the lower class first.
+    It is the order of the scores, unless that is perfect; then the cheaper of two changes: the cheapest swap of
+    neighbours of different classes, the first of them within ``depth``, or the first document of another class after
+    ``depth`` moved up to ``depth``. ``order`` holds the documents by score, of equal scores the lower class first.
     """
     for q in range(len(indptr) - 1):
         a, n = indptr[q], indptr[q + 1] - indptr[q]
@@ -117,7 +133,7 @@ def best_imperfect(scores: Floats, classes: Ints, depth: int, indptr: Ints, orde
 
 @kernel
 def _is_perfect(rows: Ints, classes: Ints, last: int) -> bool:
-    """Whether the first ranks hold the best classes in order, and none after them is better."""
+    """Return whether the first ranks hold the best classes in order, and none after them is better."""
     for p in range(last):
         if classes[rows[p]] > classes[rows[p + 1]]:
             return False
@@ -128,19 +144,17 @@ def _is_perfect(rows: Ints, classes: Ints, last: int) -> bool:
 
 
 @kernel
-def violate_precision(
+def find_most_violated_precision(
     scores: Floats, classes: Ints, norm: Floats, trade: float, live: Ints, indptr: Ints, order: Ints
 ) -> None:
-    """The rankings that maximise trade (1 - AP) + F, for two classes; ``order`` holds the documents by score.
+    """Replace ``order``, the documents by score, by the rankings that maximise trade (1 - AP) + F, for two classes.
 
     Relevant and irrelevant documents stay sorted by score among themselves. If the j-th irrelevant one comes after p
     relevant ones, it costs every later relevant document i the precision i/(i+j-1) - i/(i+j), which is
     j/(i+j) - (j-1)/(i+j-1), and F changes by -2 (s_i - s_j) / norm. So every irrelevant document's place is chosen on
     its own, and the best p grows with j (both terms fall with j): the middle one's place halves the others' search.
     """
-    longest = 0
-    for q in range(len(norm)):
-        longest = max(longest, indptr[q + 1] - indptr[q])
+    longest = max_query_size(indptr)
     harmonic = np.zeros(longest + 2)
     for i in range(1, longest + 2):
         harmonic[i] = harmonic[i - 1] + 1.0 / i

@@ -1,43 +1,31 @@
-"""Smooth measures of scores, with their derivatives.
+"""Smooth approximations of measures, with their derivatives by score.
 
-By positions: the gain that is softly at rank j is a mean over the documents,
+By positions: the soft gain at rank j is a weighted mean over the documents,
 
     m_j = sum over i of h_ij g_i,    h_ij = e_ij / sum over k of e_kj,    e_ij = exp(-(s_i - s_(j))^2 / sigma),
 
-where s_(j) is the j-th highest score, and a measure is that of ``kernels/measures.py`` with m_j for the gain at rank j.
+where s_(j) is the j-th highest score, and the measure is computed as in ``measure_values.py`` with m_j as the gain at
+rank j.
 
 By ranks: the soft rank of document i is 1 + sum over j of 1 / (1 + exp((s_i - s_j) / sigma)).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
-from rankwright.kernels.measures.discounts import Law, discount_at
-from rankwright.kernels.measures.sorting import count_sort, merge_sort
+from rankwright.kernels.jit import Floats, kernel, loose_kernel
+from rankwright.kernels.measures.discounts import DiscountFunction, compute_discount
+from rankwright.kernels.measures.measure_values import MeasureArrays
+from rankwright.kernels.measures.sorting import max_query_size, sort_descending
 from rankwright.kernels.objectives.exponentials import exp
 
-_REACH = 40.0  # exp(-40), 4e-18, is nothing beside the 1 of a document at its own position
-_SHORT = 256  # documents: so few are sorted by counting
-
-
-class Gained(NamedTuple):
-    """Documents with gains, and what a query's sum of discounted gains is worth."""
-
-    indptr: Ints
-    gain: Floats
-    discount: Floats
-    worth: Floats  # per query: its weight times the scale of the measure
-    u: float
-    v: float
+_REACH = 40.0  # exp(-40), 4e-18, is negligible beside the 1 of a document at its own position
 
 
 @loose_kernel
 def _soften(s: Floats, gain: Floats, center: float, steep: float, e: Floats) -> tuple[float, float]:
-    """Write e of some documents for the position of this score; their sum, and that of their gains by them."""
+    """Write e of some documents for the position of this score; return its sum, and the sum of the gains times e."""
     total, gains = 0.0, 0.0
     for i in range(len(s)):
         x = s[i] - center
@@ -48,8 +36,10 @@ def _soften(s: Floats, gain: Floats, center: float, steep: float, e: Floats) -> 
 
 
 @loose_kernel
-def _pull(s: Floats, gain: Floats, center: float, soft: float, slope: float, e: Floats, out: Floats) -> float:
-    """Add what these documents do to the gain at a position, and return the sum."""
+def _add_position_slopes(
+    s: Floats, gain: Floats, center: float, soft: float, slope: float, e: Floats, out: Floats
+) -> float:
+    """Add the derivatives of the soft gain at a position by the scores of these documents, and return their sum."""
     total = 0.0
     for i in range(len(s)):
         x = slope * ((gain[i] - soft) * (e[i] * (s[i] - center)))
@@ -59,11 +49,11 @@ def _pull(s: Floats, gain: Floats, center: float, soft: float, slope: float, e: 
 
 
 @kernel
-def _value(soft: Floats, discount: Floats, u: float, v: float, slopes: Floats) -> float:
-    """The measure of gains by position, and its derivative by each.
+def _compute_value(soft: Floats, discount: Floats, u: float, v: float, slopes: Floats) -> float:
+    """Return the measure of gains by position, and write its derivative by each gain.
 
     Additive: sum of d_j m_j. Average precision: sum of d_j m_j (m_1 + ... + m_j). Cascade: sum of d_j m_j times the
-    probability of coming so far, (1 - m_1) ... (1 - m_{j-1}).
+    probability of reaching rank j, (1 - m_1) ... (1 - m_{j-1}).
     """
     n, value = len(soft), 0.0
     if v != 0.0:
@@ -72,7 +62,7 @@ def _value(soft: Floats, discount: Floats, u: float, v: float, slopes: Floats) -
             slopes[j] = reach
             value += discount[j] * soft[j] * reach
             reach *= 1.0 - soft[j]
-        after = 0.0  # what comes from here on, once one has come so far
+        after = 0.0  # the sum from this rank on, given that it is reached
         for j in range(n - 1, -1, -1):
             slopes[j] *= discount[j] - after
             after = discount[j] * soft[j] + (1.0 - soft[j]) * after
@@ -94,49 +84,31 @@ def _value(soft: Floats, discount: Floats, u: float, v: float, slopes: Floats) -
 
 
 @kernel
-def _sorted(scores: Floats, keys: Floats, items: Ints, keys2: Floats, items2: Ints) -> None:
-    """Write the scores in descending order, and whose they are."""
-    n = len(scores)
-    for i in range(n):
-        keys[i], items[i] = scores[i], i
-    if n <= _SHORT:
-        count_sort(keys, items, keys2, items2, n)
-    else:
-        merge_sort(keys, items, keys2, items2, n)
+def compute_soft_positions(arrays: MeasureArrays, scores: Floats, sigma: float, gradient: Floats) -> float:
+    """Return the sum over queries of scale times the measure by soft positions, and write its derivatives by score.
 
-
-@kernel
-def _longest(indptr: Ints) -> int:
-    longest = 0
-    for q in range(len(indptr) - 1):
-        longest = max(longest, indptr[q + 1] - indptr[q])
-    return longest
-
-
-@kernel
-def soft_positions(data: Gained, scores: Floats, sigma: float, gradient: Floats) -> float:
-    """The sum over queries of worth times the measure by soft positions, and its derivatives by score.
-
-    Eq. (7), (8), (10) and appendix 2 of Chapelle & Wu: O(n) a position, and no more than the documents within reach
-    of it, which are adjacent once they are sorted. Moving all scores changes nothing, so the derivative by the score
-    at the position itself is minus the sum of the others.
+    Eq. (7), (8), (10) and appendix 2 of Chapelle & Wu: O(n) a position, over the documents near it only, which are
+    adjacent once they are sorted. A shift of all scores changes nothing, so the derivative by the score at the
+    position itself is minus the sum of the others.
     """
-    indptr, gain, discount, worth, u, v = data
-    longest, reach, steep = _longest(indptr), np.sqrt(_REACH * sigma), -1.0 / sigma
+    indptr, gain, discount, scale, _, u, v = arrays
+    longest, reach, steep = max_query_size(indptr), np.sqrt(_REACH * sigma), -1.0 / sigma
     s, g, e = np.empty(longest), np.empty(longest), np.empty(longest)
-    pulls, work = np.empty(longest), np.empty(longest)
+    changes, work = np.empty(longest), np.empty(longest)
     items, items2 = np.empty(longest, np.int64), np.empty(longest, np.int64)
     soft, slopes, totals = np.empty(len(discount)), np.empty(len(discount)), np.empty(len(discount))
     low, high = np.empty(len(discount), np.int64), np.empty(len(discount), np.int64)
     loss = 0.0
-    for q in range(len(worth)):
+    for q in range(len(scale)):
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         gradient[a : a + n] = 0.0
-        if worth[q] == 0.0:
+        if scale[q] == 0.0:
             continue
-        _sorted(scores[a : a + n], s, items, work, items2)
         for i in range(n):
-            g[i], pulls[i] = gain[a + items[i]], 0.0
+            s[i], items[i] = scores[a + i], i
+        sort_descending(s, items, work, items2, n)
+        for i in range(n):
+            g[i], changes[i] = gain[a + items[i]], 0.0
         depth, first, last = min(n, len(discount)), 0, 0
         for j in range(depth):
             while s[first] - s[j] > reach:
@@ -148,22 +120,26 @@ def soft_positions(data: Gained, scores: Floats, sigma: float, gradient: Floats)
             soft[j] = gains / totals[j]
             if u == 0.0 and v == 0.0:  # the derivative by each gain is known: its discount
                 slope = 2.0 * steep * discount[j] / totals[j]
-                pulls[j] -= _pull(s[first:last], g[first:last], s[j], soft[j], slope, e, pulls[first:last])
-        loss += worth[q] * _value(soft[:depth], discount, u, v, slopes)
+                changes[j] -= _add_position_slopes(
+                    s[first:last], g[first:last], s[j], soft[j], slope, e, changes[first:last]
+                )
+        loss += scale[q] * _compute_value(soft[:depth], discount, u, v, slopes)
         if u != 0.0 or v != 0.0:
             for j in range(depth):
                 first, last = low[j], high[j]
                 _soften(s[first:last], g[first:last], s[j], steep, e)
                 slope = 2.0 * steep * slopes[j] / totals[j]
-                pulls[j] -= _pull(s[first:last], g[first:last], s[j], soft[j], slope, e, pulls[first:last])
+                changes[j] -= _add_position_slopes(
+                    s[first:last], g[first:last], s[j], soft[j], slope, e, changes[first:last]
+                )
         for i in range(n):
-            gradient[a + items[i]] = worth[q] * pulls[i]
+            gradient[a + items[i]] = scale[q] * changes[i]
     return loss
 
 
 @loose_kernel
-def _outrank(s: Floats, gain: Floats, own: float, per_sigma: float, p: Floats) -> tuple[float, float]:
-    """Write how far each document is above this score; the sum, and that of the gains by it."""
+def _compare(s: Floats, gain: Floats, own: float, per_sigma: float, p: Floats) -> tuple[float, float]:
+    """Write the sigmoid p of each score less this one; return the sum of p, and that of the gains times p."""
     total, gains = 0.0, 0.0
     for j in range(len(s)):
         p[j] = 1.0 / (1.0 + exp(min((own - s[j]) * per_sigma, 700.0)))
@@ -173,8 +149,8 @@ def _outrank(s: Floats, gain: Floats, own: float, per_sigma: float, p: Floats) -
 
 
 @loose_kernel
-def _push(p: Floats, gain: Floats, by_rank: float, by_lead: float, out: Floats) -> float:
-    """Add what every document above or below does to the rank and the lead of one; return the sum."""
+def _add_rank_slopes(p: Floats, gain: Floats, by_rank: float, by_lead: float, out: Floats) -> float:
+    """Add the derivatives of the rank and the lead of one document by the scores of all; return their sum."""
     total = 0.0
     for j in range(len(p)):
         x = (p[j] * (1.0 - p[j])) * (by_rank + by_lead * gain[j])
@@ -184,28 +160,30 @@ def _push(p: Floats, gain: Floats, by_rank: float, by_lead: float, out: Floats) 
 
 
 @kernel
-def soft_ranks(data: Gained, law: Law, scores: Floats, sigma: float, gradient: Floats) -> float:
-    """The sum over queries of worth times the measure by soft ranks, and its derivatives by score: O(n) a gain.
+def compute_soft_ranks(
+    arrays: MeasureArrays, discount: DiscountFunction, scores: Floats, sigma: float, gradient: Floats
+) -> float:
+    """Return the sum over queries of scale times the measure by soft ranks, and write its derivatives: O(n) a gain.
 
     Eq. (5): sum of g_i D(r_i). Eq. (9), for average precision: sum of g_i c_i / r_i, where c_i is 1 plus the relevant
-    documents that are softly above i, and r_i is 1 plus all that are; the document itself counts 1 in both.
+    documents softly above i, and r_i is 1 plus all documents softly above i; the document itself counts 1 in both.
     """
-    indptr, gain, _, worth, u, _ = data
-    p, per_sigma, loss = np.empty(_longest(indptr)), 1.0 / sigma, 0.0
+    indptr, gain, _, scale, _, u, _ = arrays
+    p, per_sigma, loss = np.empty(max_query_size(indptr)), 1.0 / sigma, 0.0
     gradient[:] = 0.0
-    for q in range(len(worth)):
-        if worth[q] == 0.0:
+    for q in range(len(scale)):
+        if scale[q] == 0.0:
             continue
         rows = slice(indptr[q], indptr[q + 1])
         s, g, out = scores[rows], gain[rows], gradient[rows]
         for i in range(len(s)):
             if g[i] == 0.0:
                 continue
-            total, gains = _outrank(s, g, s[i], per_sigma, p)
+            total, gains = _compare(s, g, s[i], per_sigma, p)
             p[i] = 0.0  # it is not above itself
             lead = 1.0 + u * (gains - 0.5 * g[i])
-            d, slope = discount_at(law, 0.5 + total)
-            by = worth[q] * g[i] * per_sigma
-            loss += worth[q] * g[i] * lead * d
-            out[i] -= _push(p[: len(s)], g, by * lead * slope, by * u * d, out)
+            d, slope = compute_discount(discount, 0.5 + total)
+            by = scale[q] * g[i] * per_sigma
+            loss += scale[q] * g[i] * lead * d
+            out[i] -= _add_rank_slopes(p[: len(s)], g, by * lead * slope, by * u * d, out)
     return loss

@@ -1,4 +1,4 @@
-"""How a type two bound weighs one ranking: by what it loses, and by how far it is ahead of a perfect one."""
+"""Surrogate losses of a ranking in upper bounds of type two: functions of its loss and its lead over a perfect one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from rankwright.kernels.jit import Floats, kernel
 
 STEP, LOGISTIC, EXPONENTIAL, HINGE, MARGIN = 0, 1, 2, 3, 4
-_HIGHEST = 700.0  # exponent: what is finite has finite products, and is above the step all the same
-_NEAR = 1e-12  # a step so near is taken, so that rounding never lowers a bound
+_HIGHEST = 700.0  # exponent: its products stay finite, and above the step
+_NEAR = 1e-12  # a step this close is taken, so that rounding never lowers a bound
 
 
 @kernel
-def violation(kind: int, lost: float, x: float) -> float:
-    """``lost`` times [x >= 0], log2(1 + e^x), e^x or max(1 + x, 0); or max(lost + x, 0). It grows with both."""
+def compute_violation(kind: int, lost: float, x: float) -> float:
+    """Return ``lost`` times [x >= 0], log2(1 + e^x), e^x or max(1 + x, 0); or max(lost + x, 0). It grows with both."""
     if kind == STEP:
         return lost if x >= -_NEAR else 0.0
     if kind == LOGISTIC:
@@ -28,8 +28,8 @@ def violation(kind: int, lost: float, x: float) -> float:
 
 
 @kernel
-def slope(kind: int, lost: float, x: float) -> float:
-    """The derivative of ``violation`` by x."""
+def compute_slope(kind: int, lost: float, x: float) -> float:
+    """Return the derivative of ``compute_violation`` by x."""
     if kind == STEP:
         return 0.0
     if kind == LOGISTIC:
@@ -42,9 +42,9 @@ def slope(kind: int, lost: float, x: float) -> float:
 
 
 @kernel
-def violations(kind: int, lost: Floats, x: Floats) -> tuple[Floats, Floats]:
-    """``violation`` and ``slope`` of every pair of numbers."""
+def compute_violations(kind: int, lost: Floats, x: Floats) -> tuple[Floats, Floats]:
+    """Return the compute_violation and its slope for every pair of numbers."""
     values, slopes = np.empty(len(x)), np.empty(len(x))
     for i in range(len(x)):
-        values[i], slopes[i] = violation(kind, lost[i], x[i]), slope(kind, lost[i], x[i])
+        values[i], slopes[i] = compute_violation(kind, lost[i], x[i]), compute_slope(kind, lost[i], x[i])
     return values, slopes

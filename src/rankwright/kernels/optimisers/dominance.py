@@ -1,4 +1,4 @@
-"""Documents that no weights can bring among the first k."""
+"""Documents that can never rank among the first k, whatever the weights."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.measures.sorting import max_query_size
 
 Bools = NDArray[np.bool_]
 
 
 @kernel
-def top_candidates(X: Floats, y: Floats, order: Ints, indptr: Ints, k: int, start: int, stop: int, keep: Bools) -> None:
+def mark_top_candidates(
+    X: Floats, y: Floats, order: Ints, indptr: Ints, k: int, start: int, stop: int, keep: Bools
+) -> None:
     """Mark the documents of queries ``start`` to ``stop`` that may be among the first ``k`` for some weights >= 0.
 
     Document j precedes i for all weights if no feature of it is smaller and either all are larger or its grade is not
-    larger (of equal scores the lower grade comes first; documents alike in all of this count as ``order`` has them).
+    larger (of equal scores the lower grade comes first; documents equal in all of this keep the order of ``order``).
     A document that k others precede is never among the first k. ``order`` holds the rows of each query by descending
-    sum of the features, then ascending grade, so that whatever precedes a document comes before it; and only marked
+    sum of the features, then ascending grade, so that every document comes after those that precede it; and only marked
     documents need to be counted, because the first k of those that precede it are marked.
     """
     n_features = X.shape[1]
-    longest = 0
-    for q in range(start, stop):
-        longest = max(longest, indptr[q + 1] - indptr[q])
-    kept = np.empty(longest, order.dtype)
+    kept = np.empty(max_query_size(indptr[start : stop + 1]), order.dtype)
     for q in range(start, stop):
         n_kept = 0
         for at in range(indptr[q], indptr[q + 1]):

@@ -1,4 +1,4 @@
-"""Features cut into bins, and sums over the documents of each bin.
+"""Bins of features, and sums over the documents of each bin.
 
 A feature's bins are numbered from 0 by ascending value, and a threshold lies between each and the next; documents that
 lack the feature have one more bin of their own. The bins of all features lie in one array of *slots*: those of
@@ -10,27 +10,28 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.scorers.stump_scores import count_below
 
 
 @kernel
-def find_thresholds(values: Floats, most: int) -> Floats:
-    """At most ``most - 1`` thresholds between sorted values, so that bins hold about equally many of them.
+def find_thresholds(values: Floats, max_bins: int) -> Floats:
+    """Return at most ``max_bins - 1`` thresholds between sorted values, so that bins hold about equally many of them.
 
-    A value that fills a bin of its own takes one, and the others share what is left. Each threshold is halfway between
+    A value that fills a bin of its own takes one, and the others share the rest. Each threshold is halfway between
     two neighbouring values, in float32: the lower of them is not above it, the upper one is.
     """
     n, distinct = len(values), 1
     for i in range(1, n):
         distinct += values[i] > values[i - 1]
-    out = np.empty(max(min(distinct, most) - 1, 0), np.float32)
+    out = np.empty(max(min(distinct, max_bins) - 1, 0), np.float32)
     found, held, start = 0, 0, 0  # held: values in the open bin
     while start < n:
         stop = start + 1
         while stop < n and values[stop] == values[start]:
             stop += 1
-        target = (n - start + held) / (most - found)  # what is left, shared by the bins that are left
+        target = (n - start + held) / (max_bins - found)  # the values left, shared by the bins left
         full = held > 0 and (held + (stop - start) / 2.0 > target or stop - start >= target)
-        if start > 0 and (full or distinct <= most) and found < len(out):
+        if start > 0 and (full or distinct <= max_bins) and found < len(out):
             low, high = values[start - 1], values[start]
             middle = np.float32(low / np.float32(2.0) + high / np.float32(2.0))
             out[found] = middle if low <= middle < high else low
@@ -41,12 +42,12 @@ def find_thresholds(values: Floats, most: int) -> Floats:
 
 
 @kernel
-def encode(X: Floats, rows: Ints, thresholds: Floats, starts: Ints, codes: Ints) -> None:
-    """The bin of every value: ``codes[f, i]`` is that of feature f in row ``rows[i]``.
+def assign_bins(X: Floats, rows: Ints, thresholds: Floats, starts: Ints, codes: Ints) -> None:
+    """Write the bin of every value: ``codes[f, i]`` is the bin of feature f in row ``rows[i]``.
 
     ``thresholds`` has an entry per slot: that above the slot's bin. The last two slots of a feature have none.
     """
-    block = 64  # of rows, whose lines stay in the cache while the features are gone through
+    block = 64  # rows, which stay in the cache while one feature after another is read
     for first in range(0, len(rows), block):
         last = min(first + block, len(rows))
         for f in range(codes.shape[0]):
@@ -54,20 +55,14 @@ def encode(X: Floats, rows: Ints, thresholds: Floats, starts: Ints, codes: Ints)
             n = starts[f + 1] - a - 2
             for i in range(first, last):
                 x = X[rows[i], f]
-                low, size = a, n
-                while size > 0:  # the number of thresholds below x
-                    half = size >> 1
-                    above = x > thresholds[low + half]
-                    low = low + half + 1 if above else low
-                    size = size - half - 1 if above else half
-                codes[f, i] = low - a if x == x else n + 1
+                codes[f, i] = count_below(x, thresholds, a, a + n) if x == x else n + 1
 
 
 @kernel
-def bin_sums(codes: Ints, starts: Ints, features: Ints, values: Floats, out: Floats) -> None:
+def sum_bins(codes: Ints, starts: Ints, features: Ints, values: Floats, out: Floats) -> None:
     """Add the values of the documents of every bin of these features to ``out``, which has an entry per slot of theirs.
 
-    An addition waits for the last one to the same place, and neighbours are often in the same bin. So two features are
+    An addition waits for the last one to the same address, and neighbours are often in one bin. So two features are
     summed at a time, into four copies each.
     """
     widest, n, to = 0, len(values), 0
@@ -105,8 +100,8 @@ def bin_sums(codes: Ints, starts: Ints, features: Ints, values: Floats, out: Flo
 
 
 @kernel
-def sum_up(out: Floats, starts: Ints, features: Ints) -> None:
-    """Running sums over the slots of each feature."""
+def accumulate_bins(out: Floats, starts: Ints, features: Ints) -> None:
+    """Replace the slots of each feature by their running sums."""
     to = 0
     for f in features:
         size = starts[f + 1] - starts[f]

@@ -1,4 +1,4 @@
-"""Sums over the pairs of long lists by Fourier modes of the scores: O(n) for each mode, where pairs are O(n^2).
+"""Sums over the pairs of long lists by Fourier modes of the scores: O(n) for each mode instead of O(n^2) pairs.
 
 A function of s_i - s_j that is a sum of c_k exp(i w_k (s_i - s_j)) is a sum of products, one for each mode. So its sum
 over the pairs of two sets of documents is made of the sums of exp(i w_k s) over either set: their moments.
@@ -15,8 +15,8 @@ from rankwright.kernels.jit import Floats, Ints, inlined, kernel, loose_kernel
 _STRIDE = 16  # powers that are computed anew; those between are products
 
 
-class Coefficients(NamedTuple):
-    """Real and imaginary parts of the coefficients of a function, one for each mode."""
+class ModeCoefficients(NamedTuple):
+    """The real and imaginary parts of the coefficients of a function, one for each mode."""
 
     real: Floats
     imaginary: Floats
@@ -26,7 +26,7 @@ class Coefficients(NamedTuple):
 def fill_modes(scores: Floats, step: float, out: Floats) -> None:
     """Set ``out[i]`` to the cosines and the sines of 0, 1, 2, ... times ``step`` times a score.
 
-    Powers of exp(i step s): their errors grow with the power, but coefficients fall so quickly that none shows.
+    Powers of exp(i step s): their errors grow with the power, but coefficients fall so quickly that none matters.
     """
     n_modes = out.shape[2]
     cosine, sine = np.empty(_STRIDE), np.empty(_STRIDE)
@@ -76,7 +76,7 @@ def sum_after(moments: Floats) -> Floats:
 
 
 @kernel
-def pair_moments(upper: Floats, lower: Floats) -> Coefficients:
+def multiply_moments(upper: Floats, lower: Floats) -> ModeCoefficients:
     """Return for each mode the sum over classes of ``upper[g]`` times the conjugate of ``lower[g]``."""
     n = upper.shape[2]
     real, imaginary = np.zeros(n), np.zeros(n)
@@ -85,12 +85,12 @@ def pair_moments(upper: Floats, lower: Floats) -> Coefficients:
             a, b, c, d = upper[g, 0, k], upper[g, 1, k], lower[g, 0, k], lower[g, 1, k]
             real[k] += a * c + b * d
             imaginary[k] += b * c - a * d
-    return Coefficients(real, imaginary)
+    return ModeCoefficients(real, imaginary)
 
 
 @loose_kernel
-def mode_potentials(modes: Floats, starts: Ints, moments: Floats, kinds: Floats, out: Floats) -> None:
-    """Add to ``out[kind, i]`` the sum of a function over the pairs i should win, less that over those it should lose.
+def add_mode_potentials(modes: Floats, starts: Ints, moments: Floats, kinds: Floats, out: Floats) -> None:
+    """Add the sum of a function over the pairs i should win, less that over those it should lose, to ``out[kind, i]``.
 
     ``kinds[kind]`` has the real and the imaginary parts of the coefficients of the function.
     """
@@ -115,7 +115,7 @@ def mode_potentials(modes: Floats, starts: Ints, moments: Floats, kinds: Floats,
 
 
 @loose_kernel
-def _split(low: Floats, total: Floats, after: Floats, c: Floats, d: Floats, out: Floats) -> None:
+def _sum_split(low: Floats, total: Floats, after: Floats, c: Floats, d: Floats, out: Floats) -> None:
     """Set ``out`` to the sums of two functions over the pairs that a threshold splits, of moments below it."""
     n = total.shape[2]
     low_x, low_y, first, second = np.zeros(n), np.zeros(n), 0.0, 0.0
@@ -136,10 +136,10 @@ def _split(low: Floats, total: Floats, after: Floats, c: Floats, d: Floats, out:
 
 
 @kernel
-def mode_splits(
+def add_mode_splits(
     modes: Floats, starts: Ints, total: Floats, codes: Ints, n_slots: int, kinds: Floats, weight: float, out: Floats
 ) -> None:
-    """Add to ``out`` what ``split_sums`` adds for one feature of one query: W and F'' of the pairs thresholds split."""
+    """Add W and F'' of the pairs of a query that thresholds of a feature split to ``out``; see ``sum_split_pairs``."""
     shape = (n_slots, *total.shape)
     by_bin, found, after = np.zeros(shape), np.zeros(n_slots, np.int64), sum_after(total)
     for g in range(len(total)):
@@ -150,7 +150,7 @@ def mode_splits(
     for slot in range(n_slots):
         if found[slot]:
             low += by_bin[slot]
-            _split(low, total, after, kinds[0], kinds[1], sums)
+            _sum_split(low, total, after, kinds[0], kinds[1], sums)
             out[0, slot] += weight * (sums[0] - last[0])
             out[1, slot] += weight * (sums[1] - last[1])
             last[:] = sums

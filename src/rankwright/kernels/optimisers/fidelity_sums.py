@@ -1,10 +1,11 @@
-"""What adding a threshold stump does to the fidelity loss, summed over pairs that are never all stored.
+"""The effect of a threshold stump on the fidelity loss, summed over pairs that are never all stored.
 
 A pair with o = s_i - s_j has x = exp(-o), y = P = 1 / (1 + x), and with P* = 1
 
     F = 1 - sqrt(y),    W = x y^(3/2),    F' = -W / 2,    F'' = W (3 y - 1) / 4,    F''' = W (-7.5 y^2 + 6 y - 0.5) / 4,
 
-where W is the paper's pair weight (4), the weight D of the pair aside. Documents are ordered as in ``graded.py``.
+where W is the paper's pair weight (4) without the weight D of the pair. Documents are ordered as in
+``graded_pairs.py``.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
-from rankwright.kernels.objectives.graded_pairs import Graded
-from rankwright.kernels.objectives.pair_sums import longest_query
+from rankwright.kernels.measures.sorting import max_query_size
+from rankwright.kernels.objectives.graded_pairs import GradedDocuments
 from rankwright.kernels.scorers.stump_scores import GRAIN
 
 LOSS, WEIGHT, LIGHTER, HEAVIER, FLATTER, N_STATE = 0, 1, 2, 3, 4, 5
-_PAIRS = 8192  # held at a time, or those of one document
-_FEATURES = 64  # gone through at a time
-_WIDE = 600.0  # scores of a query that span more do not factor without overflow
+_PAIRS = 8192  # held at a time, or the pairs of one document
+_FEATURES = 64  # processed at a time
+_WIDE = 600.0  # if the scores of a query span more, their factors overflow
 _FARTHEST = 300.0
 
 
-class Odds(NamedTuple):
-    """Scores as factors: x of a pair is ``up[j] / up[i]``, but in wide queries."""
+class PairOdds(NamedTuple):
+    """The scores as factors: x of a pair is ``up[j] / up[i]``, except in wide queries."""
 
     scores: Floats
     up: Floats
@@ -34,7 +35,7 @@ class Odds(NamedTuple):
 
 
 @kernel
-def _odds(indptr: Ints, scores: Floats) -> Odds:
+def _compute_odds(indptr: Ints, scores: Floats) -> PairOdds:
     up, wide = np.empty(len(scores)), np.zeros(len(indptr) - 1, np.int64)
     for q in range(len(wide)):
         a, b = indptr[q], indptr[q + 1]
@@ -42,18 +43,18 @@ def _odds(indptr: Ints, scores: Floats) -> Odds:
         wide[q] = high - low > _WIDE
         for i in range(a, b):
             up[i] = np.exp(scores[i] - (low + high) / 2.0)
-    return Odds(scores, up, wide)
+    return PairOdds(scores, up, wide)
 
 
 @kernel
-def _space(graded: Graded) -> int:
-    """How many pairs to hold at a time."""
-    return max(longest_query(graded.indptr), _PAIRS)
+def _count_pairs_held(graded: GradedDocuments) -> int:
+    """Return how many pairs to hold at a time."""
+    return max(max_query_size(graded.indptr), _PAIRS)
 
 
 @kernel
-def _last(graded: Graded, i: int, b: int, room: int) -> int:
-    """The documents from ``i`` on whose pairs can be held together end before this one."""
+def _find_last_held(graded: GradedDocuments, i: int, b: int, room: int) -> int:
+    """Return the end of the documents from ``i`` on whose pairs can be held together."""
     while i < b and graded.lower[i] < b and room >= b - graded.lower[i]:
         room -= b - graded.lower[i]
         i += 1
@@ -61,8 +62,8 @@ def _last(graded: Graded, i: int, b: int, room: int) -> int:
 
 
 @loose_kernel
-def _fill(odds: Odds, q: int, i: int, lower: int, b: int, x: Floats) -> None:
-    """Find x of the pairs of one document."""
+def _fill_odds(odds: PairOdds, q: int, i: int, lower: int, b: int, x: Floats) -> None:
+    """Write x of the pairs of one document."""
     if odds.wide[q]:
         for j in range(lower, b):
             x[j - lower] = np.exp(min(max(odds.scores[j] - odds.scores[i], -_FARTHEST), _FARTHEST))
@@ -73,14 +74,14 @@ def _fill(odds: Odds, q: int, i: int, lower: int, b: int, x: Floats) -> None:
 
 
 @loose_kernel
-def fidelity_state(graded: Graded, before: Floats, scores: Floats, potentials: Floats) -> Floats:
-    """Sums over pairs: F, W, by how much W fell and rose since ``before``, and by how much F'' fell.
+def compute_fidelity_state(graded: GradedDocuments, before: Floats, scores: Floats, potentials: Floats) -> Floats:
+    """Return the sums over pairs of F, of W, of the falls and rises of W since ``before``, and of the falls of F''.
 
     ``potentials`` has two rows, which become, per document, the sums of W and of F''' over the pairs it should win,
     less those over the pairs it should lose.
     """
-    odds, old = _odds(graded.indptr, scores), _odds(graded.indptr, before)
-    totals, space = np.zeros(N_STATE), _space(graded)
+    odds, old = _compute_odds(graded.indptr, scores), _compute_odds(graded.indptr, before)
+    totals, space = np.zeros(N_STATE), _count_pairs_held(graded)
     x_now, x_old = np.empty(space), np.empty(space)
     potentials[:] = 0.0
     for q in range(len(graded.weight)):
@@ -90,8 +91,8 @@ def fidelity_state(graded: Graded, before: Floats, scores: Floats, potentials: F
             n = b - first
             if n == 0 or d == 0.0:
                 break  # the rest of the query is of its lowest grade
-            _fill(odds, q, i, first, b, x_now)
-            _fill(old, q, i, first, b, x_old)
+            _fill_odds(odds, q, i, first, b, x_now)
+            _fill_odds(old, q, i, first, b, x_old)
             x, x0 = x_now[:n], x_old[:n]
             own, others, own3, others3 = 0.0, potentials[0, first:b], 0.0, potentials[1, first:b]
             loss, lighter, heavier, flatter = 0.0, 0.0, 0.0, 0.0
@@ -122,21 +123,21 @@ def fidelity_state(graded: Graded, before: Floats, scores: Floats, potentials: F
 
 
 @loose_kernel
-def _weigh(x: Floats, d: float, w: Floats, bend: Floats) -> None:
-    """W and F'' of pairs."""
+def _fill_weights(x: Floats, d: float, w: Floats, curvature: Floats) -> None:
+    """Write W and F'' of pairs."""
     for k in range(len(x)):
         y = 1.0 / (1.0 + x[k])
         w[k] = d * x[k] * y * np.sqrt(y)
-        bend[k] = w[k] * (3.0 * y - 1.0) / 4.0
+        curvature[k] = w[k] * (3.0 * y - 1.0) / 4.0
 
 
 @loose_kernel
-def _split(
+def _add_splits(
     codes: Floats,
     first: Floats,
     second: Floats,
     w: Floats,
-    bend: Floats,
+    curvature: Floats,
     lower: Ints,
     a: int,
     b: int,
@@ -144,7 +145,7 @@ def _split(
     end: int,
     width: int,
 ) -> None:
-    """Collect, for some features at a time, what the pairs of documents ``begin`` to ``end`` add at their two bins.
+    """Sum for some features at a time what the pairs of documents ``begin`` to ``end`` add at their two bins.
 
     Indices are unsigned, for then the compiler knows that none is negative, and takes several features at once.
     """
@@ -152,7 +153,7 @@ def _split(
     for row in range(begin, end):
         i = np.uint64(row - a)
         for other in range(lower[row], b):
-            j, one, two = np.uint64(other - a), 2.0 * w[p], 2.0 * bend[p]
+            j, one, two = np.uint64(other - a), 2.0 * w[p], 2.0 * curvature[p]
             p += 1
             for f in range(columns):
                 above = 1.0 if codes[j, f] > codes[i, f] else 0.0
@@ -165,34 +166,36 @@ def _split(
 
 
 @loose_kernel
-def split_sums(graded: Graded, scores: Floats, codes: Ints, starts: Ints, features: Ints, out: Floats) -> None:
-    """For every threshold of these features, add the sums of W and F'' over the pairs it splits to ``out``.
+def sum_split_pairs(
+    graded: GradedDocuments, scores: Floats, codes: Ints, starts: Ints, features: Ints, out: Floats
+) -> None:
+    """Add the sums of W and F'' over the pairs that every threshold of these features splits to ``out``.
 
     The columns of ``out`` are the slots of the features; summed up from the left they are the sums. A pair is split by
     the thresholds from the lower of its two bins up to the higher one: it adds w at one end and takes it away at the
     other. So the higher document gets w (2 [c_j > c_i] - 1) at its bin, and the lower one the opposite; a pair in one
-    bin adds nothing in the end. What does not depend on the feature is collected once.
+    bin adds nothing in the end. The part that does not depend on the feature is summed once.
     """
-    odds, space = _odds(graded.indptr, scores), _space(graded)
-    x, w, bend = np.empty(space), np.empty(space), np.empty(space)
-    shape, rest = (longest_query(graded.indptr), _FEATURES), np.empty((2, space))
+    odds, space = _compute_odds(graded.indptr, scores), _count_pairs_held(graded)
+    x, w, curvature = np.empty(space), np.empty(space), np.empty(space)
+    shape, rest = (max_query_size(graded.indptr), _FEATURES), np.empty((2, space))
     bins, first, second = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     for q in range(len(graded.weight)):
         a, b, d = graded.indptr[q], graded.indptr[q + 1], graded.weight[q]
         begin = a
         while begin < b and graded.lower[begin] < b and d > 0.0:
-            end, n = _last(graded, begin, b, space), 0
+            end, n = _find_last_held(graded, begin, b, space), 0
             rest[:, : b - a] = 0.0
             for i in range(begin, end):
                 size = b - graded.lower[i]
-                _fill(odds, q, i, graded.lower[i], b, x)
-                _weigh(x[:size], d, w[n : n + size], bend[n : n + size])
+                _fill_odds(odds, q, i, graded.lower[i], b, x)
+                _fill_weights(x[:size], d, w[n : n + size], curvature[n : n + size])
                 for k in range(size):
                     at = graded.lower[i] - a + k
                     rest[0, i - a] -= w[n + k]
                     rest[0, at] += w[n + k]
-                    rest[1, i - a] -= bend[n + k]
-                    rest[1, at] += bend[n + k]
+                    rest[1, i - a] -= curvature[n + k]
+                    rest[1, at] += curvature[n + k]
                 n += size
             to = 0
             for chunk in range(0, len(features), _FEATURES):
@@ -202,7 +205,7 @@ def split_sums(graded: Graded, scores: Floats, codes: Ints, starts: Ints, featur
                 for f in range(len(some)):
                     for k in range(b - a):
                         bins[k, f] = codes[some[f], a + k]
-                _split(bins, first, second, w, bend, graded.lower, a, b, begin, end, width)
+                _add_splits(bins, first, second, w, curvature, graded.lower, a, b, begin, end, width)
                 for f in range(len(some)):
                     for k in range(b - a):
                         slot = to + codes[some[f], a + k]
@@ -213,8 +216,8 @@ def split_sums(graded: Graded, scores: Floats, codes: Ints, starts: Ints, featur
 
 
 @loose_kernel
-def _gain(x: Floats, root: Floats, above: Floats, side: float, factor: float) -> float:
-    """By how much the losses of the split pairs of one document fall."""
+def _sum_gain(x: Floats, root: Floats, above: Floats, side: float, factor: float) -> float:
+    """Return the decrease of the losses of the split pairs of one document."""
     total = 0.0
     for k in range(len(x)):
         split = 1.0 if above[k] != side else 0.0
@@ -223,21 +226,21 @@ def _gain(x: Floats, root: Floats, above: Floats, side: float, factor: float) ->
 
 
 @loose_kernel
-def fidelity_gains(
-    graded: Graded, scores: Floats, codes: Ints, features: Ints, cuts: Ints, alphas: Floats, out: Floats
+def compute_fidelity_gains(
+    graded: GradedDocuments, scores: Floats, codes: Ints, features: Ints, cuts: Ints, alphas: Floats, out: Floats
 ) -> None:
-    """For each stump, add to ``out`` by how much the loss falls when it is added with its weight, pair by pair."""
-    odds, space = _odds(graded.indptr, scores), _space(graded)
+    """Add to ``out`` the decrease of the loss when each stump is added with its weight, pair by pair."""
+    odds, space = _compute_odds(graded.indptr, scores), _count_pairs_held(graded)
     x, root, above = np.empty(space), np.empty(space), np.empty(space)
     helped, harmed = np.exp(-alphas), np.exp(alphas)
     for q in range(len(graded.weight)):
         a, b, d = graded.indptr[q], graded.indptr[q + 1], graded.weight[q]
         begin = a
         while begin < b and graded.lower[begin] < b and d > 0.0:
-            end, n = _last(graded, begin, b, space), 0
+            end, n = _find_last_held(graded, begin, b, space), 0
             for i in range(begin, end):
                 size = b - graded.lower[i]
-                _fill(odds, q, i, graded.lower[i], b, x[n:])
+                _fill_odds(odds, q, i, graded.lower[i], b, x[n:])
                 n += size
             for k in range(n):
                 root[k] = 1.0 / np.sqrt(1.0 + x[k])
@@ -248,27 +251,29 @@ def fidelity_gains(
                 for i in range(begin, end):
                     low, size, side = graded.lower[i] - a, b - graded.lower[i], above[i - a]
                     factor = helped[c] if side > 0.0 else harmed[c]
-                    gain += _gain(x[n : n + size], root[n : n + size], above[low : b - a], side, factor)
+                    gain += _sum_gain(x[n : n + size], root[n : n + size], above[low : b - a], side, factor)
                     n += size
                 out[c] += d * gain
             begin = end
 
 
 @kernel
-def _alpha(right: float, wrong: float, smoothing: float) -> float:
-    """The step (3) on its grid."""
+def _compute_step(right: float, wrong: float, smoothing: float) -> float:
+    """Return the step (3) on its grid."""
     return float(np.rint(0.5 * np.log((right + smoothing) / (wrong + smoothing)) / GRAIN) * GRAIN)
 
 
 @kernel
-def _crude(right: float, wrong: float, alpha: float) -> float:
-    """No more than this is gained: F(o + a) - F(o) >= -W (exp(a / 2) - 1) for every a."""
+def _compute_crude_bound(right: float, wrong: float, alpha: float) -> float:
+    """Return an upper bound on the gain: F(o + a) - F(o) >= -W (exp(a / 2) - 1) for every a."""
     return float(right * (np.exp(alpha / 2.0) - 1.0) - wrong * (1.0 - np.exp(-alpha / 2.0)))
 
 
 @kernel
-def stale_bounds(r: Floats, least: Floats, most: Floats, bend: Floats, smoothing: float, out: Floats) -> None:
-    """The most that stumps can gain of which W+ - W- is known, and between what W+ + W- is, and the least F'' can be.
+def compute_stale_bounds(
+    r: Floats, least: Floats, most: Floats, curvature: Floats, smoothing: float, out: Floats
+) -> None:
+    """Write upper bounds on the gains of stumps from W+ - W-, a range of W+ + W-, and a lower bound on F''.
 
     The crude bound falls as W+ + W- grows while their difference stays. The other is Taylor's: F''' is at least -W / 2
     and at most 0.175 W; W grows by a factor of exp(a / 2) at most where o rises by a, of exp(a) where it falls by a.
@@ -277,19 +282,21 @@ def stale_bounds(r: Floats, least: Floats, most: Floats, bend: Floats, smoothing
         net = abs(r[k])
         low = max(least[k], net)
         right, wrong = (low + net) / 2.0, (low - net) / 2.0
-        alpha = _alpha(right, wrong, smoothing)
-        out[k] = _crude(right, wrong, alpha)
-        if np.isfinite(bend[k]):
+        alpha = _compute_step(right, wrong, smoothing)
+        out[k] = _compute_crude_bound(right, wrong, alpha)
+        if np.isfinite(curvature[k]):
             high = max(most[k], low)
             right, wrong = (high + net) / 2.0, (high - net) / 2.0
-            step = _alpha(right, wrong, smoothing) if bend[k] > 0.0 else alpha
+            step = _compute_step(right, wrong, smoothing) if curvature[k] > 0.0 else alpha
             rest = (0.5 * right * np.exp(alpha / 2.0) + 0.175 * wrong * np.exp(alpha)) * alpha**3 / 6.0
-            out[k] = min(out[k], net * alpha / 2.0 - bend[k] * step**2 / 2.0 + rest)
+            out[k] = min(out[k], net * alpha / 2.0 - curvature[k] * step**2 / 2.0 + rest)
 
 
 @kernel
-def fresh_bounds(r: Floats, split: Floats, bend: Floats, third: Floats, smoothing: float, out: Floats) -> None:
-    """The step of stumps of which all sums are known, and the most they can gain: columns of ``out``.
+def compute_fresh_bounds(
+    r: Floats, split: Floats, curvature: Floats, third: Floats, smoothing: float, out: Floats
+) -> None:
+    """Write the steps and upper bounds on the gains of stumps of which all sums are known: columns of ``out``.
 
     Taylor's formula with a remainder: the fourth derivative is at least -0.2434 W.
     """
@@ -297,8 +304,8 @@ def fresh_bounds(r: Floats, split: Floats, bend: Floats, third: Floats, smoothin
         net, sign = abs(r[k]), 1.0 if r[k] >= 0.0 else -1.0
         total = max(split[k], net)
         right, wrong = (total + net) / 2.0, (total - net) / 2.0
-        alpha = _alpha(right, wrong, smoothing)
-        series = net * alpha / 2.0 - bend[k] * alpha**2 / 2.0 - sign * third[k] * alpha**3 / 6.0
+        alpha = _compute_step(right, wrong, smoothing)
+        series = net * alpha / 2.0 - curvature[k] * alpha**2 / 2.0 - sign * third[k] * alpha**3 / 6.0
         rest = 0.2434 * (right * np.exp(alpha / 2.0) + wrong * np.exp(alpha)) * alpha**4 / 24.0
         out[k, 0] = sign * alpha
-        out[k, 1] = min(_crude(right, wrong, alpha), series + rest)
+        out[k, 1] = min(_compute_crude_bound(right, wrong, alpha), series + rest)

@@ -1,4 +1,4 @@
-"""The Plackett-Luce likelihood of the label order along lines, by its derivative."""
+"""The derivative of the Plackett-Luce likelihood of the label order along lines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from rankwright.kernels.jit import Floats, Ints, kernel
 
 
 @kernel
-def likelihood_slope(
+def compute_likelihood_slope(
     by_grade: Ints, grades: Floats, scores: Floats, slopes: Floats, weight: Floats, indptr: Ints, k: int, t: float
 ) -> float:
-    """The derivative at t of the log likelihood of the first ``k`` places of the label order.
+    """Return the derivative at t of the log likelihood of the first ``k`` places of the label order.
 
     Documents of grade l are chosen among all of grade l or lower, so that the order of equal grades does not matter:
 

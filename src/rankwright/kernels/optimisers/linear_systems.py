@@ -1,4 +1,4 @@
-"""Small linear systems: always the same bits, and no threads of BLAS that wait for each other."""
+"""Small linear systems with the same bits everywhere, and without BLAS threads that wait for each other."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from rankwright.kernels.jit import Floats, kernel
 
 
 @kernel
-def shifted_cholesky(matrix: Floats, strength: float) -> Floats:
-    """The upper triangular U with U'U = 1 + strength matrix, of a positive semidefinite matrix.
+def factorise_shifted(matrix: Floats, strength: float) -> Floats:
+    """Return the upper triangular U with U'U = 1 + strength matrix, for a positive semidefinite matrix.
 
-    Every pivot is at least 1; where rounding has it otherwise it is 1.
+    Every pivot is at least 1; if rounding makes it smaller, it is set to 1.
     """
     d = len(matrix)
     U = np.zeros((d, d))
@@ -34,7 +34,7 @@ def shifted_cholesky(matrix: Floats, strength: float) -> Floats:
 
 
 @kernel
-def cholesky_solve(U: Floats, r: Floats) -> Floats:
+def solve_factorised(U: Floats, r: Floats) -> Floats:
     """Solve U'U z = r."""
     d, z = len(r), r.copy()
     for k in range(d):

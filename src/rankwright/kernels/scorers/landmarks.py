@@ -1,6 +1,6 @@
-"""Rows against landmarks: kernels in the sense of kernel machines, the same bits for a row whatever rows it comes with.
+"""Kernel functions of rows and landmarks, as in kernel machines; a row's values do not depend on the other rows.
 
-Landmarks are the columns of their array, so that the loops go along many of them at a time and no sum is reordered.
+Landmarks are the columns of their array, so that loops are vectorised over them and no sum is reordered.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from rankwright.kernels.jit import Floats, inlined, kernel
 from rankwright.kernels.objectives.exponentials import exp
 
 RBF, LAPLACIAN, POLY, SIGMOID, LINEAR = range(5)
-_FAR = 708.0  # ``exp`` of less than its negative is not 0
+_FAR = 708.0  # our ``exp`` is not 0 below -708
 
 
 @inlined
-def _fill(out: Floats, x: Floats, landmarks: Floats, kind: int, gamma: float, coef0: float, degree: int) -> None:
-    """The kernel of ``x`` and every landmark."""
+def _fill_kernel(out: Floats, x: Floats, landmarks: Floats, kind: int, gamma: float, coef0: float, degree: int) -> None:
+    """Write the kernel of ``x`` and every landmark."""
     d, n = landmarks.shape
     out[:] = 0.0
     for j in range(d):
@@ -34,7 +34,7 @@ def _fill(out: Floats, x: Floats, landmarks: Floats, kind: int, gamma: float, co
         for i in range(n):
             t = gamma * out[i]
             e = exp(-t)
-            out[i] = e if t < _FAR else (0.0 if t >= _FAR else t)  # what is no number stays none
+            out[i] = e if t < _FAR else (0.0 if t >= _FAR else t)  # NaN stays NaN
     elif kind == POLY:
         for i in range(n):
             base, power = gamma * out[i] + coef0, 1.0
@@ -49,7 +49,7 @@ def _fill(out: Floats, x: Floats, landmarks: Floats, kind: int, gamma: float, co
 
 
 @kernel
-def kernel_scores(
+def compute_kernel_scores(
     X: Floats,
     mean: Floats,
     factor: Floats,
@@ -61,13 +61,13 @@ def kernel_scores(
     dual: Floats,
     intercept: float,
 ) -> Floats:
-    """By row ``intercept`` + the sum over landmarks z of ``dual`` k((x - mean) factor, z); four fixed partial sums."""
+    """Return ``intercept`` + the sum over landmarks z of ``dual`` k((x - mean) factor, z); four fixed partial sums."""
     n, whole = len(dual), len(dual) - len(dual) % 4
     out, x, k = np.empty(len(X)), np.empty(len(mean)), np.empty(n)
     for row in range(len(X)):
         for j in range(len(mean)):
             x[j] = (X[row, j] - mean[j]) * factor[j]
-        _fill(k, x, landmarks, kind, gamma, coef0, degree)
+        _fill_kernel(k, x, landmarks, kind, gamma, coef0, degree)
         s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
         for i in range(0, whole, 4):
             s0 += dual[i] * k[i]
@@ -81,7 +81,7 @@ def kernel_scores(
 
 
 @kernel
-def kernel_features(
+def compute_kernel_features(
     X: Floats,
     mean: Floats,
     factor: Floats,
@@ -93,13 +93,13 @@ def kernel_features(
     projection: Floats,
     offset: Floats,
 ) -> Floats:
-    """By row ``offset`` + the sum over landmarks z of k((x - mean) factor, z) times the row of projection of z."""
+    """Return ``offset`` + the sum over landmarks z of k((x - mean) factor, z) times the row of projection of z."""
     n, m = projection.shape
     out, x, k = np.empty((len(X), m)), np.empty(len(mean)), np.empty(n)
     for row in range(len(X)):
         for j in range(len(mean)):
             x[j] = (X[row, j] - mean[j]) * factor[j]
-        _fill(k, x, landmarks, kind, gamma, coef0, degree)
+        _fill_kernel(k, x, landmarks, kind, gamma, coef0, degree)
         sums = out[row]
         sums[:] = offset
         for i in range(n):

@@ -1,4 +1,4 @@
-"""Linear scores, the same bits for a row whatever rows it comes with."""
+"""Linear scores and sums over rows; a row's score has the same bits whatever rows it comes with."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from rankwright.kernels.jit import Floats, Ints, kernel
 
 
 @kernel
-def linear_scores(X: Floats, coef: Floats, intercept: float) -> Floats:
-    """``X @ coef + intercept`` in float64 without a float64 copy of ``X``; four fixed partial sums a row."""
+def compute_linear_scores(X: Floats, coef: Floats, intercept: float) -> Floats:
+    """Return ``X @ coef + intercept`` in float64 without a float64 copy of ``X``; four fixed partial sums a row."""
     n, d = X.shape
     out = np.empty(n)
     whole = d - d % 4
@@ -27,8 +27,8 @@ def linear_scores(X: Floats, coef: Floats, intercept: float) -> Floats:
 
 
 @kernel
-def weighted_columns(weight: Floats, values: Floats) -> Floats:
-    """``weight @ values``, summed in the order of the rows."""
+def sum_weighted_columns(weight: Floats, values: Floats) -> Floats:
+    """Return ``weight @ values``, summed in the order of the rows."""
     out = np.zeros(values.shape[1])
     for i in range(len(weight)):
         w = weight[i]
@@ -38,37 +38,43 @@ def weighted_columns(weight: Floats, values: Floats) -> Floats:
     return out
 
 
-_ROWS = 4
+ROWS_AT_ONCE = 4
 
 
 @kernel
-def weighted_moments(X: Floats, mean: Floats, factor: Floats, weight: Floats, target: Floats) -> Floats:
-    """The upper triangle of sum of c z z', where z = ((x - mean) factor, target, 1), in the order of the rows.
+def add_outer_products(c: Floats, z: Floats, out: Floats) -> None:
+    """Add the upper triangle of c z z' of four rows.
 
-    Four rows at a time, so that the sums are read and written a quarter as often; the slices are what lets the compiler
-    see that it may add several columns at once.
+    The sums are read and written a quarter as often as row by row; the slices let the compiler add several columns at
+    once.
     """
+    for a in range(z.shape[1]):
+        c0, c1, c2, c3 = c[0] * z[0, a], c[1] * z[1, a], c[2] * z[2, a], c[3] * z[3, a]
+        sums, z0, z1, z2, z3 = out[a, a:], z[0, a:], z[1, a:], z[2, a:], z[3, a:]
+        for b in range(len(sums)):
+            sums[b] += (c0 * z0[b] + c1 * z1[b]) + (c2 * z2[b] + c3 * z3[b])
+
+
+@kernel
+def compute_weighted_moments(X: Floats, mean: Floats, factor: Floats, weight: Floats, target: Floats) -> Floats:
+    """Return the upper triangle of the sum of c z z', z = ((x - mean) factor, target, 1), in the order of the rows."""
     n, d = X.shape
     out = np.zeros((d + 2, d + 2))
-    z, c = np.zeros((_ROWS, d + 2)), np.zeros(_ROWS)
-    for start in range(0, n, _ROWS):
-        for r in range(_ROWS):
+    z, c = np.zeros((ROWS_AT_ONCE, d + 2)), np.zeros(ROWS_AT_ONCE)
+    for start in range(0, n, ROWS_AT_ONCE):
+        for r in range(ROWS_AT_ONCE):
             i = min(start + r, n - 1)
             c[r] = weight[i] if start + r < n else 0.0
             for j in range(d):
                 z[r, j] = (X[i, j] - mean[j]) * factor[j]
             z[r, d], z[r, d + 1] = target[i], 1.0
-        for a in range(d + 2):
-            c0, c1, c2, c3 = c[0] * z[0, a], c[1] * z[1, a], c[2] * z[2, a], c[3] * z[3, a]
-            sums, z0, z1, z2, z3 = out[a, a:], z[0, a:], z[1, a:], z[2, a:], z[3, a:]
-            for b in range(len(sums)):
-                sums[b] += (c0 * z0[b] + c1 * z1[b]) + (c2 * z2[b] + c3 * z3[b])
+        add_outer_products(c, z, out)
     return out
 
 
 @kernel
-def column_moments(X: Floats, center: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """By column, of the values that are not missing: count, sum, sum of squares about ``center``, lowest, highest."""
+def compute_column_moments(X: Floats, center: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Return the count, sum, squares about ``center``, minimum and maximum of each column, without missing values."""
     d = X.shape[1]
     count, total, squares = np.zeros(d), np.zeros(d), np.zeros(d)
     low, high = np.full(d, np.inf), np.full(d, -np.inf)
@@ -86,10 +92,10 @@ def column_moments(X: Floats, center: Floats) -> tuple[Floats, Floats, Floats, F
 
 
 @kernel
-def query_spread(values: Floats, indptr: Ints) -> Floats:
-    """The sum over the queries of the logarithm of the range of their values, and how many queries have one.
+def sum_log_range(values: Floats, indptr: Ints) -> Floats:
+    """Return the sum over the queries of the logarithm of the range of their values, and how many have a range.
 
-    The geometric mean of the ranges tells the scale of values whatever a few outliers are.
+    The geometric mean of the ranges measures the scale of values, robust to a few outliers.
     """
     out = np.zeros(2)
     for q in range(len(indptr) - 1):
@@ -102,17 +108,17 @@ def query_spread(values: Floats, indptr: Ints) -> Floats:
 
 
 @kernel
-def moved_scores(scores: Floats, X: Floats, column: int, t: float, indptr: Ints) -> tuple[Floats, Floats]:
-    """The scores plus t times a column, and their spread."""
+def move_scores(scores: Floats, X: Floats, column: int, t: float, indptr: Ints) -> tuple[Floats, Floats]:
+    """Return the scores plus t times a column, and their ``sum_log_range``."""
     out = np.empty(len(scores))
     for i in range(len(scores)):
         out[i] = scores[i] + t * X[i, column]
-    return out, query_spread(out, indptr)
+    return out, sum_log_range(out, indptr)
 
 
 @kernel
-def query_spreads(X: Floats, indptr: Ints) -> Floats:
-    """``query_spread`` of every column: a row of sums, a row of counts."""
+def sum_log_ranges(X: Floats, indptr: Ints) -> Floats:
+    """Return ``sum_log_range`` of every column: a row of sums, a row of counts."""
     d = X.shape[1]
     out, low, high = np.zeros((2, d)), np.empty(d), np.empty(d)
     for q in range(len(indptr) - 1):
@@ -129,8 +135,8 @@ def query_spreads(X: Floats, indptr: Ints) -> Floats:
 
 
 @kernel
-def first_missing(X: Floats) -> int:
-    """The place of the first NaN, counted along the rows; -1 if there is none."""
+def find_first_missing(X: Floats) -> int:
+    """Return the index of the first NaN, counted along the rows; -1 if there is none."""
     n, d = X.shape
     for i in range(n):
         row, missing = X[i], 0
@@ -144,8 +150,8 @@ def first_missing(X: Floats) -> int:
 
 
 @kernel
-def first_infinite(X: Floats) -> int:
-    """The place of the first infinite value, counted along the rows; -1 if there is none."""
+def find_first_infinite(X: Floats) -> int:
+    """Return the index of the first infinite value, counted along the rows; -1 if there is none."""
     n, d = X.shape
     for i in range(n):
         row, infinite = X[i], 0
@@ -159,8 +165,8 @@ def first_infinite(X: Floats) -> int:
 
 
 @kernel
-def query_columns(weight: Floats, X: Floats, indptr: Ints) -> Floats:
-    """Of every query the sum of its rows times their weights, in the order of the rows."""
+def sum_query_columns(weight: Floats, X: Floats, indptr: Ints) -> Floats:
+    """Return the weighted sum of the rows of every query, in the order of the rows."""
     out = np.zeros((len(indptr) - 1, X.shape[1]))
     for q in range(len(out)):
         sums = out[q]

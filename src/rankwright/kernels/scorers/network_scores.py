@@ -1,4 +1,4 @@
-"""Feed-forward networks, row by row: the score of a document depends on its features alone, to the last bit."""
+"""Scores of feed-forward networks; the score of a document depends on its own features only, to the last bit."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def _activate(kind: int, values: Floats) -> None:
 
 
 @kernel
-def _layer(x: Floats, weight: Floats, bias: Floats, out: Floats) -> None:
-    """Out = x weight + bias for the rows of x, each summed in the order of its inputs."""
+def _apply_layer(x: Floats, weight: Floats, bias: Floats, out: Floats) -> None:
+    """Write x weight + bias for the rows of x, each summed in the order of its inputs."""
     for r in range(len(x)):
         out[r, : len(bias)] = bias
     for i in range(len(weight)):
@@ -44,8 +44,10 @@ def _layer(x: Floats, weight: Floats, bias: Floats, out: Floats) -> None:
 
 
 @kernel
-def network_scores(X: Floats, mean: Floats, factor: Floats, widths: Ints, weights: Floats, activation: int) -> Floats:
-    """The scores of a network whose layers' weights, each followed by its biases, lie in one array.
+def compute_network_scores(
+    X: Floats, mean: Floats, factor: Floats, widths: Ints, weights: Floats, activation: int
+) -> Floats:
+    """Return the scores of a network whose layers' weights, each followed by its biases, lie in one array.
 
     ``widths`` has the number of inputs, of each hidden layer, and 1.
     """
@@ -62,7 +64,7 @@ def network_scores(X: Floats, mean: Floats, factor: Floats, widths: Ints, weight
             a, b = widths[layer], widths[layer + 1]
             weight, bias = weights[at : at + a * b].reshape(a, b), weights[at + a * b : at + a * b + b]
             at += a * b + b
-            _layer(inputs[:rows], weight, bias, outputs)
+            _apply_layer(inputs[:rows], weight, bias, outputs)
             if layer < len(widths) - 2:
                 for r in range(rows):
                     _activate(activation, outputs[r, :b])

@@ -1,19 +1,19 @@
-"""Scores of sums of threshold stumps: one lookup per feature."""
+"""Scores of sums of threshold stumps, with one lookup per feature."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inlined, kernel
 
 GRAIN = 2.0**-32  # weights of stumps are whole multiples of this, so that their sums are exact in any order
 _BLOCK = 256  # documents at a time
 _FEW, _MANY = 4, 48  # thresholds
 
 
-@kernel
-def _search(x: float, thresholds: Floats, low: int, high: int) -> int:
-    """How many thresholds are below a value, by halves."""
+@inlined
+def count_below(x: float, thresholds: Floats, low: int, high: int) -> int:
+    """Return how many of the thresholds ``low`` to ``high``, which ascend, are below a value, by binary search."""
     at, left = low, high - low
     while left > 0:
         half = left >> 1
@@ -24,19 +24,19 @@ def _search(x: float, thresholds: Floats, low: int, high: int) -> int:
 
 
 @kernel
-def step_scores(X: Floats, features: Ints, starts: Ints, thresholds: Floats, values: Floats) -> Floats:
-    """The sum over ``features`` of a step function of each.
+def compute_step_scores(X: Floats, features: Ints, starts: Ints, thresholds: Floats, values: Floats) -> Floats:
+    """Return the sum over ``features`` of a step function of each.
 
     Feature ``features[k]`` has the thresholds ``starts[k]`` to ``starts[k + 1]``, ascending, none twice, and two more
     values than thresholds: the first of them is ``values[starts[k] + 2 * k]``, 0, for documents above no threshold; the
-    last is for missing values. Few steps are added jump by jump and some are counted, both for several documents with
-    each instruction; many are searched.
+    last is for missing values. Few steps are added one by one and some are counted, both vectorised over documents;
+    many are found by binary search.
     """
     n = len(X)
     out, sums = np.empty(n), np.empty(_BLOCK)
     x, below = np.zeros(_BLOCK, np.float32), np.zeros(_BLOCK, np.int32)
     for first in range(0, n, _BLOCK):
-        size = min(_BLOCK, n - first)  # the rest of the last block is summed in vain
+        size = min(_BLOCK, n - first)  # sums beyond the end of the last block are ignored
         sums[:] = 0.0
         for k in range(len(features)):
             column, low, high = features[k], starts[k], starts[k + 1]
@@ -61,7 +61,7 @@ def step_scores(X: Floats, features: Ints, starts: Ints, thresholds: Floats, val
                         below[i] += x[i] > bar
             else:
                 for i in range(_BLOCK):
-                    below[i] = _search(x[i], thresholds, low, high)
+                    below[i] = count_below(x[i], thresholds, low, high)
             for i in range(_BLOCK):
                 sums[i] += steps[below[i] if x[i] == x[i] else last]
         out[first : first + size] = sums[:size]
@@ -69,8 +69,8 @@ def step_scores(X: Floats, features: Ints, starts: Ints, thresholds: Floats, val
 
 
 @kernel
-def add_where(scores: Floats, codes: Ints, above: int, last: int, missing: bool, weight: float) -> Floats:
-    """Scores with a weight added where a document's bin is above one; the bin ``last`` is that of missing values."""
+def add_above(scores: Floats, codes: Ints, above: int, last: int, missing: bool, weight: float) -> Floats:
+    """Return the scores plus a weight for documents in bins above ``above``; bin ``last`` has the missing values."""
     out = np.empty(len(scores))
     for i in range(len(scores)):
         known = codes[i] != last

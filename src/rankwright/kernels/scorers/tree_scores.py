@@ -1,4 +1,4 @@
-"""Scores of sums of regression trees, and the leaves that documents fall into."""
+"""Scores of sums of regression trees, and the leaves of documents."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from rankwright.kernels.jit import Floats, Ints, inlined, kernel
 
-_BLOCK = 64  # documents at a time, which stay in the cache while one tree after another looks at them
+_BLOCK = 64  # documents at a time, which stay in the cache while one tree after another reads them
 
 
-class Nodes(NamedTuple):
+class TreeNodes(NamedTuple):
     """The nodes of all trees, one tree after another; the root of a tree is its first."""
 
-    feature: Ints  # what a node looks at
-    threshold: Floats  # at most this goes left
+    feature: Ints
+    threshold: Floats  # values up to here go left
     missing_left: NDArray[np.bool_]  # whether a missing value goes left
-    left: Ints  # the node it leads to, counted within the tree; or ~leaf
+    left: Ints  # the left child, counted within the tree; or ~leaf
     right: Ints
     first_node: Ints  # of each tree, and the end
     first_leaf: Ints
@@ -26,8 +26,8 @@ class Nodes(NamedTuple):
 
 
 @inlined
-def _fall(X: Floats, i: int, nodes: Nodes, first: int) -> int:
-    """The leaf of a document, counted within the tree."""
+def _find_leaf(X: Floats, i: int, nodes: TreeNodes, first: int) -> int:
+    """Return the leaf of a document, counted within the tree."""
     at = 0
     while at >= 0:
         node = first + at
@@ -38,25 +38,25 @@ def _fall(X: Floats, i: int, nodes: Nodes, first: int) -> int:
 
 
 @kernel
-def tree_scores(X: Floats, nodes: Nodes) -> Floats:
-    """The sum of the trees' values, in the order of the trees."""
+def compute_tree_scores(X: Floats, nodes: TreeNodes) -> Floats:
+    """Return the sum of the trees' values, in the order of the trees."""
     n, out = len(X), np.zeros(len(X))
     for start in range(0, n, _BLOCK):
         stop = min(start + _BLOCK, n)
         for t in range(len(nodes.first_leaf) - 1):
             first, leaf = nodes.first_node[t], nodes.first_leaf[t]
-            if nodes.first_node[t + 1] == first:  # nothing but a leaf
+            if nodes.first_node[t + 1] == first:  # a single leaf
                 for i in range(start, stop):
                     out[i] += nodes.value[leaf]
                 continue
             for i in range(start, stop):
-                out[i] += nodes.value[leaf + _fall(X, i, nodes, first)]
+                out[i] += nodes.value[leaf + _find_leaf(X, i, nodes, first)]
     return out
 
 
 @kernel
-def tree_leaves(X: Floats, nodes: Nodes, out: Ints) -> None:
-    """Write by tree (a row) and document (a column) the leaf that it falls into, counted within the tree."""
+def find_leaves(X: Floats, nodes: TreeNodes, out: Ints) -> None:
+    """Write the leaf of every document (a column) in every tree (a row), counted within the tree."""
     n = len(X)
     for start in range(0, n, _BLOCK):
         stop = min(start + _BLOCK, n)
@@ -66,12 +66,12 @@ def tree_leaves(X: Floats, nodes: Nodes, out: Ints) -> None:
                 out[t, start:stop] = 0
                 continue
             for i in range(start, stop):
-                out[t, i] = _fall(X, i, nodes, first)
+                out[t, i] = _find_leaf(X, i, nodes, first)
 
 
 @kernel
-def leaf_values(leaves: Ints, values: Floats) -> Floats:
-    """The value of the leaf of each document."""
+def look_up_leaf_values(leaves: Ints, values: Floats) -> Floats:
+    """Return the value of the leaf of each document."""
     out = np.empty(len(leaves))
     for i in range(len(leaves)):
         out[i] = values[leaves[i]]
@@ -79,8 +79,8 @@ def leaf_values(leaves: Ints, values: Floats) -> Floats:
 
 
 @kernel
-def leaf_scores(leaves: Ints, first_leaf: Ints, values: Floats, weight: Floats) -> Floats:
-    """The sum over the trees of weight times value, added up as ``tree_scores`` does with the products as values."""
+def compute_leaf_scores(leaves: Ints, first_leaf: Ints, values: Floats, weight: Floats) -> Floats:
+    """Return the sum over the trees of weight times value, in the order of ``compute_tree_scores``."""
     n, out = leaves.shape[1], np.zeros(leaves.shape[1])
     for t in range(len(weight)):
         own = values[first_leaf[t] : first_leaf[t + 1]] * weight[t]

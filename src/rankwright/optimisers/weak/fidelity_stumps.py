@@ -7,8 +7,15 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.kernels.optimisers.feature_bins import sum_up
-from rankwright.kernels.optimisers.fidelity_sums import FLATTER, HEAVIER, LIGHTER, WEIGHT, fresh_bounds, stale_bounds
+from rankwright.kernels.optimisers.feature_bins import accumulate_bins
+from rankwright.kernels.optimisers.fidelity_sums import (
+    FLATTER,
+    HEAVIER,
+    LIGHTER,
+    WEIGHT,
+    compute_fresh_bounds,
+    compute_stale_bounds,
+)
 from rankwright.optimisers.weak.long_fidelity import sum_gains, sum_splits
 from rankwright.optimisers.weak.threshold_stumps import SAME, BinnedShard, FeatureBins, sum_above_thresholds
 from rankwright.runtime.backends import Backend, Shards
@@ -83,7 +90,7 @@ class FidelitySearch:
         """Return the best stump, from the sums of W potentials in every slot; None if none gains anything."""
         r = sum_above_thresholds(potential_sums, self.bins, np.arange(self.bins.n_features)).above  # W+ - W-
         bounds = np.empty(self.bins.n_slots)
-        stale_bounds(r, self.lower, self.upper, self.curvature, self.smoothing, bounds)
+        compute_stale_bounds(r, self.lower, self.upper, self.curvature, self.smoothing, bounds)
         bounds[~self.possible] = -np.inf
         alphas = np.zeros(self.bins.n_slots)
         highest = np.maximum.reduceat(bounds, self.bins.starts[:-1])
@@ -108,10 +115,10 @@ class FidelitySearch:
             slots = self.bins.list_slots(group)
             split = self.backend.sum(_sum_splits, parts, self.bins, group)
             for row in split:
-                sum_up(row, self.bins.starts, group)
+                accumulate_bins(row, self.bins.starts, group)
             third = sum_above_thresholds(self.backend.sum(_sum_thirds, parts, self.bins, group), self.bins, group).above
             known = np.empty((len(slots), 2))
-            fresh_bounds(r[slots], split[0], split[1], third, self.smoothing, known)
+            compute_fresh_bounds(r[slots], split[0], split[1], third, self.smoothing, known)
             self.lower[slots], self.upper[slots], self.curvature[slots] = split[0], split[0], split[1]
             alphas[slots] = known[:, 0]
             bounds[slots] = np.where(self.possible[slots], known[:, 1], -np.inf)

@@ -16,17 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.kernels.objectives.graded_pairs import Graded
+from rankwright.kernels.objectives.graded_pairs import GradedDocuments
 from rankwright.kernels.optimisers.fidelity_modes import (
+    add_mode_potentials,
+    add_mode_splits,
     fill_modes,
-    mode_potentials,
-    mode_splits,
-    pair_moments,
+    multiply_moments,
     sum_above,
     sum_after,
     sum_modes,
 )
-from rankwright.kernels.optimisers.fidelity_sums import N_STATE, fidelity_gains, fidelity_state, split_sums
+from rankwright.kernels.optimisers.fidelity_sums import (
+    N_STATE,
+    compute_fidelity_gains,
+    compute_fidelity_state,
+    sum_split_pairs,
+)
 
 Complexes = NDArray[np.complexfloating[Any, Any]]
 
@@ -42,21 +47,21 @@ _STEEPEST = 1.4  # times W is above the second derivatives of W and of F''
 _HIGHEST = 0.385  # value of W
 
 
-def sum_state(graded: Graded, before: Floats, scores: Floats, potentials: Floats) -> Floats:
-    """Return the loss and the weight of all pairs with their changes, as ``fidelity_state``; fill the potentials."""
+def sum_state(graded: GradedDocuments, before: Floats, scores: Floats, potentials: Floats) -> Floats:
+    """Return the sums of ``compute_fidelity_state`` over all pairs; fill the potentials."""
     change = scores - before
     long = [q for q in _find_long(graded, before, scores) if len(np.unique(change[_rows(graded, q)])) <= _MAX_STEPS]
-    totals = fidelity_state(_without(graded, long), before, scores, potentials)
+    totals = compute_fidelity_state(_without(graded, long), before, scores, potentials)
     for q in long:
         rows = _rows(graded, q)
         totals += _LongQuery.of(graded, q, scores).state(before[rows], change[rows], potentials[:, rows])
     return totals
 
 
-def sum_splits(graded: Graded, scores: Floats, codes: Ints, starts: Ints, features: Ints, out: Floats) -> None:
-    """Add to ``out`` the sums over the pairs that each threshold splits, as ``split_sums`` does."""
+def sum_splits(graded: GradedDocuments, scores: Floats, codes: Ints, starts: Ints, features: Ints, out: Floats) -> None:
+    """Add to ``out`` the sums over the pairs that each threshold splits, as ``sum_split_pairs`` does."""
     long = _find_long(graded, scores, scores)
-    split_sums(_without(graded, long), scores, codes, starts, features, out)
+    sum_split_pairs(_without(graded, long), scores, codes, starts, features, out)
     for q in long:
         query, rows, to = _LongQuery.of(graded, q, scores), _rows(graded, q), 0
         for feature in features.tolist():
@@ -66,11 +71,11 @@ def sum_splits(graded: Graded, scores: Floats, codes: Ints, starts: Ints, featur
 
 
 def sum_gains(
-    graded: Graded, scores: Floats, codes: Ints, features: Ints, cuts: Ints, alphas: Floats, out: Floats
+    graded: GradedDocuments, scores: Floats, codes: Ints, features: Ints, cuts: Ints, alphas: Floats, out: Floats
 ) -> None:
-    """Add to ``out`` the decrease of the loss by each stump, as ``fidelity_gains`` does."""
+    """Add to ``out`` the decrease of the loss by each stump, as ``compute_fidelity_gains`` does."""
     long = _find_long(graded, scores, scores)
-    fidelity_gains(_without(graded, long), scores, codes, features, cuts, alphas, out)
+    compute_fidelity_gains(_without(graded, long), scores, codes, features, cuts, alphas, out)
     for q in long:
         query, rows = _LongQuery.of(graded, q, scores), _rows(graded, q)
         for c, (feature, cut, alpha) in enumerate(zip(features, cuts, alphas, strict=True)):
@@ -90,7 +95,7 @@ class _LongQuery:
     moments: Floats  # of each grade
 
     @classmethod
-    def of(cls, graded: Graded, q: int, scores: Floats) -> _LongQuery:
+    def of(cls, graded: GradedDocuments, q: int, scores: Floats) -> _LongQuery:
         """Compute the modes of the scores."""
         rows = _rows(graded, q)
         own = scores[rows] - (scores[rows].min() + scores[rows].max()) / 2.0
@@ -111,12 +116,12 @@ class _LongQuery:
         return np.array([[kind.real, kind.imag] for kind in found])
 
     def state(self, before: Floats, change: Floats, potentials: Floats) -> Floats:
-        """Return the sums of ``fidelity_state`` for this query, and add to the potentials."""
+        """Return the sums of ``compute_fidelity_state`` for this query, and add to the potentials."""
         one = np.ones(len(self.w), dtype=complex)
-        mode_potentials(
+        add_mode_potentials(
             self.modes, self.starts, self.moments, self.kinds(one, 0.5 * self.frequencies**2 * one), potentials
         )
-        real, imaginary = pair_moments(self.moments, sum_after(self.moments))
+        real, imaginary = multiply_moments(self.moments, sum_after(self.moments))
         weight = self.weight * float((self.w * (real + 1j * imaginary)).real.sum())
         totals = np.array([self._loss(), weight, *self._changes(before, change)])
         assert len(totals) == N_STATE
@@ -126,7 +131,7 @@ class _LongQuery:
         """Add the sums of W and F'' over the pairs that each threshold of a feature splits."""
         one = np.ones(len(self.w), dtype=complex)
         kinds = self.kinds(one, -0.5j * self.frequencies)  # F'' = -W' / 2
-        mode_splits(self.modes, self.starts, self.moments, codes, n_slots, kinds / self.weight, self.weight, out)
+        add_mode_splits(self.modes, self.starts, self.moments, codes, n_slots, kinds / self.weight, self.weight, out)
 
     def gain(self, codes: Ints, cut: int, alpha: float) -> float:
         """Return by how much the loss falls when the documents above a cut are moved by ``alpha``."""
@@ -134,7 +139,7 @@ class _LongQuery:
         below = self.moments - above
         total = 0.0
         for upper, lower, shift in ((above, below, alpha), (below, above, -alpha)):
-            real, imaginary = pair_moments(upper, sum_after(lower))
+            real, imaginary = multiply_moments(upper, sum_after(lower))
             kind = self.w * _integral(self.frequencies, shift)
             total += float((kind * (real + 1j * imaginary)).real.sum())
         return self.weight * total
@@ -146,7 +151,7 @@ class _LongQuery:
         modes = np.empty((len(self.scores), 2, len(w)))
         fill_modes(self.scores, step, modes)
         moments = sum_modes(modes, self.starts)
-        real, imaginary = pair_moments(moments, sum_after(moments))
+        real, imaginary = multiply_moments(moments, sum_after(moments))
         kind = w * _integral(step * np.arange(len(w)), far)
         return self.weight * float((kind * (real + 1j * imaginary)).real.sum())
 
@@ -217,7 +222,7 @@ def _weights(period: float) -> tuple[float, Complexes]:
     return step, beta / period
 
 
-def _find_long(graded: Graded, before: Floats, scores: Floats) -> list[int]:
+def _find_long(graded: GradedDocuments, before: Floats, scores: Floats) -> list[int]:
     """Return the queries with so many pairs that modes are faster."""
     found = []
     for q in np.flatnonzero((np.diff(graded.indptr) > _MIN_DOCS) & (graded.weight > 0.0)).tolist():
@@ -231,12 +236,12 @@ def _find_long(graded: Graded, before: Floats, scores: Floats) -> list[int]:
     return found
 
 
-def _rows(graded: Graded, q: int) -> slice:
+def _rows(graded: GradedDocuments, q: int) -> slice:
     """Return the rows of a query."""
     return slice(int(graded.indptr[q]), int(graded.indptr[q + 1]))
 
 
-def _without(graded: Graded, queries: list[int]) -> Graded:
+def _without(graded: GradedDocuments, queries: list[int]) -> GradedDocuments:
     """Return the same queries with pairs of weight 0 in some of them."""
     if not queries:
         return graded

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
-from rankwright.kernels.scorers.linear_scores import weighted_columns
+from rankwright.kernels.scorers.linear_scores import sum_weighted_columns
 from rankwright.measures import Measure
 from rankwright.runtime.backends import Backend, Serial, Shards
 from rankwright.scorers import Feature
@@ -49,7 +49,7 @@ class PreparedBestFeature:
 
         The first of equals is taken, up to rounding: the order of the queries must not decide.
         """
-        found = np.where(allowed, weighted_columns(weights, self.values), -np.inf)
+        found = np.where(allowed, sum_weighted_columns(weights, self.values), -np.inf)
         best = int(np.argmax(found >= found.max() - 1e-12))
         return best, float(found[best])
 

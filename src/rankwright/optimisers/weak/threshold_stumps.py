@@ -10,9 +10,9 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.queries import Queries
-from rankwright.kernels.objectives.graded_pairs import Graded
-from rankwright.kernels.optimisers.feature_bins import bin_sums, encode, find_thresholds, sum_up
-from rankwright.kernels.scorers.stump_scores import GRAIN, add_where
+from rankwright.kernels.objectives.graded_pairs import GradedDocuments
+from rankwright.kernels.optimisers.feature_bins import accumulate_bins, assign_bins, find_thresholds, sum_bins
+from rankwright.kernels.scorers.stump_scores import GRAIN, add_above
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Stumps
 
@@ -128,7 +128,7 @@ class FeatureBins:
     def encode(self, X: Floats, rows: Ints) -> Ints:
         """Return the bins of some rows: a row per feature."""
         codes = np.empty((self.n_features, len(rows)), dtype=self.dtype)
-        encode(X, rows, self.thresholds, self.starts, codes)
+        assign_bins(X, rows, self.thresholds, self.starts, codes)
         return codes
 
     def list_slots(self, features: Ints) -> Ints:
@@ -163,19 +163,19 @@ class BinnedShard(NamedTuple):
 
     X: Floats
     rows: Ints
-    graded: Graded
+    graded: GradedDocuments
     codes: Ints
 
     def add_stump(self, scores: Floats, stump: Stump, cut: BinCut | None) -> Floats:
         """Return scores, in the order of grades, with a stump added; ``cut`` is where it cuts the bins, if it does."""
         if cut is None:
             return np.add(scores, stump(self.X)[self.rows])
-        return add_where(scores, self.codes[stump.feature], *cut, stump.missing, stump.weight)
+        return add_above(scores, self.codes[stump.feature], *cut, stump.missing, stump.weight)
 
     def sum_by_slot(self, values: Floats, bins: FeatureBins, features: Ints) -> Floats:
         """Return the sums of values over the documents of each slot of some features."""
         out = np.zeros(bins.count_slots(features))
-        bin_sums(self.codes, bins.starts, features, values, out)
+        sum_bins(self.codes, bins.starts, features, values, out)
         return out
 
 
@@ -189,7 +189,7 @@ class ThresholdSums(NamedTuple):
 def sum_above_thresholds(sums: Floats, bins: FeatureBins, features: Ints) -> ThresholdSums:
     """Return the sums above each threshold, from the sums of every slot."""
     running = sums.copy()
-    sum_up(running, bins.starts, features)
+    accumulate_bins(running, bins.starts, features)
     sizes = bins.sizes[features]
     ends = np.cumsum(sizes)
     known = np.repeat(running[ends - 2], sizes)  # up to the last bin

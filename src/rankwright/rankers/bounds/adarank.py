@@ -12,7 +12,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.kernels.measures.sorting import sort_rows
-from rankwright.kernels.scorers.linear_scores import linear_scores
+from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
 from rankwright.objectives.upper_bounds import TypeOne, UpperBound
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
@@ -85,7 +85,7 @@ class AdaRank(BoostingRanker, LinearModelRanker):
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         self._check_additive()
-        if not measure.bounded:
+        if not measure.is_normalised:
             raise InputError(f"AdaRank needs a measure with values from 0 to 1; {measure} is not one")
         check_among("nonnegative", self.nonnegative, (True, False))
         # its last rounds only show that no feature improves the training measure any more
@@ -121,7 +121,7 @@ class _AdaRankStages:
     ) -> None:
         shards, standard = backend.scatter(train), StandardScaling.fit(train, backend)
         self.backend, self.d, self.factor = backend, train.n_features, standard.factor_for(scale)
-        self.weak = BestFeature(measure.for_weak(), signed).prepare(shards, backend)
+        self.weak = BestFeature(measure.for_weak_rankers(), signed).prepare(shards, backend)
         self.ranked: Shards[_Ranked] = backend.apply(_start, shards, measure.for_training())
         self.valid = None if valid is None else (valid, measure.prepare(valid))
         self.query_weight, self.weight = train.query_weight, self.weak.make_distribution(train.query_weight)
@@ -178,7 +178,7 @@ class _AdaRankStages:
         }
         if self.valid is not None:
             queries, bound = self.valid
-            found = bound.values(linear_scores(queries.X, self.coef, 0.0), self.backend)
+            found = bound.values(compute_linear_scores(queries.X, self.coef, 0.0), self.backend)
             record["valid"] = weighted_mean(found, queries.query_weight)
         return record
 
@@ -208,7 +208,7 @@ def _ranked_values(shard: _Ranked, coef: Floats) -> Floats:
     ``order`` is sorted in place: whatever order it starts from, the result is the same.
     """
     queries, values = shard.queries, np.empty(len(shard.queries))
-    scores = linear_scores(queries.X, coef, 0.0)
+    scores = compute_linear_scores(queries.X, coef, 0.0)
     sort_rows(scores, shard.bound.tie_keys, queries.indptr, 0, len(queries), shard.order)
-    shard.bound.fill(scores, shard.order, 0, len(queries), values)
+    shard.bound.fill_values(scores, shard.order, 0, len(queries), values)
     return values

@@ -96,7 +96,7 @@ class PermuRank(LinearModelRanker, ConvergentRanker):
 
     def find_minimised_bound(self, measure: Measure) -> UpperBound:
         """Return the hinge type two bound; training evaluates it on the working sets."""
-        return TypeTwo(measure.for_bounds(), "hinge", "sum", self.ranking_score, self.perfect_rankings)
+        return TypeTwo(measure.for_upper_bounds(), "hinge", "sum", self.ranking_score, self.perfect_rankings)
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         C, tol = check_strength("C", self.C), check_number("tol", self.tol, least=0.0)
@@ -104,12 +104,12 @@ class PermuRank(LinearModelRanker, ConvergentRanker):
         check_among("ranking_score", self.ranking_score, tuple(PHIS))
         check_among("perfect_rankings", self.perfect_rankings, ("measure", "grades"))
         check_among("start", self.start, STARTS)
-        if not measure.bounded:
+        if not measure.is_normalised:
             raise InputError(f"PermuRank needs a measure with values from 0 to 1; {measure} is not one")
         recorder = RoundRecorder[Floats](deadline=Deadline(self.max_seconds))
         standard = StandardScaling.fit(train, backend)
         factor = standard.factor_for(self.scale)
-        objective = measure.for_bounds()
+        objective = measure.for_upper_bounds()
         space = WeightSpace.of(train.X, standard.mean, factor)
         w: Floats = np.zeros(len(space.factor))
         if self.start == "adarank":

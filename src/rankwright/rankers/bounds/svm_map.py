@@ -52,4 +52,4 @@ class SVMMap(StructuredSVM):
     measure: str | Measure = "map"
 
     def _margin_bound(self, measure: Measure) -> TypeTwo:
-        return TypeTwo(AP(rel=measure.relevant_from), "margin")
+        return TypeTwo(AP(rel=measure.min_relevant_grade), "margin")

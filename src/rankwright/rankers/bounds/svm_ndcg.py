@@ -62,4 +62,4 @@ class SVMNDCG(StructuredSVM):
 
     def _margin_bound(self, measure: Measure) -> TypeTwo:
         k = None if self.k is None else check_whole("k", self.k, least=1)
-        return TypeTwo(NDCG(k, gain=measure.gains), "margin", perfect="grades")
+        return TypeTwo(NDCG(k, gain=measure.gain_kind), "margin", perfect="grades")

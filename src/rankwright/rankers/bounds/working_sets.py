@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.queries import Queries
-from rankwright.kernels.scorers.linear_scores import linear_scores, query_columns
+from rankwright.kernels.scorers.linear_scores import compute_linear_scores, sum_query_columns
 from rankwright.measures import Measure
 from rankwright.objectives.rankings import Rankings, prepare_rankings
 from rankwright.optimisers.pair_loss import PairLoss
@@ -140,7 +140,7 @@ def _live(part: _RankingShard, first_query: int) -> Ints:
 
 
 def _find_rankings(part: _RankingShard, coef: Floats) -> tuple[_FoundRankings, _FoundRankings]:
-    r, scores = part.rankings, linear_scores(part.X, coef, 0.0)
+    r, scores = part.rankings, compute_linear_scores(part.X, coef, 0.0)
     perfect = r.find_hardest_by_grade(scores) if part.by_grade else r.find_hardest_perfect(scores)
     return _describe(part, perfect), _describe(part, r.find_best_imperfect(scores))
 
@@ -149,4 +149,4 @@ def _describe(part: _RankingShard, order: Ints) -> _FoundRankings:
     r = part.rankings
     coefficients = r.compute_coefficients(order)
     keys = [coefficients[a:b].tobytes() for a, b in zip(r.indptr[:-1], r.indptr[1:], strict=True)]
-    return _FoundRankings(keys, query_columns(coefficients, part.coordinates, r.indptr), 1.0 - r.E(order))
+    return _FoundRankings(keys, sum_query_columns(coefficients, part.coordinates, r.indptr), 1.0 - r.E(order))

@@ -167,7 +167,7 @@ class DirectRank(RestartingRanker):
 
     def _climbed(self, measure: Measure) -> Measure:
         """Return the measure that is climbed."""
-        return measure if self.k is None else measure.truncated(self.k)
+        return measure if self.k is None else measure.truncate(self.k)
 
     def _prior_penalty(self, regression: Floats | None, unit: Floats) -> PriorPenalty | None:
         """Return the penalty on the distance from the prior, if there is one."""

@@ -41,7 +41,7 @@ HIGHEST = 4.0  # grade: the smoothing means the same on all data only if scores 
 
 def adapt_for_training(measure: Measure) -> Measure:
     """Return the measure for training: discounts distinguish all ranks, and short lists are padded, not counted 0."""
-    return measure.for_bounds().cut_at(measure.cut_off)
+    return measure.for_upper_bounds().with_cut_off(measure.cut_off)
 
 
 class LinearProblem(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
-from rankwright.kernels.scorers.linear_scores import weighted_moments
+from rankwright.kernels.scorers.linear_scores import compute_weighted_moments
 from rankwright.measures import Measure
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.base import FitResult
@@ -182,7 +182,7 @@ def _gains(queries: Queries) -> Floats:
 def _moments(queries: Queries, standard: StandardScaling, per_class: Floats) -> Floats:
     weight, relevant = _document_weights(queries)
     c = weight * per_class[relevant]
-    return weighted_moments(queries.X, standard.mean, standard.factor, c, _gains(queries))
+    return compute_weighted_moments(queries.X, standard.mean, standard.factor, c, _gains(queries))
 
 
 def _loss(queries: Queries, scorer: Linear, per_class: Floats) -> float:

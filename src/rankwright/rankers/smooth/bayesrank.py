@@ -10,8 +10,8 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.basics.optional_imports import require
 from rankwright.data.queries import Queries
-from rankwright.kernels.objectives.graded_pairs import misordered_shares
-from rankwright.kernels.objectives.pair_sums import grade_places
+from rankwright.kernels.objectives.graded_pairs import compute_misordered_shares
+from rankwright.kernels.objectives.hinge_pairs import find_grade_places
 from rankwright.measures import Measure, TableMeasure
 from rankwright.measures.base import weighted_mean
 from rankwright.objectives.listwise_objectives import ExpectedMeasure
@@ -103,10 +103,12 @@ class BayesRank(LinearModelRanker, NetworkRanker):
         training = TrainingOptions.of(self.training, USUAL)
         objective = self._objective(measure)
 
-        places = grade_places(train.y, train.indptr)
+        places = find_grade_places(train.y, train.indptr)
 
         def observe(scores: Floats) -> dict[str, Any]:
-            return {"misordered": weighted_mean(misordered_shares(scores, places, train.indptr), train.query_weight)}
+            return {
+                "misordered": weighted_mean(compute_misordered_shares(scores, places, train.indptr), train.query_weight)
+            }
 
         if hidden:
             _require_torch()
@@ -117,7 +119,7 @@ class BayesRank(LinearModelRanker, NetworkRanker):
             deadline = Deadline(self.max_seconds)
             data = TrainingData(train, valid, measure, self.scale, backend)
             outcome = fit_linear(objective, training.for_linear(), alpha, self.random_state, data, deadline, observe)
-        total = float(train.query_weight[measure.prepare(train).counted].sum())
+        total = float(train.query_weight[measure.prepare(train).is_counted].sum())
         history = [{**row, "expected": 1.0 - row["loss"] / total} for row in outcome.history]
         return outcome._replace(history=history)
 
@@ -125,8 +127,8 @@ class BayesRank(LinearModelRanker, NetworkRanker):
         """Return the expected measure to maximise, with a discount that distinguishes all ranks."""
         check_among("gain", self.gain, GAINS)
         k = None if self.k is None else check_whole("k", self.k, least=1)
-        target = measure.for_bounds()
-        target = target.cut_at(k or target.cut_off)
+        target = measure.for_upper_bounds()
+        target = target.with_cut_off(k or target.cut_off)
         if self.gain is not None:
             if not isinstance(target, TableMeasure) or target.name not in ("ndcg", "dcg"):
                 raise InputError(f"gain={self.gain!r} with {measure}; only NDCG and DCG have gains to choose")

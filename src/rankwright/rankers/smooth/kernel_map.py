@@ -14,8 +14,8 @@ from sklearn.utils import check_random_state
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
 from rankwright.data.queries import Queries
-from rankwright.kernels.scorers.landmarks import kernel_features
-from rankwright.kernels.scorers.linear_scores import linear_scores
+from rankwright.kernels.scorers.landmarks import compute_kernel_features
+from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 from rankwright.runtime.backends import Backend, single_blas
 from rankwright.scorers import Kernel, KernelSum, Linear
 from rankwright.scorers.scaling import StandardScaling
@@ -42,7 +42,9 @@ class _Landmarks(NamedTuple):
     def features(self, X: Floats) -> Floats:
         """Return the kernels of every row, each by itself: equal documents stay equal, to the bit."""
         columns = np.ascontiguousarray(self.landmarks.T)
-        return kernel_features(X, self.mean, self.factor, columns, *self.kernel.arguments, self.projection, self.offset)
+        return compute_kernel_features(
+            X, self.mean, self.factor, columns, *self.kernel.arguments, self.projection, self.offset
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,8 +71,8 @@ class KernelMap:
     def scorer(self, linear: Linear) -> KernelSum:
         """Return the scorer whose weights of landmarks stand for weights of mapped features."""
         kernel, mean, factor, landmarks, projection, offset = self.at
-        dual = linear_scores(projection, linear.coef, 0.0)
-        [intercept] = linear_scores(offset[None, :], linear.coef, linear.intercept)
+        dual = compute_linear_scores(projection, linear.coef, 0.0)
+        [intercept] = compute_linear_scores(offset[None, :], linear.coef, linear.intercept)
         return KernelSum(kernel, mean, factor, landmarks, dual, float(intercept))
 
 

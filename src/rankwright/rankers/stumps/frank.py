@@ -10,7 +10,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
-from rankwright.kernels.objectives.graded_pairs import Graded
+from rankwright.kernels.objectives.graded_pairs import GradedDocuments
 from rankwright.measures import Measure
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.optimisers.weak.fidelity_stumps import FidelitySearch
@@ -85,7 +85,7 @@ class FRank(StumpRanker):
 _LEAST_SMOOTHING = 1e-9  # below, rounding of the sums would show in alpha
 
 
-def _pair_sums(graded: Graded, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
+def _pair_sums(graded: GradedDocuments, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
     potentials = np.empty((2, len(scores)))
     return sum_state(graded, before, scores, potentials), potentials
 

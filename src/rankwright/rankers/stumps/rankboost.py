@@ -11,7 +11,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
-from rankwright.kernels.objectives.graded_pairs import Graded, exponential_sums
+from rankwright.kernels.objectives.graded_pairs import GradedDocuments, sum_exponential_pairs
 from rankwright.measures import Measure
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.optimisers.weak.threshold_stumps import find_best_stump, round_weight, sum_stumps
@@ -82,9 +82,9 @@ _NOTHING_LEFT = 1e-12  # of the loss
 _MOST = 1.0 - 1e-9  # of r, for a finite step
 
 
-def _pair_sums(graded: Graded, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
+def _pair_sums(graded: GradedDocuments, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
     gradient = np.empty(len(scores))
-    loss = exponential_sums(graded, scores, gradient)
+    loss = sum_exponential_pairs(graded, scores, gradient)
     return np.array([loss]), -gradient[None]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
-from rankwright.kernels.objectives.graded_pairs import Graded, grade_order
+from rankwright.kernels.objectives.graded_pairs import GradedDocuments, find_grade_order
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
 from rankwright.objectives.pairwise_objectives import compute_pair_weights, count_query_pairs
 from rankwright.optimisers.weak.threshold_stumps import BinCut, BinnedShard, FeatureBins, Stump
@@ -47,7 +47,7 @@ class Scored(NamedTuple):
 class PairSums(Protocol):
     """A function that sums over pairs of documents with these scores, and returns the potentials of the documents."""
 
-    def __call__(self, graded: Graded, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
+    def __call__(self, graded: GradedDocuments, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
         """Sum over pairs; ``before`` are the scores of the last round."""
         ...
 
@@ -182,12 +182,12 @@ def _pair_weight(queries: Queries, pair_weighting: str) -> float:
 
 def _prepare(queries: Queries, measure: Measure, bins: FeatureBins, pair_weighting: str, total: float) -> Scored:
     """Return a part before training, where all scores are 0."""
-    rows, lower = grade_order(queries.y, queries.indptr)
-    graded = Graded(queries.indptr, lower, compute_pair_weights(queries, pair_weighting) / total)
+    rows, lower = find_grade_order(queries.y, queries.indptr)
+    graded = GradedDocuments(queries.indptr, lower, compute_pair_weights(queries, pair_weighting) / total)
     binned = BinnedShard(queries.X, rows, graded, bins.encode(queries.X, rows))
     by_grade = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)
     bound = measure.prepare(by_grade)
-    weight = np.where(bound.counted, queries.query_weight, 0.0)
+    weight = np.where(bound.is_counted, queries.query_weight, 0.0)
     none = np.empty(0)
     return Scored(binned, bound, weight, np.zeros(queries.n_docs), np.arange(queries.n_docs), none, none, none)
 
@@ -202,7 +202,7 @@ def _advance(part: Scored, stump: Stump | None, cut: BinCut | None, rules: Rules
     scores = before if stump is None else binned.add_stump(before, stump, cut)
     totals, potentials = rules.pair_sums(binned.graded, before, scores)
     worths = binned.sum_by_slot(potentials[0], rules.bins, rules.features)
-    value = part.bound.total(scores, order, part.weight)
+    value = part.bound.rank_and_sum(scores, order, part.weight)
     totals = np.concatenate([[value], totals])
     return Scored(binned, part.bound, part.weight, scores, order, potentials, worths, totals)
 

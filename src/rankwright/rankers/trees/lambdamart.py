@@ -101,15 +101,15 @@ def lambdarank(measure: Measure, queries: Queries) -> dict[str, Any]:
     longest = int(queries.sizes.max())
     level = longest if wanted.cut_off is None else wanted.cut_off + _ABOVE
     params: dict[str, Any] = {"objective": "lambdarank", "lambdarank_truncation_level": level}
-    if wanted.gains != "exp" or len(grades) > _KNOWN_GRADES + 1:
-        powers = np.exp2(grades) - (1.0 if wanted.gains == "exp" else 0.0)
-        params["label_gain"] = (grades if wanted.gains == "linear" else powers).tolist()
+    if wanted.gain_kind != "exp" or len(grades) > _KNOWN_GRADES + 1:
+        powers = np.exp2(grades) - (1.0 if wanted.gain_kind == "exp" else 0.0)
+        params["label_gain"] = (grades if wanted.gain_kind == "linear" else powers).tolist()
     return params
 
 
 def _native_measure(measure: Measure) -> TableMeasure:
     """Return the measure as LightGBM trains on it; raise InputError if it cannot."""
-    wanted = measure.for_bounds()
+    wanted = measure.for_upper_bounds()
     if not isinstance(wanted, TableMeasure) or wanted.name != "ndcg":
         raise InputError(f"lambdas='lightgbm' with {measure}; LightGBM has NDCG alone, lambdas='exact' any measure")
     return wanted

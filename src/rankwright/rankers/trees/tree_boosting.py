@@ -11,7 +11,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
-from rankwright.kernels.scorers.tree_scores import leaf_values
+from rankwright.kernels.scorers.tree_scores import look_up_leaf_values
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.optimisers.additive import Additive
@@ -89,7 +89,7 @@ class TreeStages(ABC):
     def values_of(self, tree: Forest, queries: Queries) -> Floats:
         """Return the value of one tree for each document."""
         [leaves] = Trees(tree).leaves(queries.X, self.backend)
-        return leaf_values(leaves, tree.trees[0].values)
+        return look_up_leaf_values(leaves, tree.trees[0].values)
 
     @property
     def forest(self) -> Forest:

@@ -14,7 +14,7 @@ from rankwright.basics.errors import InputError
 from rankwright.basics.progress import track
 from rankwright.basics.randomness import make_generator
 from rankwright.data.queries import Queries
-from rankwright.kernels.objectives.surrogates import violations
+from rankwright.kernels.objectives.surrogates import compute_violations
 from rankwright.measures import Measure
 from rankwright.objectives.rankings import prepare_rankings
 from rankwright.objectives.upper_bounds import SURROGATES, Basic, TypeOne, TypeTwo, UpperBound
@@ -108,14 +108,17 @@ def _margins(measure: Measure, phi: str, queries: Queries, scores: Floats) -> Fl
 def type_one_curves() -> Table:
     """Return the curves of figure 1: the basic loss and the type one bounds on it, against E."""
     E = np.linspace(0.0, 1.0, 101)
-    bounds = {name: violations(SURROGATES[name], np.ones_like(E), -E)[0] for name in TypeOne.SURROGATES}
+    bounds = {name: compute_violations(SURROGATES[name], np.ones_like(E), -E)[0] for name in TypeOne.SURROGATES}
     return {"E": E, BASIC: 1.0 - E, **bounds}
 
 
 def type_two_curves() -> Table:
     """Return the curves of figure 2: a term of eq. (6) and its bounds against F(b) - F(c); E(b) - E(c) is 0.5."""
     x = np.arange(-200, 201) / 100.0  # includes 0, where the step is
-    return {"F(b) - F(c)": x, **{name: violations(k, np.full_like(x, LOST), -x)[0] for name, k in SURROGATES.items()}}
+    return {
+        "F(b) - F(c)": x,
+        **{name: compute_violations(k, np.full_like(x, LOST), -x)[0] for name, k in SURROGATES.items()},
+    }
 
 
 N_SEEDS = 6

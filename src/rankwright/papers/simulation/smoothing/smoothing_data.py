@@ -137,7 +137,7 @@ def anneal_fold(fold: Fold, measure: Measure) -> Annealed:
 
 def _weight(measure: Measure, fold: Fold) -> float:
     """Return the total weight of the training queries that count."""
-    counted = measure.prepare(fold.train).counted
+    counted = measure.prepare(fold.train).is_counted
     return float(np.where(counted, fold.train.query_weight, 0.0).sum())
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
-from rankwright.kernels.scorers.linear_scores import linear_scores
+from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 from rankwright.measures import Measure, parse_measure
 from rankwright.objectives.smooth_objectives import smooth_measure
 from rankwright.papers.simulation.base import FoldData
@@ -148,5 +148,5 @@ def find(measure: Measure, seed: int, data: FoldData) -> SmoothingFindings:
 
 
 def _tied(queries: Queries, coef: Floats) -> int:
-    scores = linear_scores(queries.X, coef, 0.0)
+    scores = compute_linear_scores(queries.X, coef, 0.0)
     return sum(len(np.unique(own)) < len(own) for own in np.split(scores, queries.indptr[1:-1]))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries, Unretrieved
-from rankwright.kernels.measures.jump_buckets import count_jumps
-from rankwright.measures.base import N_BUCKETS, Jumps, Lines, Measure, PreparedMeasure, Tally
+from rankwright.kernels.measures.jump_buckets import sum_jumps
+from rankwright.measures.base import Measure, PreparedMeasure
+from rankwright.measures.jumps import N_BUCKETS, Jumps, JumpTotals, ScoreLines
 
-Judge = Callable[..., float]
-_NONE = np.empty(0)
+MeasureFunction = Callable[..., float]
+_NO_GRADES = np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +29,17 @@ class CustomMeasure(Measure):
     Parameters
     ----------
     name : str
-    judge : callable
-        Of the grades in ranked order and, if ``sees_unretrieved``, of the grades of judged documents that no run found.
-    sees_unretrieved : bool
+    function : callable
+        A function of the grades in ranked order and, if ``takes_unretrieved``, of the grades of judged documents that
+        no run retrieved.
+    takes_unretrieved : bool
     """
 
+    has_arrays: ClassVar[bool] = False
+
     name: str
-    judge: Judge
-    sees_unretrieved: bool = False
+    function: MeasureFunction
+    takes_unretrieved: bool = False
 
     def __str__(self) -> str:
         return self.name
@@ -42,92 +47,91 @@ class CustomMeasure(Measure):
     __repr__ = __str__
 
     @property
-    def bounded(self) -> bool:
-        """Always: other values are refused."""
+    def is_normalised(self) -> bool:
+        """Always true: other values are refused."""
         return True
 
     def for_training(self) -> CustomMeasure:
-        """Itself: its ties are always broken pessimistically."""
+        """Return the measure itself: its ties are always broken pessimistically."""
         return self
 
-    def for_weak(self) -> CustomMeasure:
-        """Itself: the mean over all orders of tied documents has no formula."""
+    def for_weak_rankers(self) -> CustomMeasure:
+        """Return the measure itself: the mean over all orders of tied documents has no formula."""
         return self
 
-    def for_bounds(self) -> CustomMeasure:
-        """Itself."""
+    def for_upper_bounds(self) -> CustomMeasure:
+        """Return the measure itself."""
         return self
 
     @property
     def family(self) -> str:
-        """A function of its own."""
+        """The family of measures that only Python can compute."""
         return "custom"
 
     @property
     def cut_off(self) -> None:
-        """Unknown: the function sees every grade."""
+        """None, since the function sees every grade."""
         return
 
-    def truncated(self, k: int) -> CustomMeasure:
-        """The function of the first ``k`` grades."""
+    def truncate(self, k: int) -> CustomMeasure:
+        """Return the measure of the first ``k`` grades."""
         name = f"{self.name} of the first {k}"
-        if self.sees_unretrieved:
-            return CustomMeasure(name, lambda grades, others: self.judge(grades[:k], others), sees_unretrieved=True)
-        return CustomMeasure(name, lambda grades: self.judge(grades[:k]))
+        if self.takes_unretrieved:
+            return CustomMeasure(name, lambda grades, others: self.function(grades[:k], others), takes_unretrieved=True)
+        return CustomMeasure(name, lambda grades: self.function(grades[:k]))
 
-    def cut_at(self, k: int | None) -> CustomMeasure:
-        """The function of the first ``k`` grades."""
-        return self if k is None else self.truncated(k)
+    def with_cut_off(self, k: int | None) -> CustomMeasure:
+        """Return the measure of the first ``k`` grades."""
+        return self if k is None else self.truncate(k)
 
     def prepare(self, queries: Queries) -> PreparedCustomMeasure:
-        """Keep the grades."""
+        """Keep the grades of these queries."""
         return PreparedCustomMeasure(queries.indptr, "pessimistic", queries.y, self, queries.unretrieved)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedCustomMeasure(PreparedMeasure):
-    """A user's measure with the grades of one set of queries; it never meets a kernel."""
+    """A user's measure with the grades of one set of queries; Python computes it query by query."""
 
     indptr: Ints
     ties: str
     tie_keys: Floats  # the grades
     measure: CustomMeasure
     unretrieved: Unretrieved | None = None
-    arrays: None = None
 
     @property
-    def counted(self) -> NDArray[np.bool_]:
-        """All queries."""
+    def is_counted(self) -> NDArray[np.bool_]:
+        """Whether each query has a value: all have."""
         return np.ones(len(self.indptr) - 1, dtype=bool)
 
-    def fill(self, scores: Floats, order: Ints, start: int, stop: int, out: Floats) -> None:
+    def fill_values(self, scores: Floats, order: Ints, start: int, stop: int, out: Floats) -> None:
         """Write the values of queries ``start`` to ``stop``."""
         for q in range(start, stop):
-            out[q] = self._judge(self.tie_keys[order[self.indptr[q] : self.indptr[q + 1]]], q)
+            out[q] = self._evaluate(self.tie_keys[order[self.indptr[q] : self.indptr[q + 1]]], q)
 
     @property
-    def fixed(self) -> NDArray[np.bool_]:
-        """None that is known of."""
+    def is_constant(self) -> NDArray[np.bool_]:
+        """Whether each query is known to have the same value under every ranking: none is."""
         return np.zeros(len(self.indptr) - 1, dtype=bool)
 
     @property
-    def highest(self) -> float:
-        """1: other values are refused."""
+    def max_value(self) -> float:
+        """Always 1: higher values are refused."""
         return 1.0
 
-    def jumps(self, lines: Lines) -> Jumps:
-        """All jumps, query by query, in Python: between crossings of different grades the function is constant."""
+    def find_jumps(self, lines: ScoreLines) -> Jumps:
+        """Return all jumps, query by query: between crossings of different grades the function is constant."""
         times: list[float] = []
         deltas: list[int] = []
         slopes = lines.slopes
         at_zero, at_low = 0, 0
-        for q, worth in enumerate(lines.worth.tolist()):
+        for q, scale in enumerate(lines.value_scale.tolist()):
             rows = slice(int(self.indptr[q]), int(self.indptr[q + 1]))
-            at_zero += round(worth * self._judge(self.tie_keys[lines.order[rows]], q))
-            found = self._values_between(lines.scores[rows], slopes[rows], q, lines)
+            at_zero += round(scale * self._evaluate(self.tie_keys[lines.order[rows]], q))
+            found = self._compute_values_between(lines.scores[rows], slopes[rows], q, lines)
             value = at_start = None
             for time, measured in found:
-                new = round(worth * measured)
+                new = round(scale * measured)
                 if value is None:
                     at_start = new
                 elif new != value:
@@ -136,13 +140,13 @@ class PreparedCustomMeasure(PreparedMeasure):
                 value = new
             at_low += at_start or 0
         at, changes = np.array(times), np.array(deltas, dtype=np.int64)
-        counted = count_jumps(at, changes, 1.0 / lines.unit, N_BUCKETS)
-        return Jumps(at, changes, Tally(at_zero, at_low, *counted))
+        by_bucket = sum_jumps(at, changes, 1.0 / lines.unit, N_BUCKETS)
+        return Jumps(at, changes, JumpTotals(at_zero, at_low, *by_bucket))
 
-    def _values_between(
-        self, scores: Floats, slopes: Floats, query: int, lines: Lines
+    def _compute_values_between(
+        self, scores: Floats, slopes: Floats, query: int, lines: ScoreLines
     ) -> Iterator[tuple[float, float]]:
-        """From the left, where each interval between crossings begins and the value within it."""
+        """Yield the start of each interval between crossings, from the left, and the value within it."""
         grades = self.tie_keys[self.indptr[query] : self.indptr[query + 1]]
         i, j = np.triu_indices(len(scores), 1)
         steeper = slopes[i] - slopes[j]
@@ -150,61 +154,61 @@ class PreparedCustomMeasure(PreparedMeasure):
         inside = (grades[i] != grades[j]) & (cross > lines.low) & (cross < lines.high) & np.isfinite(cross)
         cuts = np.unique(cross[inside])
         starts = np.concatenate([[lines.low], cuts])
-        for start, inner in zip(starts, _between(cuts, lines.low, lines.high), strict=True):
+        for start, inner in zip(starts, _choose_points(cuts, lines.low, lines.high), strict=True):
             order = np.lexsort((grades, -(scores + slopes * inner)))
-            yield float(start), self._judge(grades[order], query)
+            yield float(start), self._evaluate(grades[order], query)
 
-    def part(self, start: int, stop: int) -> PreparedCustomMeasure:
-        """The grades of these queries."""
+    def slice(self, start: int, stop: int) -> PreparedCustomMeasure:
+        """Return the prepared measure of these queries."""
         rows = slice(int(self.indptr[start]), int(self.indptr[stop]))
         indptr = self.indptr[start : stop + 1] - self.indptr[start]
         others = None if self.unretrieved is None else self.unretrieved.take(np.arange(start, stop))
         return PreparedCustomMeasure(indptr, self.ties, self.tie_keys[rows], self.measure, others)
 
-    def swap_deltas(self, scores: Floats, query: int) -> Floats:
-        """The change of the measure if documents i and j exchanged their ranks, by trying every pair."""
+    def compute_swap_deltas(self, scores: Floats, query: int) -> Floats:
+        """Return the change of the measure if documents i and j swapped ranks, by trying every pair."""
         order = self.rank(scores, query)
         grades = self.tie_keys[self.indptr[query] + order]
-        now = self._judge(grades, query)
+        now = self._evaluate(grades, query)
         deltas = np.zeros((len(order), len(order)))
         for i, j in combinations(range(len(order)), 2):
             if grades[i] != grades[j]:
                 swapped = grades.copy()
                 swapped[[i, j]] = grades[[j, i]]
-                deltas[order[i], order[j]] = deltas[order[j], order[i]] = self._judge(swapped, query) - now
+                deltas[order[i], order[j]] = deltas[order[j], order[i]] = self._evaluate(swapped, query) - now
         return deltas
 
-    def _others(self, query: int) -> Floats:
-        """The grades of judged documents of a query that no run found."""
+    def _get_unretrieved(self, query: int) -> Floats:
+        """Return the grades of judged documents of a query that no run retrieved."""
         if self.unretrieved is None:
-            return _NONE
+            return _NO_GRADES
         y, indptr = self.unretrieved
         return y[indptr[query] : indptr[query + 1]]
 
-    def _judge(self, grades: Floats, query: int) -> float:
-        others = () if not self.measure.sees_unretrieved else (self._others(query),)
-        value = float(self.measure.judge(grades, *others))
+    def _evaluate(self, grades: Floats, query: int) -> float:
+        others = () if not self.measure.takes_unretrieved else (self._get_unretrieved(query),)
+        value = float(self.measure.function(grades, *others))
         if not 0.0 <= value <= 1.0:
             raise InputError(f"measure {self.measure} returned {value:g}; expected a number from 0 to 1")
         return value
 
 
-def takes_two(judge: Judge) -> bool:
+def takes_two_arguments(function: MeasureFunction) -> bool:
     """Return whether a function must have two arguments.
 
-    >>> takes_two(lambda grades: 1.0), takes_two(lambda grades, unretrieved: 1.0), takes_two(lambda grades, k=3: 1.0)
-    (False, True, False)
+    >>> takes_two_arguments(lambda grades, k=3: 1.0), takes_two_arguments(lambda grades, unretrieved: 1.0)
+    (False, True)
     """
     try:
-        parameters = signature(judge).parameters.values()
+        parameters = signature(function).parameters.values()
     except (TypeError, ValueError):  # a function that is not Python's
         return False
     by_place = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     return sum(each.kind in by_place and each.default is Parameter.empty for each in parameters) == 2
 
 
-def _between(cuts: Floats, low: float, high: float) -> Floats:
-    """A point in every interval that sorted cuts make of a range."""
+def _choose_points(cuts: Floats, low: float, high: float) -> Floats:
+    """Return a point inside every interval between sorted cuts of a range."""
     ends = np.concatenate([[low], cuts, [high]])
     if len(cuts) == 0 and np.isinf(low) and np.isinf(high):
         return np.zeros(1)

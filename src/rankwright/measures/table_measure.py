@@ -1,0 +1,228 @@
+"""Table measures: a gain per document, a discount per rank, a norm per query."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError, quote
+from rankwright.data.queries import Queries
+from rankwright.kernels.measures.discounts import GEOMETRIC, DiscountFunction
+from rankwright.kernels.measures.measure_values import MeasureArrays
+from rankwright.measures.base import Measure
+from rankwright.measures.definitions import DEFINITIONS, Definition, tabulate_discounts
+from rankwright.measures.dialects import DIALECTS
+from rankwright.measures.options import MAX_GRADE, check_cut_off, check_option, resolve_dialect
+from rankwright.measures.prepared_table import PreparedTableMeasure
+
+_HIGHEST_EXPONENT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class TableMeasure(Measure):
+    """A measure of ``DEFINITIONS``, with its cut-off and options.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``DEFINITIONS``.
+    k : int, optional
+        The cut-off; None means the full list.
+    dialect : str, optional
+        The tool whose rules set the options below that are not given.
+    gain : "exp" (2^l - 1), "linear" (l) or "pow2" (2^l)
+    discount : "log2" (1 / log2(1 + rank)) or "letor" (1, 1, 1/log2(3), 1/log2(4), ...)
+    rel : float
+        The lowest grade that counts as relevant, for binary measures.
+    empty : "0", "1" or "skip"
+        The value of a query without a relevant document; skip leaves it out of means.
+    short : "pad", "list" or "zero"
+        A list shorter than k: padded with irrelevant documents, taken with k = its length, or counted 0.
+    norm : "all" or "min"
+        AP divides by the number R of relevant documents, or by min(R, k).
+    ties : "pessimistic", "file", "reverse", "docid" or "average"
+        The document that comes first among equal scores: the one with the lower grade, the earlier row, the later
+        row, the larger document id; or the mean over all orders.
+    max : int or "data"
+        The highest grade of ERR's (2^l - 1) / 2^max.
+    p : float
+        The persistence of RBP.
+    """
+
+    has_arrays: ClassVar[bool] = True
+
+    name: str
+    k: int | None = None
+    dialect: str | None = None
+    gain: str = "exp"
+    discount: str = "log2"
+    rel: float = 1.0
+    empty: str = "0"
+    short: str = "pad"
+    norm: str = "all"
+    ties: str = "pessimistic"
+    max: int | str = 4
+    p: float = 0.8
+
+    @classmethod
+    def of(cls, name: str, k: int | None = None, **options: object) -> Self:
+        """Build a measure and check its options: Python values, or the text of a measure's name."""
+        k = check_cut_off(name, k)
+        dialect = options.pop("dialect", None)
+        known = DEFINITIONS[name].options
+        for option in options:
+            if option not in known:
+                raise InputError(f"{name} has no option {quote(option)}; it has {', '.join((*known, 'dialect'))}")
+        chosen: dict[str, Any] = {}
+        if dialect is not None:
+            k, chosen = resolve_dialect(str(dialect), name, k)
+            chosen["dialect"] = str(dialect)
+        return cls(name, k, **chosen | {option: check_option(option, value) for option, value in options.items()})
+
+    def __str__(self) -> str:
+        definition = DEFINITIONS[self.name]
+        defaults: dict[str, Any] = {f.name: f.default for f in fields(self)}
+        parts = []
+        if self.dialect is not None:
+            defaults |= resolve_dialect(self.dialect, self.name, self.k)[1]
+            parts = [f"dialect={self.dialect}"]
+        for option in definition.options:
+            value = getattr(self, option)
+            if value != defaults[option]:
+                parts.append(f"{option}={str(value).removesuffix('.0')}")
+        head = definition.full_name or self.name if self.k is None else f"{self.name}@{self.k}"
+        return head + (f"({','.join(parts)})" if parts else "")
+
+    __repr__ = __str__
+
+    def for_training(self) -> TableMeasure:
+        """Return the same measure with ties broken pessimistically."""
+        return replace(self, ties="pessimistic")
+
+    def for_weak_rankers(self) -> TableMeasure:
+        """Return the same measure averaged over the orders of tied documents."""
+        return replace(self, ties="average")
+
+    def for_upper_bounds(self) -> TableMeasure:
+        """Return the measure with ties broken pessimistically, and 1 / log2(1 + rank) in place of LETOR's discount."""
+        return replace(self, ties="pessimistic", discount="log2")
+
+    @property
+    def _definition(self) -> Definition:
+        """The entry of ``DEFINITIONS``."""
+        return DEFINITIONS[self.name]
+
+    @property
+    def is_normalised(self) -> bool:
+        """Whether the values lie between 0 and 1."""
+        return self._definition.is_normalised
+
+    @property
+    def family(self) -> str:
+        """The kind of recurrence: "additive", "ap" or "cascade"."""
+        definition = self._definition
+        return "ap" if definition.u != 0.0 else "cascade" if definition.v != 0.0 else "additive"
+
+    @property
+    def cut_off(self) -> int | None:
+        """The number of ranks that count; None if all do."""
+        return self.k if self._definition.takes_cut_off else 1
+
+    @property
+    def discount_function(self) -> DiscountFunction:
+        """The discount of every rank, whole or not."""
+        return self._definition.discount_function(self)
+
+    def truncate(self, k: int) -> TableMeasure:
+        """Return the measure with a cut-off of at most ``k``."""
+        deeper = self.cut_off is None or self.cut_off > k
+        return replace(self, k=k) if deeper else self
+
+    def with_cut_off(self, k: int | None) -> TableMeasure:
+        """Return the measure with this cut-off unless its discount is constant; short lists are padded, not 0."""
+        function = self.discount_function
+        if function.kind == GEOMETRIC and function.a == 1.0:
+            return self
+        return replace(self, k=k, short="pad" if self.short == "zero" else self.short)
+
+    @property
+    def min_relevant_grade(self) -> float:
+        """The lowest grade that counts as relevant, for binary relevance."""
+        return self.rel
+
+    @property
+    def gain_kind(self) -> str:
+        """The gain of NDCG under this measure's rules."""
+        return self.gain
+
+    @property
+    def skips_empty(self) -> bool:
+        """Whether queries without a relevant document are left out."""
+        return self.empty == "skip"
+
+    def with_max_grade(self, max_grade: float) -> TableMeasure:
+        """Return the measure with ``max=data`` replaced by this grade, the same for every part of the data."""
+        if self.max != "data":
+            return self
+        return replace(self, max=min(max(math.ceil(max_grade), 1), MAX_GRADE))  # prepare refuses higher grades
+
+    def prepare(self, queries: Queries) -> PreparedTableMeasure:
+        """Compute gains, discounts and norms for these queries.
+
+        Documents that no run retrieved count in norms, and in whether a query has a relevant document.
+        """
+        judged, is_row = queries.with_unretrieved()
+        self._check_grades(judged.y)
+        return self.with_max_grade(float(judged.y.max()))._prepare(queries, judged, is_row)
+
+    def _prepare(self, queries: Queries, judged: Queries, is_row: NDArray[np.bool_] | None) -> PreparedTableMeasure:
+        definition, n = self._definition, len(queries)
+        gain = definition.gains(self, judged)
+        discount = tabulate_discounts(self.discount_function, int(judged.sizes.max()))
+        arrays = MeasureArrays(judged.indptr, gain, discount, np.ones(n), np.zeros(n), definition.u, definition.v)
+        relevant = judged.y >= self.rel if "rel" in definition.options else judged.y > 0
+        has_relevant = np.logical_or.reduceat(relevant, judged.indptr[:-1])
+        norm = definition.norm(self, arrays, queries.sizes)
+        has_relevant &= norm > 1e-300  # grades so small that their gains vanish count as irrelevant
+        scale = np.divide(1.0, norm, out=np.zeros(n), where=has_relevant)
+        base = np.where(has_relevant, 0.0, {"0": 0.0, "1": 1.0, "skip": np.nan}[self.empty])
+        if self.k is not None and self.short == "zero":
+            scale[queries.sizes < self.k] = 0.0
+        if is_row is not None:
+            gain = gain[is_row]
+            scale[np.maximum.reduceat(gain, queries.indptr[:-1]) <= 0.0] = 0.0  # no relevant document can be ranked
+        arrays = arrays._replace(indptr=queries.indptr, gain=gain, scale=scale, base=base)
+        return PreparedTableMeasure(queries.indptr, arrays, self.ties, _make_tie_keys(self.ties, queries))
+
+    def _check_grades(self, y: Floats) -> None:
+        if y.min() < 0:
+            raise InputError(f"{self}: grade {y.min():g} found; grades start at 0")
+        max_grade = y.max()
+        dialect = None if self.dialect is None else DIALECTS[self.dialect]
+        if dialect is not None and dialect.integers_only and (y != np.floor(y)).any():
+            wrong = y[np.argmax(y != np.floor(y))]
+            raise InputError(f"{self}: grade {wrong:g} found; {self.dialect} takes integer grades only")
+        if dialect is not None and dialect.max_grade is not None and max_grade > dialect.max_grade:
+            raise InputError(f"{self}: grade {max_grade:g} found; {self.dialect} has grades up to {dialect.max_grade}")
+        definition = self._definition
+        chosen = "gain" in definition.options and self.gain != "linear"
+        if (chosen or definition.has_power_gains) and max_grade > _HIGHEST_EXPONENT:
+            raise InputError(f"{self}: grade {max_grade:g} is too high for 2^l{'; use gain=linear' if chosen else ''}")
+        if self.name == "err" and self.max != "data" and max_grade > int(self.max):
+            raise InputError(f"{self}: grade {max_grade:g} found; say err(max={math.ceil(max_grade)}) or err(max=data)")
+
+
+def _make_tie_keys(ties: str, queries: Queries) -> Floats:
+    rows = np.arange(queries.n_docs, dtype=np.float64)
+    if ties == "pessimistic":
+        return queries.y
+    if ties == "reverse":
+        return -rows
+    if ties == "docid":
+        return -queries.docid_ranks.astype(np.float64)
+    return rows
