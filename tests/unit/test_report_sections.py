@@ -437,7 +437,7 @@ def test_bounds_beside_the_loss():
     assert marks == {
         "loss": pytest.approx(0.45),
         "type one, exponential": pytest.approx(0.7),
-        "what it minimises": pytest.approx(0.9),
+        "objective": pytest.approx(0.9),
         "type two, margin, at its best scale": pytest.approx(0.8),
     }
     assert {trace["name"] for trace in chart.data if "method" not in trace} == marks.keys()

@@ -44,8 +44,8 @@ class StepFunction:
     columns: ClassVar[tuple[str, ...]] = ("feature", "index", "from", "to", "value", "missing")
     header: ClassVar[tuple[str, ...]] = ("feature", "range", "stumps", "from", "to", "values", "")
     meaning: ClassVar[str] = (
-        "A score is the sum of one value for each feature. Range: highest less lowest value. The value changes between "
-        "from and to. It is 0 below from: only differences of values matter."
+        "A score is the sum of one value for each feature. Range: highest minus lowest value. The value changes "
+        "between from and to. It is 0 below from: only differences of values matter."
     )
     name: str
     index: int
@@ -62,7 +62,7 @@ class StepFunction:
 
     @property
     def size(self) -> float:
-        """The range, highest less lowest value: how much the feature can matter."""
+        """The range: the highest value minus the lowest."""
         reached = self.values if self.missing is None else np.append(self.values, self.missing)
         return float(np.ptp(reached))
 
@@ -145,8 +145,8 @@ class Splits:
     columns: ClassVar[tuple[str, ...]] = ("feature", "index", "gain", "splits", "trees", "from", "to", "monotone")
     header: ClassVar[tuple[str, ...]] = ("feature", "gain", "splits", "trees", "from", "to", "held", "")
     meaning: ClassVar[str] = (
-        "A score is the sum of a value of each tree. Gain: the feature's share in what all splits took off the loss "
-        "that trees were fitted to. It is about the fit, not about the measure or the direction. Thresholds "
+        "A score is the sum of a value of each tree. Gain: the feature's share of the reduction of the loss by all "
+        "splits. It is about the fit, not about the measure or the direction. Thresholds "
         "are between from and to. Held: whether scores may only rise, or fall, with the feature."
     )
     name: str

@@ -58,7 +58,7 @@ def _format_table(found: Diagnosis) -> str:
         cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
         lines.append("  ".join(cells).rstrip())
     if found.own is not None:
-        lines.append(f"* what {found.ranker} minimises; gap: above the loss of its measure")
+        lines.append(f"* minimised by {found.ranker}; gap: above the loss of its measure")
     lines += [f"{name}: left out, {why}" for name, why in found.left_out.items()]
     return "\n".join(lines)
 
@@ -110,10 +110,10 @@ def _describe_optimiser(found: Diagnosis) -> list[str]:
         at = alone.best
         lines.append(
             f"One weight alone: feature {alone.features[at]} from {alone.coef[at]:.4g} to {alone.to[at]:.4g} would "
-            f"gain {alone.gain[at]:.4f}; {int((alone.gain > 0).sum())} of {len(alone.gain)} would gain anything."
+            f"gain {alone.gain[at]:.4f}; {int((alone.gain > 0).sum())} of {len(alone.gain)} would gain."
         )
     else:
-        lines.append("One weight alone: none would gain anything.")
+        lines.append("One weight alone: none would gain.")
     return lines
 
 

@@ -76,7 +76,7 @@ def diagnose(
     values = wanted.values(queries, scores, backend)
     bounds = UpperBoundEvaluator(queries, scores, backend)
     loss = bounds.loss(wanted.for_training())
-    # the basic loss itself is not among the bounds, unless it is what the ranker minimises
+    # the basic loss is listed among the bounds only if the ranker minimises it
     found = bounds.evaluate(list_bounds(wanted.for_training(), phi)[1:], training.own)
     gains = _search_weights(model, queries, wanted, backend)
     own = next((bound for bound in found if bound.own), None)

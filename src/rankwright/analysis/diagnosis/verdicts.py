@@ -127,11 +127,11 @@ def _decide_gain(facts: DiagnosisFacts) -> Verdict:
     if certificate is not None:
         return Verdict(
             "surrogate",
-            f"The optimiser has done its work (its objective is at most {format_percent(certificate.relative)} above "
+            f"The optimiser has converged (its objective is at most {format_percent(certificate.relative)} above "
             f"the least), yet {facts.change}.",
         )
     if own is None or after is None:
-        return Verdict("surrogate", f"What it minimises is no bound on a measure, and {facts.change}.")
+        return Verdict("surrogate", f"Its objective is no bound on a measure, and {facts.change}.")
     what = "the loss that it minimises" if own.name == "basic loss" else f"the bound that it minimises ({own.name})"
     if after < own.mean:
         text = f"It could have gone on: {facts.change}, and lower {what} from {own.mean:.4f} to {after:.4f}."

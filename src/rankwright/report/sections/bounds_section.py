@@ -18,7 +18,7 @@ _ROW, _REST = 30, 110  # pixels for each method, and for the axis and its title
 _WIDE = 8.0  # an axis is logarithmic where largest / smallest value exceeds this
 _SYMBOLS = {
     "loss": "circle",
-    "what it minimises": "diamond",
+    "objective": "diamond",
     "type one, exponential": "cross",
     "type two, margin, at its best scale": "square-open",
 }
