@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.objectives.base import (
     BuiltinObjective,
@@ -38,7 +38,7 @@ class Squares(BuiltinObjective):
     def prepare(self, queries: Queries) -> PreparedSquares:
         """Compute the target and the weight of each document."""
         target = self.factor * queries.y
-        return PreparedSquares(target, np.repeat(queries.query_weight / queries.sizes, queries.sizes), queries.indptr)
+        return PreparedSquares(target, np.repeat(queries.query_weight / queries.sizes, queries.sizes))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,6 @@ class PreparedSquares(PreparedObjective):
 
     target: Floats
     weight: Floats  # by document
-    indptr: Ints
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """Return the loss at these scores with its derivatives."""
