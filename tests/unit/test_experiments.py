@@ -27,9 +27,8 @@ from rankwright.data.folds import Fold
 from rankwright.experiments import experiment_from_json
 from rankwright.experiments import experiment_run as running
 from rankwright.experiments.storage import locking
-from rankwright.experiments.storage.encoding import decode_table, encode_table
 from rankwright.experiments.storage.salvaging import open_store
-from rankwright.experiments.storage.schema import FILE
+from rankwright.experiments.storage.schema import FILE, decode_table, encode_table
 from rankwright.experiments.tables import trial_tables
 
 ALPHAS = [0.01, 1.0, 1000.0]

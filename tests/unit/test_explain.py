@@ -16,9 +16,9 @@ import rankwright as rw
 from rankwright.analysis.diagnosis import StepFunction
 from rankwright.analysis.explanation import MAX_SHOWN
 from rankwright.analysis.feature_effects import describe_trend
-from rankwright.experiments.storage.encoding import decode_table, encode_table
+from rankwright.experiments.storage.schema import decode_table, encode_table
 from rankwright.experiments.tables import trial_tables
-from rankwright.experiments.tables.step_tables import MOST_FEATURES, MOST_STEPS, make_steps_table
+from rankwright.experiments.tables.model_tables import MOST_FEATURES, MOST_STEPS, make_steps_table
 from rankwright.models.model import Model
 from rankwright.scorers import Feature, Linear, Stumps, Trees
 from rankwright.scorers.lightgbm_text import Forest, Tree

@@ -13,8 +13,7 @@ from rankwright.analysis.results import Results, Table, add_key_columns, concate
 from rankwright.basics.errors import InputError, suggest
 from rankwright.basics.files import StrPath
 from rankwright.experiments.storage.contents import StoreContents, StoredFold, StoredResult
-from rankwright.experiments.storage.encoding import decode_table
-from rankwright.experiments.storage.schema import FILE, MODEL, QUERY_COLUMNS, TRIAL_COLUMNS
+from rankwright.experiments.storage.schema import FILE, MODEL, QUERY_COLUMNS, TRIAL_COLUMNS, decode_table
 from rankwright.experiments.storage.store_reader import StoreReader
 from rankwright.models.model import Model
 from rankwright.models.model_files import parse_model

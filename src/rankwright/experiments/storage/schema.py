@@ -1,13 +1,8 @@
-"""The tables of a store, and the checksums that show damage.
-
-Every row of ``meta``, ``methods``, ``folds``, ``trials``, ``chosen`` and ``artefacts`` has a checksum, in its last
-column. The checksum of a fold includes its queries. ``content_checksum`` of a chosen trial covers its values by query
-and the checksums of its artefacts: its model and its tables. The row ``total`` of ``meta`` has the sum of all checksums
-except those of artefacts, so that missing rows are noticed.
-"""
+"""The tables of a store, the checksums that show damage, and the JSON text of its cells."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import sqlite3
@@ -17,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 
 FILE, LOCK = "results.sqlite", "results.lock"
@@ -105,3 +101,39 @@ def _digest_text(text: str) -> list[str]:
 def _as_signed(number: int) -> int:
     """Return the lowest 64 bits as SQLite stores them."""
     return (number + 2**63) % 2**64 - 2**63
+
+
+_LONG_COLUMN = 100  # a column of more numbers than this is stored as bytes
+
+
+def as_number(value: Any) -> float | None:
+    """Return a number as SQLite and JSON can hold it: None for NaN, and 0 for -0, whose sign SQLite loses."""
+    return None if value is None or value != value else float(value) + 0.0
+
+
+def encode_table(table: Table) -> str:
+    """Return a table as JSON text: a list for each column, NaN as null; long columns of numbers as bytes in base64."""
+    return json.dumps({name: _encode_column(np.asarray(column)) for name, column in table.items()})
+
+
+def _encode_column(column: np.ndarray) -> Any:
+    if column.dtype.kind in "fi" and len(column) > _LONG_COLUMN:
+        bytes_ = column.astype(column.dtype.newbyteorder("<")).tobytes()
+        return {"dtype": column.dtype.newbyteorder("<").str, "base64": base64.b64encode(bytes_).decode()}
+    values: list[Any] = column.tolist()
+    missing = column.dtype.kind == "f" and bool(np.isnan(column).any())
+    return [None if value != value else value for value in values] if missing else values
+
+
+def decode_table(text: str) -> dict[str, np.ndarray]:
+    """Return the table of a JSON text; null becomes NaN."""
+    return {name: _decode_column(values) for name, values in json.loads(text).items()}
+
+
+def _decode_column(values: Any) -> np.ndarray:
+    if isinstance(values, dict):
+        return np.frombuffer(base64.b64decode(values["base64"]), dtype=np.dtype(values["dtype"]))
+    first = next((value for value in values if value is not None), None)
+    if isinstance(first, str):
+        return np.array(["" if value is None else value for value in values], dtype=object)
+    return np.array([np.nan if value is None else value for value in values] if None in values else values)

@@ -22,7 +22,6 @@ from rankwright.basics.errors import InputError
 from rankwright.data.feature_numbers import columns_to_numbers
 from rankwright.experiments.storage.contents import StoreContents, StoredFold, StoredResult, Trial
 from rankwright.experiments.storage.damage import make_damage_error
-from rankwright.experiments.storage.encoding import as_number, encode_table
 from rankwright.experiments.storage.locking import open_connection, translate_errors, wait_for
 from rankwright.experiments.storage.schema import (
     FORMAT,
@@ -32,9 +31,11 @@ from rankwright.experiments.storage.schema import (
     SCHEMA,
     TOTAL,
     VERSION,
+    as_number,
     checksum_content,
     checksum_fold,
     checksum_row,
+    encode_table,
     sum_checksums,
 )
 from rankwright.experiments.storage.store_reader import StoreReader

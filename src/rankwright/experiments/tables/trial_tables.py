@@ -20,10 +20,8 @@ from rankwright.basics.array_types import Floats
 from rankwright.data.feature_numbers import feature_names
 from rankwright.data.folds import Fold
 from rankwright.data.queries import Queries
-from rankwright.experiments.tables.bound_tables import make_bounds_table
-from rankwright.experiments.tables.importance_tables import make_importance_table
+from rankwright.experiments.tables.model_tables import make_bounds_table, make_importance_table, make_steps_table
 from rankwright.experiments.tables.profile_tables import make_profiles_table
-from rankwright.experiments.tables.step_tables import make_steps_table
 from rankwright.rankers import Ranker
 from rankwright.scorers.scaling import QueryScaling, StandardScaling
 

@@ -9,9 +9,8 @@ from rankwright.basics.errors import InputError, suggest
 from rankwright.basics.files import StrPath
 from rankwright.data.folds import Folds, read_folds
 from rankwright.measures import Measure, parse_measure
-from rankwright.papers.simulation.base import Findings, FoldData, Simulation
+from rankwright.papers.simulation.base import Findings, FoldData, Simulation, WrittenFindings, write_findings
 from rankwright.papers.simulation.bounds_figures import BOUNDS
-from rankwright.papers.simulation.simulation_files import WrittenFindings, write_findings
 from rankwright.papers.simulation.smoothing import SMOOTHING
 
 __all__ = ["SIMULATIONS", "Findings", "Simulation", "WrittenFindings", "simulate"]

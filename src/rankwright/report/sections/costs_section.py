@@ -9,7 +9,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Block, Column, Grid, Row
 from rankwright.report.chosen_runs import rows_by_method, select_rows
 from rankwright.report.sections.base import Content, ReportSection
-from rankwright.report.sections.dots import Dot, make_dot_chart
+from rankwright.report.sections.panels import Dot, make_dot_chart
 from rankwright.report.summary import Summary
 
 _MEGABYTE = 1e6

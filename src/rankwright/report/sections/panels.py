@@ -1,8 +1,11 @@
-"""Small charts side by side, of equal height, each with a name and a width of its own."""
+"""Charts that several sections share: dots with ranges, and small panels side by side."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from rankwright.report.blocks import Chart
 
 WIDE = 2  # panels side by side
 _PANEL, _REST = 150, 40  # pixels for each row of panels, and for the names below
@@ -70,3 +73,46 @@ def _axes(panel: int, n: int, title: str) -> dict[str, Any]:
     }
     y = {"domain": [bottom, top], "anchor": f"x{axis_suffix(panel)}", "nticks": 5, "showticklabels": column == 0}
     return {f"xaxis{axis_suffix(panel)}": x, f"yaxis{axis_suffix(panel)}": y if panel == 0 else {**y, "matches": "y"}}
+
+
+_ROW = 26  # pixels for each method
+_AXES = 90  # and for the axis
+
+
+class Dot(NamedTuple):
+    """A method's number and the range around it."""
+
+    method: str
+    value: float
+    low: float
+    high: float
+
+
+def make_dot_chart(dots: Sequence[Dot], axis: dict[str, Any], hover: str, caption: str) -> Chart:
+    """Return a dot with its range for each method, the first at the top; ``axis`` is Plotly's x axis."""
+    data = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": [dot.value],
+            "y": [dot.method],
+            "error_x": {
+                "type": "data",
+                "symmetric": False,
+                "array": [dot.high - dot.value],
+                "arrayminus": [dot.value - dot.low],
+                "thickness": 1.5,
+                "width": 0,
+            },
+            "marker": {"size": 9},
+            "method": dot.method,
+            "hovertemplate": f"{hover}<extra></extra>",
+        }
+        for dot in dots
+    ]
+    layout = {
+        "xaxis": axis,
+        "yaxis": {"autorange": "reversed", "type": "category"},
+        "showlegend": False,
+    }
+    return Chart(data, layout, caption, height=_AXES + _ROW * max(len(dots), 3))

@@ -12,7 +12,7 @@ from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row, Text
 from rankwright.report.json_values import Value
 from rankwright.report.notation import DIGITS, format_interval, format_number, format_p, format_p_equals, format_signed
 from rankwright.report.sections.base import Content, ReportSection, make_choice
-from rankwright.report.sections.dots import Dot, make_dot_chart
+from rankwright.report.sections.panels import Dot, make_dot_chart
 from rankwright.report.summary import BELOW, Figure, Summary
 
 
