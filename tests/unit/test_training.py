@@ -223,7 +223,7 @@ class TestErrors:
     @pytest.mark.parametrize("make", [NETWORKS["ListNet"], NETWORKS["BayesRank with Adam"]])
     def test_divergence_is_told(self, train, make):
         with pytest.raises(
-            rw.InputError, match=r"training diverged in epoch \d+: the loss is (nan|inf); try a lower rate"
+            rw.InputError, match=r"training diverged in epoch \d+: the loss is (nan|inf); try a lower learning_rate"
         ):
             make(learning_rate=1e20, n_epochs=5).fit(train)
 
