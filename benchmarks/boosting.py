@@ -75,7 +75,7 @@ def measure_rounds(n_queries: int = 500, seeds: int = 3, repetitions: int = 5) -
         rows.append(below(f"{ROUNDS} rounds, {queries.n_docs:,} documents, seed {seed}", figure, for_all, 2.5, "s"))
     notes = [
         f"AdaRank on NDCG@10, {n_queries} queries, 46 features, {THREADS} threads; medians of {repetitions} fits each.",
-        "Once: the measure of every feature on every query. A round: choose, re-rank, weigh.",
+        "Once: the measure of every feature on every query. A round: choose a feature, re-rank, update the weights.",
         f"Training stops early when every feature is banned; the figure is then extrapolated to {ROUNDS} rounds.",
     ]
     return Table("Boosting", rows, notes)

@@ -51,7 +51,7 @@ def our_tasks(queries: rw.Queries, scores: Floats) -> list[Task]:
 
     return [
         Task(f"rankwright.evaluate, {THREADS} threads", evaluate, lambda result: result),
-        Task("rankwright, measures bound beforehand", lambda: compute_values(bounds, scores, backend), means),
+        Task("rankwright, measures prepared beforehand", lambda: compute_values(bounds, scores, backend), means),
     ]
 
 

@@ -130,9 +130,9 @@ def measure_rankboost(n_queries: int = 500, n_estimators: int = ROUNDS, seeds: i
         f"{n_estimators} rounds on {n_queries} queries of about 120 documents, 46 features, at most {BINS} bins each; "
         f"seeds 0 to {seeds - 1}, medians of {repetitions} turns each. Binning is counted.",
         "The same kind of model, another loss: RankBoost minimises the exponential loss of pairs, with steps of its "
-        "own, and judges every round; the others minimise logistic losses of pairs (LightGBM's weighs them by what a "
-        "swap changes in NDCG) with their default learning rates, and judge nothing. All else is their default. The "
-        "measure is ours for all, of the last round.",
+        "own, and evaluates every round; the others minimise logistic losses of pairs (LightGBM's weights them by the "
+        "change of NDCG under a swap) with their default learning rates, and evaluate nothing. All else is their "
+        "default. The measure is ours for all, of the last round.",
         "RankLib's RankBoost cannot be run here. It took 54 s and 3 GB for data of this size with only 10 thresholds a "
         "feature, on another machine: not measured side by side.",
     ]

@@ -66,7 +66,7 @@ def t_tests(summary: Summary, measure: str) -> TextTable:
         ]
         for found in summary.comparisons[measure]
     ]
-    caption = f"Paired t-tests on {measure}: the second method less the first."
+    caption = f"Paired t-tests on {measure}: the second method minus the first."
     return TextTable(["first", "second", "difference", "p", "p after Holm"], rows, caption)
 
 
@@ -143,10 +143,10 @@ _CLAIM = (
 )
 _OPENING = """# Reproduction
 
-Published figures beside ours, under one protocol: LETOR's five folds and LETOR's definitions; every parameter, and
-every number of rounds, is chosen on validation queries; figures are means of the five folds' means on test queries. The
-standard error says how far our mean would move on other queries; on these very queries two trainings of one method
-should agree more closely, and a difference beyond 0.01 is explained. Rows without a figure of ours wait for their
-ranker.
+Published figures beside ours, under one protocol: LETOR's five folds and LETOR's definitions. Every parameter, and
+every number of rounds, is chosen on validation queries. Figures are means of the five folds' means on test queries. The
+standard error says how far our mean would move on other queries. On the same queries, two trainings of one method
+should agree more closely, and a difference beyond 0.01 is explained. Rows without a figure of ours have no
+ranker yet.
 
 This page is written by the command itself:"""

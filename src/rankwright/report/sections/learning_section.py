@@ -67,7 +67,7 @@ _EXPLAINED = {
     "imperfect": "Rankings in the imperfect working set of a query, in the mean,",
     "smoothing": "Smoothing of the hinge",
     "alpha": "Weight (the size of alpha) of the weak ranker that was added",
-    "r": "Edge of the stump (the size of r: the weight of the pairs that it orders one way less that of the others)",
+    "r": "Edge of the stump (the size of r: the weight of the pairs that it orders one way minus that of the others)",
     "z": "Normaliser Z (the share of the loss that remains after the round)",
     "gain": "Fall of the loss found by the search",
     "scanned": "Features whose pairs the search looked at",

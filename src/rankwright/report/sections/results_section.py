@@ -77,7 +77,7 @@ def _differences(summary: Summary) -> Grid:
     columns = [Column("method")]
     for name in summary.measures:
         label = summary.labels[name]
-        columns += [Column(label, DIGITS, title=f"{name} less that of the best"), Column(f"p {label}", 4)]
+        columns += [Column(label, DIGITS, title=f"{name} minus that of the best"), Column(f"p {label}", 4)]
     rows = []
     for m, method in enumerate(summary.methods):
         cells: list[Cell | Value] = []
