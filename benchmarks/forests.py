@@ -1,4 +1,4 @@
-"""What trees are worth, by method and number of leaves: ``python -m benchmarks.forests``, which takes half an hour.
+"""Measures of tree rankers by method and number of leaves: ``python -m benchmarks.forests``, which takes half an hour.
 
 Every fit is kept in ``--out``, and found there by another run.
 """

@@ -67,12 +67,12 @@ function makeChart(block, { clicked = null } = {}) {
   return { node: element("figure", { class: "chart" }, stage, legend), update: chart.update };
 }
 
-/** Whether there is anything to see in a chart: what is of no method stays. */
+/** Whether a chart shows anything; traces that belong to no method always do. */
 function hasVisible({ data }) {
   return data.length === 0 || data.some(({ method }) => method === undefined || isShown(method));
 }
 
-/** Tick labels that are cut say what they stand for when the reader points at them. */
+/** Show the full text of shortened tick labels when the reader points at them. */
 function nameTicks(plot, block) {
   for (const axis of ["x", "y"]) {
     const full = new Map([...longLabels(block, `${axis}axis`)].map(([label, short]) => [short, label]));
@@ -139,7 +139,7 @@ function fileName(caption) {
   return caption.toLowerCase().match(/[a-z0-9]+/g)?.slice(0, 8).join("-") ?? "chart";
 }
 
-/** What the reader sees is drawn at once; what is only near, each in a task of its own, so that the page responds. */
+/** Draw visible charts at once, and nearby ones in a task each, so that the page responds. */
 function spoilAll(concerned = () => true) {
   for (const chart of charts) {
     if (!concerned(chart)) continue;
@@ -158,7 +158,7 @@ function hasMethods({ block }) {
   return block.data.some((trace) => trace.method !== undefined);
 }
 
-/** Everything that is on the page, in the width of paper and in light colours; and back. */
+/** Draw everything in the width of paper and in light colours for printing, and restore it afterwards. */
 function setUpPrint() {
   const redraw = (printing) => {
     if (printing === ("printing" in root.dataset)) return;
@@ -190,14 +190,14 @@ function fitTables(printing) {
   }
 }
 
-/** Plotly's script waits as text: the browser works on it for a second or two, in which the page would not respond. */
+/** Load Plotly's script late, from text: the browser needs a second or two for it, without responding. */
 function loadPlotly() {
   if (window.Plotly) return;
   const source = document.getElementById("plotly");
   source.replaceWith(element("script", {}, source.textContent));
 }
 
-/** When everything has been painted and the reader does nothing. */
+/** Call back when everything has been painted and the reader is idle. */
 function whenIdle(action) {
   const later = window.requestIdleCallback ?? setTimeout;
   requestAnimationFrame(() => setTimeout(() => later(action)));

@@ -35,7 +35,7 @@ function select(label, names, chosen, changed) {
   return element("label", { class: "select" }, element("span", {}, label), node);
 }
 
-/** A number or text as readers see it: a true minus, and a dash for what is missing. */
+/** A number or text as readers see it: a true minus sign, and a dash for a missing value. */
 function shown(value, digits = null) {
   if (value === null || value === undefined) return MISSING;
   if (typeof value !== "number") return String(value);
@@ -58,7 +58,7 @@ function freshId(stem) {
   return `${stem}-${lastId}`;
 }
 
-/** Call at most once per frame, however often it is asked for. */
+/** Call at most once per frame. */
 function oncePerFrame(action) {
   let waiting = false;
   return () => {

@@ -76,7 +76,7 @@ function offered(names) {
   return visible.length >= 2 ? visible : numbers;
 }
 
-/** What B has over A in every query that both have values of, the highest first: as in a table of comparisons. */
+/** The difference B - A of every query with values of both, the highest first. */
 function differences(block, { one, other, measure }) {
   const [ours, theirs] = [block.values[measure][one], block.values[measure][other]];
   return block.qid.map((_, query) => ({ query, one: ours[query], other: theirs[query] }))

@@ -1,4 +1,4 @@
-// Figures: from a block's traces and layout to what Plotly draws, in the page's colours.
+// Figures: Plotly's figures from the traces and the layout of a block, in the page's colours.
 
 const LITERAL = ["name", "x", "y", "z", "text", "hovertext", "labels", "customdata", "categoryarray", "ticktext"];
 
@@ -19,7 +19,7 @@ function prepare(value, key = "") {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, prepare(item, name)]));
 }
 
-/** The traces with their looks: `{ trace, look, method, name }`. What is no method begins in grey. */
+/** The traces with their looks: `{ trace, look, method, name }`. Traces of no method are grey at first. */
 function seriesOf(data) {
   let others = 0;
   return data.map(({ method, ...trace }) => {
@@ -44,7 +44,7 @@ function ownColour({ line, marker }) {
   return [line?.color, marker?.color].find((colour) => typeof colour === "string");
 }
 
-/** Looks by the type of trace; what the trace sets itself is kept. */
+/** Looks by the type of trace; settings of the trace itself are kept. */
 const DRESSES = {
   scatter: ({ colour, dash, symbol }) => ({
     line: { color: colour, dash }, marker: { color: colour, symbol }, error_x: { color: colour }, error_y: { color: colour },
@@ -90,7 +90,7 @@ function axisOf(block, axis) {
   return { ...prepare(short), labelalias: Object.fromEntries([...labels].map((pair) => pair.map(literal))) };
 }
 
-/** Plotly shortens what it shows of a point, too, unless that comes from the point's own data. */
+/** Plotly also shortens labels of points, unless they come from the data of the point. */
 function fullOnHover(trace) {
   const letter = ["x", "y"].find((name) => trace.hovertemplate?.includes(`%{${name}}`) && haveLong(trace[name]));
   if (letter === undefined || trace.customdata || trace.type === "heatmap") return trace;
@@ -122,7 +122,7 @@ function isObject(value) {
   return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
-/** What the page decides about every chart, as a Plotly template. */
+/** The style of every chart, as a Plotly template. */
 function template() {
   const axis = {
     automargin: true, gridcolor: "var(--line)", zerolinecolor: "var(--strong-line)", linecolor: "var(--strong-line)",
@@ -149,7 +149,7 @@ function template() {
   });
 }
 
-/** The whole figure; `changes` are what its layout needs here: the width, or what a saved image needs. */
+/** The whole figure; `changes` are changes of its layout: the width, or settings of a saved image. */
 function figureOf(block, changes) {
   const series = seriesOf(block.data);
   const data = series.map((one) => ({

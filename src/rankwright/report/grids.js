@@ -7,7 +7,7 @@ const ROWS_ON_PAPER = 40; // as print.css has it
 const MANY_COLUMNS = 10;
 const LONG = 28; // characters that are surely not cut
 
-/** What marks say: their colour, and a word for those who do not see it. */
+/** The meaning of marks: a colour, and a word for readers who do not see it. */
 const MARKS = { "▲": "better", "▼": "worse" };
 
 /** Cells are bare values or objects; from here on they are objects. */
@@ -152,13 +152,13 @@ function isNumeric(rows, index) {
   return values.length > 0 && values.every((value) => typeof value === "number");
 }
 
-/** Numbers from the highest, text from A; a second click turns it round, a third brings the first order back. */
+/** Numbers from the highest, text from A; a second click reverses the order, a third restores the first one. */
 function nextSort(sort, { index, numeric }) {
   if (sort?.index !== index) return { index, down: numeric, turned: false };
   return sort.turned ? null : { index, down: !sort.down, turned: true };
 }
 
-/** Stable; what is missing comes last in both directions. */
+/** A stable sort; missing values come last in both directions. */
 function sorted(rows, { index, down }) {
   const sign = down ? -1 : 1;
   return [...rows].sort((a, b) => {
@@ -260,7 +260,7 @@ function csv(columns, rows) {
 
 const NUMBERS = /(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+−]?\d+)?/gi;
 
-/** A number in full, not what it is rounded to; but a text of several numbers, an interval, as it is shown. */
+/** A number with all its digits; a text of several numbers, such as an interval, as it is shown. */
 function copied({ value, text }) {
   const isInterval = text !== undefined && (text.match(NUMBERS) ?? []).length > 1;
   if (typeof value === "number" && !isInterval) return String(value);
@@ -290,7 +290,7 @@ async function copyText(text, source) {
   }, 1500);
 }
 
-/** The old way, for pages opened from a file where browsers refuse the new one. */
+/** The older method, for pages opened from a file, where browsers refuse the newer one. */
 function copyByCommand(text) {
   const area = element("textarea", { class: "unseen", "aria-hidden": "true" });
   area.value = text;

@@ -1,4 +1,4 @@
-// Methods: how each one looks, and which of them the reader wants to see.
+// Methods: the look of each one, and the choice of those that are shown.
 
 const COLOURS = 8;
 const DASHES = ["solid", "dash", "dot", "dashdot"];
@@ -40,7 +40,7 @@ function showMethods(names) {
   for (const listener of methodListeners) listener();
 }
 
-/** Why there is nothing to see in a block all of whose methods are hidden. */
+/** The text for a block whose methods are all hidden. */
 function whyHidden() {
   return hiddenMethods.size === methods.length ? "All methods are hidden." : "Everything here belongs to a hidden method.";
 }
@@ -49,7 +49,7 @@ function toggleMethod(name) {
   showMethods(methods.filter((other) => (other === name) !== isShown(other)));
 }
 
-/** What a trace looks like, in small; a method by itself is a line with a marker. */
+/** A small picture of a trace; a method by itself is a line with a marker. */
 function swatch(look) {
   return drawing("svg", { class: "swatch", viewBox: "0 0 24 12", width: 24, height: 12, "aria-hidden": "true" },
     ...FORMS[look.form ?? "lines+markers"](look));

@@ -23,7 +23,7 @@ function choiceBlock(block) {
   return element("div", { class: "choice" }, element("div", { class: "controls" }, ...selects), content);
 }
 
-/** The select of a choice with those of the choices inside it, for one line; and what is chosen. */
+/** The select of a choice with those of the choices inside it, for one line; and the chosen block. */
 function choiceOf({ label, options }) {
   const made = new Map(); // options are drawn when they are first chosen, and kept
   const inner = element("div", { class: "inner" });

@@ -1,4 +1,4 @@
-// Light or dark: what the system prefers until the reader decides; paper is always light.
+// Light or dark: as the system prefers until the reader decides; paper is always light.
 
 const root = document.documentElement;
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
@@ -12,7 +12,7 @@ function isDark() {
   return root.dataset.theme === "dark" || (root.dataset.theme !== "light" && prefersDark.matches);
 }
 
-/** Colours for those who cannot read custom properties, which is Plotly: `var(--ink)` becomes `rgb(...)`. */
+/** Colours for Plotly, which cannot read custom properties: `var(--ink)` becomes `rgb(...)`. */
 const themed = (() => {
   const probe = element("span", { hidden: true });
   const known = new Map();

@@ -39,17 +39,17 @@ _CLAIMS = (
     "saturates (and even slightly deteriorates) for small sigma.”"
 )
 _READING = """
-The smooth measure takes what is at a position as a mean of documents with scores near the one that is there (average
-precision: it makes ranks soft). How much smoothing a sigma is depends on the scores, and so on how long w* is. A
-smaller alpha lets it grow, which acts like less smoothing.
+The smooth measure replaces the document at a position by a mean of documents with scores near its score (for average
+precision it makes ranks soft). The amount of smoothing of a sigma depends on the scores, and so on the length of w*. A
+smaller alpha allows a longer w*, which acts like less smoothing.
 
-As sigma falls the smooth measure tends to the measure itself, but for documents with equal scores: it takes their mean,
-where the measure, as in training, takes their worst order.
+As sigma falls the smooth measure tends to the measure itself, except for documents with equal scores: it takes the mean
+over their orders, but the measure, as in training, takes their worst order.
 """
 _FIGURE_1 = (
     "The training queries of fold 1, along lines through w*, the solution of SmoothRank with the chosen alpha. w_rand "
     "is Gaussian with unit variance on each component, in units of the scaled weights. A wide line ends where w_rand "
-    "outweighs w* 20 times, a close one where it does twice."
+    "is 20 times as large as w*, a close one where it is twice as large."
 )
 _FIGURE_2 = (
     "From one minimisation to the next sigma is halved, and each starts from the weights before. Test queries choose "
