@@ -48,7 +48,7 @@ class CustomMeasure(Measure):
 
     @property
     def is_normalised(self) -> bool:
-        """Always true: other values are refused."""
+        """Whether the values lie between 0 and 1: others are refused."""
         return True
 
     def for_training(self) -> CustomMeasure:
@@ -70,7 +70,7 @@ class CustomMeasure(Measure):
 
     @property
     def cut_off(self) -> None:
-        """None, since the function sees every grade."""
+        """The number of ranks that count: None, since the function sees every grade."""
         return
 
     def truncate(self, k: int) -> CustomMeasure:
@@ -116,7 +116,7 @@ class PreparedCustomMeasure(PreparedMeasure):
 
     @property
     def max_value(self) -> float:
-        """Always 1: higher values are refused."""
+        """The upper bound 1: higher values are refused."""
         return 1.0
 
     def find_jumps(self, lines: ScoreLines) -> Jumps:

@@ -51,7 +51,7 @@ class PreparedTableMeasure(PreparedMeasure):
 
     @property
     def max_value(self) -> float:
-        """1, or for sums that are not normalised the best query's ideal."""
+        """The upper bound 1, or for sums that are not normalised the best query's ideal."""
         ideal = np.nan_to_num(self.arrays.base) + self.arrays.scale * compute_ideal_values(self.arrays)
         return max(1.0, float(ideal.max()))
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inlined, kernel
 from rankwright.kernels.measures.sorting import max_query_size, sort_rows
 
 
@@ -35,7 +35,7 @@ class MeasureArrays(NamedTuple):
     v: float
 
 
-@kernel
+@inlined
 def compute_query_sum(arrays: MeasureArrays, order: Ints, q: int) -> float:
     """Return the sum over the ranks of a query, without scale and base; ``order`` holds its ranked rows."""
     a, discount, total, lead = arrays.indptr[q], arrays.discount, 0.0, 1.0

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inlined, kernel
 from rankwright.kernels.measures.sorting import max_query_size, sort_descending
 
 SMOOTH_LOSS, SLOPE, CURVATURE, HINGE_LOSS, N_TOTALS = 0, 1, 2, 3, 4  # sums over pairs: h, h', h''; the hinge
@@ -90,27 +90,28 @@ def _find_zone(delta: float) -> tuple[float, float, float]:
     return -delta / 2.0, delta / 2.0, 1.0 / delta if delta > 0.0 else 0.0
 
 
-@kernel
-def _add(tree: Floats, place: int, value: float) -> None:
-    """Add to a Fenwick tree."""
+@inlined
+def _add(tree: Floats, place: int, values: tuple[float, ...]) -> None:
+    """Add numbers to the columns of a Fenwick tree."""
     k = place + 1
     while k < len(tree):
-        tree[k] += value
+        for column in range(len(values)):
+            tree[k, column] += values[column]
         k += k & -k
 
 
-@kernel
-def _sum_before(tree: Floats, place: int) -> float:
-    """Return the sum over all places before this one."""
+@inlined
+def _sum_before(tree: Floats, place: int, column: int) -> float:
+    """Return the sum of a column over all places before this one."""
     total, k = 0.0, place
     while k > 0:
-        total += tree[k]
+        total += tree[k, column]
         k -= k & -k
     return total
 
 
 class PairWorkspace(NamedTuple):
-    """Arrays as long as the longest query."""
+    """The working space of a query: arrays as long as the longest one."""
 
     floats: Floats
     ints: Ints
@@ -121,7 +122,7 @@ class PairWorkspace(NamedTuple):
 def make_pair_workspace(indptr: Ints) -> PairWorkspace:
     """Return working space for any of these queries."""
     n = max_query_size(indptr)
-    return PairWorkspace(np.empty((10, n)), np.empty((3, n), np.int64), np.empty((5, n + 1)))
+    return PairWorkspace(np.empty((10, n)), np.empty((3, n), np.int64), np.empty((2, n + 1, 3)))
 
 
 @kernel
@@ -142,9 +143,8 @@ def _sum_lower(
     """
     n, total, a, b = len(s), 0.0, 0, 0
     low, high, steep = _find_zone(delta)
-    zone0, zone1, zone2 = trees[0, : top + 2], trees[1, : top + 2], trees[2, : top + 2]  # sums of s^0, s^1, s^2
-    beyond0, beyond1 = trees[3, : top + 2], trees[4, : top + 2]
-    trees[:, : top + 2] = 0.0
+    zone, beyond = trees[0, : top + 2], trees[1, : top + 2]  # columns: sums of cost times s^0, s^1, s^2
+    zone[:], beyond[:] = 0.0, 0.0
     for i in range(n):
         slope[i], near[i], lean[i] = 0.0, 0.0, 0.0
         if place[i] == 0:
@@ -152,23 +152,18 @@ def _sum_lower(
         bar = s[i] - 1.0 + low  # u - low = s_j - bar
         while a < n and s[a] > bar:
             if place[a] < top:
-                _add(zone0, place[a], cost[a])
-                _add(zone1, place[a], cost[a] * s[a])
-                _add(zone2, place[a], cost[a] * s[a] * s[a])
+                _add(zone, place[a], (cost[a], cost[a] * s[a], cost[a] * s[a] * s[a]))
             a += 1
         while b < a and s[b] >= bar - low + high:
             if place[b] < top:
-                _add(zone0, place[b], -cost[b])
-                _add(zone1, place[b], -cost[b] * s[b])
-                _add(zone2, place[b], -cost[b] * s[b] * s[b])
-                _add(beyond0, place[b], cost[b])
-                _add(beyond1, place[b], cost[b] * s[b])
+                _add(zone, place[b], (-cost[b], -cost[b] * s[b], -cost[b] * s[b] * s[b]))
+                _add(beyond, place[b], (cost[b], cost[b] * s[b]))
             b += 1
         if a == b:  # empty, but for rounding
-            trees[:3, : top + 2] = 0.0
-        weight, first = _sum_before(zone0, place[i]), _sum_before(zone1, place[i])
-        second, far = _sum_before(zone2, place[i]), _sum_before(beyond0, place[i])
-        far_first = _sum_before(beyond1, place[i])
+            zone[:] = 0.0
+        weight, first = _sum_before(zone, place[i], 0), _sum_before(zone, place[i], 1)
+        second, far = _sum_before(zone, place[i], 2), _sum_before(beyond, place[i], 0)
+        far_first = _sum_before(beyond, place[i], 1)
         total += 0.5 * steep * (second - 2.0 * bar * first + bar * bar * weight) + (far_first - (s[i] - 1.0) * far)
         slope[i] = steep * (first - bar * weight) + far
         near[i] = steep * max(weight, 0.0)
@@ -261,14 +256,14 @@ def _sum_lower_in_zone(s: Floats, place: Ints, value: Floats, delta: float, tree
     for i in range(n):
         bar = s[i] - 1.0 + low
         while a < n and s[a] > bar:
-            _add(tree, place[a], value[a])
+            _add(tree, place[a], (value[a],))
             a += 1
         while b < a and s[b] >= bar - low + high:
-            _add(tree, place[b], -value[b])
+            _add(tree, place[b], (-value[b],))
             b += 1
         if a == b:  # empty, but for rounding
             tree[:] = 0.0
-        out[i] = _sum_before(tree, place[i])
+        out[i] = _sum_before(tree, place[i], 0)
 
 
 @kernel

@@ -63,7 +63,7 @@ class RankSVM(PathRanker, LinearModelRanker, ConvergentRanker):
 
     Notes
     -----
-    Herbrich et al. (2000), Joachims (2002). Pair sums cost O(n log n) a query (kernels/pairs.py); the minimum is found
+    Herbrich et al. (2000), Joachims (2002). Pair sums cost O(n log n) a query (hinge_pairs.py); the minimum is found
     by truncated Newton on the smoothed hinge, with less and less smoothing (optimisers/newton.py). With more features
     than documents it is searched among weighted sums of the documents, where it lies. There is no intercept: it
     changes no ranking. The pairs of a query count by its weight. Without any pairs the weights are 0.
