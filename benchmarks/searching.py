@@ -27,8 +27,7 @@ from rankwright.measures import PreparedMeasure, ScoreLines
 from rankwright.measures.prepared_table import PreparedTableMeasure
 from rankwright.optimisers.ascent import ClimbRules, climb_cyclic
 from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.line_search import search_line
-from rankwright.optimisers.step_choices import MaximumLikelihoodStep, MidpointStep
+from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, search_line
 from rankwright.scorers.scaling import StandardScaling
 
 MEASURE = "ndcg@10"

@@ -17,9 +17,8 @@ from rankwright.optimisers.additive import Additive
 from rankwright.optimisers.ascent import ClimbRules, climb_cyclic
 from rankwright.optimisers.columns import MatrixColumns, TreeColumns
 from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.line_search import search_line
+from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, search_line
 from rankwright.optimisers.polishing import polish_weights
-from rankwright.optimisers.step_choices import MaximumLikelihoodStep, MidpointStep
 from rankwright.scorers import Trees
 
 MEASURES = ("ndcg@3", "ndcg", "map", "err", "mrr", "p@2", "dcg@5")

@@ -20,8 +20,7 @@ from rankwright.optimisers.ascent import (
     find_best_weights,
 )
 from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.line_search import search_line
-from rankwright.optimisers.step_choices import MaximumLikelihoodStep
+from rankwright.optimisers.line_search import MaximumLikelihoodStep, search_line
 from rankwright.scorers import Linear
 from rankwright.scorers.scaling import StandardScaling
 

@@ -16,9 +16,8 @@ from rankwright.measures import table_measure as table
 from rankwright.optimisers import landscape as landscapes
 from rankwright.optimisers.columns import MatrixColumns
 from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.line_search import search_line
+from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, find_likeliest, search_line
 from rankwright.optimisers.prior_penalty import PriorPenalty
-from rankwright.optimisers.step_choices import MaximumLikelihoodStep, MidpointStep, find_likeliest
 
 rw.make_measure(
     lambda grades: float((grades[:3] * np.array([0.5, 0.3, 0.2])[: len(grades)]).sum() / 3), name="three_first"

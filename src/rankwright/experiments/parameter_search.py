@@ -11,7 +11,7 @@ import numpy as np
 
 from rankwright.basics.errors import InputError, quote
 from rankwright.rankers import TrainingOptions
-from rankwright.rankers.parameter_checks import check_whole
+from rankwright.rankers.input_checks import check_whole
 
 Params = dict[str, Any]
 

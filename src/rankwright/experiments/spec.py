@@ -20,7 +20,7 @@ from rankwright.experiments.methods import Method, as_methods
 from rankwright.experiments.parameter_search import is_number
 from rankwright.measures import Measure, TableMeasure, parse_measure, split_measures
 from rankwright.rankers import Ranker
-from rankwright.rankers.parameter_checks import check_whole
+from rankwright.rankers.input_checks import check_whole
 
 _MOST_SEEDS = 1_000
 _DEFAULT_MEASURES = (("ndcg", 1), ("ndcg", 3), ("ndcg", 5), ("ndcg", 10), ("ap", None), ("rr", None))

@@ -15,9 +15,16 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.measures.discounts import GEOMETRIC, DiscountFunction
 from rankwright.kernels.measures.measure_values import MeasureArrays
 from rankwright.measures.base import Measure
-from rankwright.measures.definitions import DEFINITIONS, Definition, tabulate_discounts
+from rankwright.measures.definitions import (
+    DEFINITIONS,
+    MAX_GRADE,
+    Definition,
+    check_cut_off,
+    check_option,
+    resolve_dialect,
+    tabulate_discounts,
+)
 from rankwright.measures.dialects import DIALECTS
-from rankwright.measures.options import MAX_GRADE, check_cut_off, check_option, resolve_dialect
 from rankwright.measures.prepared_table import PreparedTableMeasure
 
 _HIGHEST_EXPONENT = 60

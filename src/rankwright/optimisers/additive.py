@@ -11,8 +11,7 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.optimisers.columns import MatrixColumns
 from rankwright.optimisers.landscape import Landscape
-from rankwright.optimisers.line_search import LineSearchResult, search_line
-from rankwright.optimisers.step_choices import StepChoice
+from rankwright.optimisers.line_search import LineSearchResult, StepChoice, search_line
 from rankwright.runtime.backends import Backend
 
 

@@ -13,10 +13,9 @@ from rankwright.basics.array_types import Floats
 from rankwright.measures import PreparedMeasure
 from rankwright.optimisers.columns import Direction, MatrixColumns
 from rankwright.optimisers.landscape import Landscape, LandscapePoint
-from rankwright.optimisers.line_search import LineSearchResult, search_line
+from rankwright.optimisers.line_search import LineSearchResult, MidpointStep, StepChoice, search_line
 from rankwright.optimisers.prior_penalty import PriorPenalty
 from rankwright.optimisers.rounds import RoundRecorder, Stop
-from rankwright.optimisers.step_choices import MidpointStep, StepChoice
 from rankwright.runtime.backends import Backend
 
 _SLACK = 1e-12

@@ -27,9 +27,8 @@ from rankwright.models.model import Model, to_json_value
 from rankwright.objectives.upper_bounds import UpperBound
 from rankwright.rankers.fit_result import FitResult as FitResult
 from rankwright.rankers.fit_result import check_finite, warn_if_degenerate_or_unconverged
-from rankwright.rankers.parameter_checks import check_number, is_changed
+from rankwright.rankers.input_checks import QueryEstimator, check_number, is_changed
 from rankwright.rankers.parameter_docs import ComposedDocstring
-from rankwright.rankers.query_estimator import QueryEstimator
 from rankwright.runtime.backends import Backend, Serial, resolve
 from rankwright.scorers import Scorer
 from rankwright.scorers.scaling import QueryScaling, check_scale

@@ -15,7 +15,7 @@ from rankwright.models.model_files import load
 from rankwright.optimisers.rounds import RoundRecorder
 from rankwright.optimisers.stagewise import Stages, boost
 from rankwright.rankers.common_parameters import IterativeRanker, ScaledRanker
-from rankwright.rankers.parameter_checks import check_among, check_whole
+from rankwright.rankers.input_checks import check_among, check_whole
 
 W = TypeVar("W")
 

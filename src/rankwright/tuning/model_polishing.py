@@ -19,7 +19,7 @@ from rankwright.optimisers.columns import MatrixColumns, ScoreColumns
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.polishing import polish_weights
 from rankwright.optimisers.rounds import Deadline
-from rankwright.rankers.parameter_checks import check_number, check_whole
+from rankwright.rankers.input_checks import check_number, check_whole
 from rankwright.runtime.backends import Backend, n_threads, resolve
 from rankwright.scorers.scaling import compute_moments
 from rankwright.tuning.tree_ensembles import make_ensemble

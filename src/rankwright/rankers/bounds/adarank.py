@@ -20,7 +20,7 @@ from rankwright.optimisers.weak.single_features import BestFeature
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.boosting import BoostingRanker, read_value
 from rankwright.rankers.common_parameters import LinearModelRanker
-from rankwright.rankers.parameter_checks import check_among
+from rankwright.rankers.input_checks import check_among
 from rankwright.runtime.backends import Backend, Shards
 from rankwright.scorers import Linear
 from rankwright.scorers.scaling import StandardScaling

@@ -22,7 +22,7 @@ from rankwright.rankers.base import FitResult
 from rankwright.rankers.bounds.structured_svm import STARTS, fit_adarank_weights
 from rankwright.rankers.bounds.working_sets import WorkingSets
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker
-from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_whole
+from rankwright.rankers.input_checks import check_among, check_number, check_strength, check_whole
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
 from rankwright.scorers.scaling import StandardScaling

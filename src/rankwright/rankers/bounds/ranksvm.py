@@ -20,7 +20,7 @@ from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker
 from rankwright.rankers.fit_result import describe_gap
-from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_whole
+from rankwright.rankers.input_checks import check_among, check_number, check_strength, check_whole
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear

@@ -8,7 +8,7 @@ from typing import final
 from rankwright.measures import NDCG, Measure
 from rankwright.objectives.upper_bounds import TypeTwo
 from rankwright.rankers.bounds.structured_svm import StructuredSVM
-from rankwright.rankers.parameter_checks import check_whole
+from rankwright.rankers.input_checks import check_whole
 
 
 @final

@@ -19,8 +19,8 @@ from rankwright.optimisers.landscape import Landscape, LandscapePoint
 from rankwright.optimisers.rounds import Deadline, Stop
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.exact.restarts import ClimbData, RestartingRanker, climb_from_starts
+from rankwright.rankers.input_checks import check_number, check_whole
 from rankwright.rankers.listwise.regression import fit_regression_weights
-from rankwright.rankers.parameter_checks import check_number, check_whole
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
 

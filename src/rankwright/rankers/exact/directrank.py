@@ -26,13 +26,13 @@ from rankwright.optimisers.ascent import (
     climb_with_perturbations,
 )
 from rankwright.optimisers.landscape import LandscapePoint
+from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep
 from rankwright.optimisers.prior_penalty import PriorPenalty
 from rankwright.optimisers.rounds import Deadline
-from rankwright.optimisers.step_choices import MaximumLikelihoodStep, MidpointStep
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.exact.restarts import ClimbData, RestartingRanker, climb_from_starts
+from rankwright.rankers.input_checks import check_among, check_number, check_strength, check_weights, check_whole
 from rankwright.rankers.listwise.regression import fit_regression_weights
-from rankwright.rankers.parameter_checks import check_among, check_number, check_strength, check_weights, check_whole
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
 

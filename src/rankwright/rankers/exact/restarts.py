@@ -16,7 +16,7 @@ from rankwright.optimisers.ascent import AscentStep, record_climb
 from rankwright.optimisers.landscape import Landscape, LandscapePoint
 from rankwright.optimisers.rounds import Evaluator, RoundRecorder
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker, SeededRanker
-from rankwright.rankers.parameter_checks import check_among, check_whole
+from rankwright.rankers.input_checks import check_among, check_whole
 from rankwright.runtime.backends import Backend, side_by_side
 from rankwright.scorers.scaling import StandardScaling
 

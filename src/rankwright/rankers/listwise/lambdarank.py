@@ -14,9 +14,9 @@ from rankwright.optimisers.descent import L2Penalty
 from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.optimisers.rounds import Deadline
 from rankwright.rankers.base import FitResult
+from rankwright.rankers.input_checks import check_whole
 from rankwright.rankers.listwise.descent_ranker import DescentRanker, LinearProblem, adapt_for_training
 from rankwright.rankers.networks.network_ranker import NetworkRanker
-from rankwright.rankers.parameter_checks import check_whole
 from rankwright.runtime.backends import Backend
 
 

@@ -10,8 +10,8 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.listwise_objectives import Cosine
+from rankwright.rankers.input_checks import check_among
 from rankwright.rankers.listwise.descent_ranker import DescentRanker, LinearProblem
-from rankwright.rankers.parameter_checks import check_among
 from rankwright.runtime.backends import Backend
 
 

@@ -8,9 +8,9 @@ from typing import final
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.pairwise_objectives import Fidelity, Logistic
+from rankwright.rankers.input_checks import check_among
 from rankwright.rankers.listwise.descent_ranker import DescentRanker
 from rankwright.rankers.networks.network_ranker import NetworkRanker
-from rankwright.rankers.parameter_checks import check_among
 
 
 @final

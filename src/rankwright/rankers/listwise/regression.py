@@ -16,7 +16,7 @@ from rankwright.measures import Measure
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import LinearModelRanker
-from rankwright.rankers.parameter_checks import check_strength
+from rankwright.rankers.input_checks import check_strength
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend, single_blas
 from rankwright.scorers import Linear

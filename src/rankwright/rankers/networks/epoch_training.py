@@ -22,8 +22,8 @@ from rankwright.optimisers.epochs import EpochLoop, EpochTrainer
 from rankwright.optimisers.linear_epochs import LinearTrainer
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.rankers.base import FitResult
+from rankwright.rankers.input_checks import check_early_stopping
 from rankwright.rankers.networks.training_options import TrainingOptions
-from rankwright.rankers.parameter_checks import check_early_stopping
 from rankwright.runtime.backends import Backend
 from rankwright.scorers.scaling import StandardScaling
 

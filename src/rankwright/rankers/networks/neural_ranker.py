@@ -11,11 +11,11 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.objective_names import as_objective
 from rankwright.rankers.base import FitResult
+from rankwright.rankers.input_checks import check_strength
 from rankwright.rankers.listwise.descent_ranker import adapt_for_training
 from rankwright.rankers.networks.epoch_training import Phase
 from rankwright.rankers.networks.network_ranker import NetworkDesign, NetworkRanker
 from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
-from rankwright.rankers.parameter_checks import check_strength
 from rankwright.runtime.backends import Backend
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankwright.basics.errors import InputError, quote
 from rankwright.optimisers.epochs import ADAM, ADAPTIVE
-from rankwright.rankers.parameter_checks import check_among, check_number, check_whole
+from rankwright.rankers.input_checks import check_among, check_number, check_whole
 from rankwright.rankers.parameter_names import ParameterNameError, explain_unknown
 from rankwright.scorers.network import ACTIVATIONS
 

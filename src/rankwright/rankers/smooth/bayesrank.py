@@ -19,10 +19,10 @@ from rankwright.optimisers.epochs import ADAPTIVE
 from rankwright.optimisers.rounds import Deadline
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import LinearModelRanker
+from rankwright.rankers.input_checks import check_among, check_strength, check_whole
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
 from rankwright.rankers.networks.network_ranker import NetworkDesign, NetworkRanker
 from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
-from rankwright.rankers.parameter_checks import check_among, check_strength, check_whole
 from rankwright.runtime.backends import Backend
 
 USUAL = TrainingOptions(optimiser=ADAPTIVE, learning_rate=1.0, n_epochs=200, activation="tanh")

@@ -17,7 +17,7 @@ from rankwright.optimisers.weak.fidelity_stumps import FidelitySearch
 from rankwright.optimisers.weak.long_fidelity import sum_state
 from rankwright.optimisers.weak.threshold_stumps import sum_stumps
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.parameter_checks import check_bins, check_number
+from rankwright.rankers.input_checks import check_bins, check_number
 from rankwright.rankers.stumps.stump_boosting import Chosen, PairSums, StumpRanker, StumpStages
 from rankwright.runtime.backends import Backend
 

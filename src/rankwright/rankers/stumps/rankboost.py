@@ -16,7 +16,7 @@ from rankwright.measures import Measure
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.optimisers.weak.threshold_stumps import find_best_stump, round_weight, sum_stumps
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.parameter_checks import check_among, check_bins
+from rankwright.rankers.input_checks import check_among, check_bins
 from rankwright.rankers.stumps.stump_boosting import Chosen, PairSums, StumpRanker, StumpStages
 from rankwright.runtime.backends import Backend
 

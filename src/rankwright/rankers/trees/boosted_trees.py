@@ -8,8 +8,8 @@ from typing import Any, final
 from rankwright.measures import Measure
 from rankwright.objectives import SoftPositions, SoftRanks
 from rankwright.objectives.objective_names import as_objective
+from rankwright.rankers.input_checks import check_whole
 from rankwright.rankers.listwise.descent_ranker import adapt_for_training
-from rankwright.rankers.parameter_checks import check_whole
 from rankwright.rankers.trees.tree_boosting import GradientStages, TreeStages
 from rankwright.rankers.trees.tree_ranker import GradientTreeRanker
 

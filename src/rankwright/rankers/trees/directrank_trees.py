@@ -10,9 +10,9 @@ import numpy as np
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.optimisers.step_choices import MaximumLikelihoodStep, MidpointStep, StepChoice
+from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, StepChoice
 from rankwright.rankers.exact.directrank import FEW, PLACES
-from rankwright.rankers.parameter_checks import check_among, check_number
+from rankwright.rankers.input_checks import check_among, check_number
 from rankwright.rankers.trees.tree_boosting import SearchedStages, TreeStages
 from rankwright.rankers.trees.tree_ranker import TreeRanker
 

@@ -11,8 +11,8 @@ from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, TableMeasure
 from rankwright.objectives import Lambdas
+from rankwright.rankers.input_checks import check_among
 from rankwright.rankers.listwise.descent_ranker import adapt_for_training
-from rankwright.rankers.parameter_checks import check_among
 from rankwright.rankers.trees.tree_boosting import GradientStages, NativeStages, TreeStages
 from rankwright.rankers.trees.tree_ranker import GradientTreeRanker
 

@@ -16,7 +16,7 @@ from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.optimisers.additive import Additive
 from rankwright.optimisers.functional_gradient import FunctionalGradient, compute_residuals
-from rankwright.optimisers.step_choices import StepChoice
+from rankwright.optimisers.line_search import StepChoice
 from rankwright.optimisers.weak.regression_trees import RegressionTree, TreeGrower
 from rankwright.runtime.backends import Backend, n_threads
 from rankwright.scorers import Trees

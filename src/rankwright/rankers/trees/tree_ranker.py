@@ -27,7 +27,7 @@ from rankwright.optimisers.weak.regression_trees import LIGHTGBM_NAMES, Regressi
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.boosting import AdditiveRanker
 from rankwright.rankers.common_parameters import SeededRanker
-from rankwright.rankers.parameter_checks import check_early_stopping, check_number, check_whole
+from rankwright.rankers.input_checks import check_early_stopping, check_number, check_whole
 from rankwright.rankers.trees.tree_boosting import Grown, TreeStages
 from rankwright.rankers.trees.tree_polishing import join_histories, polish_trees
 from rankwright.runtime.backends import Backend
