@@ -54,8 +54,8 @@ def compare_scores(
         raise InputError("nothing to compare; expected at least one method")
     found: list[Floats] = [queries.group_scores(row) for row in scores.values()]
     grouped = queries.grouped()
-    bounds = [measure.prepare(grouped) for measure in parsed]
-    values = [compute_values(bounds, row) for row in found]
+    prepared = [measure.prepare(grouped) for measure in parsed]
+    values = [compute_values(prepared, row) for row in found]
     pairs = [pairs_table(grouped, row) for row in found]
     return _make_results(name, tuple(scores), parsed, queries, found, values, pairs)
 

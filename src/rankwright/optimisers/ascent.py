@@ -278,7 +278,7 @@ def _room(coef: Floats, direction: Direction, least: float) -> tuple[float, floa
 
 def find_best_weights(
     X: Floats,
-    bound: PreparedMeasure,
+    prepared: PreparedMeasure,
     query_weight: Floats,
     *,
     starts: Floats,
@@ -287,9 +287,9 @@ def find_best_weights(
 ) -> tuple[Floats, float]:
     """Return the best weights of columns that climbs from several starts find, and their mean measure.
 
-    ``X`` has a row for each document of the bound measure; no weight goes below 0 if ``nonnegative``.
+    ``X`` has a row for each document of the prepared measure; no weight goes below 0 if ``nonnegative``.
     """
-    landscape = Landscape.of_prepared(MatrixColumns(X), bound, query_weight, backend)
+    landscape = Landscape.of_prepared(MatrixColumns(X), prepared, query_weight, backend)
     rules = ClimbRules(least=0.0 if nonnegative else -np.inf)
     coef, value = starts[0], -np.inf
     for start in starts:

@@ -49,7 +49,7 @@ class WeightEvaluator:
 class FusionProblem:
     """The problem of finding weights for runs over judged queries.
 
-    Documents that no run finds count in the ideal ranking only: a measure is bound to the
+    Documents that no run finds count in the ideal ranking only: a measure is prepared for the
     documents that are ranked, with the grades of the others as unretrieved.
     """
 

@@ -60,8 +60,8 @@ class PreparedBestFeature:
 
 
 def _feature_values(queries: Queries, measure: Measure, signed: bool) -> Floats:
-    bound = measure.prepare(queries)
-    columns = [bound.values(Feature(k)(queries.X), Serial()) for k in range(queries.n_features)]
+    prepared = measure.prepare(queries)
+    columns = [prepared.values(Feature(k)(queries.X), Serial()) for k in range(queries.n_features)]
     if signed:
-        columns += [bound.values(Feature(k, -1)(queries.X), Serial()) for k in range(queries.n_features)]
+        columns += [prepared.values(Feature(k, -1)(queries.X), Serial()) for k in range(queries.n_features)]
     return np.column_stack(columns)

@@ -177,8 +177,8 @@ class _AdaRankStages:
             "log_bound": self.log_bound,
         }
         if self.valid is not None:
-            queries, bound = self.valid
-            found = bound.values(compute_linear_scores(queries.X, self.coef, 0.0), self.backend)
+            queries, prepared = self.valid
+            found = prepared.values(compute_linear_scores(queries.X, self.coef, 0.0), self.backend)
             record["valid"] = weighted_mean(found, queries.query_weight)
         return record
 
@@ -194,7 +194,7 @@ class _Ranked(NamedTuple):
     """A shard with its last ranking, from which the next is quickly found."""
 
     queries: Queries
-    bound: PreparedMeasure
+    prepared: PreparedMeasure
     order: Ints
 
 
@@ -209,6 +209,6 @@ def _ranked_values(shard: _Ranked, coef: Floats) -> Floats:
     """
     queries, values = shard.queries, np.empty(len(shard.queries))
     scores = compute_linear_scores(queries.X, coef, 0.0)
-    sort_rows(scores, shard.bound.tie_keys, queries.indptr, 0, len(queries), shard.order)
-    shard.bound.fill_values(scores, shard.order, 0, len(queries), values)
+    sort_rows(scores, shard.prepared.tie_keys, queries.indptr, 0, len(queries), shard.order)
+    shard.prepared.fill_values(scores, shard.order, 0, len(queries), values)
     return values

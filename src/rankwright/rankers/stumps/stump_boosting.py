@@ -35,7 +35,7 @@ class Scored(NamedTuple):
     """A part of the training documents with their scores, in the order of grades, and what follows from them."""
 
     binned: BinnedShard
-    bound: PreparedMeasure
+    prepared: PreparedMeasure
     weight: Floats  # of each query in the mean of the measure
     scores: Floats
     order: Ints  # the last ranking
@@ -169,9 +169,9 @@ class StumpStages(ABC):
             "train": float(self.totals[0]) / self.query_weight,
         }
         if self.valid is not None:
-            queries, bound, scores = self.valid
+            queries, prepared, scores = self.valid
             scores += stump(queries.X)
-            record["valid"] = weighted_mean(bound.values(scores, self.backend), queries.query_weight)
+            record["valid"] = weighted_mean(prepared.values(scores, self.backend), queries.query_weight)
         return record
 
 
@@ -186,10 +186,10 @@ def _prepare(queries: Queries, measure: Measure, bins: FeatureBins, pair_weighti
     graded = GradedDocuments(queries.indptr, lower, compute_pair_weights(queries, pair_weighting) / total)
     binned = BinnedShard(queries.X, rows, graded, bins.encode(queries.X, rows))
     by_grade = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)
-    bound = measure.prepare(by_grade)
-    weight = np.where(bound.is_counted, queries.query_weight, 0.0)
+    prepared = measure.prepare(by_grade)
+    weight = np.where(prepared.is_counted, queries.query_weight, 0.0)
     none = np.empty(0)
-    return Scored(binned, bound, weight, np.zeros(queries.n_docs), np.arange(queries.n_docs), none, none, none)
+    return Scored(binned, prepared, weight, np.zeros(queries.n_docs), np.arange(queries.n_docs), none, none, none)
 
 
 def _query_weight(part: Scored) -> float:
@@ -202,9 +202,9 @@ def _advance(part: Scored, stump: Stump | None, cut: BinCut | None, rules: Rules
     scores = before if stump is None else binned.add_stump(before, stump, cut)
     totals, potentials = rules.pair_sums(binned.graded, before, scores)
     worths = binned.sum_by_slot(potentials[0], rules.bins, rules.features)
-    value = part.bound.rank_and_sum(scores, order, part.weight)
+    value = part.prepared.rank_and_sum(scores, order, part.weight)
     totals = np.concatenate([[value], totals])
-    return Scored(binned, part.bound, part.weight, scores, order, potentials, worths, totals)
+    return Scored(binned, part.prepared, part.weight, scores, order, potentials, worths, totals)
 
 
 def _worths(part: Scored, bins: FeatureBins, features: Ints) -> Floats:
