@@ -160,7 +160,7 @@ def select(data, model, tmp_path):
     assert found.selection_ == same.selection_
 
 
-def scale(data, model, tmp_path):
+def scale_features(data, model, tmp_path):
     for kind in ("standard", "query"):
         found, same = rw.scale_features(data.mixed, kind).X, rw.scale_features(data.sorted, kind).X
         assert found[data.order] == pytest.approx(same, abs=1e-6)
@@ -230,7 +230,7 @@ CASES: dict[str, Callable] = {
         polish_model,
         diagnose,
         select,
-        scale,
+        scale_features,
         write_run,
         write_letor,
         read_letor,

@@ -290,6 +290,7 @@ def make_package(folder: Path) -> Path:
     for name in (
         "basics/__init__.py",
         "basics/errors.py",
+        "basics/synonyms.py",
         "kernels/__init__.py",
         "kernels/jit.py",
         "kernels/caching.py",

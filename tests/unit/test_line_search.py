@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from tests.reference.line_search import crossings, inner_points, log_likelihood, values_along
 
 import rankwright as rw
-from rankwright.measures import table_measure as table
+from rankwright.measures import prepared_table as table
 from rankwright.optimisers import landscape as landscapes
 from rankwright.optimisers.columns import MatrixColumns
 from rankwright.optimisers.landscape import Landscape
@@ -74,7 +74,7 @@ def test_the_sweep_equals_trying_every_interval(problem, measure, shallow):
     scores, slopes = lines(*problem)
     points = inner_points(crossings(queries, scores, slopes))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table, "SHALLOW", shallow)
+        patch.setattr(table, "MAX_TOP_DEPTH", shallow)
         landscape = Landscape.of(queries, wanted, rw.Serial())
         here = landscape.evaluate(start)
         profile = landscape.profile(here, direction)

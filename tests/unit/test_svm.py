@@ -209,7 +209,7 @@ class TestSearches:
     def test_both_are_used(self, queries, monkeypatch):
         calls = []
         assign = searching.assign_ranks
-        monkeypatch.setattr(searching, "assign_ranks", lambda *a: calls.append(len(a[8])) or assign(*a))
+        monkeypatch.setattr(searching, "assign_ranks", lambda *a: calls.append(len(a[7])) or assign(*a))
         monkeypatch.setattr(searching, "_FEW_NODES", 1 << 8)
         rw.SVMNDCG(C=1.0).fit(queries)
         assert calls

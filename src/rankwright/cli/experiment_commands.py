@@ -23,6 +23,8 @@ WorkersOption = Annotated[
     typer.Option(help="A number of processes (default: one per core), threads:N, or the address of a Dask scheduler."),
 ]
 
+_OTHER_LOGGERS = ("tornado", "tornado.application", "asyncio")  # of Dask's connections
+
 
 @app.command()
 def experiment(
@@ -257,7 +259,7 @@ def _open_workers(text: str | None) -> Iterator[Any]:
         yield Threads(int(rest))
     elif colon and rest.startswith("//"):
         distributed = require("distributed")
-        for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado", "asyncio"):
+        for name in (*(f"distributed{part}" for part in ("", ".client", ".core", ".comm")), *_OTHER_LOGGERS):
             logging.getLogger(name).setLevel(logging.CRITICAL)  # run() prints errors in one line
         try:
             client = distributed.Client(text)

@@ -141,9 +141,10 @@ class TypeTwo(UpperBound):
     Examples
     --------
     >>> from rankwright import make_queries
-    >>> from rankwright.measures import parse
+    >>> from rankwright.measures import parse_measure
     >>> queries = make_queries(3, n_docs=20, random_state=0)
-    >>> bound, basic = TypeTwo(parse("ndcg@10")).prepare(queries), Basic(parse("ndcg@10")).prepare(queries)
+    >>> ndcg = parse_measure("ndcg@10")
+    >>> bound, basic = TypeTwo(ndcg).prepare(queries), Basic(ndcg).prepare(queries)
     >>> bool((bound.at(queries.X[:, 0]).values >= basic.at(queries.X[:, 0]).values).all())
     True
     """

@@ -83,9 +83,9 @@ def search_line(
 
     Examples
     --------
-    >>> from rankwright import Queries, Serial, parse
+    >>> from rankwright import Queries, Serial, parse_measure
     >>> queries = Queries.from_arrays([[1.0, 0.0], [0.0, 1.0], [0.0, 3.0]], [0, 1, 2], qid=[1, 1, 1])
-    >>> landscape = Landscape.of(queries, parse("ndcg"), Serial())
+    >>> landscape = Landscape.of(queries, parse_measure("ndcg"), Serial())
     >>> search_line(landscape, landscape.evaluate(np.array([1.0, 0.0])), 1, low=0.0, high=5.0)
     LineSearchResult(low=1.0, high=5.0, value=1.0, t=3.0)
     """

@@ -102,7 +102,7 @@ def scale_features(queries: Queries, kind: str) -> Queries:
     Examples
     --------
     >>> queries = Queries.from_arrays([[1.0], [3.0], [7.0], [7.0]], [0, 1, 0, 1], qid=[1, 1, 2, 2])
-    >>> scale(queries, "query").X.ravel().tolist()
+    >>> scale_features(queries, "query").X.ravel().tolist()
     [0.0, 1.0, 0.0, 0.0]
     """
     check_scale(kind)
