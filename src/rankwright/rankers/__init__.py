@@ -42,7 +42,7 @@ RANKERS: tuple[type[Ranker], ...] = tuple(
 
 
 def find_ranker(name: str) -> type[Ranker]:
-    """Return the ranker of this name, ignoring case, ``-`` and ``_``.
+    """Return the class of the ranker with this name, ignoring case, ``-`` and ``_``; raise InputError if none has it.
 
     >>> find_ranker("single-feature").__name__
     'SingleFeature'

@@ -35,7 +35,7 @@ from rankwright.scorers.scaling import QueryScaling, check_scale
 
 
 class FitInput(NamedTuple):
-    """The checked and scaled input of one fit."""
+    """The input of one fit after all checks: the scaled queries, the measure, the scaling and the backend."""
 
     train: Queries
     valid: Queries | None
@@ -52,7 +52,7 @@ _SOME_GRADE = 2.0  # that measures which depend on the highest grade are given w
 
 
 class _NoQueries:
-    """A stand-in for queries that are not known: whatever is asked of it raises LookupError."""
+    """A stand-in for the data while parameters are checked: reading anything from it raises LookupError."""
 
     def __getattr__(self, name: str) -> Any:
         raise LookupError(name)
@@ -63,7 +63,7 @@ class _NoQueries:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Ranker(ComposedDocstring, QueryEstimator, ABC):
-    """A ranker: ``fit`` on judged queries, ``predict`` scores, ``score`` by its own measure.
+    """The base of all rankers: ``fit`` on judged queries, ``predict`` scores, ``score`` by the ranker's measure.
 
     Concrete rankers are final, take keyword parameters only and implement ``_fit``. ``qid`` is routed by scikit-learn
     (``sklearn.set_config(enable_metadata_routing=True)``) without further requests.

@@ -22,7 +22,7 @@ W = TypeVar("W")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdditiveRanker(ScaledRanker, IterativeRanker):
-    """A ranker that adds up weak rankers, one at a time.
+    """A ranker whose scores are a sum of weak rankers, added one at a time; it can continue a saved model.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class AdditiveRanker(ScaledRanker, IterativeRanker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BoostingRanker(AdditiveRanker):
-    """A ranker that boosts features or stumps."""
+    """A ranker that boosts single features or threshold stumps; its history suffices to continue a model."""
 
     has_thresholds: ClassVar[bool] = True  # whether weak rankers are thresholds of features
 
@@ -97,7 +97,7 @@ class BoostingRanker(AdditiveRanker):
 
 
 def read_value(record: Mapping[str, Any], name: str, kind: type, least: float, most: float) -> Any:
-    """Return a value from a row of a history; raise InputError if it has the wrong type or range."""
+    """Return one value from a round's row of a history; raise InputError if its type or range is wrong."""
     value: Any = record.get(name)
     if type(value) is int and kind is float:
         value = float(value) if abs(value) <= most else value

@@ -13,7 +13,7 @@ from rankwright.scorers import Linear
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ScaledRanker(Ranker):
-    """A ranker that may scale the features.
+    """A ranker with the parameter ``scale``: how the features are scaled before training.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class ScaledRanker(Ranker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SeededRanker(Ranker):
-    """A ranker that draws random numbers.
+    """A ranker with the parameter ``random_state``: the seed of its random numbers.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class SeededRanker(Ranker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class IterativeRanker(Ranker):
-    """A ranker that trains in iterations.
+    """A ranker with the parameter ``max_seconds``: a limit on the time of its iterations.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class IterativeRanker(Ranker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ConvergentRanker(IterativeRanker):
-    """A ranker that iterates until it converges.
+    """A ranker with the parameters ``tol`` and ``max_iter``: it iterates until it converges.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class ConvergentRanker(IterativeRanker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearModelRanker(ScaledRanker):
-    """A ranker with a linear scorer, unless its parameters ask for another one.
+    """A ranker with ``coef_`` and ``intercept_``: its scorer is linear, unless parameters ask for another kind.
 
     Attributes
     ----------

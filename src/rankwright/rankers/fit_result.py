@@ -16,7 +16,7 @@ _FIRST_DOCS = 1_000  # that are scored at first to see whether a model ranks any
 
 
 class FitResult(NamedTuple):
-    """The result of training: a scorer, its history, and why training stopped early or learned nothing.
+    """The result of training: a scorer, its history, and messages for fits that did not converge or learn.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class FitResult(NamedTuple):
 
 
 def check_finite(outcome: FitResult, name: str, train: Queries) -> None:
-    """Refuse a model with weights or scores that are not finite: numbers became too large on the way."""
+    """Raise InputError if a trained model has weights or scores that are infinite or NaN."""
     scorer = outcome.scorer
     linear = scorer.linear
     finite = linear is None or bool(np.isfinite([*linear.coef, linear.intercept]).all())
@@ -50,10 +50,10 @@ def check_finite(outcome: FitResult, name: str, train: Queries) -> None:
 
 
 def warn_if_degenerate_or_unconverged(outcome: FitResult, name: str, train: Queries) -> None:
-    """Warn if the model of a ranker learned nothing from its training queries, or training did not converge."""
-    nothing = _why_unlearnable(train)
+    """Warn if a trained model learned nothing from its queries, or if training did not converge."""
+    nothing = _explain_unlearnable(train)
     if nothing is None and not _ranks_anything(outcome.scorer, train):
-        nothing = _why_equal_scores(outcome, train)
+        nothing = _explain_equal_scores(outcome, train)
     if nothing is not None:
         warn(f"{name} learned no ranking: {nothing}", DegenerateModelWarning)
     if outcome.unconverged is not None:
@@ -61,7 +61,7 @@ def warn_if_degenerate_or_unconverged(outcome: FitResult, name: str, train: Quer
 
 
 def describe_gap(gap: float, objective: float, tol: float, steps: int, max_iter: int) -> str | None:
-    """Return how far a duality gap is from ``tol`` times the objective, and the way out; None if it is that small."""
+    """Return a message if the duality gap is above ``tol`` times the objective: how large, what to do; else None."""
     if gap <= tol * objective:
         return None
     left = f"with a duality gap of {100 * gap / objective:.3g}% of the objective"
@@ -70,8 +70,8 @@ def describe_gap(gap: float, objective: float, tol: float, steps: int, max_iter:
     return f"stopped after {steps} steps {left} (tol={tol:g}), where rounding allows no more progress; raise tol"
 
 
-def _why_unlearnable(train: Queries) -> str | None:
-    """Return why the grades order no two documents of a query; None if they do."""
+def _explain_unlearnable(train: Queries) -> str | None:
+    """Return why no query has documents of different grades to learn from; None if some query has."""
     starts, counted = train.indptr[:-1], train.query_weight > 0
     varies = np.maximum.reduceat(train.y, starts) > np.minimum.reduceat(train.y, starts)
     if (varies & counted).any():
@@ -86,26 +86,26 @@ def _why_unlearnable(train: Queries) -> str | None:
 
 
 def _ranks_anything(scorer: Scorer, train: Queries) -> bool:
-    """Return whether the scores of some query's documents differ; a few queries usually suffice."""
-    return any(_varies(scorer(part.X)[:, None], part) for part in _growing_parts(train))
+    """Return whether the scores of the documents differ within any query; a few queries usually suffice."""
+    return any(_varies(scorer(part.X)[:, None], part) for part in _split_growing(train))
 
 
-def _why_equal_scores(outcome: FitResult, train: Queries) -> str:
-    """Return why the documents of every query have equal scores."""
-    if not any(_varies(part.X, part) for part in _growing_parts(train)):
+def _explain_equal_scores(outcome: FitResult, train: Queries) -> str:
+    """Return why the model gives equal scores to all documents of each query."""
+    if not any(_varies(part.X, part) for part in _split_growing(train)):
         return "no feature differs between the documents of any training query"
     equal = "all documents of a query have equal scores"
     return f"{equal}, since {outcome.reason}" if outcome.reason is not None else f"{equal} in every training query"
 
 
 def _varies(columns: Any, queries: Queries) -> bool:
-    """Return whether some column differs between documents of one query; missing values are equal."""
+    """Return whether any column differs between documents of one query; missing values count as equal."""
     first = np.repeat(columns[queries.indptr[:-1]], queries.sizes, axis=0)
     return bool(((columns != first) & ~(np.isnan(columns) & np.isnan(first))).any())
 
 
-def _growing_parts(train: Queries) -> Iterator[Queries]:
-    """Yield all queries, in parts of more and more documents."""
+def _split_growing(train: Queries) -> Iterator[Queries]:
+    """Yield all queries in consecutive parts, each with more documents than the one before, up to a limit."""
     start, n_docs = 0, _FIRST_DOCS
     while start < len(train):
         stop = int(np.searchsorted(train.indptr, train.indptr[start] + n_docs))

@@ -22,7 +22,7 @@ _STRONGEST = 1e30  # the largest strength of a penalty
 
 
 def check_whole(name: str, value: Any, least: int) -> int:
-    """Return a parameter that must be a whole number; raise InputError if it is not."""
+    """Return a parameter as an int; raise InputError if it is not a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= MOST:
         most = f" and at most {MOST}" if isinstance(value, int) and value > MOST else ""
         raise InputError(f"{name}={quote(value)}; expected a whole number of at least {least}{most}")
@@ -30,7 +30,7 @@ def check_whole(name: str, value: Any, least: int) -> int:
 
 
 def check_number(name: str, value: Any, least: float, most: float = _LARGEST) -> float:
-    """Return a parameter that must be a finite number; raise InputError if it is not."""
+    """Return a parameter as a float; raise InputError if it is not a number from ``least`` to ``most``."""
     value = value.item() if isinstance(value, np.generic) else value
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not abs(value) <= most or value < least:
@@ -40,19 +40,19 @@ def check_number(name: str, value: Any, least: float, most: float = _LARGEST) ->
 
 
 def check_strength(name: str, value: Any) -> float:
-    """Return the strength of a penalty, or the weight of a loss: small enough for its square to be a number."""
+    """Return a penalty's strength, or a loss's weight, as a float; raise InputError if it is negative or huge."""
     return check_number(name, value, least=0.0, most=_STRONGEST)
 
 
 def check_among(name: str, value: Any, known: Sequence[Any]) -> None:
-    """Raise InputError if a parameter is not one of a few values."""
+    """Raise InputError if a parameter is not one of the ``known`` values."""
     plain_value = value.item() if isinstance(value, np.generic) else value
     if not any(type(plain_value) is type(each) and plain_value == each for each in known):
         raise InputError(f"{name}={quote(value)}; expected {' or '.join(map(repr, known))}")
 
 
 def check_weights(name: str, value: Any, n_features: int | None = None) -> Floats:
-    """Return a parameter that must be a weight for each feature, as an array; their number may not be known."""
+    """Return a parameter as an array of one finite weight per feature; raise InputError if it is not one."""
     each = "each feature" if n_features is None else f"each of {n_features} features"
     try:
         weights = np.asarray(value, dtype=np.float64)
@@ -64,7 +64,7 @@ def check_weights(name: str, value: Any, n_features: int | None = None) -> Float
 
 
 def check_early_stopping(name: str, value: Any, has_valid: bool) -> None:
-    """Refuse early stopping without validation queries to go by."""
+    """Raise InputError if early stopping is asked for without validation queries."""
     if value is not None and not has_valid:
         raise InputError(
             f"{name}={value} without validation queries, which early stopping goes by; pass valid= (--valid on the "
@@ -73,7 +73,7 @@ def check_early_stopping(name: str, value: Any, has_valid: bool) -> None:
 
 
 def is_changed(ranker: Any, name: str) -> bool:
-    """Return whether a parameter differs from its default, or ``training.learning_rate`` is in its mapping."""
+    """Return whether a parameter differs from its default, or an option as ``training.optimiser`` was given."""
     name, _, part = name.partition(".")
     value: Any = getattr(ranker, name)
     if part:  # TrainingOptions have all parts, so that nobody knows which of them were meant
@@ -85,12 +85,12 @@ def is_changed(ranker: Any, name: str) -> bool:
 
 
 def check_bins(value: Any) -> int | None:
-    """Return the largest number of bins of a feature; None for as many as there are values."""
+    """Return ``max_bins`` as an int of at least 2; None means a bin for each different value of a feature."""
     return None if value is None else check_whole("max_bins", value, least=2)
 
 
 class QueryEstimator(CheckedNames):
-    """A scikit-learn estimator that takes Queries, or arrays with query ids."""
+    """The base of rankers as scikit-learn estimators: ``X`` is a Queries, or arrays that come with query ids."""
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"qid": True}

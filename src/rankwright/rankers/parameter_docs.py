@@ -40,7 +40,7 @@ def split_sections(docstring: str) -> dict[str, str]:
 
 
 def split_entries(section: str) -> dict[str, str]:
-    r"""Return the entries of a section by name; of names that share an entry each gets it.
+    r"""Return the entries of a numpydoc section by name; names that share an entry each get a copy of it.
 
     >>> split_entries("low, high : float\n    The range.")
     {'low': 'low : float\n    The range.', 'high': 'high : float\n    The range.'}
@@ -53,7 +53,7 @@ def split_entries(section: str) -> dict[str, str]:
 
 
 def _inherit_entries(cls: type[ComposedDocstring], section: str) -> dict[str, str]:
-    """Return the entries of a section from the bases and the class; those of annotated names in their order."""
+    """Return a section's entries by name, from a class and its bases, in the order of their annotations."""
     entries: dict[str, str] = {}
     order: dict[str, None] = {}
     for base in reversed(cls.__mro__):

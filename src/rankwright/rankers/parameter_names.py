@@ -23,11 +23,11 @@ _PLACES = {name: place for place, names in _ELSEWHERE.items() for name in names.
 
 
 class ParameterNameError(InputError, TypeError):
-    """The error for a parameter that a ranker does not have."""
+    """The error raised for the name of a parameter that a ranker does not have."""
 
 
 class CheckedNames(BaseEstimator):
-    """A base of estimators that explains names which are none of their parameters."""
+    """A base of estimators that raises ParameterNameError, with a suggestion, for unknown parameters."""
 
     nested_names: ClassVar[Mapping[str, Collection[str]]] = {}  # the names inside parameters that are mappings
 
@@ -59,7 +59,7 @@ class CheckedNames(BaseEstimator):
 def explain_unknown(
     owner: str, name: object, known: Collection[str], nested: Mapping[str, Collection[str]] | None = None
 ) -> str:
-    """Return the message for an unknown parameter: who lacks it, and what to use in its place.
+    """Return the error message for an unknown parameter: which class lacks it, and what to use instead.
 
     Parameters
     ----------
@@ -75,10 +75,11 @@ def explain_unknown(
     >>> explain_unknown("LambdaMART", "eta", ["num_leaves", "learning_rate"])
     "LambdaMART has no parameter 'eta'; it is called learning_rate here"
     """
-    return f"{owner} has no parameter {quote(name)}; {_hint(str(name), known, nested or {})}"
+    return f"{owner} has no parameter {quote(name)}; {_suggest_instead(str(name), known, nested or {})}"
 
 
-def _hint(name: str, known: Collection[str], nested: Mapping[str, Collection[str]]) -> str:
+def _suggest_instead(name: str, known: Collection[str], nested: Mapping[str, Collection[str]]) -> str:
+    """Return what to use instead of an unknown parameter: its name here, or where to pass it."""
     if find_synonym(name, known) is None:
         for parameter, names in nested.items():
             inside = name if name in names else find_synonym(name, names)

@@ -18,7 +18,7 @@ from rankwright.runtime.backends import Backend
 
 
 class PathRanker(Ranker):
-    """A ranker that can be fitted for several values of one parameter in less time than one by one."""
+    """A ranker whose ``fit_path`` fits several values of one parameter in less time than separate fits."""
 
     path_parameter: ClassVar[str]
 
@@ -63,7 +63,7 @@ class PathRanker(Ranker):
         with collect_warnings(issue=True) as shared:
             task = first._prepare_fit(X, y, qid, valid)
             # equal values are solved once, so that they have one answer
-            firsts = [next(k for k, other in enumerate(values) if _same(other, value)) for value in values]
+            firsts = [next(k for k, other in enumerate(values) if _is_same(other, value)) for value in values]
             different = sorted(set(firsts))
             found = first._fit_path([values[k] for k in different], task.train, task.valid, task.measure, task.backend)
         outcomes = dict(zip(different, found, strict=True))
@@ -81,5 +81,6 @@ class PathRanker(Ranker):
         return rankers
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether two values of a parameter are of one type and equal."""
     return one is other or (type(one) is type(other) and bool(one == other))

@@ -29,7 +29,7 @@ from rankwright.scorers.scaling import StandardScaling
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdaRank(BoostingRanker, LinearModelRanker):
-    """AdaRank: boosting on the exponential type one bound of any measure E in [0, 1]; features are weak rankers.
+    """AdaRank: boosting of single features on the mean of exp(-measure), for any measure from 0 to 1.
 
     Round t picks the feature h_t with the highest phi(t) = sum_i P_t(i) E(q_i, h_t), gives it the weight
     alpha_t = 1/2 ln((1 + phi) / (1 - phi)), and sets P_{t+1}(i) proportional to exp(-E(q_i, f_t)).
@@ -100,15 +100,15 @@ class AdaRank(BoostingRanker, LinearModelRanker):
 _PERFECT = 1.0 - 1e-12
 
 
-class _Chosen(NamedTuple):
-    """A weak ranker: a column of the candidates' measures, and its phi(t)."""
+class _ChosenFeature(NamedTuple):
+    """The weak ranker of a round: the number of a feature with its sign, and its weighted mean measure phi."""
 
     candidate: int
     phi: float
 
 
 class _AdaRankStages:
-    """The state of figure 6: the model f_t as weights of raw features, the distribution P_{t+1}, and E(q_i, f_t)."""
+    """The state of AdaRank between rounds: the summed weights of features, the query weights, and the measures."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class _AdaRankStages:
         shards, standard = backend.scatter(train), StandardScaling.fit(train, backend)
         self.backend, self.d, self.factor = backend, train.n_features, standard.factor_for(scale)
         self.weak = BestFeature(measure.for_weak_rankers(), signed).prepare(shards, backend)
-        self.ranked: Shards[_Ranked] = backend.apply(_start, shards, measure.for_training())
+        self.ranked: Shards[_RankedShard] = backend.apply(_start_ranking, shards, measure.for_training())
         self.valid = None if valid is None else (valid, measure.prepare(valid))
         self.query_weight, self.weight = train.query_weight, self.weak.make_distribution(train.query_weight)
         self.coef, self.P = np.zeros(self.d), self.weight
@@ -130,31 +130,31 @@ class _AdaRankStages:
         self.varies = np.tile(standard.deviation > 0, 2 if signed else 1)
         self.banned, self.improved, self.perfect = np.zeros_like(self.varies), -np.inf, False
 
-    def restore(self, record: Mapping[str, Any]) -> _Chosen:
+    def restore(self, record: Mapping[str, Any]) -> _ChosenFeature:
         """Return the choice of a round from its row in a history."""
         signs = (1, -1) if len(self.varies) > self.d else (1,)
         sign = read_value(record, "sign", int, min(signs), 1)
         if sign not in signs:
             raise InputError("sign is 0 in a round")
         candidate = read_value(record, "feature", int, 0, self.d - 1) + (self.d if sign < 0 else 0)
-        return _Chosen(candidate, read_value(record, "phi", float, 0.0, 1.0))
+        return _ChosenFeature(candidate, read_value(record, "phi", float, 0.0, 1.0))
 
-    def choose(self) -> _Chosen | None:
+    def choose(self) -> _ChosenFeature | None:
         """Return the weak ranker h_t with the highest phi(t); None if there is none."""
         allowed = self.varies & ~self.banned
         if self.perfect or not allowed.any():
             return None
         candidate, phi = self.weak.fit(self.P, allowed)
-        return _Chosen(candidate, phi) if phi > 0.0 else None
+        return _ChosenFeature(candidate, phi) if phi > 0.0 else None
 
-    def add(self, chosen: _Chosen) -> dict[str, Any]:
+    def add(self, chosen: _ChosenFeature) -> dict[str, Any]:
         """Add alpha_t h_t to the model, rank again and set P_{t+1}; returns the record of the round."""
         candidate, phi = chosen
         feature, sign = candidate % self.d, 1 if candidate < self.d else -1
         self.perfect = phi >= _PERFECT
         alpha = 1.0 if self.perfect else 0.5 * float(np.log((1.0 + phi) / (1.0 - phi)))
         self.coef[feature] += sign * alpha * self.factor[feature]
-        values = self.backend.concat(_ranked_values, self.ranked, self.coef.copy())
+        values = self.backend.concat(_rank_and_measure, self.ranked, self.coef.copy())
         E = np.nan_to_num(values)  # a skipped query has weight 0
         # theorem 4: delta_i = E(f_t) - E(f_{t-1}) - alpha_t E(h_t)
         delta = E - self.E - alpha * self.weak.values[:, candidate]
@@ -190,20 +190,21 @@ class _AdaRankStages:
         return coef
 
 
-class _Ranked(NamedTuple):
-    """A shard with its last ranking, from which the next is quickly found."""
+class _RankedShard(NamedTuple):
+    """A part of the queries with their last ranking, from which the next one is quickly sorted."""
 
     queries: Queries
     prepared: PreparedMeasure
     order: Ints
 
 
-def _start(queries: Queries, measure: Measure) -> _Ranked:
-    return _Ranked(queries, measure.prepare(queries), np.arange(queries.n_docs))
+def _start_ranking(queries: Queries, measure: Measure) -> _RankedShard:
+    """Return a part of the queries with its documents ranked in the order of the rows."""
+    return _RankedShard(queries, measure.prepare(queries), np.arange(queries.n_docs))
 
 
-def _ranked_values(shard: _Ranked, coef: Floats) -> Floats:
-    """Return the measure of each query ranked by these weights, computed with the kernel of ``predict``.
+def _rank_and_measure(shard: _RankedShard, coef: Floats) -> Floats:
+    """Rank by these weights, and return the measure of each query, from scores exactly as ``predict`` computes.
 
     ``order`` is sorted in place: whatever order it starts from, the result is the same.
     """

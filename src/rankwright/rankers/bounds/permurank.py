@@ -31,7 +31,7 @@ from rankwright.scorers.scaling import StandardScaling
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class PermuRank(LinearModelRanker, ConvergentRanker):
-    """The hinge type two bound of any measure E in [0, 1], over working sets of rankings that grow.
+    """PermuRank: a linear scorer trained to score perfect rankings above imperfect ones, in working sets that grow.
 
     Round t minimises, over weights w of the scaled features,
 

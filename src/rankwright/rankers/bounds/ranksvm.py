@@ -30,7 +30,7 @@ from rankwright.scorers.scaling import StandardScaling
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class RankSVM(PathRanker, LinearModelRanker, ConvergentRanker):
-    """The Ranking SVM: a linear scorer that separates documents of different grades by a margin.
+    """RankSVM: a linear scorer that separates documents of different grades by a margin, solved exactly.
 
     Minimises, over weights w of the scaled features,
 

@@ -35,7 +35,7 @@ STARTS = ("zero", "adarank")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StructuredSVM(PathRanker, LinearModelRanker, ConvergentRanker):
-    """A linear scorer of the least |w|^2 / 2 + C times the mean of a margin bound over the queries.
+    """The base of SVMMap and SVMNDCG: a linear scorer that minimises an L2 penalty + C times a margin bound.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class StructuredSVM(PathRanker, LinearModelRanker, ConvergentRanker):
 
 
 def _record_rounds(rounds: Iterable[CuttingPlaneRound], factor: Floats, evaluate: Evaluator) -> RoundRecorder[Floats]:
-    """Record all rounds; weights that did not improve are not evaluated again."""
+    """Return a recorder of all cutting plane rounds; the measure is evaluated only where the weights improved."""
     recorder, measured = RoundRecorder[Floats]("last"), dict[str, float]()
     for t, found in enumerate(rounds):
         measured = evaluate(found.w * factor) if found.improved else measured
@@ -115,6 +115,6 @@ def _record_rounds(rounds: Iterable[CuttingPlaneRound], factor: Floats, evaluate
 def fit_adarank_weights(
     measure: Measure, train: Queries, factor: Floats, scale: str | None, backend: Backend
 ) -> Floats:
-    """Return the weights of AdaRank, which minimises the type one bound of a measure, on features times a factor."""
+    """Fit AdaRank on a measure, and return its weights of the scaled features, as a start of other rankers."""
     ranker = AdaRank(measure=measure, scale="standard" if scale == "standard" else None, backend=backend).fit(train)
     return scale_weights(ranker.coef_, factor)

@@ -13,7 +13,7 @@ from rankwright.rankers.bounds.structured_svm import StructuredSVM
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class SVMMap(StructuredSVM):
-    """The type two bound of average precision with the margin form of the hinge, eq. (10), minimised exactly.
+    """SVMMap: a linear structured SVM that minimises a margin bound on the loss of average precision, exactly.
 
     Minimises, over weights w of the scaled features,
 

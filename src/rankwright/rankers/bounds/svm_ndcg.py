@@ -14,7 +14,7 @@ from rankwright.rankers.input_checks import check_whole
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class SVMNDCG(StructuredSVM):
-    """The type two bound of NDCG with the margin form of the hinge, eq. (10), minimised exactly.
+    """SVMNDCG: a linear structured SVM that minimises a margin bound on the loss of NDCG, exactly.
 
     Minimises, over weights w of the scaled features,
 

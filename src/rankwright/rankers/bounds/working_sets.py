@@ -18,7 +18,7 @@ from rankwright.runtime.backends import Backend, Shards
 
 
 class _RankingShard(NamedTuple):
-    """The documents of some queries, their coordinates in the space of the weights, and their rankings."""
+    """A part of the queries: features, coordinates in the space of the weights, and what finds rankings."""
 
     X: Floats
     coordinates: Floats
@@ -27,7 +27,7 @@ class _RankingShard(NamedTuple):
 
 
 class _FoundRankings(NamedTuple):
-    """A ranking of each query: a key that identifies it, its query-level features, and its loss."""
+    """A record of one ranking of each query: its key, its query-level features, and its loss, 1 - measure."""
 
     keys: list[bytes]
     features: Floats
@@ -35,7 +35,7 @@ class _FoundRankings(NamedTuple):
 
 
 class _RankingSet:
-    """A set of different rankings of one query."""
+    """The different rankings found so far of one query, with their query-level features and losses."""
 
     __slots__ = ("features", "keys", "lost")
 
@@ -55,7 +55,7 @@ class _RankingSet:
 
 
 class WorkingSets:
-    """The perfect rankings B and the imperfect ones C of every query that has any.
+    """The working sets of PermuRank: for each query the perfect rankings B and the imperfect ones C found so far.
 
     Parameters
     ----------
@@ -90,15 +90,17 @@ class WorkingSets:
         self.backend, self.factor = backend, factor
         shards = backend.scatter(train)
         in_space = backend.scatter(train.with_X(self.space.X))
-        self.parts: Shards[_RankingShard] = backend.apply(_prepare, shards, in_space, measure, phi, perfect == "grades")
+        self.parts: Shards[_RankingShard] = backend.apply(
+            _prepare_shard, shards, in_space, measure, phi, perfect == "grades"
+        )
         self.weight, self.total = train.query_weight, float(train.query_weight.sum())
         first_queries = [0, *accumulate(backend.gather(len, shards))][:-1]
-        self.live: Ints = backend.concat(_live, self.parts, backend.distribute(first_queries))
+        self.live: Ints = backend.concat(_number_live_queries, self.parts, backend.distribute(first_queries))
         self.perfect, self.imperfect = [_RankingSet() for _ in self.live], [_RankingSet() for _ in self.live]
 
     def grow(self, w: Floats) -> bool:
         """Add the hardest perfect and the best imperfect ranking of each query; return whether any is new."""
-        found = self.backend.gather(_find_rankings, self.parts, self.space.weights(w) * self.factor)
+        found = self.backend.gather(_find_hardest_rankings, self.parts, self.space.weights(w) * self.factor)
         new = False
         for which, sets in enumerate((self.perfect, self.imperfect)):
             parts = [both[which] for both in found]
@@ -131,21 +133,25 @@ class WorkingSets:
         return {name: float(np.mean([len(own.lost) for own in sets] or [0])) for name, sets in named.items()}
 
 
-def _prepare(queries: Queries, in_space: Queries, measure: Measure, phi: str, by_grade: bool) -> _RankingShard:
+def _prepare_shard(queries: Queries, in_space: Queries, measure: Measure, phi: str, by_grade: bool) -> _RankingShard:
+    """Prepare a part of the queries for finding their perfect and imperfect rankings."""
     return _RankingShard(queries.X, in_space.X, prepare_rankings(measure, queries, phi), by_grade)
 
 
-def _live(part: _RankingShard, first_query: int) -> Ints:
+def _number_live_queries(part: _RankingShard, first_query: int) -> Ints:
+    """Return the numbers, among all queries, of this part's queries that have an imperfect ranking."""
     return first_query + part.rankings.live
 
 
-def _find_rankings(part: _RankingShard, coef: Floats) -> tuple[_FoundRankings, _FoundRankings]:
+def _find_hardest_rankings(part: _RankingShard, coef: Floats) -> tuple[_FoundRankings, _FoundRankings]:
+    """Return for each query the lowest scored perfect ranking, and the highest scored imperfect one."""
     r, scores = part.rankings, compute_linear_scores(part.X, coef, 0.0)
     perfect = r.find_hardest_by_grade(scores) if part.by_grade else r.find_hardest_perfect(scores)
-    return _describe(part, perfect), _describe(part, r.find_best_imperfect(scores))
+    return _describe_rankings(part, perfect), _describe_rankings(part, r.find_best_imperfect(scores))
 
 
-def _describe(part: _RankingShard, order: Ints) -> _FoundRankings:
+def _describe_rankings(part: _RankingShard, order: Ints) -> _FoundRankings:
+    """Return the key, the query-level features and the loss of the ranking ``order`` of each query."""
     r = part.rankings
     coefficients = r.compute_coefficients(order)
     keys = [coefficients[a:b].tobytes() for a, b in zip(r.indptr[:-1], r.indptr[1:], strict=True)]

@@ -32,7 +32,7 @@ _LEAST_GAIN = 1e-12
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class CoordinateAscent(RestartingRanker):
-    """CoordinateAscent: coordinate ascent with trial steps, the baseline of exact line searches.
+    """CoordinateAscent: a linear scorer that climbs the measure by trial steps of one weight at a time.
 
     Each weight in turn, in random order, is tried at steps of 0.001, 0.003, 0.007, ... (doubling; of a small weight
     0.05 of it) upwards, else downwards, else at 0, and takes the best value if the measure gains; then the weights are
@@ -81,7 +81,7 @@ class CoordinateAscent(RestartingRanker):
         sums = np.abs(starts * data.unit).sum(axis=1, keepdims=True)
 
         def climb(start: LandscapePoint, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
-            return _climb(data.objective, start, data.unit, self.max_iter, self.tol, deadline, rng)
+            return _climb_by_trials(data.objective, start, data.unit, self.max_iter, self.tol, deadline, rng)
 
         kept = climb_from_starts(data, starts / np.where(sums > 0.0, sums, 1.0), rng, climb, attrgetter("value"))
         return FitResult(Linear(kept.coef), kept.history, deadline.explain())
@@ -91,7 +91,7 @@ class CoordinateAscent(RestartingRanker):
         return Basic(measure.for_training())
 
 
-def _climb(
+def _climb_by_trials(
     landscape: Landscape,
     point: LandscapePoint,
     unit: Floats,
@@ -100,7 +100,7 @@ def _climb(
     stop: Stop,
     rng: np.random.Generator,
 ) -> Iterator[list[AscentStep]]:
-    """Try every weight in turn, until a round gains less than ``tol``; yield the steps of each round."""
+    """Try steps of every weight in turn, until a round gains less than ``tol``; yield the steps of each round."""
     columns = np.flatnonzero(unit > 0)
     number, fails, most_fails = 0, 0, max(len(columns) - 1, 1)
     while len(columns) > 0 and fails < most_fails and not stop():
@@ -124,7 +124,7 @@ def _climb(
 def _try_weight(
     landscape: Landscape, point: LandscapePoint, column: int, units: Floats, n_trials: int
 ) -> LandscapePoint | None:
-    """Return the point of the best trial of one weight, normalised; None if no trial gains."""
+    """Return the weights, normalised, after the best trial step of one weight; None if no trial gains."""
     unit = float(units[column])
     profile = landscape.profile(point, column)
     weight = float(point.coef[column]) * unit

@@ -45,7 +45,7 @@ PLACES = 10  # of the label order that count for a measure without a cut-off
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class DirectRank(RestartingRanker):
-    """DirectRank: exact coordinate ascent on any measure.
+    """DirectRank: a linear scorer that climbs any measure by exact line searches along one weight at a time.
 
     Along one weight every document's score is a line, and the measure is constant between the jumping points where
     lines that matter cross. All of them are found, and the weight moves to the best interval (section 2.2 of the

@@ -23,7 +23,7 @@ from rankwright.scorers.scaling import StandardScaling
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RestartingRanker(LinearModelRanker, SeededRanker, ConvergentRanker):
-    """A linear ranker that climbs from several starts and keeps the best point reached.
+    """A linear ranker that climbs its measure from several starts, and keeps the best weights reached.
 
     The first start is ``start``: the weights of a regression, or equal ones; the others are drawn from a normal
     distribution, in units of the features' deviations (under ``scale="standard"``).
@@ -53,7 +53,7 @@ class RestartingRanker(LinearModelRanker, SeededRanker, ConvergentRanker):
 
 
 class ClimbData(NamedTuple):
-    """The data that all climbs of one fit share."""
+    """The data that all climbs of one fit share: the objective, the evaluator, and the units of the weights."""
 
     objective: Landscape  # of the measure that is climbed, on the training queries
     evaluator: Evaluator  # of the ranker's own measure
@@ -90,7 +90,7 @@ class ClimbData(NamedTuple):
 
 
 class KeptClimb(NamedTuple):
-    """The climb that is kept: its weights, its own history, and the history of all climbs."""
+    """The result of several climbs: the weights of the best one, its history, and the history of all climbs."""
 
     coef: Floats
     steps: list[dict[str, Any]]
@@ -104,7 +104,7 @@ def climb_from_starts(
     climb: Callable[[LandscapePoint, np.random.Generator], Iterable[list[AscentStep]]],
     objective: Callable[[LandscapePoint], float],
 ) -> KeptClimb:
-    """Climb from every start, and keep the best point on validation queries, or else the end of the best climb.
+    """Climb from every start; return the weights best on validation queries, or else the end of the best climb.
 
     Parameters
     ----------

@@ -40,12 +40,12 @@ HIGHEST = 4.0  # grade: the smoothing means the same on all data only if scores 
 
 
 def adapt_for_training(measure: Measure) -> Measure:
-    """Return the measure for training: discounts distinguish all ranks, and short lists are padded, not counted 0."""
+    """Return the measure for training: no two ranks share a discount, and short lists are padded, not scored 0."""
     return measure.for_upper_bounds().with_cut_off(measure.cut_off)
 
 
 class LinearProblem(NamedTuple):
-    """The sum of an objective over the queries as a function of the weights of scaled features."""
+    """A training problem: the summed objective as a function of a linear scorer's weights, and its evaluator."""
 
     risk: LinearRisk
     standard: StandardScaling
@@ -89,7 +89,7 @@ class LinearProblem(NamedTuple):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DescentRanker(PathRanker, LinearModelRanker, ConvergentRanker):
-    """A linear ranker that minimises the sum of an objective over the queries + alpha |w|^2, by L-BFGS.
+    """A linear ranker that minimises an objective, summed over the queries, plus an L2 penalty, by L-BFGS.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ class DescentRanker(PathRanker, LinearModelRanker, ConvergentRanker):
 
 
 def _select_points(points: Iterable[DescentPoint]) -> Iterator[tuple[int, DescentPoint]]:
-    """Yield the points 1, 2, 4, 8, ... and the last, with their numbers; the start only if it is the last."""
+    """Yield of a descent's points those after 1, 2, 4, 8, ... steps and the last, with their numbers."""
     last = None
     for step, point in enumerate(points):
         last = (step, point)
@@ -240,7 +240,7 @@ def _select_points(points: Iterable[DescentPoint]) -> Iterator[tuple[int, Descen
 def explain_end(
     point: DescentPoint, tol: float, max_iter: int, *, estimated: bool = True, limit: str = "max_iter"
 ) -> str | None:
-    """Return how a descent ended before its tolerance, and what to do about it; None if it reached its tolerance.
+    """Return why a descent ended before it reached ``tol``, and what to do about it; None if it did reach it.
 
     ``estimated`` says whether ``suboptimality`` estimates the distance to the minimum; else it is the last step's gain.
     ``limit`` is the name of the parameter that limits the steps.

@@ -23,7 +23,7 @@ from rankwright.runtime.backends import Backend
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class LambdaRank(DescentRanker, NetworkRanker):
-    """LambdaRank, linear or with hidden layers: pairs are weighted by the change of the measure when they are swapped.
+    """LambdaRank, linear or a network: pairs weighted by the change of the measure when their documents swap.
 
     A round ranks the training documents and minimises, over weights w of the scaled features,
 

@@ -18,7 +18,7 @@ from rankwright.runtime.backends import Backend
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearRanker(DescentRanker, SeededRanker):
-    """A linear scorer that minimises any objective: one of ours, or one that you write.
+    """A linear ranker that minimises any objective: a built-in one, or your own function.
 
     Minimises, over weights w of the scaled features,
 

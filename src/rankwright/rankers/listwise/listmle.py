@@ -15,7 +15,7 @@ from rankwright.rankers.networks.network_ranker import NetworkRanker
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class ListMLE(DescentRanker, NetworkRanker):
-    """ListMLE, linear or with hidden layers: the order of the grades made as likely as possible under Plackett-Luce.
+    """ListMLE, linear or a network: maximises the Plackett-Luce likelihood of the order of the grades.
 
     Minimises, over weights w of the scaled features,
 

@@ -15,7 +15,7 @@ from rankwright.rankers.networks.network_ranker import NetworkRanker
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class ListNet(DescentRanker, NetworkRanker):
-    """ListNet, linear or with hidden layers: softmax(scores) as near to softmax(grades) as cross entropy can bring it.
+    """ListNet, linear or a network: minimises the cross entropy between softmax(grades) and softmax(scores).
 
     Minimises, over weights w of the scaled features,
 

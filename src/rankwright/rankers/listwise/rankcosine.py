@@ -18,7 +18,7 @@ from rankwright.runtime.backends import Backend
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class RankCosine(DescentRanker):
-    """RankCosine, linear: the scores of a query as vectors in the direction of its gains.
+    """RankCosine, linear: maximises the cosine between the scores and the gains of each query.
 
     Minimises, over weights w of the scaled features,
 

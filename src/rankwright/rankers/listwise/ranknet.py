@@ -16,7 +16,7 @@ from rankwright.rankers.networks.network_ranker import NetworkRanker
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class RankNet(DescentRanker, NetworkRanker):
-    """RankNet, linear or with hidden layers: the cross entropy of pairs of documents with different grades.
+    """RankNet, linear or a network: minimises the cross entropy of pairs of documents with different grades.
 
     Minimises, over weights w of the scaled features,
 

@@ -30,7 +30,7 @@ _MOST_GRADE = 500.0  # whose gain can be squared
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class Regression(PathRanker, LinearModelRanker):
-    """Regression: ridge regression on gains, relevant and irrelevant documents weighted equally.
+    """Regression: a linear ridge regression on gains, with equal total weight of relevant and other documents.
 
     Minimises, over weights w and an intercept b,
 
@@ -97,7 +97,7 @@ class Regression(PathRanker, LinearModelRanker):
 def fit_ridges(
     train: Queries, strengths: Sequence[float], scale: str | None, backend: Backend
 ) -> Iterator[tuple[Linear, float]]:
-    """Yield for each strength the scorer of least penalised loss, and its loss without the penalty.
+    """Fit a ridge regression for each strength of the penalty; yield its scorer, and its loss without penalty.
 
     The sums over the documents are made once. With more standardised features than documents the minimum is looked for
     among weighted sums of the documents, where it lies if it is unique.
@@ -110,40 +110,40 @@ def fit_ridges(
     # the scale: a raw weight is a standardised one times the factor.
     penalty = np.ones(train.n_features) if scale == "standard" else standard.factor**2
     shards = backend.scatter(train)
-    per_class = 1.0 / np.maximum(backend.sum(_class_weights, shards), 1e-300)
-    sums = backend.sum(_moments, shards, standard, per_class)
+    per_class = 1.0 / np.maximum(backend.sum(_sum_class_weights, shards), 1e-300)
+    sums = backend.sum(_compute_moments, shards, standard, per_class)
     for alpha in strengths:
-        scorer = standard.fold(*_solve(sums, alpha * penalty))
-        yield scorer, float(backend.sum(_loss, shards, scorer, per_class))
+        scorer = standard.fold(*_solve_ridge(sums, alpha * penalty))
+        yield scorer, float(backend.sum(_compute_loss, shards, scorer, per_class))
 
 
 def _fit_wide_ridges(
     train: Queries, strengths: Sequence[float], standard: StandardScaling, backend: Backend
 ) -> Iterator[tuple[Linear, float]]:
-    """Yield the same, solved in the space that the standardised documents span."""
+    """Yield the same as ``fit_ridges``, solved in the smaller space that the standardised documents span."""
     space = WeightSpace.of(train.X, standard.mean, standard.factor)
     shards, in_space = backend.scatter(train), backend.scatter(train.with_X(space.X))
-    per_class = 1.0 / np.maximum(backend.sum(_class_weights, shards), 1e-300)
-    sums = backend.sum(_moments, in_space, StandardScaling(space.mean, space.factor), per_class)
+    per_class = 1.0 / np.maximum(backend.sum(_sum_class_weights, shards), 1e-300)
+    sums = backend.sum(_compute_moments, in_space, StandardScaling(space.mean, space.factor), per_class)
     for alpha in strengths:
-        z, intercept = _solve(sums, np.full(len(space.factor), alpha))
+        z, intercept = _solve_ridge(sums, np.full(len(space.factor), alpha))
         scorer = standard.fold(space.weights(z), intercept)
-        yield scorer, float(backend.sum(_loss, shards, scorer, per_class))
+        yield scorer, float(backend.sum(_compute_loss, shards, scorer, per_class))
 
 
 def lower_grades(train: Queries, highest: float) -> Queries:
-    """Return the queries with grades scaled down to a highest one, where 2^l would be too large."""
+    """Return the queries with grades scaled down so that none is above ``highest``, since gains are 2^grade - 1."""
     found = float(train.y.max())
     return train.replace(y=train.y * (highest / found)) if found > highest else train
 
 
 def fit_regression_weights(train: Queries, backend: Backend) -> Floats:
-    """Return the weights of a regression, in raw units, as a start of other rankers."""
+    """Return the weights of a ridge regression, for features as given, as a start of other rankers."""
     return next(fit_ridges(lower_grades(train, _HIGH_GRADE), [1.0], "standard", backend))[0].coef
 
 
-def _solve(moments: Floats, penalty: Floats) -> tuple[Floats, float]:
-    """Return the weights and the intercept of the minimum with this penalty on each squared weight.
+def _solve_ridge(moments: Floats, penalty: Floats) -> tuple[Floats, float]:
+    """Return the weights and the intercept of the ridge regression with this penalty on each squared weight.
 
     ``moments`` is the upper triangle of the weighted sums of products of (x, g, 1). The system is scaled to a unit
     diagonal and solved by its eigenvectors, without those of no weight: the least norm where the minimum is not unique.
@@ -165,26 +165,30 @@ def _solve(moments: Floats, penalty: Floats) -> tuple[Floats, float]:
     return w, float((g - w @ x) / total)
 
 
-def _document_weights(queries: Queries) -> tuple[Floats, Ints]:
-    """Return the weight of each document's query, and its class: 1 relevant, 0 not."""
+def _weigh_documents(queries: Queries) -> tuple[Floats, Ints]:
+    """Return for each document the weight of its query, and its class: 1 if it is relevant, else 0."""
     return np.repeat(queries.query_weight, queries.sizes), (queries.y > 0).astype(np.int64)
 
 
-def _class_weights(queries: Queries) -> Floats:
-    weight, relevant = _document_weights(queries)
+def _sum_class_weights(queries: Queries) -> Floats:
+    """Return the summed weights of the irrelevant and of the relevant documents."""
+    weight, relevant = _weigh_documents(queries)
     return np.array([weight[relevant == kind].sum() for kind in (0, 1)])
 
 
-def _gains(queries: Queries) -> Floats:
+def _compute_gains(queries: Queries) -> Floats:
+    """Return the gain of each document, 2^grade - 1."""
     return np.exp2(queries.y) - 1.0
 
 
-def _moments(queries: Queries, standard: StandardScaling, per_class: Floats) -> Floats:
-    weight, relevant = _document_weights(queries)
+def _compute_moments(queries: Queries, standard: StandardScaling, per_class: Floats) -> Floats:
+    """Return the weighted sums of products of standardised features, gains and 1, by which ridges are solved."""
+    weight, relevant = _weigh_documents(queries)
     c = weight * per_class[relevant]
-    return compute_weighted_moments(queries.X, standard.mean, standard.factor, c, _gains(queries))
+    return compute_weighted_moments(queries.X, standard.mean, standard.factor, c, _compute_gains(queries))
 
 
-def _loss(queries: Queries, scorer: Linear, per_class: Floats) -> float:
-    weight, relevant = _document_weights(queries)
-    return float((weight * per_class[relevant] * (scorer(queries.X) - _gains(queries)) ** 2).sum())
+def _compute_loss(queries: Queries, scorer: Linear, per_class: Floats) -> float:
+    """Return the weighted sum of squared differences between a scorer's scores and the gains."""
+    weight, relevant = _weigh_documents(queries)
+    return float((weight * per_class[relevant] * (scorer(queries.X) - _compute_gains(queries)) ** 2).sum())

@@ -20,7 +20,7 @@ from rankwright.scorers import Feature
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class SingleFeature(Ranker):
-    """SingleFeature: ranking by one feature, the unlearned baseline of the papers (BM25, PageRank).
+    """A ranker by one feature, such as BM25: the given one, or the best on the training queries.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ _RUN = ("optimiser", "learning_rate", "batch_size", "activation")  # of the trai
 
 
 class Phase(NamedTuple):
-    """A number of epochs with one objective."""
+    """A phase of training: an objective, its number of epochs, and how its penalty is set."""
 
     objective: Objective
     n_epochs: int
@@ -42,7 +42,7 @@ class Phase(NamedTuple):
 
 
 class TrainingData:
-    """The training and validation queries, scaled, and the measure that epochs are evaluated by.
+    """The scaled training and validation queries, and the measure prepared to evaluate each epoch on them.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ class TrainingData:
         }
 
 
-class _TrainingState:
-    """The state of training between two epochs: with the loop's own state, training can resume from it."""
+class _TrainingProgress:
+    """The progress of training: phase, epochs done, and best model; with the loop's state it is a checkpoint."""
 
     def __init__(self, trainer: EpochTrainer, recorder: RoundRecorder[Floats]) -> None:
         self.phase, self.n_done = 0, 0  # epochs of the phase
@@ -100,7 +100,7 @@ class _TrainingState:
             return
         arrays, notes = found
         expected = {**loop.state(), "kept": self.center, "center": self.center}
-        if _shapes(arrays) != _shapes(expected) or not _is_complete(notes, len(phases)):
+        if _describe_shapes(arrays) != _describe_shapes(expected) or not _is_complete(notes, len(phases)):
             raise InputError(f"{checkpoint.path}: not a whole checkpoint of training; remove it, or name another file")
         if notes["n_done"] > phases[notes["phase"]].n_epochs:
             raise InputError(
@@ -112,13 +112,13 @@ class _TrainingState:
         loop.resume(arrays)
 
 
-def _shapes(arrays: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """Return the shape and the kind of numbers of every array."""
+def _describe_shapes(arrays: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the shape and the kind of dtype of each array, by name."""
     return {name: (np.shape(values), np.asarray(values).dtype.kind) for name, values in arrays.items()}
 
 
 def _is_complete(notes: Mapping[str, Any], n_phases: int) -> bool:
-    """Return whether the notes of a checkpoint are all there, and of the right types."""
+    """Return whether a checkpoint's numbers and history are all there, of the right types and ranges."""
     history = notes.get("history")
     if any(type(notes.get(name)) is not kind for name, kind in _NUMBERS.items()) or not isinstance(history, list):
         return False
@@ -136,7 +136,7 @@ def train_epochs(
     recorder: RoundRecorder[Floats],
     observe: Callable[[Floats], dict[str, Any]] | None = None,
 ) -> FitResult:
-    """Train in epochs, and return the model of the epoch that the recorder keeps.
+    """Train a model in epochs, one phase after another; return the result of the epoch that the recorder keeps.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def train_epochs(
     check_early_stopping("training.early_stopping_rounds", training.early_stopping_rounds, "valid" in data.sets)
     recorder.early_stopping_rounds = training.early_stopping_rounds
     loop = EpochLoop(trainer, training.optimiser, training.learning_rate, seed)
-    state, checkpoint = _TrainingState(trainer, recorder), _open_checkpoint(data, training, {**run, "seed": seed})
+    state, checkpoint = _TrainingProgress(trainer, recorder), _open_checkpoint(data, training, {**run, "seed": seed})
     state.load(checkpoint, loop, phases)
     total = sum(phase.n_epochs for phase in phases)
     for at in range(state.phase, len(phases)):
@@ -194,7 +194,7 @@ def fit_linear(
     deadline: Deadline,
     observe: Callable[[Floats], dict[str, Any]] | None = None,
 ) -> FitResult:
-    """Train a linear scorer in epochs, where the loss is sampled and line searches are of no use."""
+    """Train a linear scorer in epochs, for objectives that are sampled and too noisy for line searches."""
     seed = int(make_generator(random_state).integers(2**31))
     trainer = LinearTrainer(data.train, objective.with_max_grade(data.train.max_grade), alpha, data.backend)
     run = {"hidden": [], "alpha": alpha, "objective": [str(objective)]}
@@ -203,7 +203,7 @@ def fit_linear(
 
 
 def _open_checkpoint(data: TrainingData, training: TrainingOptions, run: Mapping[str, Any]) -> Checkpoint:
-    """Return the checkpoint of a run, which no other run may resume from."""
+    """Return the checkpoint file of this run, marked by its data and options so that no other run resumes it."""
     if training.checkpoint is None:
         return Checkpoint(None, {})
     check_writable(training.checkpoint)

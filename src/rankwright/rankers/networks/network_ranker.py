@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NetworkRanker(ScaledRanker, SeededRanker, IterativeRanker):
-    """A ranker that can train a network.
+    """A ranker that trains a feed-forward network if its parameter ``hidden`` asks for one.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class NetworkRanker(ScaledRanker, SeededRanker, IterativeRanker):
 
 
 class NetworkDesign(NamedTuple):
-    """A network to be trained."""
+    """A network that is yet to be trained: its layers or module, training options, scaling, seed and time limit."""
 
     hidden: tuple[int, ...]
     training: TrainingOptions

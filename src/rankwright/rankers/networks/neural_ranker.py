@@ -22,7 +22,7 @@ from rankwright.runtime.backends import Backend
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class NeuralRanker(NetworkRanker):
-    """A network that minimises any objective: one of ours, or one that you write. Needs torch.
+    """A network that minimises any objective: a built-in one, or your own function. It needs torch.
 
     Minimises, over the weights w of the network,
 

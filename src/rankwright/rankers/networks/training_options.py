@@ -21,7 +21,7 @@ _WIDEST = 65_536  # units of a layer
 
 @dataclass(frozen=True, slots=True)
 class TrainingOptions:
-    """The options of training a network.
+    """The options of training in epochs: optimiser, learning rate, epochs, batches, early stopping and so on.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class TrainingOptions:
 
 
 def check_hidden(hidden: Any) -> tuple[int, ...]:
-    """Return the widths of hidden layers as a tuple; () for a linear scorer.
+    """Return the widths of hidden layers as a tuple, () for a linear scorer; raise InputError if they are wrong.
 
     >>> check_hidden(None), check_hidden([8, 4]), check_hidden(8)
     ((), (8, 4), (8,))

@@ -33,7 +33,7 @@ GAINS = (None, "exp", "linear", "pow2")
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class BayesRank(LinearModelRanker, NetworkRanker):
-    """BayesRank: descent on the expected Bayes risk, 1 - the measure in the mean over Plackett-Luce's rankings.
+    """BayesRank, linear or a network: maximises the expected measure over rankings drawn by Plackett-Luce.
 
     Minimises, over the weights of a network (or of a linear scorer),
 
@@ -137,6 +137,7 @@ class BayesRank(LinearModelRanker, NetworkRanker):
 
 
 def _require_torch() -> None:
+    """Raise ImportError if torch is not installed, with the advice to train a linear scorer."""
     try:
         require("torch")
     except ImportError as error:

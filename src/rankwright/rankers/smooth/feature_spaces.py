@@ -11,7 +11,7 @@ from rankwright.scorers import Linear, Scorer
 
 
 class FeatureSpace(Protocol):
-    """A space of features that a linear ranker is trained in."""
+    """A space that a linear ranker is trained in: it maps queries into it, and scorers back to raw features."""
 
     @property
     def scale(self) -> str | None:
@@ -29,7 +29,7 @@ class FeatureSpace(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RawFeatures:
-    """The space of the features as given."""
+    """The space of the features as given: queries and scorers stay unchanged."""
 
     scale: str | None
 
@@ -43,7 +43,7 @@ class RawFeatures:
 
 
 def make_feature_space(kernel_map: Any, train: Queries, scale: str | None, backend: Backend) -> FeatureSpace:
-    """Return the space of the features as given, or of those that a kernel map makes of them, see ``learn_map``."""
+    """Return the space to train in: that of ``kernel_map``, or for None that of the features as given."""
     if kernel_map is None:
         return RawFeatures(scale)
     from rankwright.rankers.smooth.kernel_map import learn_map  # with parts of scikit-learn that take long to import

@@ -29,8 +29,8 @@ MAPS = {
 }
 
 
-class _Landmarks(NamedTuple):
-    """The map of one document: ``offset`` + k((x - mean) factor, landmarks) times ``projection``."""
+class _LandmarkMap(NamedTuple):
+    """A map of scaled documents: their kernels with landmarks, times ``projection``, plus ``offset``."""
 
     kernel: Kernel
     mean: Floats
@@ -49,19 +49,19 @@ class _Landmarks(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelMap:
-    """A map of documents to coordinates where dot products are (about) kernels, by their kernels with landmarks.
+    """A feature space whose dot products are nearly a kernel's, made of the kernels with landmark documents.
 
     Mapped features are float64: weights of landmarks are large and of both signs, and scores in training must be those
     of prediction. They are not scaled one by one: but for a factor, |w| is the norm that belongs to the kernel.
     """
 
     scale: ClassVar[str | None] = None
-    at: _Landmarks
+    at: _LandmarkMap
     backend: Backend
 
     def __call__(self, queries: Queries) -> Queries:
         """Return the mapped documents."""
-        mapped = self.backend.concat(_mapped, self.backend.scatter(queries), self.at)
+        mapped = self.backend.concat(_map_documents, self.backend.scatter(queries), self.at)
         if not np.isfinite(mapped).all():
             raise InputError(
                 f"kernel_map: the {self.at.kernel.name} kernel of some documents is too large; scale features"
@@ -77,7 +77,7 @@ class KernelMap:
 
 
 def learn_map(kernel_map: Any, train: Queries, scale: str | None, backend: Backend) -> KernelMap:
-    """Return the map that the parameter ``kernel_map`` asks for, learned from the training documents.
+    """Learn the feature space that the parameter ``kernel_map`` asks for from the training documents; return it.
 
     Parameters
     ----------
@@ -92,19 +92,19 @@ def learn_map(kernel_map: Any, train: Queries, scale: str | None, backend: Backe
     backend : Backend
         Where the work runs.
     """
-    unfitted = _unfitted(kernel_map)
-    kernel = _kernel(unfitted, train.n_features)
+    unfitted = _copy_unfitted(kernel_map)
+    kernel = _read_kernel(unfitted, train.n_features)
     standard = StandardScaling.fit(train, backend)
     factor = standard.factor_for(scale)
     mean = standard.mean if scale == "standard" else np.zeros(len(factor))
-    X = (_sample(unfitted, train.X) - mean) * factor
-    landmarks, projection = _fitted(unfitted, X)
-    at = _Landmarks(kernel, mean, factor, landmarks, projection, np.zeros(projection.shape[1]))
-    return KernelMap(_normed(at), backend)
+    X = (_draw_sample(unfitted, train.X) - mean) * factor
+    landmarks, projection = _fit_landmarks(unfitted, X)
+    at = _LandmarkMap(kernel, mean, factor, landmarks, projection, np.zeros(projection.shape[1]))
+    return KernelMap(_normalise_map(at), backend)
 
 
-def _unfitted(kernel_map: Any) -> Any:
-    """Return an unfitted copy with a seed."""
+def _copy_unfitted(kernel_map: Any) -> Any:
+    """Return a Nystroem or KernelPCA that is not fitted and has a seed; raise InputError for anything else."""
     if isinstance(kernel_map, str) and kernel_map in MAPS:
         return MAPS[kernel_map]()
     if type(kernel_map) not in (Nystroem, KernelPCA):
@@ -114,8 +114,8 @@ def _unfitted(kernel_map: Any) -> Any:
     return unfitted.set_params(random_state=0) if unfitted.random_state is None else unfitted
 
 
-def _kernel(unfitted: Any, n_features: int) -> Kernel:
-    """Return the kernel of a map, with scikit-learn's defaults."""
+def _read_kernel(unfitted: Any, n_features: int) -> Kernel:
+    """Return the kernel of a Nystroem or KernelPCA, with scikit-learn's defaults for missing parameters."""
     if not isinstance(unfitted.kernel, str) or unfitted.kernel == "precomputed":
         raise InputError(f"kernel_map with the kernel {quote(unfitted.kernel)}; expected the name of one, as 'rbf'")
     if unfitted.kernel_params is not None:
@@ -132,8 +132,8 @@ def _kernel(unfitted: Any, n_features: int) -> Kernel:
         raise InputError(f"kernel_map: {error}") from None
 
 
-def _sample(unfitted: Any, X: Floats) -> Floats:
-    """Return the documents to fit on; Nystroem uses only those that it draws."""
+def _draw_sample(unfitted: Any, X: Floats) -> Floats:
+    """Return the documents to fit the map on: all, or if they are too many, a random sample."""
     most = MOST_DOCUMENTS
     if isinstance(unfitted, Nystroem) and isinstance(unfitted.n_components, (int, np.integer)):
         most = max(most, int(unfitted.n_components))
@@ -144,8 +144,8 @@ def _sample(unfitted: Any, X: Floats) -> Floats:
     return sample
 
 
-def _fitted(unfitted: Any, X: Floats) -> tuple[Floats, Floats]:
-    """Return the landmarks, and the matrix that kernels with them are multiplied by."""
+def _fit_landmarks(unfitted: Any, X: Floats) -> tuple[Floats, Floats]:
+    """Fit the map; return its landmarks, and the matrix that kernels with them are multiplied by."""
     n = unfitted.n_components
     if isinstance(n, (int, np.integer)) and n > len(X):
         unfitted.set_params(n_components=len(X))
@@ -163,8 +163,8 @@ def _fitted(unfitted: Any, X: Floats) -> tuple[Floats, Floats]:
     return fitted.X_fit_, projection - projection.mean(axis=0)  # kernels less their mean over the landmarks
 
 
-def _normed(at: _Landmarks) -> _Landmarks:
-    """Return the map with a mean of 0 over the landmarks, and a mean variance of the components of 1.
+def _normalise_map(at: _LandmarkMap) -> _LandmarkMap:
+    """Return the map shifted and scaled to mean 0 and mean variance 1 over its landmarks.
 
     One factor for all components leaves the kernel what it is, but for a factor; with it the strengths of penalties
     and the smoothing mean what they mean for standardised features. The mean is taken off here and not by an intercept,
@@ -177,5 +177,6 @@ def _normed(at: _Landmarks) -> _Landmarks:
     return at._replace(projection=at.projection * size, offset=-features.mean(axis=0) * size)
 
 
-def _mapped(queries: Queries, at: _Landmarks) -> Floats:
+def _map_documents(queries: Queries, at: _LandmarkMap) -> Floats:
+    """Return the mapped features of the documents of these queries."""
     return at.features(queries.X)

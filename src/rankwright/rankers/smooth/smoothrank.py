@@ -43,7 +43,7 @@ from rankwright.scorers.scaling import scale_weights
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class SmoothRank(PathRanker, LinearModelRanker, ConvergentRanker, NetworkRanker):
-    """SmoothRank: gradient descent on a smooth version of the measure, with less and less smoothing.
+    """SmoothRank, linear or a network: descends on a smooth version of the measure, with less and less smoothing.
 
     Minimises, over weights w of the scaled features,
 

@@ -25,7 +25,7 @@ from rankwright.runtime.backends import Backend
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class FRank(StumpRanker):
-    """FRank: boosting on the fidelity loss of pairs, all queries weighted equally, with thresholds of features.
+    """FRank: boosting of threshold stumps on the fidelity loss of pairs, with all queries weighted equally.
 
     H = sum_t alpha_t h_t, where h_t(x) is 1 if a feature of x is above a threshold and 0 if not. A pair l_i > l_j with
     o = H(x_i) - H(x_j) loses F = 1 - sqrt(P), P = 1 / (1 + exp(-o)): between 0 and 1, however wrong. Every round adds
@@ -85,15 +85,16 @@ class FRank(StumpRanker):
 _LEAST_SMOOTHING = 1e-9  # below, rounding of the sums would show in alpha
 
 
-def _pair_sums(graded: GradedDocuments, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
+def _sum_fidelity_pairs(graded: GradedDocuments, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
+    """Return the sums of the fidelity loss over pairs, and the documents' potentials, at these scores."""
     potentials = np.empty((2, len(scores)))
     return sum_state(graded, before, scores, potentials), potentials
 
 
 class _FidelityStages(StumpStages):
-    """The training of FRank, where pairs are weighted by W (4)."""
+    """The state of FRank between rounds: a sum of stumps, with pairs weighted by the slope of the fidelity loss."""
 
-    pair_sums: ClassVar[PairSums] = staticmethod(_pair_sums)
+    pair_sums: ClassVar[PairSums] = staticmethod(_sum_fidelity_pairs)
     noted: ClassVar[Mapping[str, type]] = {"gain": float, "scanned": int, "tried": int}
     takes_missing: ClassVar[bool] = False
 

@@ -24,7 +24,7 @@ from rankwright.runtime.backends import Backend
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class RankBoost(StumpRanker):
-    """RankBoost: boosting on the exponential loss of pairs of documents; weak rankers are thresholds of features.
+    """RankBoost: boosting of threshold stumps on the exponential loss of pairs of documents.
 
     H = sum_t alpha_t h_t, where h_t(x) is 1 if a feature of x is above a threshold and 0 if not. A pair l_i > l_j
     has the weight D_t(i, j) proportional to exp(H(x_j) - H(x_i)); round t picks the stump with the largest abs(r),
@@ -82,16 +82,17 @@ _NOTHING_LEFT = 1e-12  # of the loss
 _MOST = 1.0 - 1e-9  # of r, for a finite step
 
 
-def _pair_sums(graded: GradedDocuments, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
+def _sum_losses_and_potentials(graded: GradedDocuments, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
+    """Return the exponential loss summed over pairs, and the documents' potentials, at these scores."""
     gradient = np.empty(len(scores))
     loss = sum_exponential_pairs(graded, scores, gradient)
     return np.array([loss]), -gradient[None]
 
 
 class _ExponentialStages(StumpStages):
-    """The training of RankBoost, where pairs are weighted by exp(H(x_j) - H(x_i))."""
+    """The state of RankBoost between rounds: a sum of stumps, with pairs weighted by their exponential loss."""
 
-    pair_sums: ClassVar[PairSums] = staticmethod(_pair_sums)
+    pair_sums: ClassVar[PairSums] = staticmethod(_sum_losses_and_potentials)
     noted: ClassVar[Mapping[str, type]] = {"r": float}
     takes_missing: ClassVar[bool] = True
 

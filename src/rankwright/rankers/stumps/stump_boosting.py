@@ -25,14 +25,14 @@ _LARGEST_STEP = 20.0
 
 
 class Chosen(NamedTuple):
-    """A stump, and what there is to record of how it was chosen."""
+    """The stump chosen in a round, and the values to record about the choice in the history."""
 
     stump: Stump
     notes: dict[str, Any]
 
 
 class Scored(NamedTuple):
-    """A part of the training documents with their scores, in the order of grades, and what follows from them."""
+    """A part of the training documents, sorted by grade, with their scores, ranking, and sums at these scores."""
 
     binned: BinnedShard
     prepared: PreparedMeasure
@@ -45,7 +45,7 @@ class Scored(NamedTuple):
 
 
 class PairSums(Protocol):
-    """A function that sums over pairs of documents with these scores, and returns the potentials of the documents."""
+    """A function that returns sums over pairs at given scores, and the potentials of the documents."""
 
     def __call__(self, graded: GradedDocuments, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
         """Sum over pairs; ``before`` are the scores of the last round."""
@@ -53,7 +53,7 @@ class PairSums(Protocol):
 
 
 class Rules(NamedTuple):
-    """The computation of a round: sums over pairs, bins, and the features whose sums are made at once."""
+    """The fixed inputs of every round: the function of sums over pairs, the bins, and the features summed at once."""
 
     pair_sums: PairSums
     bins: FeatureBins
@@ -62,7 +62,7 @@ class Rules(NamedTuple):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StumpRanker(BoostingRanker):
-    """A ranker that adds up threshold stumps.
+    """A ranker whose scores are a sum of threshold stumps: the base of RankBoost and FRank.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class StumpRanker(BoostingRanker):
 
 
 class StumpStages(ABC):
-    """A sum of stumps in training: scores, and the sums over pairs that they determine.
+    """The state of boosting stumps between rounds: the stumps, the scores, and the sums over pairs.
 
     Parameters
     ----------
@@ -110,16 +110,16 @@ class StumpStages(ABC):
         self.backend, self.stumps = backend, list[Stump]()
         self.bins = FeatureBins.of(train, n_bins, backend)
         shards = backend.scatter(train)
-        self.pair_weight = float(backend.sum(_pair_weight, shards, pair_weighting))
+        self.pair_weight = float(backend.sum(_sum_pair_weights, shards, pair_weighting))
         parts = backend.apply(
-            _prepare, shards, measure.for_training(), self.bins, pair_weighting, self.pair_weight or 1.0
+            _prepare_part, shards, measure.for_training(), self.bins, pair_weighting, self.pair_weight or 1.0
         )
-        self.query_weight = float(backend.sum(_query_weight, parts))
+        self.query_weight = float(backend.sum(_sum_query_weights, parts))
         self.features = np.flatnonzero(self.bins.sizes > 2)  # that have a threshold
         self.groups, self.slots = self.bins.group_features(self.features), self.bins.list_slots(self.features)
         at_once = self.features if len(self.groups) == 1 else self.features[:0]
         self.rules = Rules(self.pair_sums, self.bins, at_once)
-        self.parts: Shards[Scored] = backend.apply(_advance, parts, None, None, self.rules)
+        self.parts: Shards[Scored] = backend.apply(_add_to_part, parts, None, None, self.rules)
         self.totals = backend.sum(attrgetter("totals"), self.parts)
         self.valid = None if valid is None else (valid, measure.prepare(valid), np.zeros(valid.n_docs))
 
@@ -133,7 +133,7 @@ class StumpStages(ABC):
         if len(self.groups) == 1:
             worths[self.slots] = self.backend.sum(attrgetter("worths"), self.parts)
         else:
-            sums = [self.backend.sum(_worths, self.parts, self.bins, group) for group in self.groups]
+            sums = [self.backend.sum(_sum_worths, self.parts, self.bins, group) for group in self.groups]
             worths[self.slots] = np.concatenate(sums)
         return worths
 
@@ -155,7 +155,7 @@ class StumpStages(ABC):
         """Add a stump to the sum; returns the record of the round."""
         stump = chosen.stump
         self.stumps.append(stump)
-        self.parts = self.backend.apply(_advance, self.parts, stump, self.bins.find_cut(stump), self.rules)
+        self.parts = self.backend.apply(_add_to_part, self.parts, stump, self.bins.find_cut(stump), self.rules)
         self.totals = self.backend.sum(attrgetter("totals"), self.parts)
         if not np.isfinite(self.loss):
             raise InputError("init_model: the steps in the history of the model are too large for these documents")
@@ -175,13 +175,13 @@ class StumpStages(ABC):
         return record
 
 
-def _pair_weight(queries: Queries, pair_weighting: str) -> float:
-    """Return the summed weight of all pairs."""
+def _sum_pair_weights(queries: Queries, pair_weighting: str) -> float:
+    """Return the sum of the weights of all pairs of these queries."""
     return float((compute_pair_weights(queries, pair_weighting) * count_query_pairs(queries.y, queries.indptr)).sum())
 
 
-def _prepare(queries: Queries, measure: Measure, bins: FeatureBins, pair_weighting: str, total: float) -> Scored:
-    """Return a part before training, where all scores are 0."""
+def _prepare_part(queries: Queries, measure: Measure, bins: FeatureBins, pair_weighting: str, total: float) -> Scored:
+    """Return these queries as a part of the training documents, binned, where all scores are 0."""
     rows, lower = find_grade_order(queries.y, queries.indptr)
     graded = GradedDocuments(queries.indptr, lower, compute_pair_weights(queries, pair_weighting) / total)
     binned = BinnedShard(queries.X, rows, graded, bins.encode(queries.X, rows))
@@ -192,12 +192,13 @@ def _prepare(queries: Queries, measure: Measure, bins: FeatureBins, pair_weighti
     return Scored(binned, prepared, weight, np.zeros(queries.n_docs), np.arange(queries.n_docs), none, none, none)
 
 
-def _query_weight(part: Scored) -> float:
+def _sum_query_weights(part: Scored) -> float:
+    """Return the sum of the weights of a part's queries that the measure counts."""
     return float(part.weight.sum())
 
 
-def _advance(part: Scored, stump: Stump | None, cut: BinCut | None, rules: Rules) -> Scored:
-    """Return the part with a stump added to its scores."""
+def _add_to_part(part: Scored, stump: Stump | None, cut: BinCut | None, rules: Rules) -> Scored:
+    """Return a part with a stump added to its scores, and the ranking and sums at the new scores."""
     binned, before, order = part.binned, part.scores, part.order.copy()
     scores = before if stump is None else binned.add_stump(before, stump, cut)
     totals, potentials = rules.pair_sums(binned.graded, before, scores)
@@ -207,5 +208,6 @@ def _advance(part: Scored, stump: Stump | None, cut: BinCut | None, rules: Rules
     return Scored(binned, part.prepared, part.weight, scores, order, potentials, worths, totals)
 
 
-def _worths(part: Scored, bins: FeatureBins, features: Ints) -> Floats:
+def _sum_worths(part: Scored, bins: FeatureBins, features: Ints) -> Floats:
+    """Return for each slot of these features the sum of the potentials of its documents in this part."""
     return part.binned.sum_by_slot(part.potentials[0], bins, features)

@@ -19,7 +19,7 @@ _SIGMA, _START = 0.1, 20  # of smooth measures: by name; least squares trees fir
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class BoostedTrees(GradientTreeRanker):
-    """BoostedTrees: boosted trees that minimise any objective, a built-in one or your own.
+    """BoostedTrees: boosted regression trees that minimise any objective, a built-in one or your own.
 
     A round evaluates the objective at the scores so far. Its tree has in each leaf the step
     -(sum of gradients) / (sum of curvatures), times the learning rate.

@@ -20,7 +20,7 @@ from rankwright.rankers.trees.tree_ranker import TreeRanker
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class DirectRankTrees(TreeRanker):
-    """DirectRankTrees: boosted regression trees whose weights are found on the measure itself, by exact line searches.
+    """DirectRankTrees: boosted regression trees, each weighted by an exact line search on the measure.
 
     Round t fits a tree h_t to the residuals of the grades, as MART does, and adds w_t h_t: along w every document's
     score is a line, all jumping points of the measure are found, and w_t is in the best interval between them, but
@@ -67,19 +67,19 @@ class DirectRankTrees(TreeRanker):
 
     def _check_own(self, measure: Measure) -> None:
         check_among("interval_point", self.interval_point, ("auto", "middle", "likelihood"))
-        _limits(self.weight_range)
+        _check_limits(self.weight_range)
 
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         train, _, measure, *_ = setting
-        return SearchedStages(*setting, choice=self._choice(train, measure), limits=_limits(self.weight_range))
+        return SearchedStages(*setting, choice=self._choice(train, measure), limits=_check_limits(self.weight_range))
 
     def _choice(self, train: Queries, measure: Measure) -> StepChoice:
         likelihood = self.interval_point == "likelihood" or (self.interval_point == "auto" and train.n_docs <= FEW)
         return MaximumLikelihoodStep(measure.cut_off or PLACES) if likelihood else MidpointStep()
 
 
-def _limits(weight_range: Any) -> tuple[float, float] | None:
-    """Return the lowest and the highest weight of a tree; raise InputError if they are no range above 0."""
+def _check_limits(weight_range: Any) -> tuple[float, float] | None:
+    """Return the lowest and the highest weight of a tree, or None; raise InputError unless 0 < low <= high."""
     if weight_range is None:
         return None
     if np.shape(weight_range) != (2,):

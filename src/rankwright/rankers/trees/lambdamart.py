@@ -20,7 +20,7 @@ from rankwright.rankers.trees.tree_ranker import GradientTreeRanker
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class LambdaMART(GradientTreeRanker):
-    """LambdaMART: boosted trees along LambdaRank's gradients.
+    """LambdaMART: boosted regression trees along LambdaRank's gradients, for any measure.
 
     Each pair is weighted by the change of the measure when its two documents are swapped.
     A round ranks the training documents by the trees so far. Its tree has in each leaf the step
@@ -77,7 +77,7 @@ class LambdaMART(GradientTreeRanker):
     def _check_own(self, measure: Measure) -> None:
         check_among("lambdas", self.lambdas, ("exact", "lightgbm"))
         if self._native:
-            _native_measure(measure)
+            _require_ndcg(measure)
 
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         train, _, measure, *_ = setting
@@ -92,8 +92,8 @@ _KNOWN_GRADES = 30  # whose gains LightGBM knows
 
 
 def lambdarank(measure: Measure, queries: Queries) -> dict[str, Any]:
-    """Return LightGBM's objective for a measure: NDCG, with gains that are a table over whole grades."""
-    wanted = _native_measure(measure)
+    """Return LightGBM's parameters for its lambdarank objective, with the gains and cut-off of the measure."""
+    wanted = _require_ndcg(measure)
     whole = bool((queries.y == np.floor(queries.y)).all()) and float(queries.y.min()) >= 0.0
     if not whole or float(queries.y.max()) > _MOST_GRADES:
         raise InputError(f"lambdas='lightgbm' takes whole grades from 0 to {_MOST_GRADES}; lambdas='exact' any grades")
@@ -107,8 +107,8 @@ def lambdarank(measure: Measure, queries: Queries) -> dict[str, Any]:
     return params
 
 
-def _native_measure(measure: Measure) -> TableMeasure:
-    """Return the measure as LightGBM trains on it; raise InputError if it cannot."""
+def _require_ndcg(measure: Measure) -> TableMeasure:
+    """Return the NDCG that LightGBM trains on in place of the measure; raise InputError if it is not NDCG."""
     wanted = measure.for_upper_bounds()
     if not isinstance(wanted, TableMeasure) or wanted.name != "ndcg":
         raise InputError(f"lambdas='lightgbm' with {measure}; LightGBM has NDCG alone, lambdas='exact' any measure")

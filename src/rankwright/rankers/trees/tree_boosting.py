@@ -28,7 +28,7 @@ _MANY = 100_000  # documents: on more, not every round of LightGBM's own is eval
 
 
 class Grown(NamedTuple):
-    """A tree, its values on the training documents where they are known, and what to record of it."""
+    """The tree grown in a round, its values on the training documents if known, and what to record of it."""
 
     tree: Forest
     values: Floats | None
@@ -36,7 +36,7 @@ class Grown(NamedTuple):
 
 
 class TreeStages(ABC):
-    """A sum of trees in training.
+    """The state of boosting trees between rounds: the trees, and the scores and measures of the queries.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class TreeStages(ABC):
 
 
 class NativeStages(TreeStages):
-    """The boosting of trees for an objective of LightGBM's own, with its own scores.
+    """The boosting of trees on an objective built into LightGBM, which keeps the training scores itself.
 
     To ask for these scores and to judge them takes a good part of the time that a tree does, so on large data the
     training measure is that of the rounds 1, 2, 4, 8, ... alone.
@@ -153,7 +153,7 @@ class NativeStages(TreeStages):
 
 
 class GradientStages(TreeStages):
-    """The boosting of trees that descend on an objective of ours, in the space of scores.
+    """The boosting of trees along the gradient of one of Rankwright's objectives with respect to the scores.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class GradientStages(TreeStages):
 
 
 class SearchedStages(TreeStages):
-    """The boosting of least squares trees whose weights are found by exact line searches on the measure.
+    """The boosting of least squares trees, each weighted by an exact line search on the measure.
 
     Parameters
     ----------

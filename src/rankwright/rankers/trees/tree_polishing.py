@@ -26,7 +26,7 @@ def polish_trees(
     seed: int,
     backend: Backend,
 ) -> tuple[Forest, list[dict[str, Any]]]:
-    """Return the same trees with weights that climb the measure, and the history of the climb."""
+    """Improve the measure by exact line searches on the weights of trees; return the trees, and the history."""
     trees = Trees(forest)
     own = make_tree_landscape(trees, train, measure.for_training(), backend)
     other = None if valid is None else make_tree_landscape(trees, valid, measure, backend)
@@ -35,14 +35,14 @@ def polish_trees(
 
 
 def make_tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Backend) -> Landscape:
-    """Return the mean measure as a function of the weights of trees."""
+    """Return the mean measure on the queries as a function of the weights of the trees."""
     nodes = trees.forest.nodes
     columns = TreeColumns(trees.leaves(queries.X, backend), nodes.first_leaf, nodes.value)
     return Landscape.of_prepared(columns, measure.prepare(queries), queries.query_weight, backend)
 
 
 def join_histories(history: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rounds of growing, then the steps of polishing: the last of each round, and each new best."""
+    """Return the rounds of growing, then of the steps of polishing the last of each round and each new best."""
     start, *steps = more
     if "kept" not in start:
         history = [{name: value for name, value in row.items() if name != "kept"} for row in history]

@@ -42,7 +42,7 @@ _FASTEST = 1e6  # learning rate; from 1 on trees overshoot, and soon their sums 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TreeRanker(AdditiveRanker, SeededRanker):
-    """A ranker whose scorer is a sum of regression trees that LightGBM grows.
+    """A ranker whose scores are a sum of regression trees that LightGBM grows: the base of all rankers of trees.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         """Return the trees and the history of the model to continue."""
         model: Model | Forest | None = self._last_model()
         if model is None and self.init_model is not None:
-            model = _read(self.init_model)
+            model = _read_model(self.init_model)
         if model is None:
             return None, []
         if isinstance(model, Forest):
@@ -252,7 +252,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GradientTreeRanker(TreeRanker):
-    """A ranker of trees whose values are multiplied by a learning rate.
+    """A ranker of trees with the parameter ``learning_rate``, which multiplies the values of each tree.
 
     Parameters
     ----------
@@ -272,14 +272,15 @@ class GradientTreeRanker(TreeRanker):
 
 
 def _check_leaves(value: Any) -> int:
+    """Return ``num_leaves`` as an int; raise InputError if it is below 2 or above what a tree can have."""
     num_leaves = check_whole("num_leaves", value, least=2)
     if num_leaves > MAX_LEAVES:
         raise InputError(f"num_leaves={num_leaves}; a tree has {MAX_LEAVES:,} leaves at most")
     return num_leaves
 
 
-def _read(path: str | os.PathLike[str]) -> Model | Forest:
-    """Read a saved model, or the text of a LightGBM model."""
+def _read_model(path: str | os.PathLike[str]) -> Model | Forest:
+    """Return the model of a saved file, or the forest of a file that LightGBM wrote."""
     with open_binary(path) as file:
         data = file.read()
     if not data.startswith(b"tree\n"):
