@@ -87,18 +87,18 @@ def _explain_unlearnable(train: Queries) -> str | None:
 
 def _ranks_anything(scorer: Scorer, train: Queries) -> bool:
     """Return whether the scores of the documents differ within any query; a few queries usually suffice."""
-    return any(_varies(scorer(part.X)[:, None], part) for part in _split_growing(train))
+    return any(_differ_within_query(scorer(part.X)[:, None], part) for part in _split_growing(train))
 
 
 def _explain_equal_scores(outcome: FitResult, train: Queries) -> str:
     """Return why the model gives equal scores to all documents of each query."""
-    if not any(_varies(part.X, part) for part in _split_growing(train)):
+    if not any(_differ_within_query(part.X, part) for part in _split_growing(train)):
         return "no feature differs between the documents of any training query"
     equal = "all documents of a query have equal scores"
     return f"{equal}, since {outcome.reason}" if outcome.reason is not None else f"{equal} in every training query"
 
 
-def _varies(columns: Any, queries: Queries) -> bool:
+def _differ_within_query(columns: Any, queries: Queries) -> bool:
     """Return whether any column differs between documents of one query; missing values count as equal."""
     first = np.repeat(columns[queries.indptr[:-1]], queries.sizes, axis=0)
     return bool(((columns != first) & ~(np.isnan(columns) & np.isnan(first))).any())

@@ -73,7 +73,7 @@ def check_early_stopping(name: str, value: Any, has_valid: bool) -> None:
 
 
 def is_changed(ranker: Any, name: str) -> bool:
-    """Return whether a parameter differs from its default, or an option as ``training.optimiser`` was given."""
+    """Return whether a parameter differs from its default, or an option such as ``training.optimiser`` was given."""
     name, _, part = name.partition(".")
     value: Any = getattr(ranker, name)
     if part:  # TrainingOptions have all parts, so that nobody knows which of them were meant

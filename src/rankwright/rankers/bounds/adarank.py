@@ -204,7 +204,7 @@ def _start_ranking(queries: Queries, measure: Measure) -> _RankedShard:
 
 
 def _rank_and_measure(shard: _RankedShard, coef: Floats) -> Floats:
-    """Rank by these weights, and return the measure of each query, from scores exactly as ``predict`` computes.
+    """Rank by these weights, and return the measure of each query, from the same scores as ``predict`` gives.
 
     ``order`` is sorted in place: whatever order it starts from, the result is the same.
     """

@@ -18,7 +18,7 @@ from rankwright.runtime.backends import Backend, Shards
 
 
 class _RankingShard(NamedTuple):
-    """A part of the queries: features, coordinates in the space of the weights, and what finds rankings."""
+    """A part of the queries: features, coordinates in the space of the weights, and a finder of rankings."""
 
     X: Floats
     coordinates: Floats

@@ -226,7 +226,7 @@ class DescentRanker(PathRanker, LinearModelRanker, ConvergentRanker):
 
 
 def _select_points(points: Iterable[DescentPoint]) -> Iterator[tuple[int, DescentPoint]]:
-    """Yield of a descent's points those after 1, 2, 4, 8, ... steps and the last, with their numbers."""
+    """Yield the points of a descent after 1, 2, 4, 8, ... steps and the last one, each with its number of steps."""
     last = None
     for step, point in enumerate(points):
         last = (step, point)

@@ -100,7 +100,7 @@ class _TrainingProgress:
             return
         arrays, notes = found
         expected = {**loop.state(), "kept": self.center, "center": self.center}
-        if _describe_shapes(arrays) != _describe_shapes(expected) or not _is_complete(notes, len(phases)):
+        if _describe_shapes(arrays) != _describe_shapes(expected) or not _has_complete_notes(notes, len(phases)):
             raise InputError(f"{checkpoint.path}: not a whole checkpoint of training; remove it, or name another file")
         if notes["n_done"] > phases[notes["phase"]].n_epochs:
             raise InputError(
@@ -117,7 +117,7 @@ def _describe_shapes(arrays: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     return {name: (np.shape(values), np.asarray(values).dtype.kind) for name, values in arrays.items()}
 
 
-def _is_complete(notes: Mapping[str, Any], n_phases: int) -> bool:
+def _has_complete_notes(notes: Mapping[str, Any], n_phases: int) -> bool:
     """Return whether a checkpoint's numbers and history are all there, of the right types and ranges."""
     history = notes.get("history")
     if any(type(notes.get(name)) is not kind for name, kind in _NUMBERS.items()) or not isinstance(history, list):

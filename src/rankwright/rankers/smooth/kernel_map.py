@@ -145,7 +145,7 @@ def _draw_sample(unfitted: Any, X: Floats) -> Floats:
 
 
 def _fit_landmarks(unfitted: Any, X: Floats) -> tuple[Floats, Floats]:
-    """Fit the map; return its landmarks, and the matrix that kernels with them are multiplied by."""
+    """Fit a Nystroem or KernelPCA; return its landmarks, and the matrix that kernels with them are multiplied by."""
     n = unfitted.n_components
     if isinstance(n, (int, np.integer)) and n > len(X):
         unfitted.set_params(n_components=len(X))

@@ -86,7 +86,7 @@ _LEAST_SMOOTHING = 1e-9  # below, rounding of the sums would show in alpha
 
 
 def _sum_fidelity_pairs(graded: GradedDocuments, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Return the sums of the fidelity loss over pairs, and the documents' potentials, at these scores."""
+    """Return the fidelity loss summed over pairs, with more sums, and by document signed sums over its pairs."""
     potentials = np.empty((2, len(scores)))
     return sum_state(graded, before, scores, potentials), potentials
 

@@ -82,8 +82,8 @@ _NOTHING_LEFT = 1e-12  # of the loss
 _MOST = 1.0 - 1e-9  # of r, for a finite step
 
 
-def _sum_losses_and_potentials(graded: GradedDocuments, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Return the exponential loss summed over pairs, and the documents' potentials, at these scores."""
+def _sum_loss_of_pairs(graded: GradedDocuments, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
+    """Return the exponential loss summed over pairs, and its negative gradient with respect to the scores."""
     gradient = np.empty(len(scores))
     loss = sum_exponential_pairs(graded, scores, gradient)
     return np.array([loss]), -gradient[None]
@@ -92,7 +92,7 @@ def _sum_losses_and_potentials(graded: GradedDocuments, before: Floats, scores: 
 class _ExponentialStages(StumpStages):
     """The state of RankBoost between rounds: a sum of stumps, with pairs weighted by their exponential loss."""
 
-    pair_sums: ClassVar[PairSums] = staticmethod(_sum_losses_and_potentials)
+    pair_sums: ClassVar[PairSums] = staticmethod(_sum_loss_of_pairs)
     noted: ClassVar[Mapping[str, type]] = {"r": float}
     takes_missing: ClassVar[bool] = True
 

@@ -45,7 +45,7 @@ class Scored(NamedTuple):
 
 
 class PairSums(Protocol):
-    """A function that returns sums over pairs at given scores, and the potentials of the documents."""
+    """A function that returns sums over pairs at given scores, and by document signed sums over its own pairs."""
 
     def __call__(self, graded: GradedDocuments, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
         """Sum over pairs; ``before`` are the scores of the last round."""
@@ -209,5 +209,5 @@ def _add_to_part(part: Scored, stump: Stump | None, cut: BinCut | None, rules: R
 
 
 def _sum_worths(part: Scored, bins: FeatureBins, features: Ints) -> Floats:
-    """Return for each slot of these features the sum of the potentials of its documents in this part."""
+    """Return for each bin of these features the sum of the potentials of this part's documents in it."""
     return part.binned.sum_by_slot(part.potentials[0], bins, features)

@@ -42,7 +42,7 @@ def make_tree_landscape(trees: Trees, queries: Queries, measure: Measure, backen
 
 
 def join_histories(history: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rounds of growing, then of the steps of polishing the last of each round and each new best."""
+    """Join the rows of growing trees and of polishing: the last step of each of its rounds, and each new best."""
     start, *steps = more
     if "kept" not in start:
         history = [{name: value for name, value in row.items() if name != "kept"} for row in history]
