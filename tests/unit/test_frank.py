@@ -14,7 +14,7 @@ from tests.reference import frank as twin
 from tests.warned import may_learn_nothing
 
 import rankwright as rw
-from rankwright.optimisers.weak.fidelity_stumps import FidelitySearch
+from rankwright.optimisers.weak.fidelity_stumps import FidelityStumpSearch
 from rankwright.optimisers.weak.threshold_stumps import FeatureBins
 from rankwright.rankers.stumps.frank import _FidelityStages
 from rankwright.runtime import backends
@@ -311,8 +311,8 @@ class TestDegenerate:
 def test_where_nothing_can_be_gained_nothing_is_tried(monkeypatch):
     """Every document twice, relevant and not: no stump can gain, and that costs no pass over the pairs for each."""
     tried = []
-    gains = FidelitySearch.compute_gains
-    monkeypatch.setattr(FidelitySearch, "compute_gains", lambda *given: tried.append(given) or gains(*given))
+    gains = FidelityStumpSearch.compute_gains
+    monkeypatch.setattr(FidelityStumpSearch, "compute_gains", lambda *given: tried.append(given) or gains(*given))
     X = np.repeat(np.random.default_rng(0).normal(size=(200, 5)), 2, axis=0)
     queries = rw.Queries.from_arrays(X, np.tile([0, 1], 200), np.repeat(np.arange(20), 20))
     assert rw.FRank().fit(queries).history_ == []

@@ -20,7 +20,7 @@ _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0
 
 
 def digest_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return a digest of arrays: their names, types, shapes and values.
+    """Return a hash of named arrays, as text: of their names, types, shapes and values.
 
     >>> digest_arrays({"a": np.zeros(2)}) == digest_arrays({"a": np.zeros((2, 1))})
     False
@@ -35,24 +35,26 @@ def digest_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
 
 
 def write_arrays(path: StrPath, arrays: Mapping[str, Any]) -> None:
-    """Write arrays, all or nothing."""
+    """Write named arrays to an .npz file, which appears only when it is complete."""
     with write_atomic_binary(path) as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 
 def read_arrays(path: StrPath, expected: str) -> dict[str, NDArray[Any]]:
-    """Read all arrays; raise an InputError that says what was expected if the file is damaged."""
+    """Return the named arrays of an .npz file; if it is damaged, raise an InputError that says what was expected."""
     size = Path(path).stat().st_size
     with Path(path).open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                return {info.filename.removesuffix(".npy"): _read(archive, info, size) for info in archive.infolist()}
+                return {
+                    info.filename.removesuffix(".npy"): _read_array(archive, info, size) for info in archive.infolist()
+                }
         except Exception:  # the parsers of zip and npy raise many kinds of error on damaged files
             raise InputError(f"{path}: damaged; expected {expected}") from None
 
 
-def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> NDArray[Any]:
-    """Read one array; raise ValueError if it claims to be larger than its part of the file."""
+def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> NDArray[Any]:
+    """Read one array of an .npz file; raise ValueError if its size is not the one that its shape says."""
     if info.compress_type != zipfile.ZIP_STORED or not 0 <= info.file_size <= size:
         raise ValueError("compressed, or larger than the file")
     with archive.open(info) as member:

@@ -27,7 +27,7 @@ class MissingQueryIdWarning(RankwrightWarning):
 
 
 class SplitQueryWarning(RankwrightWarning):
-    """A warning that test queries were trained on with other documents: a split may have cut queries apart."""
+    """A warning that some test queries were also trained on, with other documents: a split may have cut them apart."""
 
 
 class DegenerateModelWarning(RankwrightWarning):
@@ -51,13 +51,15 @@ class TrialWarning(RankwrightWarning):
 
 
 class CollectedWarning(NamedTuple):
-    """A warning that ``collect_warnings`` has collected."""
+    """A warning kept by ``collect_warnings``: its category and its message."""
 
     category: type[Warning]
     message: str
 
 
 class _Collector(NamedTuple):
+    """The warnings that a ``collect_warnings`` block has found, and the block around it."""
+
     found: list[CollectedWarning]
     issues: bool
     outer: _Collector | None
@@ -82,7 +84,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 @contextmanager
 def collect_warnings(*, issue: bool = False) -> Iterator[list[CollectedWarning]]:
-    """Collect the warnings of the work inside, in this thread; ``issue`` says whether they are issued as well.
+    """Collect this library's warnings inside the block, in this thread; with ``issue`` they are issued as well.
 
     Unlike ``warnings.catch_warnings`` it changes nothing for other threads.
 
@@ -119,7 +121,7 @@ def _is_visible(character: str) -> bool:
 
 
 def quote(value: object) -> str:
-    """Return a value as a message quotes it, cut if it is long.
+    """Return the ``repr`` of a value for an error message, cut if it is long.
 
     >>> quote("x" * 100)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..."
@@ -131,7 +133,7 @@ def quote(value: object) -> str:
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a hint: the known name that was probably meant, also by another library's name, or all known names.
+    """Return a hint for an unknown name: the known name that was probably meant, or else all known names.
 
     >>> suggest("ndgc", ["ndcg", "map"])
     'did you mean ndcg?'

@@ -28,7 +28,7 @@ _DECIMAL_CHARACTERS = b"0123456789+-.eE"
 
 
 def is_plain(path: StrPath) -> bool:
-    """Return whether this is a regular file that is not compressed with gzip or xz."""
+    """Return whether a path is a regular file that is not compressed with gzip or xz."""
     if _is_device(Path(path)):
         return False
     with Path(path).open("rb") as file:
@@ -37,7 +37,7 @@ def is_plain(path: StrPath) -> bool:
 
 @contextmanager
 def open_binary(path: StrPath) -> Iterator[BinaryIO]:
-    """Open a file or a pipe for reading bytes; gzip and xz are recognised by content.
+    """Open a file or a pipe for reading bytes, decompressed if its content is gzip or xz.
 
     A compressed file that is damaged or cut off raises an ``InputError`` from the block that reads it.
     """
@@ -57,12 +57,12 @@ def open_binary(path: StrPath) -> Iterator[BinaryIO]:
 
 
 def skip_byte_order_mark(text: bytes) -> bytes:
-    """Return the text of a file without the mark that some editors put before UTF-8."""
+    """Return the bytes of a file without the byte order mark that some editors put before UTF-8."""
     return text.removeprefix(BYTE_ORDER_MARK)
 
 
 def parse_decimals(words: Sequence[str]) -> NDArray[np.float64]:
-    """Return the values of decimal numbers; raise ValueError if a word is none.
+    """Return the values of decimal numbers; raise ValueError if a word is not a decimal number.
 
     A number is ``[+-]digits[.digits][e[+-]digits]`` in ASCII, and one of the digits before and after the point may be
     absent. Python's ``float`` also takes underscores, digits of other scripts, "nan" and "inf".
@@ -78,7 +78,7 @@ def parse_decimals(words: Sequence[str]) -> NDArray[np.float64]:
 
 @contextmanager
 def write_atomic(path: StrPath) -> Iterator[TextIO]:
-    """Open a text file for writing under a temporary name and rename it when the block ends well.
+    """Open a text file for writing under a temporary name, and rename it when the block ends without an error.
 
     ``.gz`` and ``.xz`` names are compressed. If the block raises, the target is left as it was. A link's target is
     replaced, not the link; devices and pipes (``/dev/stdout``) are written to directly.
@@ -94,7 +94,7 @@ def write_atomic(path: StrPath) -> Iterator[TextIO]:
 
 @contextmanager
 def write_atomic_binary(path: StrPath) -> Iterator[BinaryIO]:
-    """Open a binary file for writing under a temporary name and rename it when the block ends well."""
+    """Open a binary file for writing under a temporary name, and rename it when the block ends without an error."""
     path = Path(path)
     if _is_stream(path):
         with path.open("ab") as stream:
@@ -106,9 +106,9 @@ def write_atomic_binary(path: StrPath) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _replace_when_done(path: Path) -> Iterator[Path]:
-    """Yield a temporary name beside a file, and move it into place when the block ends well."""
+    """Yield a temporary name beside a file, and rename it to the file when the block ends without an error."""
     path = Path(os.path.realpath(path))
-    temporary = _temporary_name(path)
+    temporary = _make_temporary_name(path)
     try:
         yield temporary
         if path.exists():
@@ -124,17 +124,18 @@ def _replace_when_done(path: Path) -> Iterator[Path]:
 
 
 def _is_stream(path: Path) -> bool:
-    """Return whether this is a device, a pipe, or a standard stream by name, which may be redirected to a file."""
+    """Return whether a path is a device, a pipe, or a standard stream by name, which may be redirected to a file."""
     named = str(path) in ("/dev/stdout", "/dev/stderr") or str(path.parent) in ("/dev/fd", "/proc/self/fd")
     return named or _is_device(path)
 
 
 def _is_device(path: Path) -> bool:
+    """Return whether a path exists and is neither a regular file nor a folder: a device, a pipe or a socket."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def check_writable(path: StrPath) -> None:
-    """Raise the OSError that writing would raise: before long work, not after it.
+    """Raise the OSError that writing a file would raise, so that it is known before long work, not after it.
 
     A pipe or a device is not opened: the reader of a pipe would see its end.
     """
@@ -148,11 +149,11 @@ def check_writable(path: StrPath) -> None:
 
 
 class _Checked(Exception):
-    pass
+    """The exception by which ``check_writable`` leaves a file unwritten after it could be opened."""
 
 
 def check_outputs(outputs: Mapping[str, StrPath | None], inputs: Iterable[StrPath | None]) -> None:
-    """Raise if an output file cannot be written, or would replace an input or another output.
+    """Raise an error if an output file cannot be written, or would replace an input or another output.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ def check_outputs(outputs: Mapping[str, StrPath | None], inputs: Iterable[StrPat
 
 
 def check_apart(outputs: Mapping[str, Iterable[Path]], inputs: Iterable[StrPath | None]) -> None:
-    """Raise if a file that is written is also read, or is written twice, under another name, link or hard link.
+    """Raise InputError if a file to write is also read or written twice, even under another name or link.
 
     ``outputs`` has for each option the files that it makes a command write.
     """
@@ -193,8 +194,8 @@ def _is_same(first: Path, second: Path) -> bool:
     return os.path.samestat(one, other) and not stat.S_ISCHR(one.st_mode)
 
 
-def _temporary_name(path: Path) -> Path:
-    """Return a temporary name beside the target, or raise an error that says what is wrong with the target."""
+def _make_temporary_name(path: Path) -> Path:
+    """Return a temporary name beside a file to write; raise an OSError if the file cannot be written there."""
     if path.is_dir():
         raise IsADirectoryError(f"{path}: is a folder; expected a file name to write to")
     if not path.parent.is_dir():
@@ -203,6 +204,7 @@ def _temporary_name(path: Path) -> Path:
 
 
 def _open_text(temporary: Path, path: Path) -> TextIO:
+    """Open a temporary text file for writing, compressed if the final path ends with .gz or .xz."""
     try:
         if path.suffix == ".gz":
             return cast(TextIO, gzip.open(temporary, "wt", encoding="utf-8", newline="\n"))

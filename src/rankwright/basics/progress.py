@@ -19,7 +19,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Send every ``(what, done, total)`` reported inside the block to ``listener``."""
+    """Send every ``(what, done, total)`` that is reported inside the block to ``listener``."""
     token = _listener.set(listener)
     try:
         yield
@@ -28,7 +28,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def report(what: str, done: int, total: int) -> None:
-    """Report work done, if anyone listens."""
+    """Tell the listener, if there is one, that ``done`` of ``total`` parts of some work are done."""
     listener = _listener.get()
     if listener is not None:
         listener(what, done, total)
@@ -36,7 +36,7 @@ def report(what: str, done: int, total: int) -> None:
 
 @contextmanager
 def labelled(label: str) -> Iterator[None]:
-    """Put ``label`` before whatever is reported inside the block."""
+    """Put ``label`` before the name of all work whose progress is reported inside the block."""
     listener = _listener.get()
     if listener is None:
         yield
@@ -47,7 +47,7 @@ def labelled(label: str) -> Iterator[None]:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Report nothing from inside the block."""
+    """Suppress all progress that is reported inside the block."""
     token = _listener.set(None)
     try:
         yield
@@ -56,7 +56,7 @@ def silent() -> Iterator[None]:
 
 
 def track(items: Iterable[T], what: str, total: int) -> Iterator[T]:
-    """Yield the items and report each one done; leaving early reports the work as finished.
+    """Yield the items, and report progress after each; leaving early reports the work as finished.
 
     >>> with listening(lambda what, done, total: print(what, done, "of", total)):
     ...     for _ in track(range(2), "rounds", 2):

@@ -16,7 +16,7 @@ from rankwright.runtime.backends import Backend
 
 
 class Additive:
-    """The scores of an additive model, to which columns are added one at a time, and the mean measure of their ranking.
+    """The scores of an additive model, to which columns are added one by one, and the mean measure of its ranking.
 
     Each ranking is found from the last one, which costs little where a column changes little.
     """

@@ -23,7 +23,7 @@ _SLACK = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClimbRules:
-    """The rules of a climb: its limits, its tolerance and the choice of steps.
+    """The rules of a climb: its limits, its tolerance, and how the step inside an interval is chosen.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class ClimbRules:
 
     def search(self, landscape: Landscape, point: LandscapePoint, direction: Direction) -> LineSearchResult | None:
         """Return the best step along a direction, if it gains anything."""
-        low, high = _room(point.coef, direction, self.least)
+        low, high = _limit_step(point.coef, direction, self.least)
         beat = self.objective(point) + self.tol * landscape.max_value
         found = search_line(
             landscape, point, direction, low=low, high=high, choice=self.choice, penalty=self.penalty, beat=beat
@@ -68,7 +68,7 @@ class ClimbRules:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AscentStep:
-    """An accepted step, and where it led."""
+    """An accepted step of a climb: its round, direction and length, and the weights and the measure after it."""
 
     round: int
     direction: Direction
@@ -125,7 +125,7 @@ def climb_greedy(
     landscape: Landscape, start: LandscapePoint, rules: ClimbRules, rng: np.random.Generator
 ) -> Iterator[list[AscentStep]]:
     """Move in each round the one weight whose best step gains most, until none gains anything."""
-    return _climb(landscape, start, rules, rng, _best_of_all)
+    return _climb(landscape, start, rules, rng, _choose_best_column)
 
 
 _Round = Callable[
@@ -136,7 +136,7 @@ _Round = Callable[
 def _climb(
     landscape: Landscape, start: LandscapePoint, rules: ClimbRules, rng: np.random.Generator, play: _Round
 ) -> Iterator[list[AscentStep]]:
-    """Climb in rounds until one changes nothing.
+    """Climb in rounds, each made by ``play``, until one changes nothing; yield the steps of each round.
 
     On large data the scores are updated step by step; after a round they are computed anew. Should the measure then
     differ, for documents that tie but for rounding, the round is repeated with scores computed anew at every step.
@@ -165,6 +165,7 @@ def _climb(
 def _cycle(
     landscape: Landscape, point: LandscapePoint, rules: ClimbRules, columns: list[int], exhausted: set[int]
 ) -> Iterator[tuple[Direction, LineSearchResult]]:
+    """Search along one column after another; yield each column whose search gained, with its result."""
     for column in columns:
         if rules.should_stop():
             return
@@ -181,6 +182,7 @@ def _cycle(
 def _cycle_and_beyond(
     landscape: Landscape, point: LandscapePoint, rules: ClimbRules, columns: list[int], exhausted: set[int]
 ) -> Iterator[tuple[Direction, LineSearchResult]]:
+    """Search along the columns as ``_cycle``, then along the sum of their steps; yield what gained."""
     reached, steps = point, 0
     for direction, found in _cycle(landscape, point, rules, columns, exhausted):
         reached, steps = found.point, steps + 1
@@ -193,9 +195,10 @@ def _cycle_and_beyond(
             yield way, beyond
 
 
-def _best_of_all(
+def _choose_best_column(
     landscape: Landscape, point: LandscapePoint, rules: ClimbRules, columns: list[int], exhausted: set[int]
 ) -> Iterator[tuple[Direction, LineSearchResult]]:
+    """Search along every column from the same point; yield the one that gains most, if any gains."""
     best: tuple[float, int, LineSearchResult] | None = None
     for column in sorted(columns):
         if rules.should_stop():
@@ -209,7 +212,7 @@ def _best_of_all(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Perturbation:
-    """A number of random perturbations that restart a climb from near a local maximum.
+    """The number and the size of random changes of the weights, from which a climb restarts.
 
     Parameters
     ----------
@@ -242,9 +245,9 @@ def climb_with_perturbations(
     climb: Climb,
     perturbation: Perturbation,
 ) -> Iterator[list[AscentStep]]:
-    """Climb; then again and again kick the weights and climb from there, and stay where it ends if that is higher.
+    """Climb, then climb again from randomly changed weights, and stay there if that is higher; yield the steps.
 
-    What a kick gained is one step, so the measure never decreases along the steps.
+    What a restart gained is one step, so the measure never decreases along the steps.
     """
     coef, number = start.coef, 0
     for steps in climb(landscape, start, rules, rng):
@@ -263,8 +266,8 @@ def climb_with_perturbations(
             point = reached
 
 
-def _room(coef: Floats, direction: Direction, least: float) -> tuple[float, float]:
-    """Return how far a step may go before a weight is below ``least``."""
+def _limit_step(coef: Floats, direction: Direction, least: float) -> tuple[float, float]:
+    """Return the least and the greatest step along a direction that leave no weight below ``least``."""
     if least == -np.inf:
         return -np.inf, np.inf
     if isinstance(direction, int):
@@ -285,7 +288,7 @@ def find_best_weights(
     nonnegative: bool,
     backend: Backend,
 ) -> tuple[Floats, float]:
-    """Return the best weights of columns that climbs from several starts find, and their mean measure.
+    """Climb from several starts; return the weights of the columns with the highest mean measure, and that measure.
 
     ``X`` has a row for each document of the prepared measure; no weight goes below 0 if ``nonnegative``.
     """

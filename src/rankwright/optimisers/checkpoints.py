@@ -64,7 +64,7 @@ class Checkpoint:
 
 
 def digest_queries(queries: Queries) -> str:
-    """Return a short digest_queries of the data."""
+    """Return a short hash of the features, grades, query bounds and weights of a data set."""
     found = hashlib.blake2b(digest_size=16)
     for array in (queries.X, queries.y, queries.indptr, queries.query_weight):
         found.update(np.ascontiguousarray(array).data)

@@ -15,7 +15,7 @@ Direction = int | Floats  # a column, or a weight for every column
 
 
 class ScoreColumns(Protocol):
-    """The columns whose weighted sum is the score."""
+    """The interface of columns, a row per document, whose weighted sum is the score of the documents."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -41,7 +41,7 @@ class ScoreColumns(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatrixColumns:
-    """The columns of a matrix."""
+    """The columns of a feature matrix, whose weighted sum is the score of the documents."""
 
     X: Floats
 
@@ -69,7 +69,7 @@ class MatrixColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeColumns:
-    """The values of trees: a column per tree, stored as the leaf of each document.
+    """The outputs of trees as score columns: one column per tree, stored as the leaf of each document.
 
     Parameters
     ----------

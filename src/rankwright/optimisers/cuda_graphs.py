@@ -64,7 +64,7 @@ class CudaGraphs:
 
         changed = (trainer.w, self.total, *self.adam.state)
         before, seed = [values.clone() for values in changed], self.noise.get_state()
-        stream = _stream(trainer.device)
+        stream = _get_capture_stream(trainer.device)
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):  # libraries initialise on first use; the step is undone
             step()
@@ -80,13 +80,13 @@ class CudaGraphs:
 
 
 @lru_cache
-def _stream(device: torch.device) -> Any:
-    """Return the one stream on which graphs are captured: libraries keep memory for every stream they have seen."""
+def _get_capture_stream(device: torch.device) -> Any:
+    """Return the one CUDA stream on which graphs are captured; libraries keep memory for every stream they see."""
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
 def round_up(length: int) -> int:
-    """Round a length up to three binary digits, or to a multiple of eight, so that few lengths occur.
+    """Round a length up to three significant binary digits, or to a multiple of eight, so that few lengths occur.
 
     >>> [round_up(length) for length in (0, 5, 8, 120, 129, 1000)]
     [0, 8, 8, 128, 160, 1024]

@@ -24,7 +24,7 @@ _MAX_SCALE, _HALVINGS, _CLOSE = 1e12, 60, 1e-3  # of a search for a scale
 
 
 class CuttingPlaneRound(NamedTuple):
-    """The best weights after a round, their value and the duality gap."""
+    """The result of a round of cutting planes: the best weights so far, their objective and the duality gap."""
 
     w: Floats
     loss: float
@@ -44,7 +44,7 @@ def minimise_by_cutting_planes(
     max_iter: int = 1000,
     stop: Stop = never,
 ) -> Iterator[CuttingPlaneRound]:
-    """Minimise |w|^2 / 2 + C loss(w), a round at a time, until the duality gap is at most ``tol`` times the value.
+    """Minimise |w|^2 / 2 + C loss(w); yield each round's result until the duality gap is at most ``tol`` times it.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def minimise_by_cutting_planes(
     model = CuttingPlaneModel(loss.n_features) if planes is None else planes
     state, dual = loss.evaluate(w), 0.0
     model.add(loss.linearise(state))
-    primal = _value(w, C, loss.loss(state))
+    primal = _compute_objective(w, C, loss.loss(state))
     yield CuttingPlaneRound(w, loss.loss(state), primal, primal - dual, len(model), True)
     waited, mark = 0, np.inf
     for n in range(max_iter if C > 0.0 else 0):
@@ -88,18 +88,19 @@ def minimise_by_cutting_planes(
         t, reached = _search_line(loss, C, state, there, w, target)
         moved = w + t * (target - w)
         model.add(loss.linearise(loss.interpolate(state, there, t + _AHEAD * (1.0 - t))))
-        improved = _value(moved, C, loss.loss(reached)) < primal
+        improved = _compute_objective(moved, C, loss.loss(reached)) < primal
         if improved:
-            w, state, primal = moved, reached, _value(moved, C, loss.loss(reached))
+            w, state, primal = moved, reached, _compute_objective(moved, C, loss.loss(reached))
         yield CuttingPlaneRound(w, loss.loss(state), primal, max(primal - dual, 0.0), len(model), improved)
 
 
-def _value(w: Floats, C: float, loss: float) -> float:
+def _compute_objective(w: Floats, C: float, loss: float) -> float:
+    """Return the objective that is minimised: |w|^2 / 2 + C times the given loss."""
     return float(0.5 * (w @ w) + C * loss)
 
 
 def _search_line(loss: ConvexLoss, C: float, state: Any, there: Any, w: Floats, target: Floats) -> tuple[float, Any]:
-    """Return an approximate t of the least value on the line to ``target``, and its state; the slope rises with t."""
+    """Return about the best step t in [0, 1] from weights ``w`` to ``target``, and the state of the loss there."""
     along, across = float(w @ (target - w)), float((target - w) @ (target - w))
 
     def slope(t: float, at: Any) -> float:
@@ -131,7 +132,7 @@ def _search_line(loss: ConvexLoss, C: float, state: Any, there: Any, w: Floats, 
 
 
 class CuttingPlaneModel:
-    """A model of a loss from below: the highest of some planes, and at least 0."""
+    """A lower bound of a convex loss: the highest of its cutting planes so far, and at least 0."""
 
     def __init__(self, n_features: int) -> None:
         self.slopes, self.offsets = np.empty((0, n_features)), np.empty(0)
@@ -177,7 +178,7 @@ class CuttingPlaneModel:
 
 
 def find_best_scale(loss: ConvexLoss, C: float, w: Floats) -> float:
-    """Return the factor t >= 0 of the least value of t w: a good start has the right direction, seldom the length."""
+    """Return the factor t >= 0 for which the weights t w have the least |t w|^2 / 2 + C loss(t w)."""
     zero, there, across = loss.evaluate(np.zeros_like(w)), loss.evaluate(w), float(w @ w)
 
     def slope(t: float) -> float:

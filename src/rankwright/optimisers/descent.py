@@ -24,7 +24,7 @@ _MAX_STALLED = 5  # steps in a row that change the value by no more than roundin
 
 
 class L2Penalty(NamedTuple):
-    """The penalty ``alpha |w - center|^2``."""
+    """The L2 penalty ``alpha |w - center|^2`` on weights w, with its gradient."""
 
     alpha: float
     center: Floats
@@ -41,7 +41,7 @@ class L2Penalty(NamedTuple):
 
 
 class DescentPoint(NamedTuple):
-    """A point of a descent: ``value`` is the loss plus the penalty, ``gradient`` is its derivative."""
+    """A point of a descent: its weights, ``value`` (the loss plus the penalty) and ``gradient`` of the value."""
 
     w: Floats
     state: Any
@@ -66,7 +66,7 @@ def descend(
     max_iter: int = 100,
     stop: Stop = never,
 ) -> Iterator[DescentPoint]:
-    """Yield the start and every point of a descent, down to a minimum.
+    """Minimise a loss plus a penalty by gradients; yield the start and the point after every step.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def descend(
 
 
 class AnnealingStage(NamedTuple):
-    """The end of a descent on a loss smoothed by ``sigma``."""
+    """The result of one stage of annealing: the end of a descent on a loss smoothed by ``sigma``."""
 
     sigma: float
     point: DescentPoint
@@ -141,7 +141,7 @@ def anneal(
     max_iter: int = 100,
     stop: Stop = never,
 ) -> Iterator[AnnealingStage]:
-    """Minimise less and less smoothed losses, each from the minimum of the one before: a homotopy.
+    """Minimise less and less smoothed losses, each from the minimum of the one before; yield the end of each descent.
 
     ``smooth(sigma)`` returns the smoothed loss. Where ``stop`` ends a descent, its stage is the last.
     """
@@ -165,7 +165,7 @@ def descend_reweighted(
     max_iter: int = 100,
     stop: Stop = never,
 ) -> Iterator[DescentPoint]:
-    """Minimise an iteratively reweighted loss, each time with the weights of the minimum before.
+    """Minimise a loss several times, each time reweighted at the last minimum; yield the end of each descent.
 
     ``reweight(w)`` returns the loss whose terms are weighted as at w. It ends early where a round moves nothing.
     """
@@ -179,12 +179,13 @@ def descend_reweighted(
 
 
 def _take_last(points: Iterable[DescentPoint]) -> tuple[int, DescentPoint]:
-    """Return the number of the last point and the point; no other is kept in memory."""
+    """Return the last point of a descent and its number, counted from 0, without keeping the others in memory."""
     [last] = deque(enumerate(points), maxlen=1)
     return last
 
 
 def _make_point(loss: DifferentiableLoss, w: Floats, state: Any, penalty: L2Penalty) -> DescentPoint:
+    """Evaluate the loss and the penalty at ``w``, or reuse the ``state`` of the loss there; return the point."""
     state = loss.evaluate(w) if state is None else state
     here = loss.loss(state)
     return DescentPoint(w, state, here, here + penalty(w), loss.gradient(state) + penalty.gradient(w))
@@ -193,7 +194,7 @@ def _make_point(loss: DifferentiableLoss, w: Floats, state: Any, penalty: L2Pena
 def _step(
     loss: DifferentiableLoss, point: DescentPoint, penalty: L2Penalty, method: DescentMethod
 ) -> DescentPoint | None:
-    """Return the point after a line search; None where it finds nothing lower."""
+    """Return the point after one line search; return None if it finds no lower value."""
     direction = method.find_direction(point.gradient)
     slope = float(direction @ point.gradient)
     if not slope < 0.0:

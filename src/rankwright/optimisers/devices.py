@@ -16,7 +16,7 @@ _gpu = RLock()  # graphs can be captured by one thread at a time, while no other
 
 
 def check_device(device: str) -> torch.device:
-    """Return a torch device; raise InputError if there is no such device."""
+    """Return the torch device of a name such as "cuda"; raise InputError if this machine has no such device."""
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError):
@@ -36,10 +36,10 @@ def check_device(device: str) -> torch.device:
 
 @contextmanager
 def use_device(device: torch.device) -> Iterator[None]:
-    """Run a fit: on a CPU with torch's own threads off, on a GPU with no other fit at the same time."""
+    """Prepare torch for a fit inside the block: no threads of torch's own on a CPU, no other fit on a GPU."""
     with torch.inference_mode(False), torch.enable_grad():
         if device.type == "cpu":
-            with _single_threaded():
+            with _turn_threads_off():
                 yield
         else:
             with _gpu, torch.cuda.device(device):
@@ -63,28 +63,28 @@ def seed_torch(seed: int, device: torch.device | None = None) -> Iterator[None]:
                 generator.set_state(state)
 
 
-class _Threads:
-    """The number of threads that torch gives to new threads of Python, while any fit runs."""
+class _ThreadCount:
+    """The shared record of fits that run now, and of torch's usual number of threads, to restore after the last."""
 
     lock, fits, usual = Lock(), 0, 0
 
 
 @contextmanager
-def _single_threaded() -> Iterator[None]:
+def _turn_threads_off() -> Iterator[None]:
     """Turn torch's own threads off inside the block: parts of batches run in parallel instead.
 
     Their number belongs to the calling thread, and setting it sets that of all new threads, too.
     """
     own = torch.get_num_threads()
-    with _Threads.lock:
-        if _Threads.fits == 0:
+    with _ThreadCount.lock:
+        if _ThreadCount.fits == 0:
             with ThreadPoolExecutor(1) as new:
-                _Threads.usual = new.submit(torch.get_num_threads).result()
-        _Threads.fits += 1
+                _ThreadCount.usual = new.submit(torch.get_num_threads).result()
+        _ThreadCount.fits += 1
         torch.set_num_threads(1)
     try:
         yield
     finally:
-        with _Threads.lock:
-            _Threads.fits -= 1
-            torch.set_num_threads(_Threads.usual if _Threads.fits == 0 else own)
+        with _ThreadCount.lock:
+            _ThreadCount.fits -= 1
+            torch.set_num_threads(_ThreadCount.usual if _ThreadCount.fits == 0 else own)

@@ -19,7 +19,7 @@ ADAM, ADAPTIVE = "adam", "adaptive"
 
 
 class EpochTrainer(Protocol):
-    """A model in training: its weights, its loss and gradient, and the scorer it becomes."""
+    """The interface of a model that is trained in epochs: its weights, loss and gradient, and the scorer it becomes."""
 
     w: Any  # a vector
 
@@ -66,7 +66,7 @@ class EpochTrainer(Protocol):
 
 
 class Epoch(NamedTuple):
-    """An epoch: the sum of the losses, without and with the penalty."""
+    """The result of an epoch: its number, and the sum of the losses without and with the penalty."""
 
     number: int
     loss: float
@@ -74,7 +74,7 @@ class Epoch(NamedTuple):
 
 
 class EpochLoop:
-    """The epochs of a trainer, from the first or from a saved state.
+    """The loop over the epochs of a trainer, from the first epoch or from a saved state.
 
     Parameters
     ----------

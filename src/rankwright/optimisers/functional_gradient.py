@@ -18,7 +18,7 @@ _MIN_CURVATURE = 0.1  # added to the curvature of every document, in units of th
 
 
 class _GradientShard(NamedTuple):
-    """An objective prepared for some queries."""
+    """A shard: the grades of some queries' documents, and the objective prepared for them."""
 
     objective: PreparedObjective
     y: Floats
@@ -40,12 +40,12 @@ class FunctionalGradient:
         self.backend, queries = backend, _normalise_weights(queries)
         self.uses_only_grades = objective.uses_only_grades
         self.weight = np.repeat(queries.query_weight, queries.sizes)
-        self.shards = backend.apply(_prepare, backend.scatter(queries), objective)
+        self.shards = backend.apply(_prepare_shard, backend.scatter(queries), objective)
 
     def __call__(self, point: LandscapePoint, seed: tuple[int, ...]) -> Evaluation:
         """Return the objective at the scores of a point; of equal scores the lower grade is ranked first."""
         numbers = self.backend.distribute(range(len(self.shards)))
-        found = self.backend.gather(_evaluate, self.shards, point.shards, numbers, seed)
+        found = self.backend.gather(_evaluate_shard, self.shards, point.shards, numbers, seed)
         curvatures = [part.curvature for part in found if part.curvature is not None]
         return Evaluation(
             sum(part.loss for part in found),
@@ -68,7 +68,7 @@ class FunctionalGradient:
 
 
 def _scale_gradient(found: Evaluation, weight: Floats) -> tuple[Floats, Floats]:
-    """Return gradients and curvatures; ``weight`` is that of each document's query.
+    """Return the gradient and a curvature of at least 0 for each document, made from the gradient if there is none.
 
     Without curvatures the sizes of the gradients, and a little more, take their place, in units of the mean size of
     those that are not 0. The value of a leaf is then how far its documents agree, between -1 and 1, whatever the number
@@ -82,7 +82,7 @@ def _scale_gradient(found: Evaluation, weight: Floats) -> tuple[Floats, Floats]:
 
 
 def compute_residuals(queries: Queries, scores: Floats) -> tuple[Floats, Floats]:
-    """Return the gradients and curvatures of least squares: scores less grades, plus the mean grade.
+    """Return the weighted residuals of least squares, scores minus centred grades, and the weights, by document.
 
     A constant changes no ranking, so the model has none. Queries count by their weights.
     """
@@ -93,13 +93,14 @@ def compute_residuals(queries: Queries, scores: Floats) -> tuple[Floats, Floats]
 
 
 def _normalise_weights(queries: Queries) -> Queries:
-    """Return the same queries with weights of mean 1: LightGBM has limits on sums of curvatures."""
+    """Return the same queries with weights divided by their mean: LightGBM has limits on sums of curvatures."""
     if queries.weight is None:
         return queries
     return queries.replace(weight=queries.weight / queries.weight.mean())
 
 
-def _prepare(queries: Queries, objective: Objective) -> _GradientShard:
+def _prepare_shard(queries: Queries, objective: Objective) -> _GradientShard:
+    """Prepare the objective for some queries, with documents by descending grade if it uses only grades."""
     if not objective.uses_only_grades:
         return _GradientShard(objective.prepare(queries), queries.y, queries.indptr, None)
     rows, _ = find_grade_order(queries.y, queries.indptr)
@@ -107,7 +108,8 @@ def _prepare(queries: Queries, objective: Objective) -> _GradientShard:
     return _GradientShard(objective.prepare(graded), queries.y, queries.indptr, rows)
 
 
-def _evaluate(shard: _GradientShard, ranked: RankedShard, number: int, seed: tuple[int, ...]) -> Evaluation:
+def _evaluate_shard(shard: _GradientShard, ranked: RankedShard, number: int, seed: tuple[int, ...]) -> Evaluation:
+    """Return the objective and its derivatives at a shard's scores, tied documents sharing them evenly."""
     scores, order, rng = ranked.scores, ranked.order, np.random.default_rng((*seed, number))
     if shard.rows is None:
         return shard.objective(scores, rng)
@@ -120,7 +122,7 @@ def _evaluate(shard: _GradientShard, ranked: RankedShard, number: int, seed: tup
 
 
 def _share_ties(values: Floats, shard: _GradientShard, scores: Floats, order: Ints) -> Floats:
-    """Return values in the order of the rows; documents of equal scores and grades get the mean of theirs."""
+    """Return values in row order, where documents of one query with equal scores and grades get their mean."""
     out = np.empty(len(values))
     out[shard.rows] = values
     average_ties(order, scores, shard.y, shard.indptr, out)

@@ -36,7 +36,7 @@ class MeasureShard(NamedTuple):
 
 
 class RankedShard(NamedTuple):
-    """A shard ranked by its scores; ``totals`` are the weighted sum of the measure and the spread of the scores."""
+    """A shard ranked by its scores; ``totals``: the summed measure, and sums that give the mean range of the scores."""
 
     shard: MeasureShard
     scores: Floats
@@ -46,7 +46,7 @@ class RankedShard(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LandscapePoint:
-    """A vector of weights, the documents ranked by them, and the mean measure."""
+    """A point of the landscape: weights of the columns, the documents ranked by them, and the mean measure."""
 
     coef: Floats
     shards: Shards[RankedShard]
@@ -56,7 +56,7 @@ class LandscapePoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasureProfile:
-    """The measure along a line: ``values[i]`` between ``times[i - 1]`` and ``times[i]``."""
+    """The mean measure along a line, a step function: ``values[i]`` between ``times[i - 1]`` and ``times[i]``."""
 
     times: Floats
     values: Floats
@@ -69,7 +69,7 @@ class MeasureProfile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JumpsOnLine:
-    """The jumps along a line, unsorted, and their sums in buckets of t."""
+    """The steps along a line at which the measure jumps, unsorted, and sums of the jumps in buckets of steps."""
 
     shards: Shards[Jumps]
     totals: JumpTotals
@@ -97,14 +97,14 @@ class Landscape:
 
     def __init__(self, shards: Shards[MeasureShard], n_columns: int, backend: Backend) -> None:
         self.backend, self.n_columns, self.shards = backend, n_columns, shards
-        total_weight, n_documents = backend.sum(_count, shards)
+        total_weight, n_documents = backend.sum(_count_weight_and_docs, shards)
         self.total_weight = float(total_weight)
         self.exact_steps = bool(n_documents * n_columns <= _EXACT_SIZE)
 
     @classmethod
     def of(cls, queries: Queries, measure: Measure, backend: Backend) -> Landscape:
         """Return the landscape of a measure on queries; it is prepared where the backend keeps them."""
-        return cls(backend.apply(_prepare, backend.scatter(queries), measure), queries.n_features, backend)
+        return cls(backend.apply(_prepare_shard, backend.scatter(queries), measure), queries.n_features, backend)
 
     @classmethod
     def of_prepared(
@@ -120,7 +120,7 @@ class Landscape:
     @cached_property
     def max_value(self) -> float:
         """An upper bound on the measure; at least 1."""
-        return float(max(self.backend.concat(_max_value, self.shards)))
+        return float(max(self.backend.concat(_get_max_value, self.shards)))
 
     def evaluate(self, coef: Floats) -> LandscapePoint:
         """Return the point of these weights, scored as prediction scores."""
@@ -170,7 +170,9 @@ class Landscape:
         if moving == 0.0:
             return None
         unit, fixed_point = (point.spread or 1.0) / moving, _FIXED_POINT / self.max_value
-        shards = self.backend.apply(_sweep, point.shards, direction, fixed_point, self.total_weight, low, high, unit)
+        shards = self.backend.apply(
+            _find_jumps, point.shards, direction, fixed_point, self.total_weight, low, high, unit
+        )
         totals = self.backend.sum(attrgetter("totals"), shards)
         half = len(totals.sums) // 2
         x = np.arange(-half, half + 1) / half
@@ -180,7 +182,7 @@ class Landscape:
 
     def collect_jumps(self, jumps: JumpsOnLine, wanted: Ints) -> tuple[Floats, Ints, Ints]:
         """Return the jumps in the wanted buckets, sorted by t: their t, changes in fixed point, and buckets."""
-        packed = self.backend.concat(_collect, jumps.shards, 1.0 / jumps.unit, wanted)
+        packed = self.backend.concat(_select_jumps, jumps.shards, 1.0 / jumps.unit, wanted)
         times = packed[:, 0].view(np.float64)
         order = np.argsort(times, kind="stable")
         return times[order], packed[order, 1], packed[order, 2]
@@ -198,17 +200,19 @@ class Landscape:
 
     def _make_point(self, coef: Floats, ranked: Shards[RankedShard]) -> LandscapePoint:
         totals = self.backend.sum(attrgetter("totals"), ranked)
-        return LandscapePoint(coef, ranked, float(totals[0]) / self.total_weight, float(_mean_range(totals[1:])))
+        return LandscapePoint(
+            coef, ranked, float(totals[0]) / self.total_weight, float(_compute_mean_ranges(totals[1:]))
+        )
 
     def _spread_along(self, direction: Direction) -> float:
         """Return the mean range of a query's scores along a direction."""
         if isinstance(direction, int):
             return float(self._column_spreads[direction])
-        return float(_mean_range(self.backend.sum(_measure_spread, self.shards, direction))[0])
+        return float(_compute_mean_ranges(self.backend.sum(_measure_spread, self.shards, direction))[0])
 
     @cached_property
     def _column_spreads(self) -> Floats:
-        return _mean_range(self.backend.sum(_measure_column_spreads, self.shards))
+        return _compute_mean_ranges(self.backend.sum(_measure_column_spreads, self.shards))
 
     @cached_property
     def _first_rows(self) -> list[int]:
@@ -216,22 +220,24 @@ class Landscape:
         return [0, *accumulate(self.backend.gather(_count_rows, self.shards))]
 
 
-def _mean_range(sums: Floats) -> Floats:
-    """Return the geometric mean of ranges, from the sum of their logarithms and their number; 0 if there are none."""
+def _compute_mean_ranges(sums: Floats) -> Floats:
+    """Return geometric means of score ranges, given the sums of their logarithms and their numbers; 0 for none."""
     means: Floats = np.where(sums[1] > 0, np.exp(sums[0] / np.maximum(sums[1], 1.0)), 0.0)
     return means
 
 
 def _make_shard(columns: ScoreColumns, measure: PreparedMeasure, weight: Floats) -> MeasureShard:
+    """Make a shard of columns and a prepared measure; queries that the measure does not count get weight 0."""
     return MeasureShard(columns, measure, np.where(measure.is_counted, weight, 0.0))
 
 
-def _prepare(queries: Queries, measure: Measure) -> MeasureShard:
+def _prepare_shard(queries: Queries, measure: Measure) -> MeasureShard:
+    """Make a shard of some queries: their feature matrix as columns, and the measure prepared for them."""
     return _make_shard(MatrixColumns(queries.X), measure.prepare(queries), queries.query_weight)
 
 
-def _count(shard: MeasureShard) -> Floats:
-    """Return the weight of the queries, and the number of documents."""
+def _count_weight_and_docs(shard: MeasureShard) -> Floats:
+    """Return the total weight of a shard's queries, and the number of its documents."""
     return np.array([shard.weight.sum(), shard.columns.shape[0]])
 
 
@@ -239,7 +245,8 @@ def _count_rows(shard: MeasureShard) -> int:
     return shard.columns.shape[0]
 
 
-def _max_value(shard: MeasureShard) -> Floats:
+def _get_max_value(shard: MeasureShard) -> Floats:
+    """Return the highest value that the measure can have on a shard, as an array of one number."""
     return np.array([shard.measure.max_value])
 
 
@@ -250,33 +257,39 @@ def _rank(shard: MeasureShard, scores: Floats, spread: Floats, order: Ints) -> R
 
 
 def _score(shard: MeasureShard, coef: Floats) -> RankedShard:
+    """Score a shard's documents by weights of the columns, and rank them."""
     scores = shard.columns.scores(coef)
     return _rank(shard, scores, sum_log_range(scores, shard.measure.indptr), np.arange(len(scores)))
 
 
 def _move(ranked: RankedShard, direction: Direction, t: float) -> RankedShard:
+    """Return a shard ranked anew after a step of length ``t`` along a direction."""
     shard = ranked.shard
     scores, spread = move_scores(ranked.scores, *shard.columns.line(direction), t, shard.measure.indptr)
     return _rank(shard, scores, spread, ranked.order.copy())
 
 
 def _replace_scores(ranked: RankedShard, scores: Floats) -> RankedShard:
+    """Return a shard ranked anew by other scores."""
     return _rank(ranked.shard, scores, sum_log_range(scores, ranked.shard.measure.indptr), ranked.order.copy())
 
 
 def _replace_columns(ranked: RankedShard, columns: ScoreColumns) -> RankedShard:
+    """Return a shard with other columns, and the same scores and ranking."""
     return ranked._replace(shard=ranked.shard._replace(columns=columns))
 
 
 def _measure_column_spreads(shard: MeasureShard) -> Floats:
+    """Return for each column the sum of the logarithms of its range in each query, and how many have one."""
     return shard.columns.spreads(shard.measure.indptr)
 
 
 def _measure_spread(shard: MeasureShard, direction: Floats) -> Floats:
+    """Return the sum of the logarithms of the range of each query's scores along a direction, and their number."""
     return sum_log_ranges(shard.columns.line(direction)[0], shard.measure.indptr)
 
 
-def _sweep(
+def _find_jumps(
     ranked: RankedShard,
     direction: Direction,
     fixed_point: float,
@@ -285,12 +298,14 @@ def _sweep(
     high: float,
     unit: float,
 ) -> Jumps:
+    """Return the jumps of the measure on a shard for all steps from ``low`` to ``high`` along a direction."""
     shard = ranked.shard
     per_query = shard.weight / total_weight * fixed_point
     slopes, column = shard.columns.line(direction)
     return shard.measure.find_jumps(ScoreLines(ranked.scores, ranked.order, slopes, column, per_query, low, high, unit))
 
 
-def _collect(jumps: Jumps, inverse_unit: float, wanted: Ints) -> Ints:
+def _select_jumps(jumps: Jumps, inverse_unit: float, wanted: Ints) -> Ints:
+    """Return the jumps of a shard that lie in the wanted buckets."""
     kept = select_jumps(jumps.times, jumps.deltas, inverse_unit, wanted)
     return np.concatenate([kept, *(long_list.select_jumps(wanted) for long_list in jumps.long_lists)])

@@ -24,7 +24,7 @@ _OTHER_PARTS = (0.6180339887498949, 0.4142135623730951)  # of an interval, tried
 
 @dataclass(frozen=True, slots=True)
 class LineSearchResult:
-    """The best interval of a line, and the step chosen inside it.
+    """The result of a line search: the interval of steps with the best measure, and the step chosen inside it.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def search_line(
     penalty: PriorPenalty | None = None,
     beat: float = -np.inf,
 ) -> LineSearchResult | None:
-    """Return the best interval along a line through a point; None if none is better than ``beat``.
+    """Return the interval of steps along a line with the best measure; None if none is better than ``beat``.
 
     Of equally good intervals the widest is taken, never one of no width. Its value is evaluated again at the chosen
     step: there two documents may tie whose order elsewhere in the interval does not matter, or whose scores differ by
@@ -111,7 +111,7 @@ def search_line(
 
 
 class _Intervals(NamedTuple):
-    """The ends of intervals, from the left, and the measure inside each."""
+    """The intervals of a line on which the measure is constant: their ends, from the left, and the measure on each."""
 
     low: Floats
     high: Floats
@@ -131,7 +131,7 @@ class _Intervals(NamedTuple):
 def _find_candidates(
     landscape: Landscape, point: LandscapePoint, jumps: JumpsOnLine, paid: PenaltyOnLine | None, beat: float
 ) -> _Intervals:
-    """Return all intervals that may be the best, from the buckets that may hold one."""
+    """Return the intervals that may be the best, taken only from the buckets of jumps that may hold one."""
     at_zero, at_low, sums, gains = jumps.totals
     before = np.concatenate([[0], np.cumsum(sums)]) + (at_low - at_zero)
     occupied = (gains > 0) | (sums != 0)
@@ -157,7 +157,7 @@ def _find_candidates(
 
 
 def _find_last_ends(occupied: NDArray[np.bool_], edges: Floats) -> Floats:
-    """Return how far an interval that begins in a bucket can reach: to the end of the next bucket with a jump."""
+    """Return for each bucket how far an interval that begins in it can reach: to the end of the next with a jump."""
     ends = np.where(occupied, edges[1:], np.inf)
     next_ends = np.append(np.minimum.accumulate(ends[::-1])[::-1][1:], np.inf)
     reached: Floats = np.minimum(next_ends, edges[-1])
@@ -202,7 +202,7 @@ def _collect_intervals(
 def _sort_best_first(
     intervals: _Intervals, paid: PenaltyOnLine | None, unit: float, beat: float, max_value: float
 ) -> list[int]:
-    """Return the numbers of the best intervals; of those that differ by rounding only, the widest first."""
+    """Return the indexes of the best intervals; of those that differ by rounding only, the widest first."""
     values = intervals.penalised(paid)
     usable = np.flatnonzero(intervals.are_wide(unit) & (values > beat))
     if len(usable) == 0:
@@ -213,7 +213,7 @@ def _sort_best_first(
 
 
 def _make_finite(low: float, high: float, unit: float) -> tuple[float, float]:
-    """Return the same interval with infinite ends replaced by near ones."""
+    """Return the ends of an interval of steps, with infinite ends replaced by near ones."""
     if np.isinf(low) and np.isinf(high):
         return -unit, unit
     if np.isinf(high):
@@ -228,7 +228,7 @@ _BISECTIONS = 12
 
 
 class StepChoice(ABC):
-    """A rule that chooses a step between the ends of an interval."""
+    """The interface of rules that choose a step between the ends of the best interval."""
 
     __slots__ = ()
 
@@ -241,7 +241,7 @@ class StepChoice(ABC):
 
 @dataclass(frozen=True, slots=True)
 class MidpointStep(StepChoice):
-    """The midpoint of the interval: as far as possible from any change."""
+    """The rule that takes the midpoint of the interval, as far as possible from any change of the ranking."""
 
     def __call__(
         self, landscape: Landscape, point: LandscapePoint, direction: Direction, low: float, high: float
@@ -252,7 +252,7 @@ class MidpointStep(StepChoice):
 
 @dataclass(frozen=True, slots=True)
 class MaximumLikelihoodStep(StepChoice):
-    """The step of the highest Plackett-Luce likelihood of the label order (Tan et al., section 2.3).
+    """The rule that takes the step of highest Plackett-Luce likelihood of the label order (Tan et al., section 2.3).
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ class MaximumLikelihoodStep(StepChoice):
 def find_likeliest(
     landscape: Landscape, point: LandscapePoint, direction: Direction, low: float, high: float, k: int
 ) -> float:
-    """Return the t between two ends of the highest Plackett-Luce likelihood of the label order, by bisection.
+    """Return the step t between ``low`` and ``high`` of the highest Plackett-Luce likelihood of the label order.
 
     The log likelihood is concave, so its derivative changes its sign once.
     """
@@ -285,6 +285,7 @@ def find_likeliest(
 
 
 def _bisect(derivative: Callable[[float], float], low: float, high: float) -> float:
+    """Return about where a decreasing derivative is 0 between two ends, by bisection: the maximum of its function."""
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         if derivative(middle) > 0.0:
@@ -295,7 +296,7 @@ def _bisect(derivative: Callable[[float], float], low: float, high: float) -> fl
 
 
 class _LabelledLines(NamedTuple):
-    """The scores of a shard along a line, with the documents sorted by grade."""
+    """The scores of a shard's documents and their slopes along a line, and the documents sorted by grade."""
 
     shard: MeasureShard
     by_grade: Ints
@@ -304,6 +305,7 @@ class _LabelledLines(NamedTuple):
 
 
 def _label_lines(ranked: RankedShard, direction: Direction) -> _LabelledLines:
+    """Sort the documents of a shard by grade, and return them with their scores and slopes along a direction."""
     shard = ranked.shard
     query = np.repeat(np.arange(len(shard.weight)), np.diff(shard.measure.indptr))
     X, column = shard.columns.line(direction)
@@ -312,6 +314,7 @@ def _label_lines(ranked: RankedShard, direction: Direction) -> _LabelledLines:
 
 
 def _differentiate_likelihood(lines: _LabelledLines, k: int, t: float) -> float:
+    """Return the derivative by ``t`` of the Plackett-Luce likelihood of the label order, for one shard."""
     measure, weight = lines.shard.measure, lines.shard.weight
     return compute_likelihood_slope(
         lines.by_grade, measure.tie_keys, lines.scores, lines.slopes, weight, measure.indptr, k, t
@@ -319,4 +322,5 @@ def _differentiate_likelihood(lines: _LabelledLines, k: int, t: float) -> float:
 
 
 def _find_likeliest_alone(lines: _LabelledLines, low: float, high: float, k: int) -> float:
+    """Return the step between two ends of the highest likelihood, where one shard holds all the queries."""
     return _bisect(lambda t: _differentiate_likelihood(lines, k, t), low, high)

@@ -23,7 +23,7 @@ _DOCS_PER_FEATURE = 32  # but no fewer documents than this for each feature
 
 
 class _ObjectiveShard(NamedTuple):
-    """The documents of some queries, and the objective prepared for them."""
+    """A shard: the features of some queries' documents, and the objective prepared for them."""
 
     X: Floats
     indptr: Ints
@@ -31,7 +31,7 @@ class _ObjectiveShard(NamedTuple):
 
 
 class _EvaluatedShard(NamedTuple):
-    """A shard with its scores, and the objective at these scores."""
+    """A shard with its scores, and the loss and the gradient of the objective at these scores."""
 
     shard: _ObjectiveShard
     scores: Floats
@@ -45,7 +45,7 @@ _State = Shards[_EvaluatedShard]
 
 
 class LinearRisk:
-    """An objective divided by ``total``, at scores (X - mean) (w * factor).
+    """The mean objective of a linear scorer as a function of its weights w: scores are (X - mean) (w * factor).
 
     Parameters
     ----------
@@ -76,17 +76,17 @@ class LinearRisk:
         self.n_features = len(factor)
         self.mean = np.zeros(len(factor)) if mean is None else mean
         self.n_docs = int(backend.sum(attrgetter("n_docs"), shards))
-        self.shards: Shards[_ObjectiveShard] = backend.apply(_prepare, shards, objective)
+        self.shards: Shards[_ObjectiveShard] = backend.apply(_prepare_shard, shards, objective)
 
     def evaluate(self, w: Floats) -> _State:
         """Return the state of these weights."""
         coef = w * self.factor
-        return self.backend.apply(_evaluate, self.shards, coef, -float(coef @ self.mean))
+        return self.backend.apply(_evaluate_shard, self.shards, coef, -float(coef @ self.mean))
 
     def move(self, state: _State, step: Floats) -> _State:
         """Return the state after a step: a change of the weights."""
         coef = step * self.factor
-        return self.backend.apply(_move, state, coef, -float(coef @ self.mean))
+        return self.backend.apply(_move_by_weights, state, coef, -float(coef @ self.mean))
 
     def interpolate(self, state: _State, other: _State, t: float) -> _State:
         """Return the state at a part t of the line from one state to another: scores are linear in the weights."""
@@ -98,7 +98,7 @@ class LinearRisk:
 
     def derivative_between(self, state: _State, start: _State, end: _State) -> float:
         """Return the derivative at a state along the line from ``start`` to ``end``; it needs no product with X."""
-        return float(self.backend.sum(_differentiate, state, start, end)) / self.total
+        return float(self.backend.sum(_differentiate_on_line, state, start, end)) / self.total
 
     def directional_derivative(self, state: _State) -> float:
         """Return the derivative along the step that led to a state."""
@@ -106,7 +106,7 @@ class LinearRisk:
 
     def gradient(self, state: _State) -> Floats:
         """Return the gradient by the weights."""
-        gradient: Floats = self.backend.sum(_sum_columns, state, self.mean) * (self.factor / self.total)
+        gradient: Floats = self.backend.sum(_compute_gradient, state, self.mean) * (self.factor / self.total)
         return gradient
 
     def approximate_hessian(self, state: _State) -> Floats:
@@ -118,7 +118,7 @@ class LinearRisk:
         """
         enough = self.n_docs // (_DOCS_PER_FEATURE * self.n_features)
         stride = max(1, min(self.n_features // _FEATURES_PER_STRIDE, enough))
-        upper = self.backend.sum(_sum_curvature, state, self.mean, stride)
+        upper = self.backend.sum(_approximate_hessian, state, self.mean, stride)
         both = (np.triu(upper) + np.triu(upper, 1).T) * np.outer(self.factor, self.factor)
         matrix: Floats = both / self.total
         return matrix
@@ -147,11 +147,11 @@ class LinearRisk:
     def with_seed(self, seed: tuple[int, ...]) -> Self:
         """Return the same risk with random numbers of this seed at every evaluation."""
         numbers = self.backend.distribute(range(len(self.shards)))
-        return self._replace(self.backend.apply(_seed, self.shards, numbers, seed))
+        return self._replace(self.backend.apply(_fix_seed, self.shards, numbers, seed))
 
     def with_sigma(self, sigma: float) -> Self:
         """Return the same risk with an objective smoothed by ``sigma``."""
-        return self._replace(self.backend.apply(_smooth, self.shards, sigma))
+        return self._replace(self.backend.apply(_smooth_objective, self.shards, sigma))
 
     def fix_ranking(self, state: _State) -> Self:
         """Return the same risk with an objective that keeps the ranking of a state, whatever the scores."""
@@ -163,13 +163,14 @@ class LinearRisk:
         return other
 
 
-def _prepare(queries: Queries, objective: Objective) -> _ObjectiveShard:
+def _prepare_shard(queries: Queries, objective: Objective) -> _ObjectiveShard:
+    """Make a shard of some queries, with the objective prepared for them."""
     return _ObjectiveShard(queries.X, queries.indptr, objective.prepare(queries))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SeededObjective(PreparedObjective):
-    """An objective whose random numbers are the same at every call."""
+    """An objective whose random numbers are the same at every call, as they come from one fixed seed."""
 
     objective: PreparedObjective
     seed: tuple[int, ...]
@@ -178,35 +179,42 @@ class _SeededObjective(PreparedObjective):
         return self.objective(scores, np.random.default_rng(self.seed))
 
 
-def _seed(shard: _ObjectiveShard, number: int, seed: tuple[int, ...]) -> _ObjectiveShard:
+def _fix_seed(shard: _ObjectiveShard, number: int, seed: tuple[int, ...]) -> _ObjectiveShard:
+    """Return a shard whose objective draws the same random numbers at every call."""
     return shard._replace(objective=_SeededObjective(shard.objective, (*seed, number)))
 
 
-def _smooth(shard: Any, sigma: float) -> _ObjectiveShard:
+def _smooth_objective(shard: Any, sigma: float) -> _ObjectiveShard:
+    """Return a shard with the objective smoothed by ``sigma``."""
     smoothed: _ObjectiveShard = shard._replace(objective=shard.objective.with_sigma(sigma))
     return smoothed
 
 
 def _fix_ranking(here: Any) -> _ObjectiveShard:
+    """Return a shard whose objective keeps what depends on the ranking, such as pair weights, as it is now."""
     fixed: _ObjectiveShard = here.shard._replace(objective=here.shard.objective.fix_ranking(here.scores))
     return fixed
 
 
-def _evaluate(shard: _ObjectiveShard, coef: Floats, intercept: float) -> _EvaluatedShard:
+def _evaluate_shard(shard: _ObjectiveShard, coef: Floats, intercept: float) -> _EvaluatedShard:
+    """Score the documents of a shard by weights and an intercept, and evaluate the objective there."""
     scores = compute_linear_scores(shard.X, coef, intercept)
     return _EvaluatedShard(shard, scores, *shard.objective(scores)[:2])
 
 
-def _move(here: _EvaluatedShard, coef: Floats, intercept: float) -> _EvaluatedShard:
-    return _step(here, compute_linear_scores(here.shard.X, coef, intercept), 1.0)
+def _move_by_weights(here: _EvaluatedShard, coef: Floats, intercept: float) -> _EvaluatedShard:
+    """Return the shard evaluated after the weights and the intercept are added to those of its scores."""
+    return _move_by_scores(here, compute_linear_scores(here.shard.X, coef, intercept), 1.0)
 
 
 def _interpolate(here: _EvaluatedShard, there: _EvaluatedShard, t: float) -> _EvaluatedShard:
+    """Return the shard evaluated on the line from ``here`` to ``there``: t = 0 is here, t = 1 is there."""
     # scores are sums of steps: rounding errors add up, and are not multiplied where t is beyond 1
-    return _step(here, there.scores - here.scores if there.step is None else there.step, t)
+    return _move_by_scores(here, there.scores - here.scores if there.step is None else there.step, t)
 
 
-def _step(here: _EvaluatedShard, step: Floats, t: float) -> _EvaluatedShard:
+def _move_by_scores(here: _EvaluatedShard, step: Floats, t: float) -> _EvaluatedShard:
+    """Return the shard evaluated after ``t`` times ``step`` is added to its scores."""
     scores = here.scores + t * step
     loss, gradient, _ = here.shard.objective(scores)
     with np.errstate(over="ignore", invalid="ignore"):  # a step that leads too far is not taken
@@ -214,35 +222,40 @@ def _step(here: _EvaluatedShard, step: Floats, t: float) -> _EvaluatedShard:
     return _EvaluatedShard(here.shard, scores, loss, gradient, slope, step)
 
 
-def _differentiate(here: _EvaluatedShard, start: _EvaluatedShard, end: _EvaluatedShard) -> float:
+def _differentiate_on_line(here: _EvaluatedShard, start: _EvaluatedShard, end: _EvaluatedShard) -> float:
+    """Return the derivative of the objective at ``here`` along the line from ``start`` to ``end``."""
     return float((here.gradient * (end.scores - start.scores)).sum())
 
 
-def _sum_columns(here: _EvaluatedShard, mean: Floats) -> Floats:
+def _compute_gradient(here: _EvaluatedShard, mean: Floats) -> Floats:
+    """Return the gradient of a shard's objective by the weights of the centred features."""
     sums: Floats = sum_weighted_columns(here.gradient, here.shard.X) - float(here.gradient.sum()) * mean
     return sums
 
 
 def _linearise(here: _EvaluatedShard, mean: Floats) -> Floats:
+    """Return the offset and the slopes by weight of the plane that touches a shard's objective."""
     offset = here.loss - float((here.gradient * here.scores).sum())
-    return np.append(offset, _sum_columns(here, mean))
+    return np.append(offset, _compute_gradient(here, mean))
 
 
-def _curvature(here: _EvaluatedShard) -> Floats:
-    """Return the diagonal of the Hessian by the scores, where it is positive; 1 where there is none."""
+def _compute_curvature(here: _EvaluatedShard) -> Floats:
+    """Return the diagonal of the objective's Hessian by the scores, at least 0; ones if the objective has none."""
     found = here.shard.objective(here.scores).curvature
     return np.ones(len(here.scores)) if found is None else np.maximum(found, 0.0)
 
 
-def _sum_curvature(here: _EvaluatedShard, mean: Floats, stride: int) -> Floats:
+def _approximate_hessian(here: _EvaluatedShard, mean: Floats, stride: int) -> Floats:
+    """Return about the Hessian of a shard's objective by the weights, from every ``stride``-th query."""
     shard, none = here.shard, np.empty(0)
     labels = PairLabels(np.empty(0, np.int64), none, np.ones(len(shard.indptr) - 1), shard.indptr)
-    ranked = RankedScores(here.scores, np.empty(0, np.int64), _curvature(here), none)
+    ranked = RankedScores(here.scores, np.empty(0, np.int64), _compute_curvature(here), none)
     return compute_curvature_moments(shard.X, mean, labels, ranked, stride)
 
 
 def _factor_curvature(here: _EvaluatedShard, stride: int) -> Floats:
-    shard, curvature = here.shard, _curvature(here)
+    """Return rows V, of every ``stride``-th document, for which V'V is about the Hessian by the weights."""
+    shard, curvature = here.shard, _compute_curvature(here)
     starts, sizes = shard.indptr[:-1], np.diff(shard.indptr)
     total = np.add.reduceat(curvature, starts)
     share = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)

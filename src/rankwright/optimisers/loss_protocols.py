@@ -12,7 +12,7 @@ from rankwright.basics.array_types import Floats
 
 
 class LossOnLines(Protocol):
-    """A loss that can be evaluated at weights, and anywhere on the line through two states."""
+    """The interface of a loss that can be evaluated at weights, and anywhere on the line through two states."""
 
     n_features: int
 
@@ -30,7 +30,7 @@ class LossOnLines(Protocol):
 
 
 class DifferentiableLoss(LossOnLines, Protocol):
-    """A differentiable loss, for descent by gradients."""
+    """The interface of a differentiable loss of weights, for descent by gradients."""
 
     def move(self, state: Any, step: Floats) -> Any:
         """Return the state after a step: a change of the weights."""
@@ -46,7 +46,7 @@ class DifferentiableLoss(LossOnLines, Protocol):
 
 
 class CurvedLoss(DifferentiableLoss, Protocol):
-    """A loss with an approximate Hessian, for preconditioners."""
+    """The interface of a loss of weights with an approximate Hessian, for preconditioners."""
 
     def approximate_hessian(self, state: Any) -> Floats:
         """Return an approximate Hessian by the weights, right up to a factor."""
@@ -58,14 +58,14 @@ class CurvedLoss(DifferentiableLoss, Protocol):
 
 
 class CuttingPlane(NamedTuple):
-    """A linear lower bound ``offset + slope . w`` of a convex loss, which touches the loss somewhere."""
+    """A linear lower bound ``offset + slope . w`` of a convex loss of weights w, which it touches somewhere."""
 
     offset: float
     slope: Floats
 
 
 class ConvexLoss(LossOnLines, Protocol):
-    """A convex loss, for cutting planes."""
+    """The interface of a convex loss of weights, for the cutting plane method."""
 
     def derivative_between(self, state: Any, start: Any, end: Any) -> float:
         """Return the derivative at a state along the line from ``start`` to ``end``, by the part of the line."""

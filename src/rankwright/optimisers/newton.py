@@ -21,7 +21,7 @@ _MAX_TRIALS = 30
 
 
 class NewtonStep(NamedTuple):
-    """The weights after a step: their value ``primal`` is at most ``gap`` above the minimum."""
+    """The weights after a Newton step: their objective ``primal`` is at most ``gap`` above the minimum."""
 
     w: Floats
     loss: float
@@ -31,7 +31,7 @@ class NewtonStep(NamedTuple):
 
 
 class NewtonResult(NamedTuple):
-    """The best weights: their value ``primal``, |w|^2 / 2 + C loss(w), is at most ``gap`` above the minimum."""
+    """The best weights: their objective ``primal``, |w|^2 / 2 + C loss(w), is at most ``gap`` above the minimum."""
 
     w: Floats
     primal: float
@@ -51,7 +51,7 @@ def minimise_by_newton(
     max_iter: int = 200,
     stop: Stop = never,
 ) -> NewtonResult:
-    """Return the weights of the least |w|^2 / 2 + C loss(w), to a duality gap of ``tol`` times the minimum.
+    """Return the weights w of the least |w|^2 / 2 + C loss(w), to a duality gap of ``tol`` times the minimum.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def minimise_by_newton(
     gradient, and the cost of smoothing. As soon as the latter prevails the smoothing is reduced by a step that
     predicts the new minimum (path following): with H the Hessian of the whole, -H^-1 C d(gradient)/d(smoothing).
     """
-    search = _Newton(loss, C, tol)
+    search = _NewtonSearch(loss, C, tol)
     w = np.zeros(loss.n_features) if start is None else np.array(start, dtype=np.float64)
     point = search.evaluate(w, np.inf) if squared else search.find_start(w, start is not None)
     search.record(point)
@@ -96,8 +96,8 @@ def minimise_by_newton(
     return search.finish()
 
 
-class _Newton:
-    """The state of the search: the best value and lower bound of |w|^2 / 2 + C loss so far, and the preconditioner."""
+class _NewtonSearch:
+    """The state of Newton's method: the best weights and lower bound so far, the history, and the preconditioner."""
 
     def __init__(self, loss: PairLoss, C: float, tol: float) -> None:
         self.loss, self.C, self.tol = loss, C, tol

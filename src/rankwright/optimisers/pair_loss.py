@@ -36,14 +36,14 @@ _DOCS_PER_FEATURE = 4  # but no fewer documents than this for each feature
 
 
 class _PairShard(NamedTuple):
-    """The documents of some queries, and their labels."""
+    """A shard: the features of some queries' documents, and their grades, costs and weights."""
 
     X: Floats
     labels: PairLabels
 
 
 class _RankedPairShard(NamedTuple):
-    """A shard ranked by its scores, and the sums over its pairs."""
+    """A shard ranked by its scores, with the sums of the loss and its derivatives over its pairs."""
 
     shard: _PairShard
     ranked: RankedScores
@@ -51,7 +51,7 @@ class _RankedPairShard(NamedTuple):
 
 
 class PairPoint(NamedTuple):
-    """The mean loss of pairs at some weights."""
+    """The mean loss of pairs at some weights, with its gradient and the ranked documents."""
 
     w: Floats
     smoothing: float
@@ -64,17 +64,18 @@ class PairPoint(NamedTuple):
 
 
 class PairLine(NamedTuple):
-    """The scores of a point, and their changes along a direction."""
+    """The scores of the documents at a point, and their changes along a direction, for a line search."""
 
     shards: Shards[tuple[_RankedPairShard, Floats]]
     point: PairPoint
 
 
 class PairLoss:
-    """The weighted mean over pairs (i, j) of documents of one query, l_i > l_j, of a loss of 1 - (s_i - s_j).
+    """The mean hinge loss of pairs of documents of one query with unequal grades, by a linear scorer's weights.
 
-    The loss is max(u, 0), smoothed or not, or max(u, 0)^2 with ``smoothing=inf``. The weight of a pair is
-    ``query_weight[q] * cost[j]``, the scores are s = X (w * factor).
+    The loss of a pair (i, j) with grades l_i > l_j is that of u = 1 - (s_i - s_j): max(u, 0), smoothed or not, or
+    max(u, 0)^2 with ``smoothing=inf``. The mean is weighted: the weight of a pair is ``query_weight[q] * cost[j]``, the
+    scores are s = X (w * factor).
 
     Parameters
     ----------
@@ -126,7 +127,7 @@ class PairLoss:
             rows, own = slice(int(indptr[start]), int(indptr[stop])), indptr[start : stop + 1] - indptr[start]
             parts.append(_PairShard(X[rows], PairLabels(place[rows], cost[rows], weight[start:stop], own)))
         self.shards = self.backend.distribute(parts)
-        self.total = float(self.backend.sum(_sum_weights, self.shards))
+        self.total = float(self.backend.sum(_sum_pair_weights, self.shards))
         self._scale = 1.0 / self.total if self.total > 0.0 else 0.0
 
     def evaluate(self, w: Floats, smoothing: float, near: PairPoint | None = None) -> PairPoint:
@@ -146,7 +147,7 @@ class PairLoss:
 
     def hessian_product(self, point: PairPoint, direction: Floats) -> Floats:
         """Return the Hessian of the smoothed loss at a point, times a direction."""
-        raw = self.backend.sum(_multiply, point.shards, self.mean, direction * self.factor, point.smoothing)
+        raw = self.backend.sum(_multiply_hessian, point.shards, self.mean, direction * self.factor, point.smoothing)
         product: Floats = self._factor_of(point) * raw * self.factor
         return product
 
@@ -162,12 +163,14 @@ class PairLoss:
 
     def gradient_by_smoothing(self, point: PairPoint) -> Floats:
         """Return the derivative of the smoothed loss's gradient by the smoothing."""
-        found: Floats = self._scale * self.backend.sum(_differentiate, point.shards, self.mean) * self.factor
+        found: Floats = (
+            self._scale * self.backend.sum(_differentiate_by_smoothing, point.shards, self.mean) * self.factor
+        )
         return found
 
     def approximate_hessian(self, point: PairPoint) -> Floats:
         """Return an approximate Hessian of the smoothed loss; with many features, of a sample of the queries."""
-        upper = self.backend.sum(_sum_curvature, point.shards, self.mean, self._stride)
+        upper = self.backend.sum(_approximate_hessian, point.shards, self.mean, self._stride)
         both = (np.triu(upper) + np.triu(upper, 1).T) * np.outer(self.factor, self.factor)
         hessian: Floats = self._factor_of(point) * both
         return hessian
@@ -177,33 +180,40 @@ class PairLoss:
         return (2.0 if point.smoothing == np.inf else 1.0) * self._scale
 
 
-def _sum_weights(shard: _PairShard) -> float:
+def _sum_pair_weights(shard: _PairShard) -> float:
+    """Return the total weight of the pairs of a shard."""
     return float((sum_pair_costs(shard.labels)[0] * shard.labels.weight).sum())
 
 
 def _score(shard: _PairShard, mean: Floats, coef: Floats, smoothing: float) -> _RankedPairShard:
+    """Score and rank the documents of a shard by weights of the features, and sum over its pairs."""
     return _rank(shard, np.arange(len(shard.X)), mean, coef, smoothing)
 
 
 def _rescore(here: _RankedPairShard, mean: Floats, coef: Floats, smoothing: float) -> _RankedPairShard:
+    """Score and rank a ranked shard anew by other weights, from its present ranking."""
     return _rank(here.shard, here.ranked.order.copy(), mean, coef, smoothing)
 
 
 def _rank(shard: _PairShard, order: Ints, mean: Floats, coef: Floats, smoothing: float) -> _RankedPairShard:
+    """Rank a shard by weights of the features, from the ranking ``order``, which is sorted in place; sum over pairs."""
     n = len(order)
     ranked = RankedScores(np.empty(n), order, np.empty(n), np.empty(n))
     return _RankedPairShard(shard, ranked, sum_linear_pairs(shard.X, mean, coef, shard.labels, ranked, smoothing))
 
 
-def _multiply(here: _RankedPairShard, mean: Floats, direction: Floats, smoothing: float) -> Floats:
+def _multiply_hessian(here: _RankedPairShard, mean: Floats, direction: Floats, smoothing: float) -> Floats:
+    """Return the product of the Hessian of a shard's summed loss, by the weights, and a direction."""
     return multiply_linear_hessian(here.shard.X, mean, direction, here.shard.labels, here.ranked, smoothing)
 
 
 def _prepare_line(here: _RankedPairShard, mean: Floats, direction: Floats) -> tuple[_RankedPairShard, Floats]:
+    """Return a ranked shard with the changes of its scores along a direction of the weights."""
     return here, score_centred(here.shard.X, mean, direction)
 
 
 def _evaluate_on_line(line: tuple[_RankedPairShard, Floats], t: float, smoothing: float) -> Floats:
+    """Return a shard's smoothed loss and its derivative by ``t``, after a step of length ``t`` along a line."""
     start, change = line
     scores, order, n = start.ranked.scores, start.ranked.order, len(change)
     gradient, moved = np.empty(n), RankedScores(scores + t * change, order.copy(), np.empty(n), np.empty(n))
@@ -211,9 +221,11 @@ def _evaluate_on_line(line: tuple[_RankedPairShard, Floats], t: float, smoothing
     return np.array([totals[SMOOTH_LOSS], (gradient * change).sum()])
 
 
-def _differentiate(here: _RankedPairShard, mean: Floats) -> Floats:
+def _differentiate_by_smoothing(here: _RankedPairShard, mean: Floats) -> Floats:
+    """Return the derivative by the smoothing of the gradient of a shard's summed loss."""
     return sum_centred_rows(here.shard.X, mean, here.ranked.gradient_by_delta)
 
 
-def _sum_curvature(here: _RankedPairShard, mean: Floats, stride: int) -> Floats:
+def _approximate_hessian(here: _RankedPairShard, mean: Floats, stride: int) -> Floats:
+    """Return about the Hessian of a shard's summed loss by the weights, from every ``stride``-th query."""
     return compute_curvature_moments(here.shard.X, mean, here.shard.labels, here.ranked, stride)

@@ -22,7 +22,7 @@ from rankwright.optimisers.rounds import Evaluator, RoundRecorder
 
 
 class PolishedWeights(NamedTuple):
-    """The polished weights, and the measure before and after on training and validation queries."""
+    """The weights after polishing, and the measure before and after it on training and validation queries."""
 
     weights: Floats
     before: float
@@ -46,7 +46,7 @@ def polish_weights(
     rng: np.random.Generator,
     perturbation: Perturbation | None = None,
 ) -> PolishedWeights:
-    """Climb the training measure from these weights; with validation queries, keep the step that is best on them.
+    """Improve weights by climbing the training measure; with validation queries, keep the step that is best on them.
 
     The training measure never decreases along the climb. On the validation queries the result is never worse than the
     start. In the history, ``kept`` marks the step whose weights are returned.
@@ -54,7 +54,7 @@ def polish_weights(
     here, recorder = train.evaluate(start), RoundRecorder[Floats]()
     perturbation = perturbation or Perturbation(0, 0.0, np.zeros(len(start)))
     climb = climb_with_perturbations(train, here, rules, rng, climb_cyclic, perturbation)
-    record_climb(here, _report_rounds(climb, rules.max_rounds), valid, recorder, _describe)
+    record_climb(here, _report_rounds(climb, rules.max_rounds), valid, recorder, _describe_step)
     evaluator = Evaluator(train, valid)
     before, after = evaluator(start), evaluator(recorder.model)
     if after.get("valid", after["train"]) < before.get("valid", before["train"]):
@@ -68,15 +68,15 @@ def polish_weights(
 
 
 def _report_rounds(climb: Iterator[list[AscentStep]], n_rounds: int) -> Iterator[list[AscentStep]]:
-    """Yield the steps of each round, and report the progress."""
+    """Yield the steps of each round of a climb, and report how many rounds are done to the progress listener."""
     for steps in climb:
         progress.report("rounds of polishing", min(steps[-1].round, n_rounds - 1), n_rounds)
         yield steps
     progress.report("rounds of polishing", n_rounds, n_rounds)
 
 
-def _describe(step: AscentStep) -> dict[str, Any]:
-    """Return the row of a step in the history; the start has the measure only."""
+def _describe_step(step: AscentStep) -> dict[str, Any]:
+    """Return the row of a step in the training history; the row of the start has the measure only."""
     row: dict[str, Any] = {} if step.round == 0 else {"round": step.round}
     if isinstance(step.direction, int):
         row |= {"column": step.direction, "weight": float(step.coef[step.direction])}

@@ -23,7 +23,7 @@ _PROBE = 1e-4  # length of the step that measures the curvature, relative to the
 
 
 class Preconditioner:
-    """The inverse of ``scale M + 2 alpha``: M is about the Hessian of a loss, and ``scale`` is measured.
+    """A preconditioner of L-BFGS: the inverse of ``scale M + 2 alpha``, where M is about the Hessian of the loss.
 
     M is made of the features and the diagonal of the Hessian by the scores. With it, steps no longer depend on how
     features are correlated: L-BFGS takes about ten where it took hundreds. M is kept from one fit to the next, with
@@ -73,7 +73,7 @@ class Preconditioner:
 
 
 class _DenseHessian:
-    """A matrix M with a row for every feature."""
+    """An approximate Hessian M of a loss, kept as a full matrix with a row and a column for every feature."""
 
     def __init__(self, matrix: Floats) -> None:
         self.matrix = matrix
@@ -91,7 +91,7 @@ class _DenseHessian:
 
 
 class _LowRankHessian:
-    """A matrix M = V'V with few rows V; by Woodbury's identity only V V' is factorised."""
+    """An approximate Hessian M = V'V, kept as the few rows V; by Woodbury's identity only V V' is factorised."""
 
     def __init__(self, rows: Floats) -> None:
         self.rows = rows

@@ -13,7 +13,7 @@ from rankwright.optimisers.columns import Direction
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PriorPenalty:
-    """A penalty on the distance of the weights from a prior: ``strength * sum of |unit (w - prior)|^power``.
+    """A penalty on the distance of weights w from a prior: ``strength * sum of |unit (w - prior)|^power``.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class PriorPenalty:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PenaltyOnLine:
-    """A penalty along a line: ``fixed + strength * sum of |start + slope t|^power``, a convex function of t."""
+    """A prior penalty along a line, a convex function of t: ``fixed + strength * sum of |start + slope t|^power``."""
 
     strength: float
     power: int

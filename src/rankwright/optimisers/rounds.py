@@ -19,12 +19,12 @@ Keep = Literal["valid", "best", "last"]
 
 
 def never() -> bool:
-    """Return False: there is no reason to stop before convergence."""
+    """Return False: the default rule of stopping, by which training goes on until convergence."""
     return False
 
 
 class Deadline:
-    """A time limit of training: a call returns whether the time is over.
+    """A time limit of training: calling it returns whether the time is over.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Deadline:
 
 
 class Evaluator(NamedTuple):
-    """The mean measure of weights on the training queries, and on the validation queries if there are any."""
+    """A function from weights to their mean measure on the training queries, and on validation queries if any."""
 
     train: Landscape
     valid: Landscape | None
@@ -66,7 +66,7 @@ class Evaluator(NamedTuple):
 
 
 class RoundRecorder(Generic[M]):
-    """A recorder of training rounds: it keeps the history and the model of one round, and says when to stop.
+    """A recorder of training rounds: it keeps the history and the model of the chosen round, and says when to stop.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ W = TypeVar("W")
 
 
 class Stages(Protocol[W]):
-    """An additive model in training."""
+    """The interface of an additive model in training: it chooses the next weak ranker, and adds it."""
 
     def choose(self) -> W | None:
         """Return the next weak ranker and its step; None where nothing is left to gain."""
@@ -24,7 +24,7 @@ class Stages(Protocol[W]):
 
 
 def boost(stages: Stages[W], n_estimators: int, recorder: RoundRecorder[None], done: Sequence[W] = ()) -> None:
-    """Add weak rankers one at a time, and record the measure after each.
+    """Add up to ``n_estimators`` weak rankers one at a time, and record the measure after each.
 
     Parameters
     ----------

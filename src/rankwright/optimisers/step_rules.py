@@ -56,7 +56,7 @@ class Adam:
 
 
 class LossPoint(NamedTuple):
-    """A loss and its gradient at some weights."""
+    """A vector of weights, with the loss there, without and with the penalty, and its gradient."""
 
     w: Any
     loss: float
@@ -65,7 +65,7 @@ class LossPoint(NamedTuple):
 
 
 class AdaptiveRate:
-    """An adaptive rate of batch descent: a step that lowers the value lengthens the next one, any other is undone.
+    """A step rule with an adaptive rate: a step that lowers the value makes the next one longer, any other is undone.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 
 
 def build_network(n_features: int, hidden: tuple[int, ...], activation: str, seed: int) -> nn.Sequential:
-    """Build a network with these hidden layers; the variance of the weights keeps the size of outputs."""
+    """Build a network of the given hidden layers; random weights are drawn so that outputs keep the inputs' size."""
     generator = torch.Generator().manual_seed(seed)
     widths = (n_features, *hidden, 1)
     layers: list[nn.Module] = []
@@ -65,7 +65,7 @@ def read_layers(module: nn.Module) -> tuple[list[Floats], list[Floats], str] | N
 
 
 def check_module(module: nn.Module, n_features: int) -> nn.Module:
-    """Return the module; raise InputError if it does not score every document by itself."""
+    """Return a user's network; raise InputError if a document's score depends on other documents, or has no score."""
     for name, part in module.named_modules():
         if isinstance(part, nn.modules.batchnorm._NormBase):
             raise InputError(

@@ -37,7 +37,7 @@ _HALF = 1 << 6  # of the last of 16 bits that rounding keeps
 
 
 class Criterion(Protocol):
-    """A loss that is prepared for the training queries."""
+    """The interface of a loss prepared for the training queries, which torch scores of a part of a batch go into."""
 
     is_sampled: bool
 
@@ -51,7 +51,7 @@ class Criterion(Protocol):
 
 
 class _PaddedPart(NamedTuple):
-    """A part of a batch: some queries, padded."""
+    """A part of a batch: some queries, padded to the width of the longest, and the mask of their documents."""
 
     queries: Ints  # on the host
     at: Tensor  # the same on the device
@@ -61,7 +61,7 @@ class _PaddedPart(NamedTuple):
 
 
 class _NativeCriterion:
-    """An objective in its torch form."""
+    """A criterion computed by torch, for objectives that have a torch form."""
 
     def __init__(self, loss: Loss, lists: DeviceLabels) -> None:
         self.loss, self.lists, self.is_sampled = loss, lists, loss.is_sampled
@@ -76,7 +76,7 @@ class _NativeCriterion:
 
 
 class _KernelCriterion:
-    """An objective in its NumPy form: it sees the scores on the CPU, in double precision."""
+    """A criterion computed by NumPy kernels on the CPU, in double precision, for objectives without a torch form."""
 
     def __init__(self, objective: Objective, queries: Queries) -> None:
         self.objective, self.queries = objective, queries
@@ -98,7 +98,7 @@ class _KernelCriterion:
 
 
 class TorchTrainer:
-    """A torch module in training.
+    """A trainer of a torch module, by batches of queries, on a CPU or a GPU.
 
     Parameters
     ----------
@@ -334,7 +334,7 @@ class TorchTrainer:
 
 
 def make_batches(sizes: Ints, batch_size: int, rng: np.random.Generator) -> list[Ints]:
-    """Cut queries into batches of about one length, in random order.
+    """Cut queries into batches of queries of about the same length; return the batches in random order.
 
     >>> [batch.tolist() for batch in make_batches(np.array([9, 100, 10, 90]), 2, np.random.default_rng(0))]
     [[2, 0], [3, 1]]

@@ -19,7 +19,7 @@ from rankwright.runtime.backends import single_blas
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightSpace:
-    """The space in which a solver looks for weights z; the scores are ``(X - mean) @ (z * factor)``.
+    """A space, possibly of fewer dimensions, of weights z for a solver; scores are ``(X - mean) @ (z * factor)``.
 
     Make one with :meth:`of`.
 

@@ -16,7 +16,7 @@ _EDGE = 0.05  # the least distance of a trial from the ends of its bracket, rela
 
 
 class WolfeTrial(NamedTuple):
-    """A point of a line: the value there, its derivative along the line, and the caller's state."""
+    """A trial step t of a line search: the value there, its derivative along the line, and the caller's state."""
 
     t: float
     value: float
@@ -25,7 +25,7 @@ class WolfeTrial(NamedTuple):
 
 
 def search_wolfe(evaluate: Callable[[float], WolfeTrial], start: WolfeTrial, slope_ratio: float) -> WolfeTrial | None:
-    """Return a point that satisfies the strong Wolfe conditions.
+    """Return a trial step along a line that satisfies the strong Wolfe conditions; None if no trial is lower.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def search_wolfe(evaluate: Callable[[float], WolfeTrial], start: WolfeTrial, slo
 
 
 def _minimise_cubic(a: WolfeTrial, b: WolfeTrial) -> float:
-    """Return the minimum of the cubic through two points with their slopes; far off if it has none, NaN if unknown."""
+    """Return the step where the cubic through two trials and their slopes is least; far off if it has no minimum."""
     if not (math.isfinite(b.value) and math.isfinite(b.slope)):
         return math.nan
     d1 = a.slope + b.slope - 3.0 * (a.value - b.value) / (a.t - b.t)

@@ -36,7 +36,7 @@ _MOST_SHARDS = 16  # with more, threads would wait for the interpreter lock
 
 
 class Divisible(Protocol):
-    """A data set that can be cut into parts of whole queries."""
+    """The interface of a data set that can be cut into parts of whole queries."""
 
     @property
     def n_docs(self) -> int:
@@ -53,7 +53,7 @@ D = TypeVar("D", bound=Divisible)
 
 @dataclass(frozen=True, slots=True)
 class Shards(Generic[T_co]):
-    """The parts of a data set, in order, wherever the backend keeps them.
+    """The parts of a data set, in order, as references that only the backend which made them can use.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Shards(Generic[T_co]):
 
 @runtime_checkable
 class Backend(Protocol):
-    """An executor of work on this machine (``map``, ``each``) and on shards, wherever they are (the other methods).
+    """The interface of what runs functions on items (``map``, ``each``) or on the shards of a data set, in parallel.
 
     A function that works on shards is called once for every part, as ``fn(part, *arguments)``: of an argument that is
     a ``Shards`` it gets the corresponding part. It must be picklable, and its result may depend on nothing else.
@@ -110,7 +110,7 @@ class Backend(Protocol):
 
 
 class _LocalBackend(ABC):
-    """A backend of one machine, on top of ``each``: the handles of shards are the parts themselves."""
+    """The base of backends on one machine, which need only define ``each``; its shards are the parts themselves."""
 
     __slots__ = ()
 
@@ -161,7 +161,7 @@ class Serial(_LocalBackend):
 
 @dataclass(frozen=True, slots=True)
 class Threads(_LocalBackend):
-    """A backend that works on parts in parallel, on ``n`` threads; the kernels release the GIL.
+    """A backend that works on items and shards in parallel on ``n`` threads; the kernels release the GIL.
 
     >>> list(Threads(2).map(abs, [-1, 2]))
     [1, 2]
@@ -223,17 +223,17 @@ class Threads(_LocalBackend):
         return [done[i] for i in range(len(items))]
 
 
-class _Inside(threading.local):
-    """A flag of each thread: whether it works for a pool. Its own work then runs in place, not in another pool."""
+class _WorkerFlag(threading.local):
+    """A flag per thread: whether it is a pool's worker, whose own parallel work then runs in place."""
 
     pool = False
 
 
-_inside = _Inside()
+_inside = _WorkerFlag()
 
 
 def side_by_side(backend: Backend, fn: Callable[[T], R], items: Sequence[T], n_docs: int) -> Iterator[R]:
-    """Yield ``fn(item)`` for items that are whole fits: several at a time on few documents, else one by one."""
+    """Yield ``fn(item)`` of each item, a whole fit: several at a time if the data is small, else one by one."""
     return backend.map(fn, items) if len(items) > 1 and n_docs <= _SMALL else map(fn, items)
 
 
@@ -242,13 +242,14 @@ _blas_alone = threading.Lock()  # only one thread of a process can limit BLAS at
 
 @contextmanager
 def single_blas() -> Iterator[None]:
-    """Limit BLAS to one thread: its bits are then the same in every process, and it does not wait for busy cores."""
-    with _blas_alone, _blas().limit(limits=1):
+    """Limit BLAS to one thread inside the block, so that its results are the same in every process."""
+    with _blas_alone, _find_blas().limit(limits=1):
         yield
 
 
 @lru_cache(maxsize=1)
-def _blas() -> Any:
+def _find_blas() -> Any:
+    """Return the controller of the number of threads of the BLAS libraries in this process."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -272,24 +273,26 @@ def n_cores() -> int:
 
 @lru_cache(maxsize=1)
 def _core_limit() -> float:
+    """Return how many cores the container allows this process, read once; infinity without a limit."""
     return read_core_limit()
 
 
 def n_threads(backend: Backend) -> int:
-    """Return how many threads a library with threads of its own may start: one inside a pool, at most the cores."""
+    """Return how many threads a library such as LightGBM may start: one in a pool's worker, at most the cores."""
     return 1 if _inside.pool else min(getattr(backend, "n", 1), n_cores())
 
 
 def n_shards(n_docs: int) -> int:
-    """Return the number of shards of a data set: a function of its size only."""
+    """Return into how many shards a data set of ``n_docs`` documents is cut, on any backend."""
     return max(1, min(_MOST_SHARDS, n_docs // _DOCS_PER_SHARD))
 
 
 def enter_pool() -> None:
-    """Mark this thread as one that works for a pool."""
+    """Mark the calling thread as a worker of a pool, so that its own parallel work runs in place."""
     _inside.pool = True
 
 
 @lru_cache(maxsize=8)
 def _find_pool(n: int, process: int) -> ThreadPoolExecutor:  # a forked child must not use its parent's pool
+    """Return this process's pool of ``n`` threads, which is made at the first call."""
     return ThreadPoolExecutor(n, thread_name_prefix="rankwright", initializer=enter_pool)

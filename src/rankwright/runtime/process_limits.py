@@ -12,7 +12,7 @@ ROOT = Path("/")
 
 
 def list_group_folders(controller: str, root: Path = ROOT) -> Iterator[Path]:
-    """Yield the folders of the process's control groups, its own first, then its parents, whose limits count too.
+    """Yield the folders of this process's control groups: its own first, then the parents, whose limits count too.
 
     Inside a container the mounted folder is often that of the group itself, whatever its path outside.
     """
@@ -37,7 +37,7 @@ def read_core_limit(root: Path = ROOT) -> float:
 
 
 def _read_core_quota(group: Path) -> float:
-    """Return a group's limit in cores; version 2 keeps quota and period in one file, version 1 in two."""
+    """Return a control group's limit in cores; version 2 keeps quota and period in one file, version 1 in two."""
     for quota, period in (("cpu.max", "cpu.max"), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
         with suppress(OSError, ValueError, IndexError, ZeroDivisionError):
             most = (group / quota).read_text(encoding="ascii").split()[0]
@@ -47,7 +47,7 @@ def _read_core_quota(group: Path) -> float:
 
 
 def read_available_memory(root: Path = ROOT) -> int | None:
-    """Return how many bytes this process can still get; None where the system does not say.
+    """Return how many bytes of memory this process can still get; None where the system does not say.
 
     This is what is free on the machine or in the process's container (its control group), whichever is less.
     """
@@ -57,6 +57,7 @@ def read_available_memory(root: Path = ROOT) -> int | None:
 
 
 def _read_machine_memory(root: Path) -> int | None:
+    """Return the bytes of memory that are available on the machine, or else all it has; None if unknown."""
     with suppress(OSError, ValueError, IndexError):
         for line in (root / "proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -67,7 +68,7 @@ def _read_machine_memory(root: Path) -> int | None:
 
 
 def _read_group_memory(folder: Path) -> int | None:
-    """Return the bytes that a control group has left for its processes; None without a limit."""
+    """Return the bytes of memory that a control group has left for its processes; None without a limit."""
     for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
         with suppress(OSError, ValueError):  # "max" is no number
             most, used = int((folder / limit).read_text()), int((folder / usage).read_text())
@@ -76,7 +77,7 @@ def _read_group_memory(folder: Path) -> int | None:
 
 
 def _read_reclaimable(folder: Path) -> int:
-    """Return the bytes of cached files, which the system frees when memory is needed."""
+    """Return the bytes of a control group's cached files, which the system frees when memory is needed."""
     with suppress(OSError, ValueError, IndexError):
         for line in (folder / "memory.stat").read_text().splitlines():
             if line.startswith("inactive_file "):

@@ -25,7 +25,7 @@ _FIRST_BATCH = 8  # features scanned first, and candidates tried first; then twi
 
 
 class ScoredPairs(Protocol):
-    """A shard of the training documents with their scores, and the potentials of the documents."""
+    """The interface of a shard of training documents with their scores and potentials."""
 
     @property
     def binned(self) -> BinnedShard:
@@ -44,7 +44,7 @@ class ScoredPairs(Protocol):
 
 
 class FidelityStump(NamedTuple):
-    """The stump of the least loss, its weight alpha, and its gain."""
+    """A stump found by the search: its slot (feature and threshold), its weight alpha, and the loss it takes away."""
 
     slot: int
     alpha: float
@@ -53,8 +53,10 @@ class FidelityStump(NamedTuple):
     n_tried: int  # stumps whose loss was summed over all pairs
 
 
-class FidelitySearch:
-    """A search for the stump of the least loss (2), each with its own alpha (3): figure 2, step (a).
+class FidelityStumpSearch:
+    """A search for FRank's next stump: the one with the least fidelity loss, at the alpha of equation (3).
+
+    This is step (a) of figure 2; equation (2) is the loss.
 
     W+ - W- of every threshold costs one pass over the documents, since it is a sum of potentials. W+ + W- costs a
     pass over the pairs, and so it is computed for few features only. Its value some rounds ago, less all that any pair
@@ -116,7 +118,9 @@ class FidelitySearch:
             split = self.backend.sum(_sum_splits, parts, self.bins, group)
             for row in split:
                 accumulate_bins(row, self.bins.starts, group)
-            third = sum_above_thresholds(self.backend.sum(_sum_thirds, parts, self.bins, group), self.bins, group).above
+            third = sum_above_thresholds(
+                self.backend.sum(_sum_third_derivatives, parts, self.bins, group), self.bins, group
+            ).above
             known = np.empty((len(slots), 2))
             compute_fresh_bounds(r[slots], split[0], split[1], third, self.smoothing, known)
             self.lower[slots], self.upper[slots], self.curvature[slots] = split[0], split[0], split[1]
@@ -131,9 +135,9 @@ class FidelitySearch:
 
 
 class _StumpTrials:
-    """The stumps that have been tried in a round, and the best gain."""
+    """The stumps that have been tried in a round with their gains, and the best gain."""
 
-    def __init__(self, search: FidelitySearch, parts: Shards[ScoredPairs], alphas: Floats, bounds: Floats) -> None:
+    def __init__(self, search: FidelityStumpSearch, parts: Shards[ScoredPairs], alphas: Floats, bounds: Floats) -> None:
         self.search, self.parts, self.alphas, self.bounds = search, parts, alphas, bounds
         self.gains: dict[int, float] = {}
         self.best = _MIN_GAIN
@@ -170,17 +174,20 @@ class _StumpTrials:
         self.best = max(self.best, float(gains.max()))
 
 
-def _sum_thirds(part: ScoredPairs, bins: FeatureBins, features: Ints) -> Floats:
+def _sum_third_derivatives(part: ScoredPairs, bins: FeatureBins, features: Ints) -> Floats:
+    """Return for each slot the sum of the pair loss's third derivatives over its documents."""
     return part.binned.sum_by_slot(part.potentials[1], bins, features)
 
 
 def _sum_splits(part: ScoredPairs, bins: FeatureBins, features: Ints) -> Floats:
+    """Return for each slot the sums of pair weights and curvatures over the pairs its threshold splits."""
     out = np.zeros((2, bins.count_slots(features)))
     sum_splits(part.binned.graded, part.scores, part.binned.codes, bins.starts, features, out)
     return out
 
 
 def _sum_gains(part: ScoredPairs, features: Ints, cuts: Ints, alphas: Floats) -> Floats:
+    """Return by how much each of some stumps lowers the fidelity loss of a shard."""
     out = np.zeros(len(features))
     sum_gains(part.binned.graded, part.scores, part.binned.codes, features, cuts, alphas, out)
     return out

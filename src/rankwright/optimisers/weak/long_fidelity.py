@@ -48,12 +48,14 @@ _HIGHEST = 0.385  # value of W
 
 
 def sum_state(graded: GradedDocuments, before: Floats, scores: Floats, potentials: Floats) -> Floats:
-    """Return the sums of ``compute_fidelity_state`` over all pairs; fill the potentials."""
+    """Return the sums over all pairs that ``compute_fidelity_state`` defines, and fill in the potentials."""
     change = scores - before
-    long = [q for q in _find_long(graded, before, scores) if len(np.unique(change[_rows(graded, q)])) <= _MAX_STEPS]
-    totals = compute_fidelity_state(_without(graded, long), before, scores, potentials)
+    long = [
+        q for q in _find_long(graded, before, scores) if len(np.unique(change[_find_rows(graded, q)])) <= _MAX_STEPS
+    ]
+    totals = compute_fidelity_state(_ignore_queries(graded, long), before, scores, potentials)
     for q in long:
-        rows = _rows(graded, q)
+        rows = _find_rows(graded, q)
         totals += _LongQuery.of(graded, q, scores).state(before[rows], change[rows], potentials[:, rows])
     return totals
 
@@ -61,9 +63,9 @@ def sum_state(graded: GradedDocuments, before: Floats, scores: Floats, potential
 def sum_splits(graded: GradedDocuments, scores: Floats, codes: Ints, starts: Ints, features: Ints, out: Floats) -> None:
     """Add to ``out`` the sums over the pairs that each threshold splits, as ``sum_split_pairs`` does."""
     long = _find_long(graded, scores, scores)
-    sum_split_pairs(_without(graded, long), scores, codes, starts, features, out)
+    sum_split_pairs(_ignore_queries(graded, long), scores, codes, starts, features, out)
     for q in long:
-        query, rows, to = _LongQuery.of(graded, q, scores), _rows(graded, q), 0
+        query, rows, to = _LongQuery.of(graded, q, scores), _find_rows(graded, q), 0
         for feature in features.tolist():
             n_slots = int(starts[feature + 1] - starts[feature])
             query.add_splits(codes[feature, rows], n_slots, out[:, to : to + n_slots])
@@ -73,18 +75,18 @@ def sum_splits(graded: GradedDocuments, scores: Floats, codes: Ints, starts: Int
 def sum_gains(
     graded: GradedDocuments, scores: Floats, codes: Ints, features: Ints, cuts: Ints, alphas: Floats, out: Floats
 ) -> None:
-    """Add to ``out`` the decrease of the loss by each stump, as ``compute_fidelity_gains`` does."""
+    """Add to ``out`` by how much each stump lowers the fidelity loss, as ``compute_fidelity_gains`` does."""
     long = _find_long(graded, scores, scores)
-    compute_fidelity_gains(_without(graded, long), scores, codes, features, cuts, alphas, out)
+    compute_fidelity_gains(_ignore_queries(graded, long), scores, codes, features, cuts, alphas, out)
     for q in long:
-        query, rows = _LongQuery.of(graded, q, scores), _rows(graded, q)
+        query, rows = _LongQuery.of(graded, q, scores), _find_rows(graded, q)
         for c, (feature, cut, alpha) in enumerate(zip(features, cuts, alphas, strict=True)):
             out[c] += query.gain(codes[feature, rows], int(cut), float(alpha))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LongQuery:
-    """A long query: its documents by descending grade, and the modes of their scores."""
+    """A query of many documents, by descending grade, and the Fourier modes of their scores."""
 
     scores: Floats  # from the middle
     starts: Ints  # of the grades
@@ -97,10 +99,10 @@ class _LongQuery:
     @classmethod
     def of(cls, graded: GradedDocuments, q: int, scores: Floats) -> _LongQuery:
         """Compute the modes of the scores."""
-        rows = _rows(graded, q)
+        rows = _find_rows(graded, q)
         own = scores[rows] - (scores[rows].min() + scores[rows].max()) / 2.0
         starts = np.concatenate([[0], np.unique(graded.lower[rows]) - rows.start])
-        step, w = _weights(_period(float(np.ptp(own))))
+        step, w = _compute_coefficients(_choose_period(float(np.ptp(own))))
         modes = np.empty((len(own), 2, len(w)))
         fill_modes(own, step, modes)
         return cls(own, starts, float(graded.weight[q]), step, w, modes, sum_modes(modes, starts))
@@ -140,19 +142,19 @@ class _LongQuery:
         total = 0.0
         for upper, lower, shift in ((above, below, alpha), (below, above, -alpha)):
             real, imaginary = multiply_moments(upper, sum_after(lower))
-            kind = self.w * _integral(self.frequencies, shift)
+            kind = self.w * _compute_integral_factors(self.frequencies, shift)
             total += float((kind * (real + 1j * imaginary)).real.sum())
         return self.weight * total
 
     def _loss(self) -> float:
         """Return the sum of F: half the integral of W from o to where F is 0."""
         far = float(np.ptp(self.scores)) + 40.0
-        step, w = _weights(_period(float(np.ptp(self.scores))) + far)
+        step, w = _compute_coefficients(_choose_period(float(np.ptp(self.scores))) + far)
         modes = np.empty((len(self.scores), 2, len(w)))
         fill_modes(self.scores, step, modes)
         moments = sum_modes(modes, self.starts)
         real, imaginary = multiply_moments(moments, sum_after(moments))
-        kind = w * _integral(step * np.arange(len(w)), far)
+        kind = w * _compute_integral_factors(step * np.arange(len(w)), far)
         return self.weight * float((kind * (real + 1j * imaginary)).real.sum())
 
     def _changes(self, before: Floats, change: Floats) -> tuple[float, float, float]:
@@ -167,7 +169,10 @@ class _LongQuery:
         o = np.arange(-_CELLS, _CELLS) * width
         for upper, lower, shift in ((moved, ~moved, alpha), (~moved, moved, -alpha)):
             pairs = self._count(cell, upper, lower)
-            (W0, curvature0), (W1, curvature1) = _weight_and_curvature(o), _weight_and_curvature(o + shift)
+            (W0, curvature0), (W1, curvature1) = (
+                _compute_weight_and_curvature(o),
+                _compute_weight_and_curvature(o + shift),
+            )
             highest = np.minimum(W0 * np.exp(abs(shift) + width), _HIGHEST)  # of W anywhere near
             slack = _STEEPEST * abs(shift) * width * highest
             fell += float((pairs * np.maximum(W0 - W1 + slack, 0.0)).sum())
@@ -189,15 +194,15 @@ class _LongQuery:
         return counts
 
 
-def _weight_and_curvature(o: Floats) -> tuple[Floats, Floats]:
-    """Return W and F''."""
+def _compute_weight_and_curvature(o: Floats) -> tuple[Floats, Floats]:
+    """Return the weight W and the second derivative of the loss F of pairs with score differences ``o``."""
     P = 0.5 * (1.0 + np.tanh(o / 2.0))
     W = np.sqrt(P) * (0.5 * (1.0 - np.tanh(o / 2.0)))
     return W, W * (3.0 * P - 1.0) / 4.0
 
 
-def _integral(frequencies: Floats, shift: float) -> Complexes:
-    """Return the factors from coefficients of W to those of F(o) - F(o + shift), half an integral of W."""
+def _compute_integral_factors(frequencies: Floats, shift: float) -> Complexes:
+    """Return the factors that turn Fourier coefficients of W into those of F(o) - F(o + shift)."""
     out = np.full(len(frequencies), 0.5 * shift, dtype=complex)
     angle = frequencies[1:] * shift
     # (exp(i angle) - 1) / (i w), without a difference of nearly equal numbers
@@ -205,14 +210,14 @@ def _integral(frequencies: Floats, shift: float) -> Complexes:
     return out
 
 
-def _period(span: float) -> float:
-    """Return the period of the modes for scores of this span, rounded up to one of few."""
+def _choose_period(span: float) -> float:
+    """Return the period of the Fourier modes for scores of this span, rounded up so that few periods occur."""
     return float(np.ceil(span + 1.0) + _DECAY)
 
 
 @lru_cache(maxsize=64)
-def _weights(period: float) -> tuple[float, Complexes]:
-    """Return the step between frequencies, and the coefficients of W."""
+def _compute_coefficients(period: float) -> tuple[float, Complexes]:
+    """Return the step between frequencies, and the Fourier coefficients of the pair weight W."""
     from scipy.special import loggamma
 
     step = 2.0 * np.pi / period
@@ -223,26 +228,26 @@ def _weights(period: float) -> tuple[float, Complexes]:
 
 
 def _find_long(graded: GradedDocuments, before: Floats, scores: Floats) -> list[int]:
-    """Return the queries with so many pairs that modes are faster."""
+    """Return the numbers of the queries with so many pairs that sums by Fourier modes are faster."""
     found = []
     for q in np.flatnonzero((np.diff(graded.indptr) > _MIN_DOCS) & (graded.weight > 0.0)).tolist():
-        rows = _rows(graded, q)
+        rows = _find_rows(graded, q)
         span = max(float(np.ptp(scores[rows])), float(np.ptp(before[rows])))
         pairs, n = float((rows.stop - graded.lower[rows]).sum()), rows.stop - rows.start
-        n_modes = _FASTEST * _period(span) / (2.0 * np.pi)
+        n_modes = _FASTEST * _choose_period(span) / (2.0 * np.pi)
         few = len(np.unique(graded.lower[rows])) <= _MAX_GRADES
         if few and span < _WIDEST and pairs > _MIN_PAIRS * n_modes * n:
             found.append(q)
     return found
 
 
-def _rows(graded: GradedDocuments, q: int) -> slice:
-    """Return the rows of a query."""
+def _find_rows(graded: GradedDocuments, q: int) -> slice:
+    """Return the slice of the rows of query ``q``."""
     return slice(int(graded.indptr[q]), int(graded.indptr[q + 1]))
 
 
-def _without(graded: GradedDocuments, queries: list[int]) -> GradedDocuments:
-    """Return the same queries with pairs of weight 0 in some of them."""
+def _ignore_queries(graded: GradedDocuments, queries: list[int]) -> GradedDocuments:
+    """Return the same documents, with the weight of the pairs of some queries set to 0."""
     if not queries:
         return graded
     weight = graded.weight.copy()

@@ -72,7 +72,7 @@ _OF_NATIVE = ("sigmoid", "lambdarank_truncation_level", "lambdarank_norm")
 
 @dataclass(frozen=True, slots=True)
 class RegressionTree:
-    """A regression tree as a weak learner.
+    """A weak learner that fits regression trees by LightGBM, with its parameters.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class RegressionTree:
 
 
 class TreeGrower:
-    """A grower of trees on one set of documents: their bins in LightGBM, and the trees so far."""
+    """A grower of trees on one set of documents: the documents' bins in LightGBM, and the trees so far."""
 
     def __init__(self, data: Any, booster: Any, can_split: bool, is_random: bool) -> None:
         self.data, self.booster, self.can_split, self.is_random = data, booster, can_split, is_random
@@ -214,7 +214,7 @@ class TreeGrower:
 
 
 def round_for_exact_sums(values: Floats) -> Floats:
-    """Round values to single precision, to whole multiples (at most 2^23) of one power of two.
+    """Round values to whole multiples (at most 2^23) of one power of two, in single precision, so that sums are exact.
 
     LightGBM adds them up in double precision, which is then exact: no tree depends on the order of the documents.
 
@@ -231,7 +231,7 @@ def round_for_exact_sums(values: Floats) -> Floats:
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Raise LightGBM's errors as InputError."""
+    """Raise LightGBM's errors inside the block as InputError."""
     errors = require("lightgbm").basic.LightGBMError
     try:
         yield
@@ -241,7 +241,7 @@ def _translate_errors() -> Iterator[None]:
 
 
 def check_lightgbm_params(params: Any, *, native: bool) -> dict[str, Any]:
-    """Return LightGBM's parameters that a user may give, or raise.
+    """Return the LightGBM parameters that a user gave; raise InputError if one is unknown or not allowed.
 
     >>> check_lightgbm_params({"lambda_l2": 1.0}, native=False)
     {'lambda_l2': 1.0}
@@ -261,7 +261,7 @@ def check_lightgbm_params(params: Any, *, native: bool) -> dict[str, Any]:
 
 
 def _explain_refused(name: str, known: Collection[str]) -> str:
-    """Return why a parameter of LightGBM is not taken, and what to use in its place."""
+    """Return why a parameter of LightGBM is not accepted, and what to use in its place."""
     own = name if name in _OF_RANKERS else find_synonym(name, _OF_RANKERS)
     if own is not None:
         return f"pass {own} to the ranker itself"

@@ -17,7 +17,7 @@ from rankwright.scorers import Feature
 
 @dataclass(frozen=True, slots=True)
 class BestFeature:
-    """A weak learner: the feature with the highest weighted measure (Xu et al., section 5.1).
+    """A weak learner that chooses the feature with the highest weighted measure (Xu et al., section 5.1).
 
     Parameters
     ----------
@@ -32,14 +32,14 @@ class BestFeature:
 
     def prepare(self, shards: Shards[Queries], backend: Backend) -> PreparedBestFeature:
         """Compute E(q, x_k) for all queries and candidates."""
-        values = backend.concat(_feature_values, shards, self.measure, self.signed)
+        values = backend.concat(_measure_features, shards, self.measure, self.signed)
         counted = ~np.isnan(values[:, 0])  # a query that does not count is NaN for every feature
         return PreparedBestFeature(np.where(counted[:, None], values, 0.0), counted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedBestFeature:
-    """The measure of every candidate on every query: a column per feature, then one per negated feature."""
+    """The measure of every feature on every query, as a table: a column per feature, then one per negated feature."""
 
     values: Floats  # (n_queries, n_candidates); 0 where a query does not count
     counted: NDArray[np.bool_]  # which queries count
@@ -59,7 +59,8 @@ class PreparedBestFeature:
         return weights / (weights.sum() or 1.0)
 
 
-def _feature_values(queries: Queries, measure: Measure, signed: bool) -> Floats:
+def _measure_features(queries: Queries, measure: Measure, signed: bool) -> Floats:
+    """Return the measure of each feature's ranking on each query; negated features too if ``signed``."""
     prepared = measure.prepare(queries)
     columns = [prepared.values(Feature(k)(queries.X), Serial()) for k in range(queries.n_features)]
     if signed:

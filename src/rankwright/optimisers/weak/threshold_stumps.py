@@ -22,7 +22,7 @@ SAME = 1e-12  # what differs by less is equal, up to rounding
 
 
 class Stump(NamedTuple):
-    """A weighted threshold stump."""
+    """A weighted stump: its value is ``weight`` for documents whose feature is above the threshold, else 0."""
 
     feature: int
     threshold: float
@@ -35,12 +35,12 @@ class Stump(NamedTuple):
 
 
 def round_weight(weight: float) -> float:
-    """Return the nearest weight whose sums are exact."""
+    """Round a stump's weight so that sums of such weights are exact in double precision."""
     return round(weight / GRAIN) * GRAIN
 
 
 def sum_stumps(stumps: Sequence[Stump], missing: bool) -> Stumps:
-    """Return the sum of stumps as a scorer; ``missing`` says whether it takes missing values."""
+    """Return a scorer that is the sum of stumps; ``missing`` says whether it accepts missing values."""
     return Stumps(
         np.array([stump.feature for stump in stumps], dtype=np.int64),
         np.array([stump.threshold for stump in stumps], dtype=np.float32),
@@ -50,7 +50,7 @@ def sum_stumps(stumps: Sequence[Stump], missing: bool) -> Stumps:
 
 
 class BinCut(NamedTuple):
-    """A threshold among the bins of a feature."""
+    """The place of a stump's threshold among the bins of its feature, and the bin of missing values."""
 
     above: int  # the bin below it
     last: int  # the bin of missing values
@@ -58,7 +58,7 @@ class BinCut(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureBins:
-    """The histogram bins of all features.
+    """The histogram bins of all features: their thresholds, in slots numbered over all features.
 
     A slot is a bin of one feature, counted over all features: the bins of the first feature, the bin of its missing
     values, the bins of the second feature, and so on.
@@ -79,7 +79,7 @@ class FeatureBins:
         """Cut every feature into at most ``most`` bins, or wherever two documents differ if it is None."""
         firsts = range(0, queries.n_features, _COLUMNS)
         limit = queries.n_docs if most is None else most
-        parts = backend.each(lambda first: _cut(queries.X[:, first : first + _COLUMNS], limit), firsts)
+        parts = backend.each(lambda first: _cut_columns(queries.X[:, first : first + _COLUMNS], limit), firsts)
         cuts = [column for part in parts for column in part]
         starts = np.concatenate([[0], np.cumsum([len(column) + 2 for column in cuts])])
         ends = np.full(2, np.nan, dtype=np.float32)
@@ -144,7 +144,8 @@ class FeatureBins:
         return np.split(features, np.flatnonzero(np.diff(group)) + 1)
 
 
-def _cut(X: Floats, most: int) -> list[Floats]:
+def _cut_columns(X: Floats, most: int) -> list[Floats]:
+    """Return the thresholds of each column of a matrix, for at most ``most`` bins."""
     columns = np.sort(X.T.copy(), axis=1)  # NaN comes last
     known = columns.shape[1] - np.isnan(columns).sum(axis=1)
     return [_cut_column(column[:n], n < len(column), most) for column, n in zip(columns, known, strict=True)]
@@ -159,7 +160,7 @@ def _cut_column(values: Floats, missing: bool, most: int) -> Floats:
 
 
 class BinnedShard(NamedTuple):
-    """The documents of some queries by descending grade: the rows they are in, their pairs, and their bins."""
+    """The documents of some queries by descending grade: their rows, their pairs, and the bins of their features."""
 
     X: Floats
     rows: Ints
@@ -180,14 +181,14 @@ class BinnedShard(NamedTuple):
 
 
 class ThresholdSums(NamedTuple):
-    """The sums of values over documents, for every slot of some features."""
+    """The sums of documents' values for each slot: over documents above its threshold, and over missing features."""
 
     above: Floats  # over documents above the threshold of the slot
     missing: Floats  # over documents without the feature
 
 
 def sum_above_thresholds(sums: Floats, bins: FeatureBins, features: Ints) -> ThresholdSums:
-    """Return the sums above each threshold, from the sums of every slot."""
+    """Return for each slot the sum of values over documents above its threshold, from the sums in each slot."""
     running = sums.copy()
     accumulate_bins(running, bins.starts, features)
     sizes = bins.sizes[features]
@@ -197,7 +198,7 @@ def sum_above_thresholds(sums: Floats, bins: FeatureBins, features: Ints) -> Thr
 
 
 class BestStump(NamedTuple):
-    """The stump whose values correlate best with the potentials of documents; r is the sum of value times potential."""
+    """The stump with the largest sum r, in absolute value, of the potentials of documents where the stump is 1."""
 
     slot: int
     missing: bool
@@ -205,7 +206,7 @@ class BestStump(NamedTuple):
 
 
 def find_best_stump(sums: Floats, bins: FeatureBins) -> BestStump:
-    """Return the stump of the largest abs(r), from the potentials summed in each slot (Freund et al., section 3.2).
+    """Return the stump of the largest absolute r, from the potentials summed by slot (Freund et al., section 3.2).
 
     A missing value counts 1 where that makes abs(r) larger. The first of equals is taken, up to rounding, so that
     the order of the documents does not matter.

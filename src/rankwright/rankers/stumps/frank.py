@@ -13,7 +13,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.graded_pairs import GradedDocuments
 from rankwright.measures import Measure
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
-from rankwright.optimisers.weak.fidelity_stumps import FidelitySearch
+from rankwright.optimisers.weak.fidelity_stumps import FidelityStumpSearch
 from rankwright.optimisers.weak.long_fidelity import sum_state
 from rankwright.optimisers.weak.threshold_stumps import sum_stumps
 from rankwright.rankers.base import FitResult
@@ -108,7 +108,7 @@ class _FidelityStages(StumpStages):
         backend: Backend,
     ) -> None:
         super().__init__(train, valid, measure, n_bins, "query", backend)  # Eq. (1): D = 1 / #_q
-        self.search = FidelitySearch(self.bins, smoothing, backend)
+        self.search = FidelityStumpSearch(self.bins, smoothing, backend)
 
     def choose(self) -> Chosen | None:
         """Return the stump with the least loss; None if no stump lowers it."""

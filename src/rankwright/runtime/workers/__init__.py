@@ -28,7 +28,7 @@ _SPARE = 2  # extra tasks queued on a cluster, so that no machine is idle while 
 
 @contextmanager
 def open_workers(wanted: int | Backend | Executor | Any | None) -> Iterator[Workers]:
-    """Yield workers for a number of processes (None: one per core), a backend, an executor or a Dask client."""
+    """Yield workers made of a number of processes (None: one per core), a backend, an executor or a Dask client."""
     if wanted is None or isinstance(wanted, int):
         yield ProcessWorkers(n_cores() if wanted is None else wanted)
     elif isinstance(wanted, Serial):

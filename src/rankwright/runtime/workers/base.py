@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 class WorkerDiedError(Exception):
-    """The error of a task whose process died."""
+    """The error of a task whose worker process died before it returned a result."""
 
 
 class WorkersLostError(InputError):
@@ -23,7 +23,7 @@ class WorkersLostError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome(Generic[T, R]):
-    """A finished task with its result, or with the error it raised."""
+    """The outcome of a task that has ended: the task, with its result or with the error it raised."""
 
     task: T
     result: R | None
@@ -31,7 +31,7 @@ class TaskOutcome(Generic[T, R]):
 
 
 class TaskQueue(Protocol[T]):
-    """A queue of tasks that may prefer one worker for a task over another."""
+    """The interface of a queue of tasks, which may choose the next task by what the worker did before."""
 
     def next(self, previous: T | None) -> T | None:
         """Return a task for a worker that has just finished ``previous``; None if no task is left."""
@@ -39,7 +39,7 @@ class TaskQueue(Protocol[T]):
 
 
 class Workers(Protocol):
-    """The interface of what runs tasks; ``fn``, tasks and results that cross to other processes must be picklable.
+    """The interface of what runs a function on queued tasks; what crosses to other processes must be picklable.
 
     A task is taken from the queue when a worker is free, and outcomes are yielded as they come.
     """
@@ -69,7 +69,7 @@ class SerialWorkers:
 
 
 def run_task(fn: Callable[[T], R], task: T) -> TaskOutcome[T, R]:
-    """Return the outcome of a task, with the error if it raises one."""
+    """Run a function on a task; return the outcome, with the error if it raises one."""
     try:
         return TaskOutcome(task, fn(task))
     except Exception as error:

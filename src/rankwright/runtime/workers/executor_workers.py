@@ -20,7 +20,7 @@ _CANCELLED = (CancelledError, asyncio.CancelledError, BrokenExecutor)
 
 @dataclass(frozen=True, slots=True)
 class ExecutorWorkers:
-    """The workers of an executor of ``concurrent.futures``: threads, processes, or those of a Dask client.
+    """The workers of an executor as in ``concurrent.futures``: threads, processes, or those of a Dask client.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class ExecutorWorkers:
 
 @contextmanager
 def _detect_lost_workers() -> Iterator[None]:
-    """Raise WorkersLostError if a call of the executor fails."""
+    """Raise WorkersLostError if a call of the executor inside the block fails."""
     try:
         yield
     except (OSError, RuntimeError, *_CANCELLED) as error:
@@ -71,7 +71,7 @@ def _detect_lost_workers() -> Iterator[None]:
 
 
 def _get_outcome(future: Future[TaskOutcome[T, R]], task: T) -> TaskOutcome[T, R]:
-    """Return the outcome of a future; raise WorkersLostError if it was cancelled, which only lost workers cause."""
+    """Return the outcome of a task's future; raise WorkersLostError if the future was cancelled."""
     with _detect_lost_workers():
         error = future.exception()
         if isinstance(error, _CANCELLED):

@@ -43,7 +43,7 @@ class ProcessWorkers:
     def run(self, fn: Callable[[T], R], queue: TaskQueue[T]) -> Iterator[TaskOutcome[T, R]]:
         """Yield the outcomes as they come; a process that dies loses its task and is replaced by another."""
         warn_if_not_kept()  # once, for all processes
-        processes = [process for _ in range(self.n) if (process := _start(fn, queue)) is not None]
+        processes = [process for _ in range(self.n) if (process := _start_process(fn, queue)) is not None]
         try:
             while processes:
                 ready = wait([process.connection for process in processes])
@@ -55,21 +55,21 @@ class ProcessWorkers:
                         process.stop()
                         processes.remove(process)
                     if not process.alive:
-                        processes.extend(filter(None, [_start(fn, queue)]))
+                        processes.extend(filter(None, [_start_process(fn, queue)]))
                     yield outcome
         finally:
             for process in processes:
                 process.stop()
 
 
-def _start(fn: Callable[[Any], Any], queue: TaskQueue[Any]) -> _Process | None:
-    """Start a process with the next task; return None if no task is left."""
+def _start_process(fn: Callable[[Any], Any], queue: TaskQueue[Any]) -> _WorkerProcess | None:
+    """Start a worker process with the next task of the queue; return None if no task is left."""
     task = queue.next(None)
-    return None if task is None else _Process(fn, task)
+    return None if task is None else _WorkerProcess(fn, task)
 
 
-class _Process:
-    """A worker process and the task it is running."""
+class _WorkerProcess:
+    """A worker process, the pipe to it, and the task it is running."""
 
     def __init__(self, fn: Callable[[Any], Any], task: Any) -> None:
         if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker that imports the script
@@ -156,6 +156,7 @@ def _serve_tasks(fn: Callable[[Any], Any], connection: Connection) -> None:
 
 
 def _exit_with_parent() -> None:
+    """Wait until the parent process ends, and then end this worker process at once."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -164,7 +165,7 @@ def _exit_with_parent() -> None:
 
 @contextmanager
 def _limit_threads() -> Iterator[None]:
-    """Set the environment so that processes started inside use one thread for linear algebra."""
+    """Set the environment so that processes started inside the block use one thread for linear algebra."""
     before = {name: os.environ.get(name) for name in _ONE_THREAD}
     os.environ.update(dict.fromkeys(_ONE_THREAD, "1"))
     try:
