@@ -43,19 +43,19 @@ _CHECKSUM = 16  # bytes
 _HOUR, _DAY = 3600.0, 86400.0
 
 
-def _read_state() -> list[tuple[str, int, int]]:
-    """Return the names, times and sizes of the kernels' sources."""
+def _list_sources() -> list[tuple[str, int, int]]:
+    """Return the name, modification time and size of each source file of the kernels."""
     with suppress(OSError):
         found = [(path.relative_to(_HERE).as_posix(), path.stat()) for path in _HERE.rglob("*.py")]
         return sorted((name, status.st_mtime_ns, status.st_size) for name, status in found)
     return []  # in an archive, say
 
 
-_STATE = _read_state()  # before any kernel is imported: the compiled code belongs to these files
+_STATE = _list_sources()  # before any kernel is imported: the compiled code belongs to these files
 
 
 class KernelCache(NullCache):
-    """The cache of one kernel's compiled code, as Numba uses it.
+    """The cache on disk of one kernel's compiled code, in the form that Numba expects of a cache.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ class KernelCache(NullCache):
             except OSError:
                 continue
             try:
-                code = _rebuild(target_context, *pickle.loads(_check(name, content)))
+                code = _rebuild(target_context, *pickle.loads(_strip_checksum(name, content)))
             except Exception as error:
-                _warn(f"{folder / name}: a damaged file of compiled code ({error}); the kernel is compiled again")
+                _warn_once(f"{folder / name}: a damaged file of compiled code ({error}); the kernel is compiled again")
                 continue
             _note_use(folder)
             return code
@@ -98,7 +98,7 @@ class KernelCache(NullCache):
             _warn_unkept([])
         if name is None or cres.library.has_dynamic_globals or any(not part.can_cache for part in cres.lifted):
             return
-        if _read_state() != _STATE:  # an upgrade while this process runs: its code is not that of the files any more
+        if _list_sources() != _STATE:  # an upgrade while this process runs: its code is not that of the files any more
             return
         content = _dumps(cres._reduce())
         content = _checksum(name, content) + content
@@ -126,11 +126,11 @@ class KernelCache(NullCache):
 
 
 def warn_if_not_kept() -> None:
-    """Warn if kernels that other processes compile cannot be kept; those processes say nothing themselves."""
+    """Warn if no folder can keep compiled kernels, on behalf of worker processes, which do not warn themselves."""
     reasons = []
     for folder in _folders():
         try:
-            _make(folder)
+            _make_folder(folder)
         except OSError as error:
             if _is_trusted(folder):  # kernels that were compiled before it became read-only
                 return
@@ -144,7 +144,7 @@ def warn_if_not_kept() -> None:
 
 @lru_cache(maxsize=1)
 def _folders() -> tuple[Path, ...]:
-    """Return where compiled kernels may be, the best place first; the name says which sources and which compiler."""
+    """Return the cache folders for compiled kernels, best first, named by a digest of sources and compiler."""
     digest = hashlib.blake2b(digest_size=12)
     try:
         for name, _, _ in _STATE:
@@ -156,12 +156,12 @@ def _folders() -> tuple[Path, ...]:
     places = [Path(_config.CACHE_DIR).resolve()] if _config.CACHE_DIR else []
     places += [_HERE / "__pycache__"] if _STATE else []
     with suppress(RuntimeError):  # no home
-        places.append(_user_folder())
+        places.append(_find_user_folder())
     return tuple(place / f"rankwright-{digest.hexdigest()}" for place in places)
 
 
-def _user_folder() -> Path:
-    """Return the folder for this user's caches."""
+def _find_user_folder() -> Path:
+    """Return Rankwright's folder among the caches of this user, as the operating system places them."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "rankwright"
     if sys.platform == "darwin":
@@ -171,7 +171,7 @@ def _user_folder() -> Path:
 
 @lru_cache(maxsize=64)
 def _source_digest(path: str) -> str | None:
-    """Return a digest of a source outside of this package; the package's own are in the folder's name."""
+    """Return a digest of a source file outside of this package, "" for one inside, or None if it cannot be read."""
     if Path(path).resolve().is_relative_to(_HERE):
         return "" if _STATE else None
     try:
@@ -182,12 +182,12 @@ def _source_digest(path: str) -> str | None:
 
 @lru_cache(maxsize=1)
 def _trusted_folders() -> tuple[Path, ...]:
-    """Return the folders to read from: to load compiled code is to run it, so no other user may write there."""
+    """Return the cache folders that no other user can write to, because loading compiled code runs it."""
     return tuple(folder for folder in _folders() if _is_trusted(folder))
 
 
 def _is_trusted(folder: Path) -> bool:
-    """Return whether a folder exists that only this user, the administrator or this package's owner can write to."""
+    """Return whether a folder exists and only this user, root or this package's owner can write to it."""
     try:
         found = folder.stat()
         if not stat.S_ISDIR(found.st_mode):
@@ -201,8 +201,8 @@ def _is_trusted(folder: Path) -> bool:
         return False
 
 
-def _make(folder: Path) -> None:
-    """Make the folder, or raise an OSError if there is one that cannot be trusted."""
+def _make_folder(folder: Path) -> None:
+    """Make a cache folder if it does not exist; raise an OSError if other users can write to it."""
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o755, exist_ok=True)
@@ -212,8 +212,8 @@ def _make(folder: Path) -> None:
 
 
 def _write(folder: Path, name: str, content: bytes) -> None:
-    """Write a file under a temporary name and rename it, so that other processes see all of it or nothing."""
-    _make(folder)
+    """Write a cache file under a temporary name, then rename it, so that other processes never see half of it."""
+    _make_folder(folder)
     temporary = folder / f"{name}.{secrets.token_hex(4)}.tmp"
     try:
         temporary.write_bytes(content)
@@ -226,9 +226,9 @@ def _write(folder: Path, name: str, content: bytes) -> None:
 
 @lru_cache(maxsize=4)
 def _prune(folder: Path) -> None:
-    """Remove all but the latest cache folders of other versions, and temporary files older than an hour; once."""
+    """Remove old cache folders of other versions, and temporary files older than an hour; once per process."""
     with suppress(OSError):
-        others = [path for path in folder.parent.glob("rankwright-*") if path != folder and _is_cache(path)]
+        others = [path for path in folder.parent.glob("rankwright-*") if path != folder and _is_cache_folder(path)]
         for path in sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)[_KEPT_FOLDERS:]:
             shutil.rmtree(path, ignore_errors=True)
         for path in folder.glob("*.tmp"):
@@ -236,8 +236,8 @@ def _prune(folder: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _is_cache(path: Path) -> bool:
-    """Return whether a folder has the name of one of ours, and nothing in it but compiled kernels."""
+def _is_cache_folder(path: Path) -> bool:
+    """Return whether a folder has the name of a cache folder and holds nothing but compiled kernels."""
     if re.fullmatch(r"rankwright-[0-9a-f]{24}", path.name) is None or not path.is_dir():
         return False
     return all(file.suffix in (".nbc", ".tmp") for file in path.iterdir())
@@ -245,27 +245,28 @@ def _is_cache(path: Path) -> bool:
 
 @lru_cache(maxsize=4)
 def _note_use(folder: Path) -> None:
-    """Set the time of a folder that is in use, so that it is not among the oldest; once."""
+    """Update the modification time of a cache folder in use, so that it is not pruned; once per process."""
     with suppress(OSError):
         if time.time() - folder.stat().st_mtime > _DAY:
             os.utime(folder)
 
 
-def _check(name: str, content: bytes) -> bytes:
-    """Return what a file holds behind its checksum, or raise a ValueError."""
+def _strip_checksum(name: str, content: bytes) -> bytes:
+    """Return the content of a cache file without its checksum; raise a ValueError if the checksum is wrong."""
     if _checksum(name, content[_CHECKSUM:]) != content[:_CHECKSUM]:
         raise ValueError("wrong checksum")
     return content[_CHECKSUM:]
 
 
 def _checksum(name: str, content: bytes) -> bytes:
+    """Return the checksum of a cache file, which depends on its name and its content."""
     return hashlib.blake2b(content, digest_size=_CHECKSUM, key=name.encode()[-64:]).digest()
 
 
 def _warn_unkept(reasons: list[str]) -> None:
-    """Warn that no folder takes compiled kernels, and say the way out."""
+    """Warn that no folder can keep compiled kernels, for these reasons, and say what the user can do."""
     found = "; ".join(reasons) or "the kernels' sources cannot be read"
-    _warn(
+    _warn_once(
         f"compiled kernels cannot be kept ({found}), so every process compiles them again, which takes up to a minute;"
         " set NUMBA_CACHE_DIR to a folder that you can write to"
     )
@@ -274,8 +275,8 @@ def _warn_unkept(reasons: list[str]) -> None:
 _warned = False
 
 
-def _warn(message: str) -> None:
-    """Warn once, of the line that called this library; a worker's parent warns for it."""
+def _warn_once(message: str) -> None:
+    """Issue a warning at the user's line that called this library, once, and never from a worker process."""
     global _warned
     if _warned or multiprocessing.parent_process() is not None:
         return

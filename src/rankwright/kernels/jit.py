@@ -23,23 +23,24 @@ llvm: Callable[[Any], Any] = intrinsic  # a function written in the compiler's o
 
 
 def kernel(fn: F) -> F:
-    """Compile on first use, cache on disk, release the GIL while running.
+    """Make a function a kernel: compiled on first use, cached on disk, and run without the GIL.
 
     ``fastmath=False`` is set explicitly, or Numba inherits the caller's flag.
     """
-    return _compile(fn, fastmath=False)
+    return _compile_on_first_use(fn, fastmath=False)
 
 
 def loose_kernel(fn: F) -> F:
-    """Compile as ``kernel`` does, with sums added up in whatever order is fastest.
+    """Make a function a kernel as ``kernel`` does, with sums added up in whatever order is fastest.
 
     It is inlined into the kernels that call it. Otherwise the linker takes its own code in the process that compiles
     them, and the callers' copy, whose sums may have another order, in processes that load them from the cache.
     """
-    return _compile(fn, fastmath={"reassoc", "nsz"}, forceinline=True)
+    return _compile_on_first_use(fn, fastmath={"reassoc", "nsz"}, forceinline=True)
 
 
-def _compile(fn: F, **options: Any) -> F:
+def _compile_on_first_use(fn: F, **options: Any) -> F:
+    """Return a function as Numba compiles it when it is first called, with its code kept in our cache."""
     compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(fn)
     if hasattr(compiled, "_cache"):  # not where the compiler is switched off
         compiled._cache = KernelCache(fn, options)
@@ -47,8 +48,8 @@ def _compile(fn: F, **options: Any) -> F:
 
 
 def inlined(fn: F) -> F:
-    """Compile a kernel that is inlined into other kernels; its sums are never reordered."""
-    return _compile(fn, forceinline=True, fastmath=False)
+    """Make a function a kernel that is compiled into the kernels that call it; its sums are never reordered."""
+    return _compile_on_first_use(fn, forceinline=True, fastmath=False)
 
 
 @llvm

@@ -19,7 +19,7 @@ from rankwright.runtime.backends import Backend, n_shards, resolve
 
 
 class Measure(ABC):
-    """A measure of a ranked list: an immutable value whose text says exactly what is computed."""
+    """A measure of a ranked list, such as ndcg@10: an immutable value whose text says exactly what is computed."""
 
     __slots__ = ()
 
@@ -103,7 +103,7 @@ class Measure(ABC):
 
 
 class PreparedMeasure(ABC):
-    """A measure with everything that depends on the grades of one set of queries."""
+    """A measure prepared for one set of queries: with everything that depends on their grades only."""
 
     __slots__ = ()
 
@@ -183,16 +183,22 @@ class PreparedMeasure(ABC):
 
 
 def compute_values(prepared: Sequence[PreparedMeasure], scores: Floats, backend: Backend | None = None) -> Floats:
-    """Return the values of several measures of the same queries, a row each; documents are sorted once per tie rule."""
+    """Return the values of several prepared measures for given scores: a row for each measure, by query.
+
+    Documents are sorted once per tie rule.
+    """
     prepared[0].check_scores(scores)
     out = np.empty((len(prepared), len(prepared[0].indptr) - 1))
     for ties in dict.fromkeys(each.ties for each in prepared):
         members = [i for i, each in enumerate(prepared) if each.ties == ties]
-        _fill_rows([prepared[i] for i in members], scores, resolve(backend), [out[i] for i in members])
+        _fill_values_of_measures([prepared[i] for i in members], scores, resolve(backend), [out[i] for i in members])
     return out
 
 
-def _fill_rows(prepared: list[PreparedMeasure], scores: Floats, backend: Backend, rows: list[Floats]) -> None:
+def _fill_values_of_measures(
+    prepared: list[PreparedMeasure], scores: Floats, backend: Backend, rows: list[Floats]
+) -> None:
+    """Write the values by query of measures with the same tie rule, each to its row, from one sort."""
     indptr, tie, keys = prepared[0].indptr, prepared[0].tie_keys, prepared[0].sort_keys(scores)
     order = np.arange(len(keys))
 
@@ -207,7 +213,7 @@ def _fill_rows(prepared: list[PreparedMeasure], scores: Floats, backend: Backend
 def compute_retrieved_values(
     measures: Sequence[Measure], queries: Queries, scores: Floats, backend: Backend | None
 ) -> Floats:
-    """Return the values of measures, a row each, of a ranking of some documents; a score of NaN is not ranked.
+    """Return the values of measures, a row each, by query, if documents with a score of NaN are not ranked.
 
     Documents that are not ranked count in the ideal only. A query without a ranking has the value 0. Rows are grouped.
     """
@@ -223,13 +229,13 @@ def compute_retrieved_values(
 
 
 def check_counted(measure: Measure, queries: Queries, what: str) -> None:
-    """Raise an error if a measure counts none of the queries."""
+    """Raise InputError if a measure skips every query, because none has a relevant document."""
     if measure.skips_empty and not (measure.prepare(queries.grouped()).is_counted & (queries.query_weight > 0)).any():
         raise InputError(f"{measure} skips every {what} query: none of any weight has a relevant document")
 
 
 def weighted_mean(values: Floats, weight: Floats) -> float:
-    """Return the weighted mean; a query whose value is NaN (a skipped one) does not count.
+    """Return the weighted mean of a measure's values; queries whose value is NaN (skipped) do not count.
 
     >>> weighted_mean(np.array([0.5, np.nan, 1.0]), np.array([1.0, 1.0, 3.0]))
     0.875

@@ -24,7 +24,7 @@ _NO_GRADES = np.empty(0)
 
 @dataclass(frozen=True, slots=True)
 class CustomMeasure(Measure):
-    """A measure computed by a Python function, query by query.
+    """A measure that the user wrote as a Python function of one query's grades in ranked order.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class CustomMeasure(Measure):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedCustomMeasure(PreparedMeasure):
-    """A user's measure with the grades of one set of queries; Python computes it query by query."""
+    """A user's measure prepared for one set of queries; its Python function is called query by query."""
 
     indptr: Ints
     ties: str
@@ -194,7 +194,7 @@ class PreparedCustomMeasure(PreparedMeasure):
 
 
 def takes_two_arguments(function: MeasureFunction) -> bool:
-    """Return whether a function must have two arguments.
+    """Return whether a function has exactly two arguments without defaults.
 
     >>> takes_two_arguments(lambda grades, k=3: 1.0), takes_two_arguments(lambda grades, unretrieved: 1.0)
     (False, True)
@@ -208,7 +208,7 @@ def takes_two_arguments(function: MeasureFunction) -> bool:
 
 
 def _choose_points(cuts: Floats, low: float, high: float) -> Floats:
-    """Return a point inside every interval between sorted cuts of a range."""
+    """Return a point inside each of the intervals into which sorted ``cuts`` divide ``low`` to ``high``."""
     ends = np.concatenate([[low], cuts, [high]])
     if len(cuts) == 0 and np.isinf(low) and np.isinf(high):
         return np.zeros(1)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The definition of a measure.
+    """The definition of a built-in measure: how to compute its gains, discounts and norm, and its options.
 
     Parameters
     ----------
@@ -64,56 +64,66 @@ class Definition:
     aliases: tuple[str, ...] = field(default=())
 
 
-def _graded(measure: TableMeasure, queries: Queries) -> Floats:
+def _compute_graded_gains(measure: TableMeasure, queries: Queries) -> Floats:
+    """Return the gain of each document as a function of its grade: l, 2^l - 1 or 2^l."""
     if measure.gain == "linear":
         return queries.y
     gains: Floats = np.exp2(queries.y) - (1.0 if measure.gain == "exp" else 0.0)
     return gains
 
 
-def _binary(measure: TableMeasure, queries: Queries) -> Floats:
+def _compute_binary_gains(measure: TableMeasure, queries: Queries) -> Floats:
+    """Return 1 for each relevant document and 0 for each other one."""
     gains: Floats = (queries.y >= measure.rel).astype(np.float64)
     return gains
 
 
-def _stop_probability(measure: TableMeasure, queries: Queries) -> Floats:
+def _compute_stop_probabilities(measure: TableMeasure, queries: Queries) -> Floats:
+    """Return the probability that a user stops at each document, the gain of ERR: (2^l - 1) / 2^max."""
     highest = queries.y.max() if measure.max == "data" else float(measure.max)
     gains: Floats = (np.exp2(queries.y) - 1.0) / np.exp2(highest)
     return gains
 
 
-def _top_grade(measure: TableMeasure, queries: Queries) -> Floats:
+def _compute_top_grade_gains(measure: TableMeasure, queries: Queries) -> Floats:
+    """Return 1 for each document of its query's highest grade, if that is above 0, and 0 for each other one."""
     top = np.maximum.reduceat(queries.y, queries.indptr[:-1])
     gains: Floats = ((queries.y == np.repeat(top, queries.sizes)) & (queries.y > 0)).astype(np.float64)
     return gains
 
 
-def _cut(measure: TableMeasure) -> float:
+def _get_cut_off(measure: TableMeasure) -> float:
+    """Return the cut-off of a measure, infinity if it has no cut-off."""
     return np.inf if measure.k is None else float(measure.k)
 
 
-def _logarithmic(measure: TableMeasure) -> DiscountFunction:
-    return DiscountFunction(LOGARITHMIC, 1.0 if measure.discount == "letor" else 0.0, cut_off=_cut(measure))
+def _make_logarithmic_discount(measure: TableMeasure) -> DiscountFunction:
+    """Return the discount of NDCG: 1 / log2(1 + rank), or LETOR's."""
+    return DiscountFunction(LOGARITHMIC, 1.0 if measure.discount == "letor" else 0.0, cut_off=_get_cut_off(measure))
 
 
-def _harmonic(measure: TableMeasure) -> DiscountFunction:
-    return DiscountFunction(HARMONIC, cut_off=_cut(measure))
+def _make_harmonic_discount(measure: TableMeasure) -> DiscountFunction:
+    """Return the discount 1 / rank up to the cut-off."""
+    return DiscountFunction(HARMONIC, cut_off=_get_cut_off(measure))
 
 
-def _geometric(measure: TableMeasure) -> DiscountFunction:
-    return DiscountFunction(GEOMETRIC, measure.p, 1.0 - measure.p, _cut(measure))
+def _make_geometric_discount(measure: TableMeasure) -> DiscountFunction:
+    """Return the discount of RBP: (1 - p) p^(rank - 1), p being the measure's persistence."""
+    return DiscountFunction(GEOMETRIC, measure.p, 1.0 - measure.p, _get_cut_off(measure))
 
 
-def _flat(measure: TableMeasure) -> DiscountFunction:
-    return DiscountFunction(GEOMETRIC, 1.0, 1.0, _cut(measure))
+def _make_flat_discount(measure: TableMeasure) -> DiscountFunction:
+    """Return the discount that is 1 at every rank up to the cut-off."""
+    return DiscountFunction(GEOMETRIC, 1.0, 1.0, _get_cut_off(measure))
 
 
-def _first_alone(measure: TableMeasure) -> DiscountFunction:
+def _make_first_rank_discount(measure: TableMeasure) -> DiscountFunction:
+    """Return the discount that is 1 at the first rank and 0 after it."""
     return DiscountFunction(GEOMETRIC, 1.0, 1.0, 1.0)
 
 
 def tabulate_discounts(function: DiscountFunction, longest: int) -> Floats:
-    """Return the discounts of the ranks of lists no longer than this.
+    """Return the discounts of ranks 1, 2, ... up to the cut-off or the longest list, whichever is less.
 
     >>> tabulate_discounts(DiscountFunction(LOGARITHMIC, 1.0, cut_off=3), 10).round(3).tolist()  # LETOR's
     [1.0, 1.0, 0.631]
@@ -125,20 +135,24 @@ def tabulate_discounts(function: DiscountFunction, longest: int) -> Floats:
     return function.b * function.a ** (ranks - 1) if function.kind == GEOMETRIC else 1.0 / ranks
 
 
-def _one(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> float:
+def _get_unit_norm(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> float:
+    """Return the norm 1, for measures whose sums are not divided."""
     return 1.0
 
 
-def _ideal(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> Floats:
+def _compute_ideal_sums(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> Floats:
+    """Return for each query the sum of an ideal ranking, which divides NDCG."""
     return compute_ideal_values(arrays)
 
 
-def _all_relevant(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> Floats:
+def _count_relevant(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> Floats:
+    """Return for each query the number of its relevant documents, at most k if the option norm is "min"."""
     relevant: Floats = np.add.reduceat(arrays.gain, arrays.indptr[:-1])  # gains are 0 or 1
     return np.minimum(relevant, measure.k) if measure.norm == "min" and measure.k is not None else relevant
 
 
-def _cut_off(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> Floats:
+def _compute_cut_off_norms(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> Floats:
+    """Return for each query the cut-off, or the number of ranked documents where that divides instead."""
     sizes = ranked.astype(np.float64)
     if measure.k is None:
         return sizes
@@ -150,60 +164,75 @@ _ALWAYS = ("empty", "ties")
 DEFINITIONS: Mapping[str, Definition] = {
     "ndcg": Definition(
         "normalised discounted cumulative gain",
-        _graded,
-        _logarithmic,
-        _ideal,
+        _compute_graded_gains,
+        _make_logarithmic_discount,
+        _compute_ideal_sums,
         ("gain", "discount", "short", *_ALWAYS),
     ),
     "dcg": Definition(
         "discounted cumulative gain",
-        _graded,
-        _logarithmic,
-        _one,
+        _compute_graded_gains,
+        _make_logarithmic_discount,
+        _get_unit_norm,
         ("gain", "discount", "short", *_ALWAYS),
         is_normalised=False,
     ),
     "ap": Definition(
         "average precision; map is its mean",
-        _binary,
-        _harmonic,
-        _all_relevant,
+        _compute_binary_gains,
+        _make_harmonic_discount,
+        _count_relevant,
         ("rel", "norm", "short", *_ALWAYS),
         u=1.0,
         full_name="map",
         aliases=("map",),
     ),
-    "p": Definition("precision", _binary, _flat, _cut_off, ("rel", "short", *_ALWAYS), aliases=("precision", "prec")),
+    "p": Definition(
+        "precision",
+        _compute_binary_gains,
+        _make_flat_discount,
+        _compute_cut_off_norms,
+        ("rel", "short", *_ALWAYS),
+        aliases=("precision", "prec"),
+    ),
     "recall": Definition(
         "recall: the part of the relevant documents found",
-        _binary,
-        _flat,
-        _all_relevant,
+        _compute_binary_gains,
+        _make_flat_discount,
+        _count_relevant,
         ("rel", *_ALWAYS),
         aliases=("r",),
     ),
     "rr": Definition(
         "reciprocal rank of the first relevant document; mrr is its mean",
-        _binary,
-        _harmonic,
-        _one,
+        _compute_binary_gains,
+        _make_harmonic_discount,
+        _get_unit_norm,
         ("rel", *_ALWAYS),
         v=-1.0,
         full_name="mrr",
         aliases=("mrr",),
     ),
     "err": Definition(
-        "expected reciprocal rank", _stop_probability, _harmonic, _one, ("max", *_ALWAYS), v=-1.0, has_power_gains=True
+        "expected reciprocal rank",
+        _compute_stop_probabilities,
+        _make_harmonic_discount,
+        _get_unit_norm,
+        ("max", *_ALWAYS),
+        v=-1.0,
+        has_power_gains=True,
     ),
     "wta": Definition(
         "winner takes all: the first document has the query's top grade",
-        _top_grade,
-        _first_alone,
-        _one,
+        _compute_top_grade_gains,
+        _make_first_rank_discount,
+        _get_unit_norm,
         _ALWAYS,
         takes_cut_off=False,
     ),
-    "rbp": Definition("rank-biased precision", _binary, _geometric, _one, ("p", "rel", *_ALWAYS)),
+    "rbp": Definition(
+        "rank-biased precision", _compute_binary_gains, _make_geometric_discount, _get_unit_norm, ("p", "rel", *_ALWAYS)
+    ),
 }
 
 
@@ -219,7 +248,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 
 
 def check_cut_off(name: str, k: object) -> int | None:
-    """Return a cut-off as a whole number from 1, or None."""
+    """Return a measure's cut-off as an int of at least 1, or None if k is None; raise InputError otherwise."""
     if k is None:
         return None
     if isinstance(k, bool) or not hasattr(k, "__index__") or int(k) < 1:
@@ -230,7 +259,7 @@ def check_cut_off(name: str, k: object) -> int | None:
 
 
 def check_option(option: str, value: object) -> str | float | int:
-    """Return an option's value, given as a Python value or as the text of a name."""
+    """Return the value of a measure's option, converted to its type; raise InputError if it is not allowed."""
     text = str(value).strip("'\"")
     if option in CHOICES:
         if text not in CHOICES[option]:
@@ -252,7 +281,7 @@ def check_option(option: str, value: object) -> str | float | int:
 
 
 def resolve_dialect(dialect: str, name: str, k: int | None) -> tuple[int | None, dict[str, str | float | int]]:
-    """Return the cut-off and the options of a measure in a dialect; raise an error if the dialect does not have it."""
+    """Return the cut-off and options that give a tool's own figures; raise InputError if it lacks the measure."""
     if dialect not in DIALECTS:
         raise InputError(f"unknown dialect {quote(dialect)}; {suggest(dialect, DIALECTS)}")
     rules, full_name = DIALECTS[dialect], DEFINITIONS[name].full_name

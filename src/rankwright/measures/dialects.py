@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The rules of one tool.
+    """The rules of one evaluation tool, such as trec_eval: its options for each measure, and its limits.
 
     Parameters
     ----------

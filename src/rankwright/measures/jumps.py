@@ -40,7 +40,7 @@ class ScoreLines(NamedTuple):
 
 
 class JumpTotals(NamedTuple):
-    """The sums over jumps that need no sorting; the totals of disjoint sets of queries add up."""
+    """The sums of a measure's jumps: its values at two points and its changes by bucket of t; they can be added."""
 
     at_zero: int  # the sum of all queries at t = 0, up to a constant
     at_low: int  # and at the low end of the range
@@ -52,7 +52,7 @@ class JumpTotals(NamedTuple):
 
 
 class LongList(Protocol):
-    """A list with too many jumps to keep all of them; they are found again when they are wanted."""
+    """A query with too many jumps to keep all of them; those in chosen buckets of t can be computed again."""
 
     def select_jumps(self, wanted: Ints) -> Ints:
         """Return the jumps of the buckets where ``wanted`` is not 0, as the kernel ``select_jumps`` does."""
@@ -60,7 +60,7 @@ class LongList(Protocol):
 
 
 class Jumps(NamedTuple):
-    """The points where the measures of queries change along lines, in any order, and the changes in fixed point."""
+    """The values of t where a measure, summed over queries, changes as scores move along lines, and its changes."""
 
     times: Floats
     deltas: Ints  # as t increases

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.kernels.measures.gain_sweep import GainSweep, make_gain_sweep
 from rankwright.kernels.measures.jump_buckets import select_jumps
-from rankwright.kernels.measures.long_sweep import SweepSnapshots, make_snapshots, select_from_blocks, sum_blocks
+from rankwright.kernels.measures.long_sweep import SweepSnapshots, allocate_snapshots, select_from_blocks, sum_blocks
 from rankwright.kernels.measures.measure_values import MeasureArrays
 from rankwright.kernels.measures.meetings import choose_block_ends
 from rankwright.measures.jumps import ScoreLines
@@ -19,7 +19,7 @@ _MAX_SNAPSHOTS = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LongSweep:
-    """The sweep of one long query to one side: its start, and snapshots of its ranking. Made by :meth:`of`."""
+    """The sweep of t to one side for one long query: its start, and snapshots of its ranking. Made by :meth:`of`."""
 
     lines: ScoreLines  # of the query alone
     arrays: MeasureArrays  # of the query alone, in fixed point
@@ -38,7 +38,7 @@ class LongSweep:
         sweep = _start_sweep(lines, arrays, sign)
         start, room = int(sweep.whole[0]), _count_room(lines)
         ends = choose_block_ends(sweep, limit, room)
-        snapshots = make_snapshots(sweep, min(_MAX_SNAPSHOTS, len(ends)))
+        snapshots = allocate_snapshots(sweep, min(_MAX_SNAPSHOTS, len(ends)))
         times, deltas, n_snapshots = sum_blocks(sweep, ends, room, lines.unit, snapshots, sums, gains)
         change = int(sweep.whole[0]) - start
         return cls(lines, arrays, sign, ends, snapshots, n_snapshots, times, deltas, change)
@@ -55,9 +55,10 @@ class LongSweep:
 
 
 def _count_room(lines: ScoreLines) -> int:
-    """Return how many meetings to hold at a time."""
+    """Return how many meetings of two documents a sweep holds in memory at a time."""
     return max(_ROOM, _PER_DOCUMENT * len(lines.scores))
 
 
 def _start_sweep(lines: ScoreLines, arrays: MeasureArrays, sign: float) -> GainSweep:
+    """Return a sweep of one query at t = 0, towards higher t (``sign`` is 1) or lower t (-1)."""
     return make_gain_sweep(arrays, lines.order, lines.scores, lines.slopes, 0, sign)

@@ -30,7 +30,7 @@ RBP: Maker = partial(TableMeasure.of, "rbp")
 
 
 def parse_measure(text: str | Measure) -> Measure:
-    """Read a measure's name.
+    """Return the measure that a text such as ``ndcg@10(gain=linear)`` names.
 
     Besides Rankwright's own names, those of ir_measures and RankLib parse. They mean Rankwright's definitions: to get
     another tool's figures name its dialect, as in ``ndcg@10(dialect=trec_eval)``.
@@ -56,12 +56,12 @@ def parse_measure(text: str | Measure) -> Measure:
         raise InputError(f"the measure {quote(text)} has two cut-offs")
     cut = k1 or k2
     return TableMeasure.of(
-        _KNOWN[head.lower()], None if cut is None else int(cut), **_read_options(text, arguments or "")
+        _KNOWN[head.lower()], None if cut is None else int(cut), **_parse_options(text, arguments or "")
     )
 
 
 def make_measure(function: MeasureFunction, name: str) -> CustomMeasure:
-    """Make a measure of a function of the grades in ranked order, with values from 0 to 1.
+    """Make a measure of a Python function of one query's grades in ranked order, with values from 0 to 1.
 
     A function of two arguments gets, as the second, the grades of judged documents that no run retrieved (TREC data
     have such): they belong to an ideal ranking. The name can then be used wherever a measure's name can.
@@ -81,7 +81,7 @@ def make_measure(function: MeasureFunction, name: str) -> CustomMeasure:
 
 
 def split_measures(text: str) -> list[str]:
-    """Split a list of names at the commas outside parentheses.
+    """Split a text at the commas outside parentheses into a list of measures' names.
 
     >>> split_measures("ndcg@10(gain=linear,empty=skip), map")
     ['ndcg@10(gain=linear,empty=skip)', 'map']
@@ -89,7 +89,8 @@ def split_measures(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
 
 
-def _read_options(text: str, arguments: str) -> dict[str, object]:
+def _parse_options(text: str, arguments: str) -> dict[str, object]:
+    """Return the options in the parentheses of a measure's name, given as ``option=value, ...``, as a dict."""
     options: dict[str, object] = {}
     for argument in filter(None, (part.strip() for part in arguments.split(","))):
         option, equals, value = (part.strip() for part in argument.partition("="))

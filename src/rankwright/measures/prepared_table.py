@@ -24,7 +24,7 @@ from rankwright.measures.jumps import N_BUCKETS, Jumps, JumpTotals, ScoreLines
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedTableMeasure(PreparedMeasure):
-    """A table measure in the form that kernels take."""
+    """A built-in measure prepared for one set of queries, as the arrays that kernels take."""
 
     indptr: Ints
     arrays: MeasureArrays
@@ -102,7 +102,7 @@ class PreparedTableMeasure(PreparedMeasure):
 
 
 def slice_arrays(arrays: MeasureArrays, start: int, stop: int) -> MeasureArrays:
-    """Return the arrays of queries ``start`` to ``stop`` alone, sharing memory."""
+    """Return a prepared measure's arrays for the queries ``start`` to ``stop`` alone, as views of the same memory."""
     indptr = arrays.indptr
     return arrays._replace(
         indptr=indptr[start : stop + 1] - indptr[start],

@@ -32,7 +32,7 @@ _HIGHEST_EXPONENT = 60
 
 @dataclass(frozen=True, slots=True)
 class TableMeasure(Measure):
-    """A measure of ``DEFINITIONS``, with its cut-off and options.
+    """A built-in measure, such as NDCG or AP: a name of ``DEFINITIONS`` with a cut-off and options.
 
     Parameters
     ----------
@@ -225,6 +225,7 @@ class TableMeasure(Measure):
 
 
 def _make_tie_keys(ties: str, queries: Queries) -> Floats:
+    """Return for each document the key by which documents with equal scores are sorted, ascending."""
     rows = np.arange(queries.n_docs, dtype=np.float64)
     if ties == "pessimistic":
         return queries.y

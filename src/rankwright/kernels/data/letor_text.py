@@ -46,7 +46,7 @@ _DOCID = np.frombuffer(b"docid", dtype=np.uint8)
 
 @kernel
 def count_newlines(text: Bytes) -> int:
-    """Return the number of newlines."""
+    """Return the number of newlines in a text, given as an array of bytes."""
     count = 0
     for i in range(len(text)):
         count += text[i] == _NEWLINE
@@ -55,11 +55,13 @@ def count_newlines(text: Bytes) -> int:
 
 @kernel
 def _ends_token(c: int) -> bool:
+    """Return whether a character ends a token: a blank, a tab, a line end or the # of a comment."""
     return c == _SPACE or c == _NEWLINE or c == _TAB or c == _RETURN or c == _HASH
 
 
 @kernel
 def _skip_blanks(text: Bytes, i: int) -> int:
+    """Return the index of the first character from ``i`` on that is neither a blank nor a tab."""
     while load_byte(text, i) == _SPACE or load_byte(text, i) == _TAB:
         i += 1
     return i
@@ -67,7 +69,7 @@ def _skip_blanks(text: Bytes, i: int) -> int:
 
 @kernel
 def _find_comment_end(text: Bytes, i: int) -> int:
-    """Return the next newline, or the next carriage return that is not part of a line end.
+    """Return the index at which the comment at ``i`` ends: of a newline, or of a carriage return inside the line.
 
     A byte of a word is 0 where the word less its lowest bits borrows into its highest bit.
     """
@@ -86,6 +88,7 @@ def _find_comment_end(text: Bytes, i: int) -> int:
 
 @kernel
 def _find_token_end(text: Bytes, i: int) -> int:
+    """Return the index at which the token at ``i`` ends."""
     while not _ends_token(load_byte(text, i)):
         i += 1
     return i
@@ -93,7 +96,7 @@ def _find_token_end(text: Bytes, i: int) -> int:
 
 @kernel
 def _parse_eight_digits(text: Bytes, i: int) -> tuple[Any, int]:
-    """Return the value and the number of the digits at ``i``, at most eight, without a branch.
+    """Return the number written at ``i`` in at most eight digits, and how many digits it has, without a branch.
 
     Eight bytes are one word: '0' is subtracted from each, the first byte that is no digit is found by its high bit, the
     rest is shifted out, and neighbouring digits, pairs and fours are added up.
@@ -109,7 +112,7 @@ def _parse_eight_digits(text: Bytes, i: int) -> tuple[Any, int]:
 
 @kernel
 def _parse_hard_number(text: Bytes, i: int) -> tuple[float, int, bool]:
-    """Parse as ``_parse_number`` does, for numbers with an exponent or with more digits than an int64 holds."""
+    """Parse a number as ``_parse_number`` does, if it has an exponent or more digits than an int64 holds."""
     start, negative = i, load_byte(text, i) == _MINUS
     if load_byte(text, i) == _MINUS or load_byte(text, i) == _PLUS:
         i += 1
@@ -154,7 +157,7 @@ def _parse_hard_number(text: Bytes, i: int) -> tuple[float, int, bool]:
 
 @kernel
 def _parse_number(text: Bytes, i: int) -> tuple[float, int, bool]:
-    """Read a decimal number: its value, where it ends (``i`` itself if there is none), whether it is exact.
+    """Return the decimal number at ``i``, where it ends (``i`` if there is no number), and whether it is exact.
 
     Exact means correctly rounded: the mantissa is at most 2^53 and the power of ten at most 22 (Clinger's fast
     path). Otherwise the relative error is below 2^-50, or the value is NaN where it may overflow.
@@ -184,7 +187,8 @@ def _parse_number(text: Bytes, i: int) -> tuple[float, int, bool]:
 
 
 @kernel
-def _same_token(text: Bytes, a: int, b: int, length: int) -> bool:
+def _have_same_bytes(text: Bytes, a: int, b: int, length: int) -> bool:
+    """Return whether the ``length`` bytes of a text from ``a`` on are those from ``b`` on."""
     for i in range(length):
         if load_byte(text, a + i) != load_byte(text, b + i):
             return False
@@ -192,7 +196,8 @@ def _same_token(text: Bytes, a: int, b: int, length: int) -> bool:
 
 
 @kernel
-def _spells(text: Bytes, i: int, word: Bytes) -> bool:
+def _has_word_at(text: Bytes, i: int, word: Bytes) -> bool:
+    """Return whether a text has this word at index ``i``."""
     for j in range(len(word)):
         if load_byte(text, i + j) != word[j]:  # the newline at the end stops it
             return False
@@ -201,9 +206,9 @@ def _spells(text: Bytes, i: int, word: Bytes) -> bool:
 
 @kernel
 def _find_docid(text: Bytes, i: int) -> tuple[int, int]:
-    """Return the span of the document id in the comment at ``i``: after 'docid =', or else the first word."""
+    """Return the start and end of the document id in the comment at ``i``: after 'docid =', or the first word."""
     i = _skip_blanks(text, i + 1)
-    if _spells(text, i, _DOCID):
+    if _has_word_at(text, i, _DOCID):
         j = _skip_blanks(text, i + len(_DOCID))
         if load_byte(text, j) == _EQUALS:
             i = _skip_blanks(text, j + 1)
@@ -259,10 +264,10 @@ def parse_block(
         while load_byte(text, i) == _RETURN:
             i = _skip_blanks(text, i + 1)
         start = i + len(_QID)
-        if not _spells(text, i, _QID) or _ends_token(load_byte(text, start)):
+        if not _has_word_at(text, i, _QID) or _ends_token(load_byte(text, start)):
             return NO_QID, row, line, n_runs, n_hard, highest, widest, i, _find_token_end(text, i)
         i = _find_token_end(text, start)
-        if i - start != qid_end - qid_start or not _same_token(text, start, qid_start, i - start):
+        if i - start != qid_end - qid_start or not _have_same_bytes(text, start, qid_start, i - start):
             runs[n_runs, 0], runs[n_runs, 1], runs[n_runs, 2] = row, start, i
             n_runs += 1
         qid_start, qid_end = start, i
@@ -330,7 +335,10 @@ def parse_block(
 
 @kernel
 def copy_tokens(text: Bytes, spans: Ints, rows: int, out: NDArray[np.uint32]) -> bool:
-    """Write the ASCII text of every span into a row of ``out``, as numpy stores str; False if not ASCII, or NUL."""
+    """Copy each span of a text to a row of ``out``, as numpy stores str; return False if it cannot be copied.
+
+    That is so if a span is not ASCII, or holds a NUL.
+    """
     for row in range(rows):
         start = spans[row, 0]
         for i in range(spans[row, 1] - start):

@@ -13,16 +13,16 @@ _SIGN, _INFINITE, _MISSING = np.uint32(0x80000000), np.uint32(0x7F800000), np.ui
 
 
 @inlined
-def _mix(key: np.uint64, bits: np.uint64) -> np.uint64:
-    """Return the key of a sequence with one more element."""
+def _extend_key(key: np.uint64, bits: np.uint64) -> np.uint64:
+    """Return the hash key of a sequence, given the key of all but its last element and the bits of that one."""
     mixed = key ^ bits
     mixed = (mixed ^ (mixed >> _HALF)) * _ODD  # a product carries upwards only, and simple numbers have high bits alone
     return (mixed ^ (mixed >> _SHIFT)) + _SEED
 
 
 @inlined
-def _same_bits(bits: np.uint32) -> np.uint64:
-    """Return the bits of a float32, with one pattern for all missing values and one for 0 and -0."""
+def _unify_bits(bits: np.uint32) -> np.uint64:
+    """Return the bits of a float32 such that all missing values have the same bits, and so do 0 and -0."""
     size = bits & ~_SIGN
     if size == np.uint32(0):
         return np.uint64(0)
@@ -31,41 +31,42 @@ def _same_bits(bits: np.uint32) -> np.uint64:
 
 @kernel
 def compute_row_keys(bits: Ints, y: Ints) -> Ints:
-    """Return a key of 64 bits for each row: equal for equal grades and features, and otherwise almost surely not.
+    """Return a hash key of 64 bits for each row, made of its grade and features: equal rows have equal keys.
 
+    Rows that differ almost surely have different keys.
     ``bits`` are those of float32 features as uint32, ``y`` those of float64 grades as uint64. All missing values are
     equal, and so are 0 and -0. Four sequences side by side, which do not wait for each other.
     """
     n, d = bits.shape
     out = np.empty(n, np.uint64)
     for i in range(n):
-        k0, k1, k2, k3 = _mix(_SEED, y[i]), _SEED, _SEED, _SEED
+        k0, k1, k2, k3 = _extend_key(_SEED, y[i]), _SEED, _SEED, _SEED
         for j in range(0, d - 3, 4):
-            k0 = _mix(k0, _same_bits(bits[i, j]))
-            k1 = _mix(k1, _same_bits(bits[i, j + 1]))
-            k2 = _mix(k2, _same_bits(bits[i, j + 2]))
-            k3 = _mix(k3, _same_bits(bits[i, j + 3]))
+            k0 = _extend_key(k0, _unify_bits(bits[i, j]))
+            k1 = _extend_key(k1, _unify_bits(bits[i, j + 1]))
+            k2 = _extend_key(k2, _unify_bits(bits[i, j + 2]))
+            k3 = _extend_key(k3, _unify_bits(bits[i, j + 3]))
         for j in range(d - d % 4, d):
-            k0 = _mix(k0, _same_bits(bits[i, j]))
-        out[i] = _mix(_mix(_mix(k0, k1), k2), k3)
+            k0 = _extend_key(k0, _unify_bits(bits[i, j]))
+        out[i] = _extend_key(_extend_key(_extend_key(k0, k1), k2), k3)
     return out
 
 
 @kernel
 def compute_query_keys(keys: Ints, weight: Ints, indptr: Ints) -> Ints:
-    """Return a key for each query, by the bits of its weight and by the keys of its rows, which are in order."""
+    """Return a hash key for each query, made of its weight and of the keys of its rows, in their order."""
     out = np.empty(len(weight), np.uint64)
     for q in range(len(weight)):
-        key = _mix(_SEED, weight[q])
+        key = _extend_key(_SEED, weight[q])
         for i in range(indptr[q], indptr[q + 1]):
-            key = _mix(key, keys[i])
+            key = _extend_key(key, keys[i])
         out[q] = key
     return out
 
 
 @kernel
 def sort_within_queries(keys: Ints, indptr: Ints) -> Ints:
-    """Return the rows of each query by ascending key."""
+    """Return the row numbers grouped by query, and sorted within each query by ascending hash key."""
     out = np.empty(len(keys), np.int64)
     for q in range(len(indptr) - 1):
         a, b = indptr[q], indptr[q + 1]

@@ -20,7 +20,7 @@ _GROUP = 16  # blocks
 
 
 class GainSweep(NamedTuple):
-    """The state of a sweep to one side: the ranked documents with a gain, and the others in their first order."""
+    """The state of a sweep of t away from 0: the current ranking of one query's documents that have a gain."""
 
     b: Floats  # score at t = 0
     a: Floats  # slope
@@ -46,7 +46,7 @@ class GainSweep(NamedTuple):
 
 @kernel
 def compute_crossing_time(b_upper: float, a_upper: float, b_lower: float, a_lower: float, now: float) -> float:
-    """Return when the lower of two lines overtakes the upper one, infinity if it never does; without a branch."""
+    """Return the t at which the lower of two score lines overtakes the upper one; infinity if it never does."""
     at = (b_upper - b_lower) / (a_lower - a_upper)
     at = at if at > now else now
     return at if a_lower > a_upper else np.inf
@@ -64,7 +64,7 @@ def double_capacity(values: Any) -> Any:
 def record_jump(
     value: float, whole: Any, now: float, sign: float, times: Floats, deltas: Ints, count: int
 ) -> tuple[Any, int]:
-    """Append a jump if the rounded value differs from ``whole``; return the rounded value and the number of jumps."""
+    """Append a jump of a measure if its rounded value has changed; return that value and the number of jumps."""
     new = np.int64(np.rint(value))
     if new != whole:
         times[count], deltas[count] = sign * now, (new - whole if sign > 0.0 else whole - new)
@@ -73,7 +73,8 @@ def record_jump(
 
 
 @kernel
-def _discount_at(discount: Floats, r: int) -> float:
+def _look_up_discount(discount: Floats, r: int) -> float:
+    """Return the discount of a rank, counted from 0; it is 0 beyond the cut-off."""
     return float(discount[r]) if r < len(discount) else 0.0
 
 
@@ -81,7 +82,7 @@ def _discount_at(discount: Floats, r: int) -> float:
 def make_gain_sweep(
     arrays: MeasureArrays, order: Ints, scores: Floats, slopes: Floats, q: int, sign: float
 ) -> GainSweep:
-    """Rank a query at t = 0, before a sweep to the right (``sign`` is 1) or to the left (-1)."""
+    """Return the start of a sweep: a query ranked at t = 0; t will grow (``sign`` is 1) or fall (-1)."""
     gain, discount, factor, u, v = arrays.gain, arrays.discount, arrays.scale[q], arrays.u, arrays.v
     first, n = arrays.indptr[q], arrays.indptr[q + 1] - arrays.indptr[q]
     kept = 0
@@ -96,7 +97,7 @@ def make_gain_sweep(
         row = order[first + r]
         if gain[row] != 0.0:
             b[m], a[m], g[m], above[m] = scores[row], sign * slopes[row], gain[row], zeros
-            total += g[m] * lead[m] * _discount_at(discount, r)
+            total += g[m] * lead[m] * _look_up_discount(discount, r)
             lead[m + 1] = lead[m] + g[m] * (u + v * lead[m])
             m += 1
         else:
@@ -136,7 +137,7 @@ def make_gain_sweep(
 
 @inlined
 def update_soonest(cross: Floats, soonest: Floats, sooner: Floats, first: int, last: int) -> None:
-    """Find the first swap of every block, and of every group if there are several, that has one of these ranks."""
+    """Update the times of the first swap in the blocks and groups of ranks that hold ``first`` to ``last``."""
     for block in range(first // _BLOCK, min(last // _BLOCK + 1, len(soonest))):
         soonest[block] = cross[block * _BLOCK : (block + 1) * _BLOCK].min()
     if len(sooner) > 1:
@@ -146,7 +147,7 @@ def update_soonest(cross: Floats, soonest: Floats, sooner: Floats, first: int, l
 
 @inlined
 def _find_next_swap(cross: Floats, soonest: Floats, sooner: Floats) -> int:
-    """Return the rank of the upper one of the neighbours that swap next: the first of equals."""
+    """Return the rank of the upper one of the two neighbours that swap next; the first of several such ranks."""
     group = 0
     for i in range(1, len(sooner)):
         if sooner[i] < sooner[group]:
@@ -165,7 +166,7 @@ def _find_next_swap(cross: Floats, soonest: Floats, sooner: Floats) -> int:
 def advance_sweep(
     sweep: GainSweep, meetings: Floats, who: Ints, until: float, times: Floats, deltas: Ints, count: int
 ) -> tuple[Floats, Ints, int]:
-    """Process all events up to the last of the meetings, and then swaps up to ``until``.
+    """Advance a sweep through all given meetings, then through swaps up to ``until``, and append its jumps.
 
     The lowest bit of ``who`` is 1 if a document with a gain rises, and its upper 32 bits are the number of that
     document. Where the value changes is added to ``times``, and by how much as t increases to ``deltas``.
@@ -186,19 +187,21 @@ def advance_sweep(
             r = rank_of[i] + above[i]
             above[i] += 1 - 2 * (code & 1)
             delta = (
-                g[i] * lead[rank_of[i]] * (_discount_at(discount, rank_of[i] + above[i]) - _discount_at(discount, r))
+                g[i]
+                * lead[rank_of[i]]
+                * (_look_up_discount(discount, rank_of[i] + above[i]) - _look_up_discount(discount, r))
             )
         else:
             if (next_meeting >= n and swap > until) or not swap < np.inf:
                 break
             now, r = swap, place
             x, y = ranked[r], ranked[r + 1]
-            delta = -g[x] * lead[r] * _discount_at(discount, r + above[x])
-            delta -= g[y] * lead[r + 1] * _discount_at(discount, r + 1 + above[y])
+            delta = -g[x] * lead[r] * _look_up_discount(discount, r + above[x])
+            delta -= g[y] * lead[r + 1] * _look_up_discount(discount, r + 1 + above[y])
             ranked[r], ranked[r + 1], rank_of[x], rank_of[y] = y, x, r + 1, r
             lead[r + 1] = lead[r] + g[y] * (u + v * lead[r])
-            delta += g[y] * lead[r] * _discount_at(discount, r + above[y])
-            delta += g[x] * lead[r + 1] * _discount_at(discount, r + 1 + above[x])
+            delta += g[y] * lead[r] * _look_up_discount(discount, r + above[y])
+            delta += g[x] * lead[r + 1] * _look_up_discount(discount, r + 1 + above[x])
             cross[r] = np.inf
             if r > 0:
                 z = ranked[r - 1]
@@ -220,8 +223,9 @@ def advance_sweep(
 
 @kernel
 def _find_all_meetings(sweep: GainSweep, limit: float) -> tuple[Floats, Ints]:
-    """Return when documents with and without a gain meet, in order, and who meets; see ``advance_sweep``.
+    """Return the sorted times at which documents with and without a gain meet, and which two meet each time.
 
+    ``advance_sweep`` says how the two are written.
     Every pair is written down and only those that meet are counted: the next pair overwrites one that does not meet,
     which is quicker than a branch that cannot be predicted.
     """
@@ -257,7 +261,7 @@ def sweep_gains(
     deltas: Ints,
     count: int,
 ) -> tuple[Floats, Ints, int, Any]:
-    """Sweep one query to one side, keeping its documents with a gain sorted; see ``sweep_queries``."""
+    """Append the jumps of one query's measure for t on one side of 0, ranking only documents with a gain."""
     sweep = make_gain_sweep(arrays, order, scores, slopes, q, sign)
     start = sweep.whole[0]
     meetings, who = _find_all_meetings(sweep, limit)

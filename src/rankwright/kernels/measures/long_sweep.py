@@ -20,7 +20,7 @@ _CLOSE = 1e-10  # jumps of a query closer than this are merged: intervals so nar
 
 
 class SweepSnapshots(NamedTuple):
-    """The rankings saved during a sweep to one side, a row each."""
+    """The states of a sweep that were saved on its way, a row each: ranking, value of the measure, progress."""
 
     above: Ints
     ranked: Ints
@@ -32,7 +32,7 @@ class SweepSnapshots(NamedTuple):
 
 @kernel
 def _merge_close_jumps(times: Floats, deltas: Ints, count: int, unit: float) -> int:
-    """Merge jumps that are close to each other into one, or one at either end; return how many are left."""
+    """Merge jumps of a measure that are almost at the same t, in place; return how many jumps are left."""
     kept, i = 0, 0
     while i < count:
         at, last, total = times[i], i, deltas[i]
@@ -54,7 +54,7 @@ def _merge_close_jumps(times: Floats, deltas: Ints, count: int, unit: float) -> 
 def _sweep_block(
     sweep: GainSweep, buffer: MeetingBuffer, end: float, unit: float, times: Floats, deltas: Ints
 ) -> tuple[Floats, Ints, int, bool]:
-    """Sweep the next block; return its jumps, and whether it reached ``end``."""
+    """Advance a sweep by a block of t; return its jumps, their number, and whether it reached ``end``."""
     meetings, who = find_meetings(sweep, buffer, end)
     is_complete = buffer.last_who[0] == NO_PAIR
     until = end if is_complete else -1.0
@@ -64,8 +64,8 @@ def _sweep_block(
 
 
 @kernel
-def make_snapshots(sweep: GainSweep, n: int) -> SweepSnapshots:
-    """Return room for ``n`` snapshots."""
+def allocate_snapshots(sweep: GainSweep, n: int) -> SweepSnapshots:
+    """Allocate arrays for ``n`` states that a sweep will save on its way."""
     kept = len(sweep.ranked)
     above, ranked = np.empty((n, kept), np.int32), np.empty((n, kept), np.int32)
     lead, cross = np.empty((n, kept + 1)), np.empty((n, len(sweep.cross)))
@@ -76,7 +76,7 @@ def make_snapshots(sweep: GainSweep, n: int) -> SweepSnapshots:
 def _save_snapshot(
     sweep: GainSweep, buffer: MeetingBuffer, snapshots: SweepSnapshots, at: int, next_end: int, block: int
 ) -> None:
-    """Save the ranking."""
+    """Save the current state of a sweep, its ranking above all, in row ``at`` of the snapshots."""
     snapshots.above[at], snapshots.ranked[at], snapshots.lead[at], snapshots.cross[at] = (
         sweep.above,
         sweep.ranked,
@@ -91,7 +91,7 @@ def _save_snapshot(
 
 @kernel
 def _restore_snapshot(sweep: GainSweep, buffer: MeetingBuffer, snapshots: SweepSnapshots, at: int) -> None:
-    """Restore a saved ranking."""
+    """Set a sweep back to the state that was saved in row ``at`` of the snapshots."""
     sweep.above[:], sweep.ranked[:], sweep.lead[:], sweep.cross[:] = (
         snapshots.above[at],
         snapshots.ranked[at],
@@ -115,7 +115,7 @@ def sum_blocks(
     sums: Ints,
     gains: Floats,
 ) -> tuple[Floats, Ints, int]:
-    """Sweep to the last end, add the jumps to the sums of buckets of t, and save snapshots.
+    """Run a sweep to its end, block by block: add its jumps to the sums by bucket of t, and save snapshots.
 
     Returns the jumps if there are at most ``room``, and then needs no snapshots, or the number of snapshots.
     """
@@ -155,7 +155,7 @@ def select_from_blocks(
     taken: int,
     wanted: Ints,
 ) -> Ints:
-    """Return the jumps of the buckets where ``wanted`` is not 0, as ``select_jumps`` does, from snapshots."""
+    """Return the jumps in the buckets of t where ``wanted`` is not 0, by sweeping again from snapshots."""
     buffer = make_meeting_buffer(room)
     times: Any = np.empty(4 * room)
     deltas: Any = np.empty(len(times), np.int64)

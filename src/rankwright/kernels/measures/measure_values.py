@@ -37,7 +37,7 @@ class MeasureArrays(NamedTuple):
 
 @inlined
 def compute_query_sum(arrays: MeasureArrays, order: Ints, q: int) -> float:
-    """Return the sum over the ranks of a query, without scale and base; ``order`` holds its ranked rows."""
+    """Return the measure of one ranked query before ``scale`` and ``base`` are applied."""
     a, discount, total, lead = arrays.indptr[q], arrays.discount, 0.0, 1.0
     for r in range(min(arrays.indptr[q + 1] - a, len(discount))):
         g = arrays.gain[order[a + r]]
@@ -49,14 +49,14 @@ def compute_query_sum(arrays: MeasureArrays, order: Ints, q: int) -> float:
 
 @kernel
 def compute_ranked_values(arrays: MeasureArrays, order: Ints, start: int, stop: int, out: Floats) -> None:
-    """Write the measure of queries ``start`` to ``stop`` into ``out``; ``order`` holds their ranked rows."""
+    """Write the measure of each of the queries ``start`` to ``stop`` to ``out``; ``order`` holds their ranked rows."""
     for q in range(start, stop):
         out[q] = arrays.base[q] + arrays.scale[q] * compute_query_sum(arrays, order, q)
 
 
 @kernel
 def sum_weighted(values: Floats, weight: Floats) -> float:
-    """Return the sum of the values times their weights, in order; a value without weight may be NaN."""
+    """Return the sum of values times weights, in order; where the weight is 0, the value may be NaN."""
     total = 0.0
     for q in range(len(values)):
         if weight[q] != 0.0:
@@ -66,7 +66,7 @@ def sum_weighted(values: Floats, weight: Floats) -> float:
 
 @kernel
 def rank_and_sum(arrays: MeasureArrays, keys: Floats, tie: Floats, order: Ints, weight: Floats) -> float:
-    """Rank all documents and return the weighted sum of the measures, in one call."""
+    """Rank the documents of all queries by ``keys``, and return the weighted sum of the queries' measures."""
     values = np.empty(len(weight))
     sort_rows(keys, tie, arrays.indptr, 0, len(weight), order)
     compute_ranked_values(arrays, order, 0, len(weight), values)
@@ -75,7 +75,7 @@ def rank_and_sum(arrays: MeasureArrays, keys: Floats, tie: Floats, order: Ints, 
 
 @kernel
 def _sort_gains(gains: Floats, levels: Floats, counts: Ints, n_levels: int, out: Floats) -> int:
-    """Write the gains in descending order, and return the number of levels.
+    """Write the gains of one query in descending order; return the number of different gains seen so far.
 
     ``levels`` holds the different gains seen so far in any query, descending, and each gain is counted at its level;
     more different ones than there is room for are sorted.
@@ -104,7 +104,7 @@ def _sort_gains(gains: Floats, levels: Floats, counts: Ints, n_levels: int, out:
 
 @kernel
 def compute_ideal_values(arrays: MeasureArrays) -> Floats:
-    """Return the sum (without scale and base) of every query ranked by descending gain."""
+    """Return by query the sum of an ideal ranking, by descending gain, before ``scale`` and ``base`` are applied."""
     indptr, discount, u, v, n_levels = arrays.indptr, arrays.discount, arrays.u, arrays.v, 0
     ranked, levels, counts = np.empty(max_query_size(indptr)), np.empty(16), np.empty(16, np.int64)
     out = np.empty(len(indptr) - 1)
@@ -120,7 +120,7 @@ def compute_ideal_values(arrays: MeasureArrays) -> Floats:
 
 @kernel
 def _fill_survival(gains: Floats, n: int, depth: int, out: Floats) -> None:
-    """Write the mean over all j-subsets of n gains of the product of (1 - g) into ``out``, for j = 0 to depth.
+    """Write for j = 0 to ``depth`` the mean product of (1 - gain) over all choices of j of the n documents.
 
     A subset of the first m gains holds the m-th with probability j / m: O(n depth). If all gains are 0 or 1, it is the
     probability that none of the j is a 1, in O(depth).
@@ -144,7 +144,7 @@ def _fill_survival(gains: Floats, n: int, depth: int, out: Floats) -> None:
 def compute_averaged_values(
     arrays: MeasureArrays, order: Ints, scores: Floats, start: int, stop: int, out: Floats
 ) -> None:
-    """Write the mean of the measure over all orders of documents with equal scores into ``out``.
+    """Write by query the mean of the measure over all orders of documents with equal scores to ``out``.
 
     Of n tied documents the j-th adds in the mean d_j (mean g lead + u (j - 1) mean of g g' over pairs) if v = 0, and
     d_j lead (s_{j-1} - s_j) if u = 0 and v = -1, where s_j is the mean over j of them of the product of (1 - g).
@@ -181,7 +181,7 @@ def compute_averaged_values(
 
 @kernel
 def compute_leads(gains: Floats, u: float, v: float) -> Floats:
-    """Return the lead of every rank for the gains of one query in ranked order."""
+    """Return for every rank the factor (lead) that the gains of one query put on it from the ranks before."""
     out = np.empty(len(gains))
     lead = 1.0
     for r in range(len(gains)):
@@ -192,7 +192,7 @@ def compute_leads(gains: Floats, u: float, v: float) -> Floats:
 
 @kernel
 def compute_swap_deltas(gains: Floats, discount: Floats, u: float, v: float) -> Floats:
-    """Return the change of the sum for every pair of ranks that could swap, in O(1) a pair.
+    """Return the changes of one query's measure, before ``scale``, if each two ranks swapped documents.
 
     Between ranks i and j the lead is an affine function of the lead after i: A lead + B. With
     M = sum over i < r < j of g_r d_r A_r, swapping i and j changes the sum by

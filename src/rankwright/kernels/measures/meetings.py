@@ -24,7 +24,7 @@ _FAR = 1e100
 
 
 class MeetingBuffer(NamedTuple):
-    """The meetings after ``after`` up to ``last``: times, and who meets as in ``gain_sweep.advance_sweep``."""
+    """A buffer for the meetings in a block of t: when a document with a gain meets one without, and which two."""
 
     times: Floats
     who: Ints
@@ -37,7 +37,7 @@ class MeetingBuffer(NamedTuple):
 
 @kernel
 def make_meeting_buffer(room: int) -> MeetingBuffer:
-    """Return a buffer for ``room`` meetings, and for as many more that are dropped again."""
+    """Return an empty buffer for ``room`` meetings, with as much space again for meetings that are dropped later."""
     ints, floats = np.zeros((3, 1), np.int64), np.zeros((2, 1))
     floats[0, 0], ints[1, 0] = -1.0, -1
     return MeetingBuffer(
@@ -47,7 +47,7 @@ def make_meeting_buffer(room: int) -> MeetingBuffer:
 
 @kernel
 def choose_block_ends(sweep: GainSweep, limit: float, room: int) -> Floats:
-    """Return the ends of blocks that have about ``room`` meetings each, estimated from a sample of pairs."""
+    """Return values of t that end blocks with about ``room`` meetings each, estimated from a sample of pairs."""
     kept, zeros = len(sweep.b), len(sweep.zero_b)
     pairs = kept * zeros + kept * kept // 2
     blocks = pairs // room + 1
@@ -77,7 +77,7 @@ def choose_block_ends(sweep: GainSweep, limit: float, room: int) -> Floats:
 
 @kernel
 def _sort_meetings(buffer: MeetingBuffer, low: float) -> tuple[Floats, Ints]:
-    """Return the meetings by time, then by who meets."""
+    """Return the times and the documents of the buffer's meetings, sorted by time, then by documents."""
     times, who = bucket_sort(buffer.times, buffer.who, buffer.size[0], low)
     first = 0
     for i in range(1, len(times) + 1):
@@ -90,7 +90,7 @@ def _sort_meetings(buffer: MeetingBuffer, low: float) -> tuple[Floats, Ints]:
 
 @kernel
 def _drop_later_half(buffer: MeetingBuffer) -> None:
-    """Keep about the first half of the meetings, and accept no more that come after them."""
+    """Drop about the later half of a full buffer's meetings, and end the block before them."""
     n = buffer.size[0]
     times, who = np.empty(_PIVOTS), np.empty(_PIVOTS, np.int64)
     for k in range(_PIVOTS):  # the median of a sample, by insertion sort
@@ -110,7 +110,7 @@ def _drop_later_half(buffer: MeetingBuffer) -> None:
 
 @kernel
 def _collect_all_pairs(sweep: GainSweep, buffer: MeetingBuffer) -> None:
-    """Keep the meetings of this block by looking at all pairs, for blocks where most meet at nearly the same t."""
+    """Add the meetings of the block to the buffer by a look at every pair: quick if most meet at about one t."""
     b, a, zero_b, zero_a, zeros = sweep.b, sweep.a, sweep.zero_b, sweep.zero_a, len(sweep.zero_b)
     times, whos, after_time, after_who = buffer.times, buffer.who, buffer.after_time[0], buffer.after_who[0]
     for i in range(len(b)):
@@ -131,7 +131,7 @@ def _collect_all_pairs(sweep: GainSweep, buffer: MeetingBuffer) -> None:
 
 @inlined
 def _keep_meeting(sweep: GainSweep, buffer: MeetingBuffer, i: int, j: int, rises: bool) -> None:
-    """Keep the meeting of a document with a gain and one without if it belongs to this block."""
+    """Add the meeting of two documents, i with a gain and j without, to the buffer if it is in the block."""
     if (j < sweep.first_above[i]) != rises:
         return
     if rises:
@@ -149,8 +149,8 @@ def _keep_meeting(sweep: GainSweep, buffer: MeetingBuffer, i: int, j: int, rises
 
 
 @kernel
-def _merge(keys: Floats, items: Ints, low: int, mid: int, high: int, space: Ints) -> None:
-    """Merge two runs of items, each by descending key."""
+def _merge_runs(keys: Floats, items: Ints, low: int, mid: int, high: int, space: Ints) -> None:
+    """Merge two neighbouring runs of items, each sorted by descending key, into one, in place."""
     for k in range(low, mid):
         space[k] = items[k]
     left, right, to = low, mid, low
@@ -168,7 +168,10 @@ def _merge(keys: Floats, items: Ints, low: int, mid: int, high: int, space: Ints
 def _collect_inversions(
     sweep: GainSweep, buffer: MeetingBuffer, p0: Floats, p1: Floats, q0: Floats, q1: Floats, rises: bool
 ) -> None:
-    """Keep the meetings of all pairs i, j with p0[i] <= q0[j] and p1[i] >= q1[j]: j was after i and is no longer."""
+    """Add the meetings of all pairs i, j that change their order within the block to the buffer.
+
+    These have p0[i] <= q0[j] and p1[i] >= q1[j]: j was after i and is no longer.
+    """
     own, others = np.argsort(p0), np.argsort(q0)
     n, kept, zeros = len(own) + len(others), len(own), len(others)
     owns, zs = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)  # how many of each kind come before a place
@@ -196,14 +199,14 @@ def _collect_inversions(
                     reached += 1
                 for x in range(owns[low], reached):
                     _keep_meeting(sweep, buffer, own[x], others[y], rises)
-            _merge(p1, own, owns[low], owns[mid], owns[high], space)
-            _merge(q1, others, zs[low], zs[mid], zs[high], space)
+            _merge_runs(p1, own, owns[low], owns[mid], owns[high], space)
+            _merge_runs(q1, others, zs[low], zs[mid], zs[high], space)
         width *= 2
 
 
 @kernel
 def _insertion_sort(keys: Floats, items: Ints, low: int, high: int) -> None:
-    """Sort some items by descending key."""
+    """Sort the items ``low`` to ``high`` by descending key, in place."""
     for k in range(low + 1, high):
         item, at = items[k], k
         while at > low and keys[items[at - 1]] < keys[item]:
@@ -214,7 +217,7 @@ def _insertion_sort(keys: Floats, items: Ints, low: int, high: int) -> None:
 
 @kernel
 def _compute_scores_at(b: Floats, a: Floats, t: float, side: float, slack: float) -> Floats:
-    """Return ``side`` times the scores at t, shifted by the most that rounding may change them; at infinity, slopes."""
+    """Return scores at t, times ``side`` and shifted by what rounding may change; the slopes if t is infinite."""
     out = np.empty(len(b))
     for i in range(len(b)):
         if t == np.inf:
@@ -226,7 +229,7 @@ def _compute_scores_at(b: Floats, a: Floats, t: float, side: float, slack: float
 
 @kernel
 def find_meetings(sweep: GainSweep, buffer: MeetingBuffer, end: float) -> tuple[Floats, Ints]:
-    """Return the meetings after the last block up to ``end``, or as many as the buffer holds, in order."""
+    """Return the next meetings up to ``end``, sorted by time, or the first of them if the buffer cannot hold all."""
     buffer.size[0], buffer.last_time[0], buffer.last_who[0] = 0, end, NO_PAIR
     if 0 <= buffer.after_who[0] < NO_PAIR:  # the last block had too many
         _collect_all_pairs(sweep, buffer)

@@ -12,7 +12,7 @@ _SHORT = 256  # documents: so few are sorted by counting
 
 @kernel
 def max_query_size(indptr: Ints) -> int:
-    """Return the number of documents of the longest query."""
+    """Return the number of documents of the query that has most."""
     longest = 0
     for q in range(len(indptr) - 1):
         longest = max(longest, indptr[q + 1] - indptr[q])
@@ -21,7 +21,7 @@ def max_query_size(indptr: Ints) -> int:
 
 @kernel
 def merge_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -> None:
-    """Sort the first ``n`` items by descending key, stably; ``keys2`` and ``items2`` are working space.
+    """Sort the first ``n`` items and keys by descending key, in place, stably; ``keys2``, ``items2`` are scratch.
 
     Insertion sort on short runs, then merges that are skipped where two runs are already in order: linear on
     sorted input, so re-ranking after a small change of the scores is cheap.
@@ -77,7 +77,7 @@ def count_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -
 
 @kernel
 def sort_descending(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -> None:
-    """Sort the first ``n`` items by descending key, stably, in the quickest way for a list of this length and order."""
+    """Sort the first ``n`` items and keys by descending key, in place, stably, in the quickest way for such a list."""
     ascents = 0
     for i in range(1, n):
         ascents += keys[i - 1] < keys[i]
@@ -89,7 +89,7 @@ def sort_descending(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: i
 
 @kernel
 def bucket_sort(keys: Floats, items: Ints, n: int, low: float) -> tuple[Floats, Ints]:
-    """Return the first ``n`` keys, none below ``low``, in ascending order, and their items; the sort is stable.
+    """Return the first ``n`` keys, sorted ascending and stably, and their items; no key may be below ``low``.
 
     Keys are dealt into about as many buckets, by k / (k + their median), k above ``low``, which are then sorted:
     linear, unless most keys crowd together.
@@ -159,7 +159,10 @@ def sort_rows(scores: Floats, tie: Floats, indptr: Ints, start: int, stop: int, 
 
 @kernel
 def average_ties(order: Ints, scores: Floats, tie: Floats, indptr: Ints, values: Floats) -> None:
-    """Give documents of a query with equal scores and ties the mean of their values; ``order`` is sorted by both."""
+    """Replace the values of documents with the same query, score and ``tie`` by their mean.
+
+    ``order`` holds the rows sorted by score and ``tie``.
+    """
     for q in range(len(indptr) - 1):
         low, end = indptr[q], indptr[q + 1]
         while low < end:

@@ -28,8 +28,9 @@ def assign_ranks(
     trade: float,
     live: Ints,
 ) -> None:
-    """Replace ``order``, the documents by score, by the rankings that maximise F - trade E.
+    """Replace each query's ranking by the one with the highest score F minus ``trade`` times its measure E.
 
+    ``order`` holds the documents by score at first, and only the queries in ``live`` are ranked.
     F falls by 2 / norm times the score differences of documents in the wrong order, and so, up to a constant, does the
     sum of (n + 1 - 2 rank) s / norm. Documents of one class take their ranks in the order of their scores.
     """
@@ -44,7 +45,7 @@ def assign_ranks(
         deep = min(n, len(discount))
         lost[:deep] = discount[:deep] * (trade / ideal[q])
         s, g = scores[arranged], gain[arranged]
-        rank_of = _assign(s, g, line, lost, _estimate_prices(s, g, 2.0 / norm[q], lost, starts))
+        rank_of = _solve_assignment(s, g, line, lost, _estimate_prices(s, g, 2.0 / norm[q], lost, starts))
         by_rank = np.empty(n, np.int64)
         for i in range(n):
             by_rank[rank_of[i]] = classes[arranged[i]]
@@ -55,8 +56,9 @@ def assign_ranks(
 
 @kernel
 def _estimate_prices(s: Floats, g: Floats, step: float, lost: Floats, starts: Ints) -> Floats:
-    """Return prices of ranks from the best r documents for every r; ``s`` and ``g`` descend within every class.
+    """Return first prices (dual variables) of the ranks, near those of the best assignment of documents.
 
+    They come from the best r documents for every r; ``s`` and ``g`` descend within every class.
     From r to r + 1 one document is added; then the worst inside and the best outside are exchanged while that helps.
     """
     n, count = len(s), len(starts) - 1
@@ -86,8 +88,8 @@ def _estimate_prices(s: Floats, g: Floats, step: float, lost: Floats, starts: In
 
 
 @kernel
-def _assign(s: Floats, g: Floats, line: Floats, lost: Floats, price: Floats) -> Ints:
-    """Return the rank of each document in the best assignment; ``price`` is a start and becomes optimal."""
+def _solve_assignment(s: Floats, g: Floats, line: Floats, lost: Floats, price: Floats) -> Ints:
+    """Return the rank of each document in the best assignment, found from estimated prices of the ranks."""
     n = len(s)
     rank_of, taken_by = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     left = np.empty(n)  # to each document, at these prices

@@ -21,8 +21,8 @@ _LEAST = -708.0  # below it, exp is subnormal or 0
 
 
 @llvm
-def _scale(context: Any, value: Any, shifted: Any) -> Any:
-    """Return ``value`` times two to the whole number in the lowest bits of ``shifted``."""
+def _multiply_by_power_of_two(context: Any, value: Any, shifted: Any) -> Any:
+    """Return ``value`` times 2^k, where the whole number k is in the lowest bits of ``shifted``."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = ir.IntType(64)
@@ -34,7 +34,7 @@ def _scale(context: Any, value: Any, shifted: Any) -> Any:
 
 @inlined
 def exp(x: float) -> float:
-    """Return ``exp(x)`` for x up to 700; exp(-708), about 3e-308, for all x below -708."""
+    """Return e^x for x up to 700, in a form that vectorises; below -708 it stays at e^-708, about 3e-308."""
     x = max(x, _LEAST)
     shifted = x * _LOG2E + _SHIFTER
     n = shifted - _SHIFTER
@@ -46,13 +46,13 @@ def exp(x: float) -> float:
     middle = (1 / 24 + r * (1 / 120)) + r2 * (1 / 720 + r * (1 / 5040))
     high = (1 / 40320 + r * (1 / 362880)) + r2 * (1 / 3628800 + r * (1 / 39916800))
     last = 1 / 479001600 + r * (1 / 6227020800)
-    power: float = _scale(low + r4 * (middle + r4 * (high + r4 * last)), shifted)
+    power: float = _multiply_by_power_of_two(low + r4 * (middle + r4 * (high + r4 * last)), shifted)
     return power
 
 
 @inlined
 def log1p(x: float) -> float:
-    """Return ``log(1 + x)`` for x from 0 to 1.
+    """Return ``log(1 + x)`` for x from 0 to 1, in a form that vectorises.
 
     It is 2 atanh(z), z = x / (2 + x), whose series in z^2 <= 1/9 has terms of one sign. The first terms are exact, and
     the rest, which is small, is a polynomial.

@@ -16,7 +16,7 @@ FIDELITY, LOGISTIC = 0, 1
 
 
 class GradedDocuments(NamedTuple):
-    """The documents of some queries, by descending grade within each."""
+    """The documents of some queries, sorted by descending grade, with the weight of each query's pairs."""
 
     indptr: Ints
     lower: Ints  # the first row of the query with a lower grade
@@ -25,7 +25,7 @@ class GradedDocuments(NamedTuple):
 
 @kernel
 def find_grade_order(y: Floats, indptr: Ints) -> tuple[Ints, Ints]:
-    """Return the rows by query and descending grade, equal grades in their order, and ``lower`` of each."""
+    """Return the rows of each query by descending grade, and for each the place where lower grades begin."""
     rows, lower = np.empty(len(y), np.int64), np.empty(len(y), np.int64)
     for q in range(len(indptr) - 1):
         a, b = indptr[q], indptr[q + 1]
@@ -40,7 +40,7 @@ def find_grade_order(y: Floats, indptr: Ints) -> tuple[Ints, Ints]:
 
 @kernel
 def sum_exponential_pairs(graded: GradedDocuments, scores: Floats, gradient: Floats) -> float:
-    """Return the weighted sum over pairs of exp(s_j - s_i), and write its derivatives by score, in O(n).
+    """Return RankBoost's loss, the weighted sum of exp(s_j - s_i) over pairs, and write its gradient, in O(n).
 
     exp(s_j - s_i) is a product, so a document needs only two sums over other grades for all its pairs.
     """
@@ -71,10 +71,10 @@ def sum_exponential_pairs(graded: GradedDocuments, scores: Floats, gradient: Flo
 
 
 @loose_kernel
-def _sum_logistic(
+def _sum_logistic_pairs(
     own: float, s: Floats, target: float, slopes: Floats, curves: Floats, w: float
 ) -> tuple[float, float, float]:
-    """Add the derivatives of a document's pairs by lower ones; return the loss and the derivatives by its own score."""
+    """Return one document's logistic loss with lower ones and its own derivatives; add those by theirs."""
     loss, slope, curve = 0.0, 0.0, 0.0
     for j in range(len(s)):
         o = own - s[j]
@@ -89,10 +89,10 @@ def _sum_logistic(
 
 
 @loose_kernel
-def _sum_fidelity(
+def _sum_fidelity_pairs(
     own: float, s: Floats, target: float, slopes: Floats, curves: Floats, w: float
 ) -> tuple[float, float, float]:
-    """Sum as ``_sum_logistic`` does, for 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)), where P' = P (1 - P)."""
+    """Sum FRank's fidelity loss as ``_sum_logistic_pairs`` does: 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P))."""
     loss, slope, curve = 0.0, 0.0, 0.0
     for j in range(len(s)):
         o = own - s[j]
@@ -114,7 +114,10 @@ def _sum_fidelity(
 def sum_pair_losses(
     graded: GradedDocuments, scores: Floats, kind: int, target: float, gradient: Floats, curvature: Floats
 ) -> float:
-    """Return the weighted sum of a loss over pairs, and write its two derivatives by score; P* = ``target``."""
+    """Return the weighted sum of a loss over all pairs, and write its first and second derivatives by score.
+
+    ``target`` is P*, the probability that the higher document of a pair should win with.
+    """
     indptr, lower, weight = graded
     loss = 0.0
     gradient[:], curvature[:] = 0.0, 0.0
@@ -125,11 +128,11 @@ def sum_pair_losses(
                 break
             below = slice(lower[i], stop)
             if kind == LOGISTIC:
-                own, slope, curve = _sum_logistic(
+                own, slope, curve = _sum_logistic_pairs(
                     scores[i], scores[below], target, gradient[below], curvature[below], w
                 )
             else:
-                own, slope, curve = _sum_fidelity(
+                own, slope, curve = _sum_fidelity_pairs(
                     scores[i], scores[below], target, gradient[below], curvature[below], w
                 )
             loss += own
@@ -140,7 +143,7 @@ def sum_pair_losses(
 
 @kernel
 def compute_misordered_shares(scores: Floats, place: Ints, indptr: Ints) -> Floats:
-    """Return by query the share of pairs of different grades in the wrong order; equal scores count half.
+    """Return by query the share of its pairs of different grades that scores misorder; equal scores count half.
 
     ``place`` is each document's place among the grades of its query. NaN where there are no pairs.
     """

@@ -27,7 +27,7 @@ SMOOTH_LOSS, SLOPE, CURVATURE, HINGE_LOSS, N_TOTALS = 0, 1, 2, 3, 4  # sums over
 
 
 class PairLabels(NamedTuple):
-    """The grades, costs and weights of the documents of some queries."""
+    """The grades, pair costs and query weights that define the pairs of a hinge loss."""
 
     place: Ints  # of a document's grade among those of its query
     cost: Floats  # of a pair whose lower document this is
@@ -36,7 +36,7 @@ class PairLabels(NamedTuple):
 
 
 class RankedScores(NamedTuple):
-    """The scores of documents, their ranking, and derivatives that kernels fill in.
+    """The scores of documents, their ranking, and the derivatives of the pair loss that kernels fill in.
 
     Kernels sort ``order``, which holds the rows of every query, in any order at first.
     """
@@ -49,7 +49,7 @@ class RankedScores(NamedTuple):
 
 @kernel
 def find_grade_places(y: Floats, indptr: Ints) -> Ints:
-    """Return every document's place among the distinct grades of its query, from 0 up."""
+    """Return for each document the place of its grade among the different grades of its query, lowest 0."""
     place = np.empty(len(y), np.int64)
     for q in range(len(indptr) - 1):
         a, n = indptr[q], indptr[q + 1] - indptr[q]
@@ -84,15 +84,15 @@ def sum_pair_costs(labels: PairLabels) -> tuple[Floats, Floats]:
 
 @kernel
 def _find_zone(delta: float) -> tuple[float, float, float]:
-    """Return where the zone begins and ends, and the second derivative of h in it."""
+    """Return where the smoothed hinge h begins and ceases to be rounded, and its second derivative between."""
     if delta == np.inf:
         return 0.0, np.inf, 1.0
     return -delta / 2.0, delta / 2.0, 1.0 / delta if delta > 0.0 else 0.0
 
 
 @inlined
-def _add(tree: Floats, place: int, values: tuple[float, ...]) -> None:
-    """Add numbers to the columns of a Fenwick tree."""
+def _add_to_tree(tree: Floats, place: int, values: tuple[float, ...]) -> None:
+    """Add a number to each column of a Fenwick tree at this place."""
     k = place + 1
     while k < len(tree):
         for column in range(len(values)):
@@ -102,7 +102,7 @@ def _add(tree: Floats, place: int, values: tuple[float, ...]) -> None:
 
 @inlined
 def _sum_before(tree: Floats, place: int, column: int) -> float:
-    """Return the sum of a column over all places before this one."""
+    """Return the sum of a Fenwick tree's column over all places before this one."""
     total, k = 0.0, place
     while k > 0:
         total += tree[k, column]
@@ -111,7 +111,7 @@ def _sum_before(tree: Floats, place: int, column: int) -> float:
 
 
 class PairWorkspace(NamedTuple):
-    """The working space of a query: arrays as long as the longest one."""
+    """The scratch arrays of the pair sums of one query, long enough for the longest query."""
 
     floats: Floats
     ints: Ints
@@ -120,13 +120,13 @@ class PairWorkspace(NamedTuple):
 
 @kernel
 def make_pair_workspace(indptr: Ints) -> PairWorkspace:
-    """Return working space for any of these queries."""
+    """Return scratch arrays for the pair sums of any of these queries."""
     n = max_query_size(indptr)
     return PairWorkspace(np.empty((10, n)), np.empty((3, n), np.int64), np.empty((2, n + 1, 3)))
 
 
 @kernel
-def _sum_lower(
+def _sum_pairs_with_lower(
     s: Floats,
     place: Ints,
     cost: Floats,
@@ -137,8 +137,9 @@ def _sum_lower(
     near: Floats,
     lean: Floats,
 ) -> float:
-    """Return the sum of h; write each document's sums over its pairs with lower grades of h', h'' and h'' u.
+    """Return the summed smoothed hinge of a query, and write each document's sums over pairs with lower grades.
 
+    The sums are of h', h'' and h'' u, in ``slope``, ``near`` and ``lean``.
     ``s`` descends; ``top`` is the place of the highest grade.
     """
     n, total, a, b = len(s), 0.0, 0, 0
@@ -152,12 +153,12 @@ def _sum_lower(
         bar = s[i] - 1.0 + low  # u - low = s_j - bar
         while a < n and s[a] > bar:
             if place[a] < top:
-                _add(zone, place[a], (cost[a], cost[a] * s[a], cost[a] * s[a] * s[a]))
+                _add_to_tree(zone, place[a], (cost[a], cost[a] * s[a], cost[a] * s[a] * s[a]))
             a += 1
         while b < a and s[b] >= bar - low + high:
             if place[b] < top:
-                _add(zone, place[b], (-cost[b], -cost[b] * s[b], -cost[b] * s[b] * s[b]))
-                _add(beyond, place[b], (cost[b], cost[b] * s[b]))
+                _add_to_tree(zone, place[b], (-cost[b], -cost[b] * s[b], -cost[b] * s[b] * s[b]))
+                _add_to_tree(beyond, place[b], (cost[b], cost[b] * s[b]))
             b += 1
         if a == b:  # empty, but for rounding
             zone[:] = 0.0
@@ -173,7 +174,7 @@ def _sum_lower(
 
 @kernel
 def _sort_query(scores: Floats, items: Ints, keys: Floats, keys2: Floats, items2: Ints) -> None:
-    """Sort a query's rows by descending score, and leave the scores in ``keys``, less the middle one."""
+    """Sort a query's rows by descending score, and write the sorted scores minus the median to ``keys``."""
     n = len(items)
     for k in range(n):
         keys[k] = scores[items[k]]
@@ -193,7 +194,7 @@ def sum_query_pairs(
     gradient: Floats,
     totals: Floats,
 ) -> None:
-    """Rank one query; add its sums of h, h' and h'' to ``totals``; fill its derivatives and curvatures."""
+    """Rank one query, add its sums of the smoothed hinge, h' and h'' to ``totals``, and write its gradient."""
     items = ranked.order[labels.indptr[q] : labels.indptr[q + 1]]
     n, top, floats = len(items), 0, space.floats
     places, mirrored_places = space.ints[1, :n], space.ints[2, :n]
@@ -211,8 +212,10 @@ def sum_query_pairs(
     for k in range(n):
         mirrored_keys[k], mirrored_places[k], ones[k] = -keys[n - 1 - k], top - places[n - 1 - k], 1.0
     weight, per_delta = labels.weight[q], 1.0 / delta if delta > 0.0 else 0.0
-    totals[SMOOTH_LOSS] += weight * _sum_lower(keys, places, costs, top, delta, space.trees, slope, near, lean)
-    _sum_lower(mirrored_keys, mirrored_places, ones, top, delta, space.trees, slope2, near2, lean2)
+    totals[SMOOTH_LOSS] += weight * _sum_pairs_with_lower(
+        keys, places, costs, top, delta, space.trees, slope, near, lean
+    )
+    _sum_pairs_with_lower(mirrored_keys, mirrored_places, ones, top, delta, space.trees, slope2, near2, lean2)
     for k in range(n):
         m = n - 1 - k
         totals[SLOPE] += weight * slope[k]
@@ -224,20 +227,20 @@ def sum_query_pairs(
 
 @kernel
 def sum_query_hinge(labels: PairLabels, q: int, space: PairWorkspace) -> float:
-    """Return the sum of the hinge over the pairs of a query that ``sum_query_pairs`` has just ranked, weighted."""
+    """Return one query's weighted hinge loss, not smoothed; ``sum_query_pairs`` must have ranked it just before."""
     n = labels.indptr[q + 1] - labels.indptr[q]
     floats, places = space.floats, space.ints[1, :n]
     top = places.max()
     if top == 0:
         return 0.0
     a, b, c = floats[2, :n], floats[3, :n], floats[4, :n]
-    total = _sum_lower(floats[0, :n], places, floats[1, :n], top, 0.0, space.trees, a, b, c)
+    total = _sum_pairs_with_lower(floats[0, :n], places, floats[1, :n], top, 0.0, space.trees, a, b, c)
     return float(labels.weight[q] * total)
 
 
 @kernel
 def sum_pairs(labels: PairLabels, ranked: RankedScores, delta: float, gradient: Floats) -> Floats:
-    """Return the sums over all pairs of h, h' and h'', times the weight of the query.
+    """Return the weighted sums over all pairs of the smoothed hinge and of its first and second derivatives.
 
     Sorts ``ranked.order`` and fills the fields after it; ``gradient`` becomes the derivatives by score.
     """
@@ -249,17 +252,20 @@ def sum_pairs(labels: PairLabels, ranked: RankedScores, delta: float, gradient: 
 
 @kernel
 def _sum_lower_in_zone(s: Floats, place: Ints, value: Floats, delta: float, tree: Floats, out: Floats) -> None:
-    """Write each document's sum of values over its pairs in the zone with lower grades; ``s`` descends."""
+    """Write for each document the sum of ``value`` over lower grades whose pair with it is in the rounded zone.
+
+    ``s`` descends.
+    """
     n, a, b = len(s), 0, 0
     low, high, _ = _find_zone(delta)
     tree[:] = 0.0
     for i in range(n):
         bar = s[i] - 1.0 + low
         while a < n and s[a] > bar:
-            _add(tree, place[a], (value[a],))
+            _add_to_tree(tree, place[a], (value[a],))
             a += 1
         while b < a and s[b] >= bar - low + high:
-            _add(tree, place[b], (-value[b],))
+            _add_to_tree(tree, place[b], (-value[b],))
             b += 1
         if a == b:  # empty, but for rounding
             tree[:] = 0.0
@@ -270,7 +276,7 @@ def _sum_lower_in_zone(s: Floats, place: Ints, value: Floats, delta: float, tree
 def multiply_query_hessian(
     labels: PairLabels, ranked: RankedScores, q: int, delta: float, space: PairWorkspace, v: Floats, out: Floats
 ) -> None:
-    """Write the second derivative of the pair sums of a ranked query by its scores, times ``v``.
+    """Write the Hessian, by score, of one ranked query's smoothed hinge loss times a vector ``v`` to ``out``.
 
     out_i = w_q (sum over the pairs of i in the zone of h'' (v_i - v_other)).
     """

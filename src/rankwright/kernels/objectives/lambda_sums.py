@@ -11,7 +11,7 @@ from rankwright.kernels.objectives.exponentials import exp, log1p
 
 @kernel
 def _fill_changes(g: Floats, d: Floats, lead: float, i: int, u: float, v: float, out: Floats) -> None:
-    """Write the absolute change of the sum if rank i swapped with each rank below; see ``compute_swap_deltas``."""
+    """Write the absolute changes of one query's measure, before scale, if rank i swapped with each rank below."""
     own, here = g[i], d[i]
     if u == 0.0 and v == 0.0:
         for j in range(len(out)):
@@ -26,10 +26,10 @@ def _fill_changes(g: Floats, d: Floats, lead: float, i: int, u: float, v: float,
 
 
 @loose_kernel
-def _sum_logistic(
+def _sum_weighted_logistic(
     own: float, gain: float, s: Floats, g: Floats, change: Floats, slopes: Floats, curves: Floats
 ) -> tuple[float, float, float]:
-    """Add the derivatives of a document's pairs by the other scores; return the loss and the derivatives by its own."""
+    """Return one document's weighted logistic loss and own derivatives; add those by other scores."""
     loss, slope, curve = 0.0, 0.0, 0.0
     for j in range(len(s)):
         sign = 1.0 if gain > g[j] else -1.0  # of equal gains nothing changes
@@ -47,8 +47,9 @@ def _sum_logistic(
 
 @kernel
 def sum_lambdas(arrays: MeasureArrays, order: Ints, scores: Floats, gradient: Floats, curvature: Floats) -> float:
-    """Return the sum over pairs of |change of the measure| log(1 + exp(-(s_i - s_j))), g_i > g_j.
+    """Return LambdaRank's loss: the sum of the pairs' logistic losses times their swaps' change of the measure.
 
+    It is the sum of |change| log(1 + exp(-(s_i - s_j))) over pairs with gains g_i > g_j.
     The changes are those of the ranking ``order``, whatever the scores. Only pairs with a document within the cut-off
     have one: O(k n) a query.
     """
@@ -69,7 +70,7 @@ def sum_lambdas(arrays: MeasureArrays, order: Ints, scores: Floats, gradient: Fl
         lead, total = compute_leads(g, u, v), 0.0
         for i in range(min(depth, n - 1)):
             _fill_changes(g, d, lead[i], i, u, v, change[: n - i - 1])
-            own, slope, curve = _sum_logistic(
+            own, slope, curve = _sum_weighted_logistic(
                 s[i], g[i], s[i + 1 :], g[i + 1 :], change[: n - i - 1], slopes[i + 1 :], curves[i + 1 :]
             )
             total += own

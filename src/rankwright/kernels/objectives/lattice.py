@@ -20,7 +20,7 @@ SLACK = 1e-12  # values this close are equal
 
 @kernel
 def count_nodes(classes: Ints, depth: int, indptr: Ints) -> Floats:
-    """Return an upper bound on the number of nodes of every query's lattice, which is its cost."""
+    """Return by query an upper bound on the number of nodes of its lattice of rankings: the cost of a search."""
     out = np.ones(len(indptr) - 1)
     for q in range(len(out)):
         for size in np.bincount(classes[indptr[q] : indptr[q + 1]]):
@@ -29,8 +29,10 @@ def count_nodes(classes: Ints, depth: int, indptr: Ints) -> Floats:
 
 
 @kernel
-def _arrange(rows: Ints, scores: Floats, classes: Ints, gain: Floats) -> tuple[Ints, Ints, Floats, Ints, Floats]:
-    """Return rows by class in the order of the scores, the starts of classes, gains, documents ahead, sums of scores.
+def _arrange_by_class(
+    rows: Ints, scores: Floats, classes: Ints, gain: Floats
+) -> tuple[Ints, Ints, Floats, Ints, Floats]:
+    """Return rows by class and score, the starts and gains of classes, counts of rows ahead, and sums of scores.
 
     ``ahead[c, i]`` counts the documents of class c with a higher score than the i-th row; ``sums[i]`` is that of the
     scores before it.
@@ -53,8 +55,10 @@ def _arrange(rows: Ints, scores: Floats, classes: Ints, gain: Floats) -> tuple[I
 
 
 @kernel
-def _sum_overtaken(i: int, own: int, score: float, taken: Ints, starts: Ints, ahead: Ints, sums: Floats) -> float:
-    """Return the sum of score differences to the documents with higher scores of other classes that a row precedes."""
+def _sum_overtaken_scores(
+    i: int, own: int, score: float, taken: Ints, starts: Ints, ahead: Ints, sums: Floats
+) -> float:
+    """Return the sum, over documents of other classes that a row overtakes, of their scores minus its own."""
     total = 0.0
     for c in range(len(taken)):
         if c != own and ahead[c, i] > taken[c]:
@@ -74,8 +78,9 @@ def find_best_paths(
     perfect: bool,
     live: Ints,
 ) -> None:
-    """Replace ``order``, the documents by score, by the rankings that maximise F - trade E, perfect or imperfect.
+    """Replace each query's ranking by the one with the highest score F minus ``trade`` times its measure E.
 
+    ``order`` holds the documents by score at first. It searches only perfect rankings, or only imperfect ones.
     ``ideal`` is the sum of gains of a perfect ranking, which has E = 1. A path is perfect if no other to any of its
     nodes has a higher E, and its end has E = 1.
     """
@@ -83,7 +88,7 @@ def find_best_paths(
     for q in live:
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         rows, depth, price = order[a : a + n], min(n, len(discount)), 2.0 / norm[q]
-        arranged, starts, gains, ahead, sums = _arrange(rows, scores, classes, arrays.gain)
+        arranged, starts, gains, ahead, sums = _arrange_by_class(rows, scores, classes, arrays.gain)
         count = len(gains)
         widths, stride = np.empty(count, np.int64), np.empty(count, np.int64)
         nodes = 1
@@ -123,7 +128,9 @@ def find_best_paths(
                 before, i = node - stride[c], starts[c] + taken[c] - 1
                 gained = gains[c] * discount[rank - 1] * lead[before] / ideal[q]
                 taken[c] -= 1
-                paid = trade * gained + price * _sum_overtaken(i, c, scores[arranged[i]], taken, starts, ahead, sums)
+                paid = trade * gained + price * _sum_overtaken_scores(
+                    i, c, scores[arranged[i]], taken, starts, ahead, sums
+                )
                 taken[c] += 1
                 lost = 0 if E[before] + gained >= E[node] - SLACK else 1
                 for kind in range(2):
@@ -136,12 +143,14 @@ def find_best_paths(
                     if is_perfect == perfect and value[kind, node] > best:
                         best, end = value[kind, node], 2 * node + kind
         if end >= 0:
-            _write_ranking(end, way, stride, starts, arranged, depth, rows)
+            _write_ranking_to_node(end, way, stride, starts, arranged, depth, rows)
 
 
 @kernel
-def _write_ranking(end: int, way: Ints, stride: Ints, starts: Ints, arranged: Ints, depth: int, rows: Ints) -> None:
-    """Write the ranking of a path: its documents, and the rest in their order."""
+def _write_ranking_to_node(
+    end: int, way: Ints, stride: Ints, starts: Ints, arranged: Ints, depth: int, rows: Ints
+) -> None:
+    """Write the ranking of the lattice path that ends at ``end``: its documents, then the rest in order."""
     node, kind = end // 2, end % 2
     taken, at = np.empty(len(stride), np.int64), node
     for c in range(len(stride)):
@@ -179,8 +188,9 @@ def search_worst(
     live: Ints,
     found: Ints,
 ) -> Ints:
-    """Find the imperfect rankings of the largest violation of 1 - E and x by branch and bound; return visited nodes.
+    """Find each query's most violated imperfect ranking by branch and bound; return the number of nodes visited.
 
+    The violation is that of 1 - E and x, E being the measure.
     x is F less that of the hardest perfect ranking: ``ahead_of`` for the order of the scores, in ``order``. ``value``
     holds the violation of some ranking, which is in ``found``; larger ones replace both. After a node, E grows by at
     least the gains of the worst order of the rest, and F falls by at least nothing. A query that would take more than
@@ -191,7 +201,7 @@ def search_worst(
     for q in live:
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         rows, depth, price = order[a : a + n], min(n, len(discount)), 2.0 / norm[q]
-        arranged, starts, gains, ahead, sums = _arrange(rows, scores, classes, arrays.gain)
+        arranged, starts, gains, ahead, sums = _arrange_by_class(rows, scores, classes, arrays.gain)
         count = len(gains)
         taken, step = np.zeros(count, np.int64), np.full(depth + 1, count, np.int64)
         E, lead, x = np.empty(depth + 1), np.empty(depth + 1), np.empty(depth + 1)
@@ -209,7 +219,7 @@ def search_worst(
                 rank -= 1
                 continue
             i = starts[c] + taken[c]
-            paid = price * _sum_overtaken(i, c, scores[arranged[i]], taken, starts, ahead, sums)
+            paid = price * _sum_overtaken_scores(i, c, scores[arranged[i]], taken, starts, ahead, sums)
             taken[c] += 1
             visited[q] += 1
             E[rank + 1] = E[rank] + gains[c] * discount[rank] * lead[rank] / ideal[q]
@@ -222,7 +232,7 @@ def search_worst(
                 continue
             if rank + 1 == depth:
                 value[q] = reach
-                _write_path(step, starts, arranged, depth, rows, found[a : a + n])
+                _write_ranking_of_steps(step, starts, arranged, depth, rows, found[a : a + n])
                 continue
             rank += 1
             step[rank] = count
@@ -233,7 +243,7 @@ def search_worst(
 def _compute_least_gain(
     rank: int, depth: int, lead: float, taken: Ints, starts: Ints, gains: Floats, discount: Floats, u: float, v: float
 ) -> float:
-    """Return the sum over the remaining ranks if the worst classes come first."""
+    """Return the least that the remaining ranks can add to the measure: with the worst classes first."""
     total = 0.0
     for c in range(len(gains) - 1, -1, -1):
         left = min(starts[c + 1] - starts[c] - taken[c], depth - rank)
@@ -246,8 +256,8 @@ def _compute_least_gain(
 
 
 @kernel
-def _write_path(step: Ints, starts: Ints, arranged: Ints, depth: int, rows: Ints, out: Ints) -> None:
-    """Write the ranking that takes these classes in turn, and the rest in the order they have."""
+def _write_ranking_of_steps(step: Ints, starts: Ints, arranged: Ints, depth: int, rows: Ints, out: Ints) -> None:
+    """Write the ranking that takes a document of each class in ``step`` in turn, then the rest in order."""
     taken, used, first = starts[:-1].copy(), np.zeros(len(rows), np.bool_), rows.min()
     for rank in range(depth):
         row = arranged[taken[step[rank]]]

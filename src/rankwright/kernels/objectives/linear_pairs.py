@@ -25,7 +25,7 @@ from rankwright.kernels.scorers.linear_scores import ROWS_AT_ONCE, add_outer_pro
 
 @kernel
 def _score_rows(X: Floats, mean: Floats, coef: Floats, start: int, stop: int, out: Floats) -> None:
-    """Write ``(X - mean) @ coef`` of some rows; four fixed partial sums a row."""
+    """Write the scores ``(X - mean) @ coef`` of the rows ``start`` to ``stop`` to ``out``."""
     d = X.shape[1]
     whole = d - d % 4
     for i in range(start, stop):
@@ -43,7 +43,7 @@ def _score_rows(X: Floats, mean: Floats, coef: Floats, start: int, stop: int, ou
 
 @kernel
 def _add_weighted_rows(X: Floats, mean: Floats, by_row: Floats, start: int, stop: int, out: Floats) -> None:
-    """Add ``by_row @ (X - mean)`` of some rows to ``out``."""
+    """Add the weighted sum ``by_row @ (X - mean)`` of the rows ``start`` to ``stop`` to ``out``."""
     for i in range(start, stop):
         value = by_row[i]
         if value != 0.0:
@@ -56,7 +56,7 @@ def _add_weighted_rows(X: Floats, mean: Floats, by_row: Floats, start: int, stop
 def sum_linear_pairs(
     X: Floats, mean: Floats, coef: Floats, labels: PairLabels, ranked: RankedScores, delta: float
 ) -> Floats:
-    """Return ``sum_pairs`` of the scores by ``coef``, which it fills in, the hinge, and the derivatives by ``coef``."""
+    """Return the sums of ``sum_pairs``, the hinge loss and the gradient by ``coef``, for scores by ``coef``."""
     totals, gradient = np.zeros(N_TOTALS + X.shape[1]), np.empty(X.shape[0])
     space, indptr = make_pair_workspace(labels.indptr), labels.indptr
     for q in range(len(indptr) - 1):
@@ -74,7 +74,7 @@ def sum_linear_pairs(
 def multiply_linear_hessian(
     X: Floats, mean: Floats, direction: Floats, labels: PairLabels, ranked: RankedScores, delta: float
 ) -> Floats:
-    """Return the second derivative by ``coef`` of the sum of h after ``sum_linear_pairs``, times a direction."""
+    """Return the product of a direction and the Hessian, by ``coef``, of the smoothed hinge loss of all pairs."""
     out, space, indptr = np.zeros(X.shape[1]), make_pair_workspace(labels.indptr), labels.indptr
     v, by_row = np.empty(X.shape[0]), np.empty(X.shape[0])
     for q in range(len(indptr) - 1):
@@ -88,7 +88,7 @@ def multiply_linear_hessian(
 
 @kernel
 def score_centred(X: Floats, mean: Floats, direction: Floats) -> Floats:
-    """Return ``(X - mean) @ direction``."""
+    """Return the scores ``(X - mean) @ direction`` of all rows."""
     out = np.empty(X.shape[0])
     _score_rows(X, mean, direction, 0, X.shape[0], out)
     return out
@@ -96,7 +96,7 @@ def score_centred(X: Floats, mean: Floats, direction: Floats) -> Floats:
 
 @kernel
 def sum_centred_rows(X: Floats, mean: Floats, by_row: Floats) -> Floats:
-    """Return ``by_row @ (X - mean)``."""
+    """Return the weighted sum of the centred rows, ``by_row @ (X - mean)``."""
     out = np.zeros(X.shape[1])
     _add_weighted_rows(X, mean, by_row, 0, X.shape[0], out)
     return out
@@ -104,7 +104,7 @@ def sum_centred_rows(X: Floats, mean: Floats, by_row: Floats) -> Floats:
 
 @kernel
 def compute_curvature_moments(X: Floats, mean: Floats, labels: PairLabels, ranked: RankedScores, every: int) -> Floats:
-    """Return the upper triangle of an approximate second derivative of the sum of h by ``coef``.
+    """Return the upper triangle of an approximate Hessian of the smoothed hinge loss by ``coef``.
 
     It is the sum over the queries of w_q sum_i c_i z_i z_i', where c_i is document i's sum of h'' and z = x less the
     query's mean with these weights. It is exact but for the difference of the means of two grades with all pairs in

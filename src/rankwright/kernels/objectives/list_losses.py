@@ -10,7 +10,7 @@ from rankwright.kernels.objectives.exponentials import exp
 
 @loose_kernel
 def softmax(scores: Floats, out: Floats) -> float:
-    """Write exp(s_i) / sum of exp(s_j), and return the logarithm of the sum."""
+    """Write the softmax of one query's scores to ``out``, and return the logarithm of the sum of exp(score)."""
     highest, total = -np.inf, 0.0
     for i in range(len(scores)):
         highest = max(highest, scores[i])
@@ -24,7 +24,7 @@ def softmax(scores: Floats, out: Floats) -> float:
 
 @kernel
 def compute_query_softmax(values: Floats, indptr: Ints) -> Floats:
-    """Return the softmax of the values of every query."""
+    """Return the softmax of values within each query."""
     out = np.empty(len(values))
     for q in range(len(indptr) - 1):
         softmax(values[indptr[q] : indptr[q + 1]], out[indptr[q] : indptr[q + 1]])
@@ -35,7 +35,10 @@ def compute_query_softmax(values: Floats, indptr: Ints) -> Floats:
 def sum_cross_entropies(
     scores: Floats, target: Floats, indptr: Ints, weight: Floats, gradient: Floats, curvature: Floats
 ) -> float:
-    """Return the weighted sum of -target . log softmax(s), where the target of each query sums to 1."""
+    """Return ListNet's loss, the weighted sum of -target . log softmax(scores), and write its derivatives.
+
+    The target of each query sums to 1.
+    """
     loss = 0.0
     for q in range(len(weight)):
         a, b = indptr[q], indptr[q + 1]
@@ -52,8 +55,9 @@ def sum_cross_entropies(
 def sum_label_likelihoods(
     scores: Floats, lower: Ints, indptr: Ints, weight: Floats, gradient: Floats, curvature: Floats
 ) -> float:
-    """Return the weighted sum of -log P(label order) under Plackett-Luce, documents by descending grade.
+    """Return ListMLE's loss: the weighted sum of -log P(order of the grades) under Plackett-Luce.
 
+    Documents come by descending grade.
     A document is chosen among all of its grade or lower ones, so that the order of equal grades does not matter:
 
         sum over j of log Z_j - s_j,    Z_j = sum over l_i <= l_j of exp(s_i).
@@ -89,8 +93,9 @@ def sum_label_likelihoods(
 
 @kernel
 def sum_cosine_losses(scores: Floats, target: Floats, indptr: Ints, weight: Floats, gradient: Floats) -> float:
-    """Return the weighted sum of (1 - t . s / |s|) / 2, s centred; if all scores are equal, 1/2 without a gradient.
+    """Return the weighted sum over queries of (1 - cosine of ``target`` and the centred scores) / 2.
 
+    If all scores of a query are equal, it adds 1/2 without a gradient; |target| is 1.
     The targets of each query sum to 0; queries whose targets are all 0 count nothing.
     """
     loss = 0.0

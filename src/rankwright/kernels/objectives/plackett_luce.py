@@ -23,8 +23,9 @@ _FEW = 256  # ranks: so few are inserted one by one, more are sorted
 
 @kernel
 def compute_expected_top_two(arrays: MeasureArrays, scores: Floats, gradient: Floats) -> float:
-    """Return the sum over queries of scale times the exact expected measure of the first two ranks, in O(n) a query.
+    """Return the exact expected measure of the first two ranks under Plackett-Luce, in O(n) a query.
 
+    It is summed over the queries, each times its scale.
     With p the softmax, G its mean gain, and H_i the mean gain under the softmax without i,
 
         E = d_1 G + d_2 sum over i of p_i (1 + (u + v) g_i) H_i.
@@ -61,7 +62,7 @@ def compute_expected_top_two(arrays: MeasureArrays, scores: Floats, gradient: Fl
 
 @loose_kernel
 def _compute_softmax_without(scores: Floats, top: int, out: Floats) -> None:
-    """Write the softmax without one document."""
+    """Write the softmax of the scores of all documents but ``top`` to ``out``."""
     highest, total = -np.inf, 0.0
     for i in range(len(scores)):
         if i != top:
@@ -75,7 +76,7 @@ def _compute_softmax_without(scores: Floats, top: int, out: Floats) -> None:
 
 @kernel
 def _add_second_rank(p: Floats, rest: Floats, top: int, g: Floats, more: float, d: float, out: Floats) -> float:
-    """Return the expected gain at the second rank times its lead; add d times its derivatives to ``out``."""
+    """Return the expected gain at rank 2 times its lead; add d times its derivatives by score to ``out``."""
     n, mean, rest_mean = len(p), 0.0, 0.0
     for i in range(n):
         mean += p[i] * g[i]
@@ -105,7 +106,7 @@ def _add_second_rank(p: Floats, rest: Floats, top: int, g: Floats, more: float, 
 
 @kernel
 def _select_highest(keys: Floats, depth: int, chosen: Ints) -> None:
-    """Write the indices of the ``depth`` highest keys, descending; of equal ones the first comes first."""
+    """Write the indices of the ``depth`` highest keys in descending order; of equal keys the earlier comes first."""
     if depth > _FEW:
         chosen[:] = np.argsort(-keys, kind="mergesort")[:depth]
         return
@@ -126,7 +127,7 @@ def _select_highest(keys: Floats, depth: int, chosen: Ints) -> None:
 
 @loose_kernel
 def _exponentiate(scores: Floats, highest: float, gain: Floats, out: Floats) -> tuple[float, float]:
-    """Write exp(s_i - highest); return their sum, and the sum of the gains times them."""
+    """Write exp(score - ``highest``) of all documents; return its sum, and the sum of gain times it."""
     total, gains = 0.0, 0.0
     for i in range(len(scores)):
         out[i] = exp(scores[i] - highest)
@@ -137,6 +138,7 @@ def _exponentiate(scores: Floats, highest: float, gain: Floats, out: Floats) -> 
 
 @loose_kernel
 def _find_highest(scores: Floats) -> float:
+    """Return the highest score, or minus infinity if there are no scores."""
     highest = -np.inf
     for i in range(len(scores)):
         highest = max(highest, scores[i])
@@ -144,7 +146,8 @@ def _find_highest(scores: Floats) -> float:
 
 
 @loose_kernel
-def _add_unranked(weight: Floats, gain: Floats, by_gain: float, by: float, out: Floats) -> None:
+def _add_unranked_gradient(weight: Floats, gain: Floats, by_gain: float, by: float, out: Floats) -> None:
+    """Add to ``out`` the derivatives by the scores of documents that a drawn ranking leaves out."""
     for i in range(len(weight)):
         out[i] += weight[i] * (by_gain * gain[i] - by)
 
@@ -153,7 +156,7 @@ def _add_unranked(weight: Floats, gain: Floats, by_gain: float, by: float, out: 
 def _compute_remainders(
     s: Floats, g: Floats, chosen: Ints, left: Floats, gain_left: Floats, weight: Floats, ranked: Floats
 ) -> float:
-    """Write log Z_t and the mean gain of the documents left at each rank of a drawn ranking, from the last rank up.
+    """Write the log sum of exp(score) and the mean gain of the documents left at each rank of a drawn ranking.
 
     Returns the highest score left after the last rank; ``weight`` becomes the exp of the scores less it, and 0 for the
     documents of the ranking. Sums only ever grow, so that nothing cancels, whatever the scores.
@@ -182,8 +185,8 @@ def _compute_remainders(
 
 
 @kernel
-def _compute_affine(g: Floats, discount: Floats, u: float, v: float, A: Floats, B: Floats) -> None:
-    """Write A_t and B_t of the gains of a ranking."""
+def _compute_affine_rest(g: Floats, discount: Floats, u: float, v: float, A: Floats, B: Floats) -> None:
+    """Write the A and B of each rank t such that the ranks after it add A lead + B to the measure."""
     a, b = 0.0, 0.0
     for t in range(len(g) - 1, -1, -1):
         A[t], B[t] = a, b
@@ -193,8 +196,9 @@ def _compute_affine(g: Floats, discount: Floats, u: float, v: float, A: Floats, 
 
 @kernel
 def estimate_expected(arrays: MeasureArrays, scores: Floats, noise: Floats, gradient: Floats) -> float:
-    """Return an unbiased estimate of the same for any number of ranks, from sampled rankings; O(n + k log n) each.
+    """Return an unbiased estimate of the expected measure under Plackett-Luce, from sampled rankings.
 
+    It is summed over the queries, each times its scale; a sample costs O(n + k log n).
     A sample ranks by s_i + Gumbel noise, a row of ``noise`` for each. The derivative of
 
         E = E[sum over t of g_t d_t lead_t]
@@ -225,7 +229,7 @@ def estimate_expected(arrays: MeasureArrays, scores: Floats, noise: Floats, grad
             _select_highest(s + noise[m, a : a + n], depth, chosen[m])
             for t in range(depth):
                 gains[m, t] = g[chosen[m, t]]
-            _compute_affine(gains[m], discount, u, v, A[m], B[m])
+            _compute_affine_rest(gains[m], discount, u, v, A[m], B[m])
             sum_A += A[m]
             sum_B += B[m]
         left, gain_left, ranked, weight = np.empty(depth), np.empty(depth), np.empty(depth), np.empty(n)
@@ -247,6 +251,6 @@ def estimate_expected(arrays: MeasureArrays, scores: Floats, noise: Floats, grad
                 out[chosen[m, t]] += per * (T + np.exp(ranked[t] - left[t]) * (by_gain * own - by))
             if highest > -np.inf:
                 unit = per * np.exp(highest - left[depth - 1])
-                _add_unranked(weight, g, unit * by_gain, unit * by, out)
+                _add_unranked_gradient(weight, g, unit * by_gain, unit * by, out)
         total += per * value
     return total

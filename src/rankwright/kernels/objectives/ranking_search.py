@@ -15,7 +15,7 @@ from rankwright.kernels.measures.sorting import max_query_size, sort_rows
 
 @kernel
 def find_classes(gain: Floats, indptr: Ints) -> tuple[Ints, Ints, Floats]:
-    """Return the class of each document by descending gain, and each query's numbers of classes and pairs."""
+    """Return each document's class, numbered from the highest gain, and each query's numbers of classes and pairs."""
     classes, counts = np.empty(len(gain), np.int64), np.empty(len(indptr) - 1, np.int64)
     pairs = np.empty(len(counts))
     for q in range(len(counts)):
@@ -30,7 +30,7 @@ def find_classes(gain: Floats, indptr: Ints) -> tuple[Ints, Ints, Floats]:
 
 @kernel
 def group_by_class(rows: Ints, classes: Ints) -> tuple[Ints, Ints]:
-    """Return rows grouped by class, in their order, and the start of every class."""
+    """Return rows sorted by class, stably, and where each class starts."""
     starts = np.zeros(classes[rows].max() + 2, np.int64)
     for row in rows:
         starts[classes[row] + 1] += 1
@@ -46,7 +46,7 @@ def group_by_class(rows: Ints, classes: Ints) -> tuple[Ints, Ints]:
 def fill_pair_coefficients(
     order: Ints, classes: Ints, n_classes: Ints, norm: Floats, indptr: Ints, out: Floats
 ) -> None:
-    """Write the derivative of F by every score under the pair Phi.
+    """Write the coefficient of every score in a ranking's score F, from pairs of different classes (the pair Phi).
 
     It is the number of documents of other classes that follow less the number that precede, divided by the norm.
     """
@@ -69,7 +69,7 @@ def fill_pair_coefficients(
 
 @kernel
 def fill_rank_coefficients(order: Ints, norm: Floats, indptr: Ints, out: Floats) -> None:
-    """Write the derivative of F by every score under eq. (2): (n + 1 - 2 rank) / norm."""
+    """Write the coefficient of every score in a ranking's score F of eq. (2): (n + 1 - 2 rank) / norm."""
     for q in range(len(norm)):
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         for r in range(n):
@@ -78,8 +78,9 @@ def fill_rank_coefficients(order: Ints, norm: Floats, indptr: Ints, out: Floats)
 
 @kernel
 def find_hardest_perfect(scores: Floats, classes: Ints, depth: int, indptr: Ints, order: Ints) -> None:
-    """Find the perfect ranking of a strict measure of ``depth`` ranks with the lowest F.
+    """Write the perfect ranking of each query with the lowest score F to ``order``.
 
+    The measure is strict, with ``depth`` ranks.
     It is by class, the lowest scores first; after ``depth`` ranks it is by ascending score alone.
     """
     sort_rows(-scores, classes.astype(np.float64), indptr, 0, len(indptr) - 1, order)
@@ -100,8 +101,9 @@ def find_hardest_perfect(scores: Floats, classes: Ints, depth: int, indptr: Ints
 
 @kernel
 def find_best_imperfect(scores: Floats, classes: Ints, depth: int, indptr: Ints, order: Ints) -> None:
-    """Find the imperfect ranking of a strict measure of ``depth`` ranks with the highest F.
+    """Change each query's ranking, if it is perfect, to the imperfect ranking with the highest score F.
 
+    The measure is strict, with ``depth`` ranks.
     It is the order of the scores, unless that is perfect; then the cheaper of two changes: the cheapest swap of
     neighbours of different classes, the first of them within ``depth``, or the first document of another class after
     ``depth`` moved up to ``depth``. ``order`` holds the documents by score, of equal scores the lower class first.
@@ -133,7 +135,7 @@ def find_best_imperfect(scores: Floats, classes: Ints, depth: int, indptr: Ints,
 
 @kernel
 def _is_perfect(rows: Ints, classes: Ints, last: int) -> bool:
-    """Return whether the first ranks hold the best classes in order, and none after them is better."""
+    """Return whether the ranks up to ``last`` hold the best classes, in order."""
     for p in range(last):
         if classes[rows[p]] > classes[rows[p + 1]]:
             return False
@@ -147,8 +149,9 @@ def _is_perfect(rows: Ints, classes: Ints, last: int) -> bool:
 def find_most_violated_precision(
     scores: Floats, classes: Ints, norm: Floats, trade: float, live: Ints, indptr: Ints, order: Ints
 ) -> None:
-    """Replace ``order``, the documents by score, by the rankings that maximise trade (1 - AP) + F, for two classes.
+    """Replace each query's ranking by the one that maximises its score F + ``trade`` (1 - AP).
 
+    ``order`` holds the documents by score at first; there are two classes, and only queries in ``live`` are ranked.
     Relevant and irrelevant documents stay sorted by score among themselves. If the j-th irrelevant one comes after p
     relevant ones, it costs every later relevant document i the precision i/(i+j-1) - i/(i+j), which is
     j/(i+j) - (j-1)/(i+j-1), and F changes by -2 (s_i - s_j) / norm. So every irrelevant document's place is chosen on

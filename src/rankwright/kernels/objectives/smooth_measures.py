@@ -25,7 +25,10 @@ _REACH = 40.0  # exp(-40), 4e-18, is negligible beside the 1 of a document at it
 
 @loose_kernel
 def _soften(s: Floats, gain: Floats, center: float, steep: float, e: Floats) -> tuple[float, float]:
-    """Write e of some documents for the position of this score; return its sum, and the sum of the gains times e."""
+    """Write documents' weights at the position of score ``center``; return the sums of weights and weighted gains.
+
+    The weights are e of the module's first lines, before they are divided by their sum.
+    """
     total, gains = 0.0, 0.0
     for i in range(len(s)):
         x = s[i] - center
@@ -39,7 +42,7 @@ def _soften(s: Floats, gain: Floats, center: float, steep: float, e: Floats) -> 
 def _add_position_slopes(
     s: Floats, gain: Floats, center: float, soft: float, slope: float, e: Floats, out: Floats
 ) -> float:
-    """Add the derivatives of the soft gain at a position by the scores of these documents, and return their sum."""
+    """Add the derivatives of the soft gain at one position by each score to ``out``, and return their sum."""
     total = 0.0
     for i in range(len(s)):
         x = slope * ((gain[i] - soft) * (e[i] * (s[i] - center)))
@@ -49,8 +52,8 @@ def _add_position_slopes(
 
 
 @kernel
-def _compute_value(soft: Floats, discount: Floats, u: float, v: float, slopes: Floats) -> float:
-    """Return the measure of gains by position, and write its derivative by each gain.
+def _compute_soft_value(soft: Floats, discount: Floats, u: float, v: float, slopes: Floats) -> float:
+    """Return the measure of a list of soft gains by rank, and write its derivative by each of them.
 
     Additive: sum of d_j m_j. Average precision: sum of d_j m_j (m_1 + ... + m_j). Cascade: sum of d_j m_j times the
     probability of reaching rank j, (1 - m_1) ... (1 - m_{j-1}).
@@ -85,7 +88,7 @@ def _compute_value(soft: Floats, discount: Floats, u: float, v: float, slopes: F
 
 @kernel
 def compute_soft_positions(arrays: MeasureArrays, scores: Floats, sigma: float, gradient: Floats) -> float:
-    """Return the sum over queries of scale times the measure by soft positions, and write its derivatives by score.
+    """Return a measure of soft gains by position (SmoothRank), summed over queries, and write its gradient.
 
     Eq. (7), (8), (10) and appendix 2 of Chapelle & Wu: O(n) a position, over the documents near it only, which are
     adjacent once they are sorted. A shift of all scores changes nothing, so the derivative by the score at the
@@ -123,7 +126,7 @@ def compute_soft_positions(arrays: MeasureArrays, scores: Floats, sigma: float, 
                 changes[j] -= _add_position_slopes(
                     s[first:last], g[first:last], s[j], soft[j], slope, e, changes[first:last]
                 )
-        loss += scale[q] * _compute_value(soft[:depth], discount, u, v, slopes)
+        loss += scale[q] * _compute_soft_value(soft[:depth], discount, u, v, slopes)
         if u != 0.0 or v != 0.0:
             for j in range(depth):
                 first, last = low[j], high[j]
@@ -138,8 +141,11 @@ def compute_soft_positions(arrays: MeasureArrays, scores: Floats, sigma: float, 
 
 
 @loose_kernel
-def _compare(s: Floats, gain: Floats, own: float, per_sigma: float, p: Floats) -> tuple[float, float]:
-    """Write the sigmoid p of each score less this one; return the sum of p, and that of the gains times p."""
+def _compare_softly(s: Floats, gain: Floats, own: float, per_sigma: float, p: Floats) -> tuple[float, float]:
+    """Write for each document how surely, from 0 to 1, it is above the score ``own``; return two sums of this.
+
+    It is p, a sigmoid of the difference of scores; the sums are those of p and of the gains times p.
+    """
     total, gains = 0.0, 0.0
     for j in range(len(s)):
         p[j] = 1.0 / (1.0 + exp(min((own - s[j]) * per_sigma, 700.0)))
@@ -150,7 +156,7 @@ def _compare(s: Floats, gain: Floats, own: float, per_sigma: float, p: Floats) -
 
 @loose_kernel
 def _add_rank_slopes(p: Floats, gain: Floats, by_rank: float, by_lead: float, out: Floats) -> float:
-    """Add the derivatives of the rank and the lead of one document by the scores of all; return their sum."""
+    """Add the derivatives of one document's soft rank and lead by all scores to ``out``; return their sum."""
     total = 0.0
     for j in range(len(p)):
         x = (p[j] * (1.0 - p[j])) * (by_rank + by_lead * gain[j])
@@ -163,8 +169,9 @@ def _add_rank_slopes(p: Floats, gain: Floats, by_rank: float, by_lead: float, ou
 def compute_soft_ranks(
     arrays: MeasureArrays, discount: DiscountFunction, scores: Floats, sigma: float, gradient: Floats
 ) -> float:
-    """Return the sum over queries of scale times the measure by soft ranks, and write its derivatives: O(n) a gain.
+    """Return a measure of discounts at soft ranks (as ApproxNDCG), summed over queries, and write its gradient.
 
+    Each query counts with its scale; O(n) for each document with a gain.
     Eq. (5): sum of g_i D(r_i). Eq. (9), for average precision: sum of g_i c_i / r_i, where c_i is 1 plus the relevant
     documents softly above i, and r_i is 1 plus all documents softly above i; the document itself counts 1 in both.
     """
@@ -179,7 +186,7 @@ def compute_soft_ranks(
         for i in range(len(s)):
             if g[i] == 0.0:
                 continue
-            total, gains = _compare(s, g, s[i], per_sigma, p)
+            total, gains = _compare_softly(s, g, s[i], per_sigma, p)
             p[i] = 0.0  # it is not above itself
             lead = 1.0 + u * (gains - 0.5 * g[i])
             d, slope = compute_discount(discount, 0.5 + total)

@@ -15,7 +15,10 @@ _NEAR = 1e-12  # a step this close is taken, so that rounding never lowers a bou
 
 @kernel
 def compute_violation(kind: int, lost: float, x: float) -> float:
-    """Return ``lost`` times [x >= 0], log2(1 + e^x), e^x or max(1 + x, 0); or max(lost + x, 0). It grows with both."""
+    """Return the surrogate loss of a ranking that loses ``lost`` of a measure and leads a perfect one by x.
+
+    It is ``lost`` times [x >= 0], log2(1 + e^x), e^x or max(1 + x, 0); or max(lost + x, 0). It grows with both.
+    """
     if kind == STEP:
         return lost if x >= -_NEAR else 0.0
     if kind == LOGISTIC:
@@ -29,7 +32,7 @@ def compute_violation(kind: int, lost: float, x: float) -> float:
 
 @kernel
 def compute_slope(kind: int, lost: float, x: float) -> float:
-    """Return the derivative of ``compute_violation`` by x."""
+    """Return the derivative of the surrogate loss ``compute_violation`` by the lead x."""
     if kind == STEP:
         return 0.0
     if kind == LOGISTIC:
@@ -43,7 +46,7 @@ def compute_slope(kind: int, lost: float, x: float) -> float:
 
 @kernel
 def compute_violations(kind: int, lost: Floats, x: Floats) -> tuple[Floats, Floats]:
-    """Return the compute_violation and its slope for every pair of numbers."""
+    """Return the surrogate losses of many rankings, as ``compute_violation`` does, and their slopes by the lead."""
     values, slopes = np.empty(len(x)), np.empty(len(x))
     for i in range(len(x)):
         values[i], slopes[i] = compute_violation(kind, lost[i], x[i]), compute_slope(kind, lost[i], x[i])

@@ -15,8 +15,9 @@ Bools = NDArray[np.bool_]
 def mark_top_candidates(
     X: Floats, y: Floats, order: Ints, indptr: Ints, k: int, start: int, stop: int, keep: Bools
 ) -> None:
-    """Mark the documents of queries ``start`` to ``stop`` that may be among the first ``k`` for some weights >= 0.
+    """Mark the documents that some weights >= 0 of a linear scorer may rank among a query's first ``k``.
 
+    Only the queries ``start`` to ``stop`` are looked at.
     Document j precedes i for all weights if no feature of it is smaller and either all are larger or its grade is not
     larger (of equal scores the lower grade comes first; documents equal in all of this keep the order of ``order``).
     A document that k others precede is never among the first k. ``order`` holds the rows of each query by descending

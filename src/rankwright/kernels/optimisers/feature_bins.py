@@ -15,7 +15,7 @@ from rankwright.kernels.scorers.stump_scores import count_below
 
 @kernel
 def find_thresholds(values: Floats, max_bins: int) -> Floats:
-    """Return at most ``max_bins - 1`` thresholds between sorted values, so that bins hold about equally many of them.
+    """Return at most ``max_bins - 1`` thresholds that divide sorted values into bins of about equal size.
 
     A value that fills a bin of its own takes one, and the others share the rest. Each threshold is halfway between
     two neighbouring values, in float32: the lower of them is not above it, the upper one is.
@@ -43,7 +43,7 @@ def find_thresholds(values: Floats, max_bins: int) -> Floats:
 
 @kernel
 def assign_bins(X: Floats, rows: Ints, thresholds: Floats, starts: Ints, codes: Ints) -> None:
-    """Write the bin of every value: ``codes[f, i]`` is the bin of feature f in row ``rows[i]``.
+    """Write the bin of each feature in each chosen row: ``codes[f, i]`` is that of feature f in row ``rows[i]``.
 
     ``thresholds`` has an entry per slot: that above the slot's bin. The last two slots of a feature have none.
     """
@@ -60,7 +60,7 @@ def assign_bins(X: Floats, rows: Ints, thresholds: Floats, starts: Ints, codes: 
 
 @kernel
 def sum_bins(codes: Ints, starts: Ints, features: Ints, values: Floats, out: Floats) -> None:
-    """Add the values of the documents of every bin of these features to ``out``, which has an entry per slot of theirs.
+    """Add the sums of ``values`` over the documents in each bin of these features to ``out``.
 
     An addition waits for the last one to the same address, and neighbours are often in one bin. So two features are
     summed at a time, into four copies each.
@@ -101,7 +101,7 @@ def sum_bins(codes: Ints, starts: Ints, features: Ints, values: Floats, out: Flo
 
 @kernel
 def accumulate_bins(out: Floats, starts: Ints, features: Ints) -> None:
-    """Replace the slots of each feature by their running sums."""
+    """Replace the sums of each feature's bins by running sums over its bins, in place."""
     to = 0
     for f in features:
         size = starts[f + 1] - starts[f]

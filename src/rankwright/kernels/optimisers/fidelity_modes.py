@@ -16,7 +16,7 @@ _STRIDE = 16  # powers that are computed anew; those between are products
 
 
 class ModeCoefficients(NamedTuple):
-    """The real and imaginary parts of the coefficients of a function, one for each mode."""
+    """The Fourier coefficients of a function of score differences: real and imaginary parts, by mode."""
 
     real: Floats
     imaginary: Floats
@@ -24,7 +24,7 @@ class ModeCoefficients(NamedTuple):
 
 @kernel
 def fill_modes(scores: Floats, step: float, out: Floats) -> None:
-    """Set ``out[i]`` to the cosines and the sines of 0, 1, 2, ... times ``step`` times a score.
+    """Write the Fourier modes of every score: cosines and sines of 0, 1, 2, ... times ``step`` times the score.
 
     Powers of exp(i step s): their errors grow with the power, but coefficients fall so quickly that none matters.
     """
@@ -47,8 +47,8 @@ def fill_modes(scores: Floats, step: float, out: Floats) -> None:
 
 
 @inlined
-def _add(row: Floats, out: Floats) -> None:
-    """Add the modes of a document to moments."""
+def _add_modes(row: Floats, out: Floats) -> None:
+    """Add the Fourier modes of one document to the moments ``out`` of a set of documents."""
     real, imaginary, own_real, own_imaginary = out[0], out[1], row[0], row[1]
     for k in range(len(real)):
         real[k] += own_real[k]
@@ -58,17 +58,20 @@ def _add(row: Floats, out: Floats) -> None:
 
 @kernel
 def sum_modes(modes: Floats, starts: Ints) -> Floats:
-    """Return the moments of each class of documents; class g has the rows ``starts[g]`` to ``starts[g + 1]``."""
+    """Return the moments of each class of documents: the sums of their Fourier modes.
+
+    Class g has the rows ``starts[g]`` to ``starts[g + 1]``.
+    """
     out = np.zeros((len(starts) - 1, 2, modes.shape[2]))
     for g in range(len(out)):
         for i in range(starts[g], starts[g + 1]):
-            _add(modes[i], out[g])
+            _add_modes(modes[i], out[g])
     return out
 
 
 @kernel
 def sum_after(moments: Floats) -> Floats:
-    """Return for each class the moments of the classes after it, which are of lower grades."""
+    """Return for each class the summed moments of all classes after it, which have lower grades."""
     out = np.zeros(moments.shape)
     for g in range(len(out) - 2, -1, -1):
         out[g] = out[g + 1] + moments[g + 1]
@@ -77,7 +80,7 @@ def sum_after(moments: Floats) -> Floats:
 
 @kernel
 def multiply_moments(upper: Floats, lower: Floats) -> ModeCoefficients:
-    """Return for each mode the sum over classes of ``upper[g]`` times the conjugate of ``lower[g]``."""
+    """Return for each Fourier mode the sum over classes of ``upper[g]`` times the conjugate of ``lower[g]``."""
     n = upper.shape[2]
     real, imaginary = np.zeros(n), np.zeros(n)
     for g in range(len(upper)):
@@ -90,7 +93,7 @@ def multiply_moments(upper: Floats, lower: Floats) -> ModeCoefficients:
 
 @loose_kernel
 def add_mode_potentials(modes: Floats, starts: Ints, moments: Floats, kinds: Floats, out: Floats) -> None:
-    """Add the sum of a function over the pairs i should win, less that over those it should lose, to ``out[kind, i]``.
+    """Add each document's sum of a function over pairs that it should win, minus those it should lose, to ``out``.
 
     ``kinds[kind]`` has the real and the imaginary parts of the coefficients of the function.
     """
@@ -115,8 +118,8 @@ def add_mode_potentials(modes: Floats, starts: Ints, moments: Floats, kinds: Flo
 
 
 @loose_kernel
-def _sum_split(low: Floats, total: Floats, after: Floats, c: Floats, d: Floats, out: Floats) -> None:
-    """Set ``out`` to the sums of two functions over the pairs that a threshold splits, of moments below it."""
+def _sum_split_functions(low: Floats, total: Floats, after: Floats, c: Floats, d: Floats, out: Floats) -> None:
+    """Write the sums of two functions over the pairs that a threshold splits, from the moments below it."""
     n = total.shape[2]
     low_x, low_y, first, second = np.zeros(n), np.zeros(n), 0.0, 0.0
     c0, c1, d0, d1 = c[0], c[1], d[0], d[1]
@@ -139,18 +142,21 @@ def _sum_split(low: Floats, total: Floats, after: Floats, c: Floats, d: Floats, 
 def add_mode_splits(
     modes: Floats, starts: Ints, total: Floats, codes: Ints, n_slots: int, kinds: Floats, weight: float, out: Floats
 ) -> None:
-    """Add W and F'' of the pairs of a query that thresholds of a feature split to ``out``; see ``sum_split_pairs``."""
+    """Add the sums over the pairs that each threshold of a feature splits to ``out``, by Fourier modes.
+
+    The sums are of W and F''; see ``sum_split_pairs``.
+    """
     shape = (n_slots, *total.shape)
     by_bin, found, after = np.zeros(shape), np.zeros(n_slots, np.int64), sum_after(total)
     for g in range(len(total)):
         for i in range(starts[g], starts[g + 1]):
             found[codes[i]] = 1
-            _add(modes[i], by_bin[codes[i], g])
+            _add_modes(modes[i], by_bin[codes[i], g])
     low, sums, last = np.zeros(total.shape), np.zeros(2), np.zeros(2)
     for slot in range(n_slots):
         if found[slot]:
             low += by_bin[slot]
-            _sum_split(low, total, after, kinds[0], kinds[1], sums)
+            _sum_split_functions(low, total, after, kinds[0], kinds[1], sums)
             out[0, slot] += weight * (sums[0] - last[0])
             out[1, slot] += weight * (sums[1] - last[1])
             last[:] = sums
@@ -158,10 +164,10 @@ def add_mode_splits(
 
 @kernel
 def sum_above(modes: Floats, starts: Ints, codes: Ints, cut: int) -> Floats:
-    """Return the moments of the documents of each class whose bin is above the cut."""
+    """Return for each class the moments of its documents whose bin is above ``cut``."""
     out = np.zeros((len(starts) - 1, 2, modes.shape[2]))
     for g in range(len(out)):
         for i in range(starts[g], starts[g + 1]):
             if codes[i] > cut:
-                _add(modes[i], out[g])
+                _add_modes(modes[i], out[g])
     return out

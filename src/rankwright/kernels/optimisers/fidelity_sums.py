@@ -27,7 +27,10 @@ _FARTHEST = 300.0
 
 
 class PairOdds(NamedTuple):
-    """The scores as factors: x of a pair is ``up[j] / up[i]``, except in wide queries."""
+    """The scores and their exponentials, whose quotients are the odds x = exp(s_j - s_i) of pairs.
+
+    It is ``up[j] / up[i]``, except in queries with a wide range of scores.
+    """
 
     scores: Floats
     up: Floats
@@ -36,6 +39,7 @@ class PairOdds(NamedTuple):
 
 @kernel
 def _compute_odds(indptr: Ints, scores: Floats) -> PairOdds:
+    """Return the exponentials of scores, centred by query, and which queries have too wide a range for them."""
     up, wide = np.empty(len(scores)), np.zeros(len(indptr) - 1, np.int64)
     for q in range(len(wide)):
         a, b = indptr[q], indptr[q + 1]
@@ -48,13 +52,13 @@ def _compute_odds(indptr: Ints, scores: Floats) -> PairOdds:
 
 @kernel
 def _count_pairs_held(graded: GradedDocuments) -> int:
-    """Return how many pairs to hold at a time."""
+    """Return how many pairs of documents are held in memory at a time."""
     return max(max_query_size(graded.indptr), _PAIRS)
 
 
 @kernel
 def _find_last_held(graded: GradedDocuments, i: int, b: int, room: int) -> int:
-    """Return the end of the documents from ``i`` on whose pairs can be held together."""
+    """Return the end of the documents from ``i`` on whose pairs fit into memory for ``room`` pairs."""
     while i < b and graded.lower[i] < b and room >= b - graded.lower[i]:
         room -= b - graded.lower[i]
         i += 1
@@ -63,7 +67,7 @@ def _find_last_held(graded: GradedDocuments, i: int, b: int, room: int) -> int:
 
 @loose_kernel
 def _fill_odds(odds: PairOdds, q: int, i: int, lower: int, b: int, x: Floats) -> None:
-    """Write x of the pairs of one document."""
+    """Write the odds x = exp(s_j - s_i) of the pairs of document i with each j from ``lower`` to ``b``."""
     if odds.wide[q]:
         for j in range(lower, b):
             x[j - lower] = np.exp(min(max(odds.scores[j] - odds.scores[i], -_FARTHEST), _FARTHEST))
@@ -75,8 +79,9 @@ def _fill_odds(odds: PairOdds, q: int, i: int, lower: int, b: int, x: Floats) ->
 
 @loose_kernel
 def compute_fidelity_state(graded: GradedDocuments, before: Floats, scores: Floats, potentials: Floats) -> Floats:
-    """Return the sums over pairs of F, of W, of the falls and rises of W since ``before``, and of the falls of F''.
+    """Return sums over pairs of the fidelity loss and the pair weight, and by how much weights fell and rose.
 
+    They are the sums of F, of W, of the falls and rises of W since ``before``, and of the falls of F''.
     ``potentials`` has two rows, which become, per document, the sums of W and of F''' over the pairs it should win,
     less those over the pairs it should lose.
     """
@@ -124,7 +129,7 @@ def compute_fidelity_state(graded: GradedDocuments, before: Floats, scores: Floa
 
 @loose_kernel
 def _fill_weights(x: Floats, d: float, w: Floats, curvature: Floats) -> None:
-    """Write W and F'' of pairs."""
+    """Write FRank's weight W of each pair with odds ``x``, and the second derivative of its fidelity loss."""
     for k in range(len(x)):
         y = 1.0 / (1.0 + x[k])
         w[k] = d * x[k] * y * np.sqrt(y)
@@ -145,8 +150,9 @@ def _add_splits(
     end: int,
     width: int,
 ) -> None:
-    """Sum for some features at a time what the pairs of documents ``begin`` to ``end`` add at their two bins.
+    """Add what some pairs contribute, at the bins of their documents, to the sums of split pairs.
 
+    ``first`` gets W, ``second`` F''. The pairs are those of documents ``begin`` to ``end``, at some features.
     Indices are unsigned, for then the compiler knows that none is negative, and takes several features at once.
     """
     p, columns = 0, np.uint64(width)
@@ -169,7 +175,7 @@ def _add_splits(
 def sum_split_pairs(
     graded: GradedDocuments, scores: Floats, codes: Ints, starts: Ints, features: Ints, out: Floats
 ) -> None:
-    """Add the sums of W and F'' over the pairs that every threshold of these features splits to ``out``.
+    """Add the sums of pair weights W and curvatures F'' over the pairs that each threshold splits to ``out``.
 
     The columns of ``out`` are the slots of the features; summed up from the left they are the sums. A pair is split by
     the thresholds from the lower of its two bins up to the higher one: it adds w at one end and takes it away at the
@@ -216,8 +222,8 @@ def sum_split_pairs(
 
 
 @loose_kernel
-def _sum_gain(x: Floats, root: Floats, above: Floats, side: float, factor: float) -> float:
-    """Return the decrease of the losses of the split pairs of one document."""
+def _sum_split_gains(x: Floats, root: Floats, above: Floats, side: float, factor: float) -> float:
+    """Return by how much a stump decreases the fidelity losses of one document's pairs that it splits."""
     total = 0.0
     for k in range(len(x)):
         split = 1.0 if above[k] != side else 0.0
@@ -229,7 +235,7 @@ def _sum_gain(x: Floats, root: Floats, above: Floats, side: float, factor: float
 def compute_fidelity_gains(
     graded: GradedDocuments, scores: Floats, codes: Ints, features: Ints, cuts: Ints, alphas: Floats, out: Floats
 ) -> None:
-    """Add to ``out`` the decrease of the loss when each stump is added with its weight, pair by pair."""
+    """Add by how much each stump, added with its weight alpha, decreases the fidelity loss to ``out``."""
     odds, space = _compute_odds(graded.indptr, scores), _count_pairs_held(graded)
     x, root, above = np.empty(space), np.empty(space), np.empty(space)
     helped, harmed = np.exp(-alphas), np.exp(alphas)
@@ -251,21 +257,24 @@ def compute_fidelity_gains(
                 for i in range(begin, end):
                     low, size, side = graded.lower[i] - a, b - graded.lower[i], above[i - a]
                     factor = helped[c] if side > 0.0 else harmed[c]
-                    gain += _sum_gain(x[n : n + size], root[n : n + size], above[low : b - a], side, factor)
+                    gain += _sum_split_gains(x[n : n + size], root[n : n + size], above[low : b - a], side, factor)
                     n += size
                 out[c] += d * gain
             begin = end
 
 
 @kernel
-def _compute_step(right: float, wrong: float, smoothing: float) -> float:
-    """Return the step (3) on its grid."""
+def _compute_alpha(right: float, wrong: float, smoothing: float) -> float:
+    """Return FRank's weight alpha of a stump (eq. 3), rounded to a grid, from the right and wrong pair weights."""
     return float(np.rint(0.5 * np.log((right + smoothing) / (wrong + smoothing)) / GRAIN) * GRAIN)
 
 
 @kernel
 def _compute_crude_bound(right: float, wrong: float, alpha: float) -> float:
-    """Return an upper bound on the gain: F(o + a) - F(o) >= -W (exp(a / 2) - 1) for every a."""
+    """Return an upper bound on a stump's decrease of the loss, from the right and wrong pair weights W.
+
+    F(o + a) - F(o) >= -W (exp(a / 2) - 1) for every a.
+    """
     return float(right * (np.exp(alpha / 2.0) - 1.0) - wrong * (1.0 - np.exp(-alpha / 2.0)))
 
 
@@ -273,8 +282,9 @@ def _compute_crude_bound(right: float, wrong: float, alpha: float) -> float:
 def compute_stale_bounds(
     r: Floats, least: Floats, most: Floats, curvature: Floats, smoothing: float, out: Floats
 ) -> None:
-    """Write upper bounds on the gains of stumps from W+ - W-, a range of W+ + W-, and a lower bound on F''.
+    """Write upper bounds on the gains of stumps whose pair weights are known only within a range.
 
+    They follow from W+ - W-, a range of W+ + W-, and a lower bound on F''.
     The crude bound falls as W+ + W- grows while their difference stays. The other is Taylor's: F''' is at least -W / 2
     and at most 0.175 W; W grows by a factor of exp(a / 2) at most where o rises by a, of exp(a) where it falls by a.
     """
@@ -282,12 +292,12 @@ def compute_stale_bounds(
         net = abs(r[k])
         low = max(least[k], net)
         right, wrong = (low + net) / 2.0, (low - net) / 2.0
-        alpha = _compute_step(right, wrong, smoothing)
+        alpha = _compute_alpha(right, wrong, smoothing)
         out[k] = _compute_crude_bound(right, wrong, alpha)
         if np.isfinite(curvature[k]):
             high = max(most[k], low)
             right, wrong = (high + net) / 2.0, (high - net) / 2.0
-            step = _compute_step(right, wrong, smoothing) if curvature[k] > 0.0 else alpha
+            step = _compute_alpha(right, wrong, smoothing) if curvature[k] > 0.0 else alpha
             rest = (0.5 * right * np.exp(alpha / 2.0) + 0.175 * wrong * np.exp(alpha)) * alpha**3 / 6.0
             out[k] = min(out[k], net * alpha / 2.0 - curvature[k] * step**2 / 2.0 + rest)
 
@@ -296,15 +306,16 @@ def compute_stale_bounds(
 def compute_fresh_bounds(
     r: Floats, split: Floats, curvature: Floats, third: Floats, smoothing: float, out: Floats
 ) -> None:
-    """Write the steps and upper bounds on the gains of stumps of which all sums are known: columns of ``out``.
+    """Write the weight alpha and an upper bound on the gain of each stump whose sums over pairs are all known.
 
+    They are the columns of ``out``.
     Taylor's formula with a remainder: the fourth derivative is at least -0.2434 W.
     """
     for k in range(len(r)):
         net, sign = abs(r[k]), 1.0 if r[k] >= 0.0 else -1.0
         total = max(split[k], net)
         right, wrong = (total + net) / 2.0, (total - net) / 2.0
-        alpha = _compute_step(right, wrong, smoothing)
+        alpha = _compute_alpha(right, wrong, smoothing)
         series = net * alpha / 2.0 - curvature[k] * alpha**2 / 2.0 - sign * third[k] * alpha**3 / 6.0
         rest = 0.2434 * (right * np.exp(alpha / 2.0) + wrong * np.exp(alpha)) * alpha**4 / 24.0
         out[k, 0] = sign * alpha

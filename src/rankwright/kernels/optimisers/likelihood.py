@@ -11,8 +11,9 @@ from rankwright.kernels.jit import Floats, Ints, kernel
 def compute_likelihood_slope(
     by_grade: Ints, grades: Floats, scores: Floats, slopes: Floats, weight: Floats, indptr: Ints, k: int, t: float
 ) -> float:
-    """Return the derivative at t of the log likelihood of the first ``k`` places of the label order.
+    """Return the derivative by t of the Plackett-Luce log likelihood of the grades, scores being lines in t.
 
+    Only the first ``k`` places of the label order count.
     Documents of grade l are chosen among all of grade l or lower, so that the order of equal grades does not matter:
 
         sum over j of s_j - log sum over l_i <= l_j of exp(s_i),    s = scores + slopes t.

@@ -9,8 +9,9 @@ from rankwright.kernels.jit import Floats, kernel
 
 @kernel
 def factorise_shifted(matrix: Floats, strength: float) -> Floats:
-    """Return the upper triangular U with U'U = 1 + strength matrix, for a positive semidefinite matrix.
+    """Return the Cholesky factor U, upper triangular, of 1 + strength matrix: U'U is that sum.
 
+    The matrix is positive semidefinite.
     Every pivot is at least 1; if rounding makes it smaller, it is set to 1.
     """
     d = len(matrix)
@@ -35,7 +36,7 @@ def factorise_shifted(matrix: Floats, strength: float) -> Floats:
 
 @kernel
 def solve_factorised(U: Floats, r: Floats) -> Floats:
-    """Solve U'U z = r."""
+    """Return the solution z of the linear system U'U z = r, given the Cholesky factor U."""
     d, z = len(r), r.copy()
     for k in range(d):
         z[k] /= U[k, k]

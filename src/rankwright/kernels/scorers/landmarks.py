@@ -16,7 +16,7 @@ _FAR = 708.0  # our ``exp`` is not 0 below -708
 
 @inlined
 def _fill_kernel(out: Floats, x: Floats, landmarks: Floats, kind: int, gamma: float, coef0: float, degree: int) -> None:
-    """Write the kernel of ``x`` and every landmark."""
+    """Write the values of a kernel function, such as RBF, of the row ``x`` and each landmark to ``out``."""
     d, n = landmarks.shape
     out[:] = 0.0
     for j in range(d):
@@ -61,7 +61,10 @@ def compute_kernel_scores(
     dual: Floats,
     intercept: float,
 ) -> Floats:
-    """Return ``intercept`` + the sum over landmarks z of ``dual`` k((x - mean) factor, z); four fixed partial sums."""
+    """Return the scores of a kernel machine: for each row, ``intercept`` plus ``dual`` times kernel values.
+
+    The kernel is that of (x - mean) factor and each landmark; it is summed in four fixed partial sums.
+    """
     n, whole = len(dual), len(dual) - len(dual) % 4
     out, x, k = np.empty(len(X)), np.empty(len(mean)), np.empty(n)
     for row in range(len(X)):
@@ -93,7 +96,10 @@ def compute_kernel_features(
     projection: Floats,
     offset: Floats,
 ) -> Floats:
-    """Return ``offset`` + the sum over landmarks z of k((x - mean) factor, z) times the row of projection of z."""
+    """Return the Nystroem or kernel PCA features of each row: ``offset`` + kernel values times ``projection``.
+
+    The kernel is that of (x - mean) factor and each landmark.
+    """
     n, m = projection.shape
     out, x, k = np.empty((len(X), m)), np.empty(len(mean)), np.empty(n)
     for row in range(len(X)):

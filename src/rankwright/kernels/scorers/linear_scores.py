@@ -9,7 +9,10 @@ from rankwright.kernels.jit import Floats, Ints, kernel
 
 @kernel
 def compute_linear_scores(X: Floats, coef: Floats, intercept: float) -> Floats:
-    """Return ``X @ coef + intercept`` in float64 without a float64 copy of ``X``; four fixed partial sums a row."""
+    """Return linear scores ``X @ coef + intercept`` in float64, without a float64 copy of ``X``.
+
+    Each row is summed in four fixed partial sums.
+    """
     n, d = X.shape
     out = np.empty(n)
     whole = d - d % 4
@@ -28,7 +31,7 @@ def compute_linear_scores(X: Floats, coef: Floats, intercept: float) -> Floats:
 
 @kernel
 def sum_weighted_columns(weight: Floats, values: Floats) -> Floats:
-    """Return ``weight @ values``, summed in the order of the rows."""
+    """Return the weighted sum of the rows, ``weight @ values``, added up in the order of the rows."""
     out = np.zeros(values.shape[1])
     for i in range(len(weight)):
         w = weight[i]
@@ -43,7 +46,7 @@ ROWS_AT_ONCE = 4
 
 @kernel
 def add_outer_products(c: Floats, z: Floats, out: Floats) -> None:
-    """Add the upper triangle of c z z' of four rows.
+    """Add the weighted outer products c z z' of four vectors z, the upper triangle only, to ``out``.
 
     The sums are read and written a quarter as often as row by row; the slices let the compiler add several columns at
     once.
@@ -57,7 +60,10 @@ def add_outer_products(c: Floats, z: Floats, out: Floats) -> None:
 
 @kernel
 def compute_weighted_moments(X: Floats, mean: Floats, factor: Floats, weight: Floats, target: Floats) -> Floats:
-    """Return the upper triangle of the sum of c z z', z = ((x - mean) factor, target, 1), in the order of the rows."""
+    """Return the weighted second moments (upper triangle) of scaled features, a target and a constant 1.
+
+    It is the sum of c z z', z = ((x - mean) factor, target, 1), c the weight, in the order of the rows.
+    """
     n, d = X.shape
     out = np.zeros((d + 2, d + 2))
     z, c = np.zeros((ROWS_AT_ONCE, d + 2)), np.zeros(ROWS_AT_ONCE)
@@ -74,7 +80,7 @@ def compute_weighted_moments(X: Floats, mean: Floats, factor: Floats, weight: Fl
 
 @kernel
 def compute_column_moments(X: Floats, center: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Return the count, sum, squares about ``center``, minimum and maximum of each column, without missing values."""
+    """Return each column's count, sum, squares about ``center``, minimum and maximum, without missing values."""
     d = X.shape[1]
     count, total, squares = np.zeros(d), np.zeros(d), np.zeros(d)
     low, high = np.full(d, np.inf), np.full(d, -np.inf)
@@ -93,7 +99,7 @@ def compute_column_moments(X: Floats, center: Floats) -> tuple[Floats, Floats, F
 
 @kernel
 def sum_log_range(values: Floats, indptr: Ints) -> Floats:
-    """Return the sum over the queries of the logarithm of the range of their values, and how many have a range.
+    """Return the sum over queries of the log of the range of their values, and how many have a range above 0.
 
     The geometric mean of the ranges measures the scale of values, robust to a few outliers.
     """
@@ -109,7 +115,7 @@ def sum_log_range(values: Floats, indptr: Ints) -> Floats:
 
 @kernel
 def move_scores(scores: Floats, X: Floats, column: int, t: float, indptr: Ints) -> tuple[Floats, Floats]:
-    """Return the scores plus t times a column, and their ``sum_log_range``."""
+    """Return the scores plus t times a column of ``X``, and ``sum_log_range`` of these new scores."""
     out = np.empty(len(scores))
     for i in range(len(scores)):
         out[i] = scores[i] + t * X[i, column]
@@ -118,7 +124,7 @@ def move_scores(scores: Floats, X: Floats, column: int, t: float, indptr: Ints) 
 
 @kernel
 def sum_log_ranges(X: Floats, indptr: Ints) -> Floats:
-    """Return ``sum_log_range`` of every column: a row of sums, a row of counts."""
+    """Return ``sum_log_range`` of every column of ``X``: a row of sums, and a row of counts of queries."""
     d = X.shape[1]
     out, low, high = np.zeros((2, d)), np.empty(d), np.empty(d)
     for q in range(len(indptr) - 1):
@@ -136,7 +142,7 @@ def sum_log_ranges(X: Floats, indptr: Ints) -> Floats:
 
 @kernel
 def find_first_missing(X: Floats) -> int:
-    """Return the index of the first NaN, counted along the rows; -1 if there is none."""
+    """Return the index of the first NaN in ``X``, counted along the rows; -1 if there is no NaN."""
     n, d = X.shape
     for i in range(n):
         row, missing = X[i], 0
@@ -151,7 +157,7 @@ def find_first_missing(X: Floats) -> int:
 
 @kernel
 def find_first_infinite(X: Floats) -> int:
-    """Return the index of the first infinite value, counted along the rows; -1 if there is none."""
+    """Return the index of the first infinite value in ``X``, counted along the rows; -1 if all are finite."""
     n, d = X.shape
     for i in range(n):
         row, infinite = X[i], 0
@@ -166,7 +172,7 @@ def find_first_infinite(X: Floats) -> int:
 
 @kernel
 def sum_query_columns(weight: Floats, X: Floats, indptr: Ints) -> Floats:
-    """Return the weighted sum of the rows of every query, in the order of the rows."""
+    """Return for each query the weighted sum of its rows of ``X``, added up in the order of the rows."""
     out = np.zeros((len(indptr) - 1, X.shape[1]))
     for q in range(len(out)):
         sums = out[q]

@@ -13,7 +13,8 @@ _ROWS = 8  # at a time, so that weights are read once for all of them
 
 
 @kernel
-def _activate(kind: int, values: Floats) -> None:
+def _apply_activation(kind: int, values: Floats) -> None:
+    """Apply an activation function, such as ReLU, to each of the values, in place."""
     if kind == RELU:
         for i in range(len(values)):
             values[i] = max(values[i], 0.0)
@@ -32,7 +33,10 @@ def _activate(kind: int, values: Floats) -> None:
 
 @kernel
 def _apply_layer(x: Floats, weight: Floats, bias: Floats, out: Floats) -> None:
-    """Write x weight + bias for the rows of x, each summed in the order of its inputs."""
+    """Write the outputs of a linear layer, ``x weight + bias``, for each row of ``x``, before the activation.
+
+    Each is summed in the order of its inputs.
+    """
     for r in range(len(x)):
         out[r, : len(bias)] = bias
     for i in range(len(weight)):
@@ -47,8 +51,9 @@ def _apply_layer(x: Floats, weight: Floats, bias: Floats, out: Floats) -> None:
 def compute_network_scores(
     X: Floats, mean: Floats, factor: Floats, widths: Ints, weights: Floats, activation: int
 ) -> Floats:
-    """Return the scores of a network whose layers' weights, each followed by its biases, lie in one array.
+    """Return the scores of documents by a feed-forward network, whose weights and biases lie in one array.
 
+    Each layer's weights are followed by its biases.
     ``widths`` has the number of inputs, of each hidden layer, and 1.
     """
     n, d = X.shape
@@ -67,7 +72,7 @@ def compute_network_scores(
             _apply_layer(inputs[:rows], weight, bias, outputs)
             if layer < len(widths) - 2:
                 for r in range(rows):
-                    _activate(activation, outputs[r, :b])
+                    _apply_activation(activation, outputs[r, :b])
             inputs, outputs = outputs, inputs
         for r in range(rows):
             found[start + r] = inputs[r, 0]

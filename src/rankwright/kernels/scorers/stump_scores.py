@@ -13,7 +13,7 @@ _FEW, _MANY = 4, 48  # thresholds
 
 @inlined
 def count_below(x: float, thresholds: Floats, low: int, high: int) -> int:
-    """Return how many of the thresholds ``low`` to ``high``, which ascend, are below a value, by binary search."""
+    """Return how many of the ascending thresholds ``low`` to ``high`` are below x, by binary search."""
     at, left = low, high - low
     while left > 0:
         half = left >> 1
@@ -25,7 +25,7 @@ def count_below(x: float, thresholds: Floats, low: int, high: int) -> int:
 
 @kernel
 def compute_step_scores(X: Floats, features: Ints, starts: Ints, thresholds: Floats, values: Floats) -> Floats:
-    """Return the sum over ``features`` of a step function of each.
+    """Return the scores of a sum of stumps, merged into one step function for each of ``features``.
 
     Feature ``features[k]`` has the thresholds ``starts[k]`` to ``starts[k + 1]``, ascending, none twice, and two more
     values than thresholds: the first of them is ``values[starts[k] + 2 * k]``, 0, for documents above no threshold; the
@@ -70,7 +70,10 @@ def compute_step_scores(X: Floats, features: Ints, starts: Ints, thresholds: Flo
 
 @kernel
 def add_above(scores: Floats, codes: Ints, above: int, last: int, missing: bool, weight: float) -> Floats:
-    """Return the scores plus a weight for documents in bins above ``above``; bin ``last`` has the missing values."""
+    """Return the scores plus ``weight`` where the document's bin is higher than ``above``: a stump is added.
+
+    Bin ``last`` has the missing values.
+    """
     out = np.empty(len(scores))
     for i in range(len(scores)):
         known = codes[i] != last

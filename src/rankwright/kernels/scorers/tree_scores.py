@@ -13,7 +13,7 @@ _BLOCK = 64  # documents at a time, which stay in the cache while one tree after
 
 
 class TreeNodes(NamedTuple):
-    """The nodes of all trees, one tree after another; the root of a tree is its first."""
+    """The nodes of all regression trees of an ensemble, as arrays, one tree after another, its root first."""
 
     feature: Ints
     threshold: Floats  # values up to here go left
@@ -27,7 +27,7 @@ class TreeNodes(NamedTuple):
 
 @inlined
 def _find_leaf(X: Floats, i: int, nodes: TreeNodes, first: int) -> int:
-    """Return the leaf of a document, counted within the tree."""
+    """Return the number of the leaf, within its tree, that document ``i`` falls into."""
     at = 0
     while at >= 0:
         node = first + at
@@ -39,7 +39,7 @@ def _find_leaf(X: Floats, i: int, nodes: TreeNodes, first: int) -> int:
 
 @kernel
 def compute_tree_scores(X: Floats, nodes: TreeNodes) -> Floats:
-    """Return the sum of the trees' values, in the order of the trees."""
+    """Return the score of each document: the sum of the values of its leaves, in the order of the trees."""
     n, out = len(X), np.zeros(len(X))
     for start in range(0, n, _BLOCK):
         stop = min(start + _BLOCK, n)
@@ -56,7 +56,7 @@ def compute_tree_scores(X: Floats, nodes: TreeNodes) -> Floats:
 
 @kernel
 def find_leaves(X: Floats, nodes: TreeNodes, out: Ints) -> None:
-    """Write the leaf of every document (a column) in every tree (a row), counted within the tree."""
+    """Write the number, within its tree (a row), of the leaf that each document (a column) falls into."""
     n = len(X)
     for start in range(0, n, _BLOCK):
         stop = min(start + _BLOCK, n)
@@ -71,7 +71,7 @@ def find_leaves(X: Floats, nodes: TreeNodes, out: Ints) -> None:
 
 @kernel
 def look_up_leaf_values(leaves: Ints, values: Floats) -> Floats:
-    """Return the value of the leaf of each document."""
+    """Return for each document the value of its leaf in one tree."""
     out = np.empty(len(leaves))
     for i in range(len(leaves)):
         out[i] = values[leaves[i]]
@@ -80,7 +80,10 @@ def look_up_leaf_values(leaves: Ints, values: Floats) -> Floats:
 
 @kernel
 def compute_leaf_scores(leaves: Ints, first_leaf: Ints, values: Floats, weight: Floats) -> Floats:
-    """Return the sum over the trees of weight times value, in the order of ``compute_tree_scores``."""
+    """Return scores from known leaves: the sum over trees of ``weight`` times the leaf's value.
+
+    The order of the sum is that of ``compute_tree_scores``.
+    """
     n, out = leaves.shape[1], np.zeros(leaves.shape[1])
     for t in range(len(weight)):
         own = values[first_leaf[t] : first_leaf[t + 1]] * weight[t]
