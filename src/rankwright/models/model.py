@@ -23,7 +23,7 @@ NAN_RANKERS = ("BoostedTrees", "DirectRankTrees", "LambdaMART", "MART", "RankBoo
 
 
 class Fitted(Protocol):
-    """A fitted ranker or a model."""
+    """The interface that a fitted ranker and a model share: ``predict`` and ``to_model``."""
 
     def to_model(self) -> Model:
         """Return the model that is saved."""
@@ -130,7 +130,7 @@ def rank(queries: Queries, scores: Floats, k: int | None = None) -> dict[Any, ND
 
 
 def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | None, where: str) -> None:
-    """Raise if the features differ from those expected: in number or, where both have names, by name."""
+    """Raise InputError if the features differ from the expected ones: in number or, where both are named, by name."""
     if queries.n_features != n_features:
         raise InputError(f"the documents have {queries.n_features} features; {where} {n_features}")
     if names is not None and queries.features is not None and names != queries.features:
@@ -139,7 +139,7 @@ def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | N
 
 
 def check_complete(queries: Queries, what: str, ranker: str, features: tuple[str, ...] | None = None) -> None:
-    """Raise if values are missing; ``features`` are names for documents that have none of their own."""
+    """Raise InputError if a feature of a document is NaN; ``features`` are names for queries without names."""
     place = find_first_missing(queries.grouped().X)
     if place >= 0:
         row, column = divmod(place, queries.n_features)
@@ -152,14 +152,14 @@ def check_complete(queries: Queries, what: str, ranker: str, features: tuple[str
 
 
 def as_model(fitted: Fitted) -> Model:
-    """Return the model of a fitted ranker, or a model itself."""
+    """Return the model of a fitted ranker; return a model as it is."""
     if not hasattr(fitted, "to_model"):
         raise InputError(f"found a {type(fitted).__name__}; expected a fitted ranker or a Model (rw.load reads a file)")
     return fitted.to_model()
 
 
 def to_json_value(value: Any) -> Any:
-    """Return a value that JSON has: the text of measures, backends and other objects, null for NaN and infinity."""
+    """Convert a value to what JSON can hold: objects such as measures to text, NaN and infinity to null."""
     if isinstance(value, Mapping):
         return {str(key): to_json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):

@@ -20,7 +20,7 @@ _MAX_DEPTH = 32  # of lists and objects inside each other in the record of a mod
 
 
 def save(fitted: Fitted, path: StrPath) -> None:
-    """Save a fitted ranker or a model as JSON, whole or not at all."""
+    """Save a fitted ranker or a model as a JSON file; if that fails, the file is not changed."""
     model = as_model(fitted)
     try:
         text = format_model(model, indent=1)
@@ -54,13 +54,13 @@ def format_model(model: Model, indent: int | None = None) -> str:
 
 
 def load(path: StrPath) -> Model:
-    """Load a model from a JSON file; no code of the file is run."""
+    """Load a model from a JSON file, without running any code from it."""
     with open_binary(path) as file:
         return parse_model(file.read(), path)
 
 
 def parse_model(data: bytes, path: StrPath) -> Model:
-    """Return the model of a JSON text that was read from ``path``, or raise if it is damaged."""
+    """Return the model in the JSON text ``data`` read from ``path``; raise InputError if it is damaged."""
     content = _parse_json(data, path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f'{path}: not a Rankwright model; expected a JSON object with "format": "{FORMAT}"')
@@ -76,7 +76,7 @@ def parse_model(data: bytes, path: StrPath) -> Model:
 
 
 def _parse_json(data: bytes, path: StrPath) -> Any:
-    """Parse strict JSON: without NaN and without repeated keys, which only some readers accept."""
+    """Parse strict JSON; raise InputError for NaN and repeated keys, which only some readers accept."""
     try:
         return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_build_object)
     except json.JSONDecodeError as error:
@@ -90,10 +90,12 @@ def _parse_json(data: bytes, path: StrPath) -> Any:
 
 
 def _refuse_constant(name: str) -> Any:
+    """Raise InputError for NaN or Infinity in a JSON file."""
     raise InputError(f"found {name}, which JSON does not have; expected a finite number or null")
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object as a dict; raise InputError if it has a key twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -102,7 +104,7 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_value(value: Any, what: str, depth: int = 0) -> None:
-    """Raise for values that ``to_json_value`` never makes: infinite numbers, and deeply nested lists."""
+    """Raise InputError for what ``to_json_value`` never makes: infinite numbers and deeply nested lists."""
     if depth > _MAX_DEPTH:
         raise InputError(f"{what} has more than {_MAX_DEPTH} lists or objects inside each other")
     if isinstance(value, (dict, list)):
@@ -113,6 +115,7 @@ def _check_value(value: Any, what: str, depth: int = 0) -> None:
 
 
 def _build_model(content: Mapping[str, Any]) -> Model:
+    """Return the model of parsed JSON; raise InputError unless all its parts are valid."""
     kinds = {"ranker": str, "params": dict, "measure": str, "n_features": int, "scorer": dict, "history": list}
     for name, kind in kinds.items():
         if type(content[name]) is not kind:

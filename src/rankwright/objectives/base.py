@@ -23,7 +23,7 @@ class Evaluation(NamedTuple):
 
 
 class PreparedObjective(ABC):
-    """An objective with everything that the labels of one set of queries determine."""
+    """An objective prepared for some queries: called with scores, it returns the loss and its gradient."""
 
     __slots__ = ()
     uses_ranking: ClassVar[bool] = False  # whether it has ``fix_ranking``: see ``RankingObjective``
@@ -39,7 +39,7 @@ class PreparedObjective(ABC):
 
 
 class Objective(ABC):
-    """A loss in score space. Subclass it to write an objective of your own."""
+    """A loss that training minimises, a function of the documents' scores; subclass it to write your own."""
 
     __slots__ = ()
     uses_only_grades: ClassVar[bool] = False  # whether grades and scores are all that it looks at
@@ -60,7 +60,7 @@ class Objective(ABC):
 
 
 class BuiltinObjective(Objective):
-    """An objective of this package: a dataclass of its parameters."""
+    """An objective that comes with Rankwright: a dataclass whose fields are its parameters."""
 
     __slots__ = ()
     uses_only_grades = True
@@ -72,7 +72,7 @@ class BuiltinObjective(Objective):
 
 
 class MeasureObjective(BuiltinObjective):
-    """An objective made from a measure, its first parameter."""
+    """An objective that is made from a measure such as NDCG, its first parameter."""
 
     __slots__ = ()
     measure: Measure | str
@@ -88,7 +88,7 @@ class MeasureObjective(BuiltinObjective):
 
 
 def check_scores(scores: Any, n_docs: int) -> Floats:
-    """Return scores as kernels take them, one number for each document, or raise."""
+    """Return scores as a float64 array; raise InputError unless there is one for each document."""
     found: Floats = np.ascontiguousarray(scores, dtype=np.float64)
     if found.shape != (n_docs,):
         raise InputError(f"scores have shape {found.shape}; there are {n_docs} documents")
@@ -96,5 +96,5 @@ def check_scores(scores: Any, n_docs: int) -> Floats:
 
 
 def infinite_evaluation(n_docs: int) -> Evaluation:
-    """Return an infinite loss, for scores that are not finite because a line search went too far."""
+    """Return an infinite loss with gradient 0, for scores that are not finite after too long a step."""
     return Evaluation(np.inf, np.zeros(n_docs))

@@ -33,9 +33,10 @@ _MAX_GRADE = 60.0  # larger grades are scaled down: their gain would be too larg
 
 @dataclass(frozen=True, slots=True)
 class TopOne(BuiltinObjective):
-    """The loss of ListNet: -sum over i of P(i) log Q(i), a cross entropy, P = softmax(grades), Q = softmax(scores).
+    """The loss of ListNet: the cross entropy of softmax(grades) and softmax(scores) of each query.
 
-    P and Q are the probabilities of being first under Plackett-Luce.
+    It is -sum over i of P(i) log Q(i), where P = softmax(grades) and Q = softmax(scores) are the probabilities of being
+    first under Plackett-Luce.
 
     Notes
     -----
@@ -55,7 +56,7 @@ class TopOne(BuiltinObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedTopOne(PreparedObjective):
-    """The cross entropy of some queries."""
+    """The loss of ListNet, prepared for some queries."""
 
     target: Floats
     indptr: Ints
@@ -71,7 +72,7 @@ class PreparedTopOne(PreparedObjective):
 
 @dataclass(frozen=True, slots=True)
 class Likelihood(BuiltinObjective):
-    """The loss of ListMLE: -log of the Plackett-Luce probability of the order of the grades.
+    """The loss of ListMLE: minus the logarithm of the Plackett-Luce probability of the ranking by grade.
 
         sum over j of log(sum over l_i <= l_j of exp(s_i)) - s_j
 
@@ -95,7 +96,7 @@ class Likelihood(BuiltinObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedLikelihood(PreparedObjective):
-    """The likelihood loss of some queries."""
+    """The loss of ListMLE, prepared for some queries."""
 
     rows: Ints  # by query and descending grade
     lower: Ints
@@ -113,7 +114,9 @@ class PreparedLikelihood(PreparedObjective):
 
 @dataclass(frozen=True, slots=True)
 class Cosine(BuiltinObjective):
-    """The loss of RankCosine: (1 - t . s / |s|) / 2, s the scores of a query less their mean.
+    """The loss of RankCosine: (1 - c) / 2, where c is the cosine of a query's centred scores and centred gains.
+
+    In symbols, (1 - t . s / |s|) / 2, where s is the scores of a query minus their mean, and t the target.
 
     Parameters
     ----------
@@ -156,7 +159,7 @@ class Cosine(BuiltinObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedCosine(PreparedObjective):
-    """The cosine loss of some queries."""
+    """The loss of RankCosine, prepared for some queries."""
 
     target: Floats
     indptr: Ints
@@ -218,10 +221,10 @@ class ExpectedMeasure(MeasureObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedExpectedMeasure(PreparedObjective):
-    """The expected measure of some queries, for a measure with arrays."""
+    """The loss 1 - expected measure, prepared for some queries and a built-in measure."""
 
     data: MeasureArrays
-    offset: float  # the loss where nothing is prepare_gains
+    offset: float  # the loss where all gains are 0
     n_samples: int
 
     @property
@@ -247,7 +250,7 @@ class PreparedExpectedMeasure(PreparedObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedSampledMeasure(PreparedObjective):
-    """The expected measure of some queries, for a user's measure."""
+    """The loss 1 - expected measure, prepared for some queries and a user's measure; it is estimated."""
 
     measure: PreparedMeasure
     weight: Floats
@@ -282,7 +285,7 @@ class PreparedSampledMeasure(PreparedObjective):
 
 
 def draw_gumbel_noise(rng: np.random.Generator | None, n_samples: int, n_docs: int) -> Floats:
-    """Draw Gumbel noise: a ranking by scores + noise is a draw from the Plackett-Luce model."""
+    """Draw Gumbel noise by sample and document; sorting by scores + noise draws a Plackett-Luce ranking."""
     noise = (np.random.default_rng(0) if rng is None else rng).standard_exponential((n_samples, n_docs))
     np.log(noise, out=noise)
     return np.negative(noise, out=noise)

@@ -41,9 +41,10 @@ OBJECTIVES: Mapping[str, type[BuiltinObjective]] = {
 
 @dataclass(frozen=True, slots=True)
 class UserObjective(Objective):
-    """A user's function: (scores, queries) -> (loss, gradient), the sum over the queries it is given.
+    """An objective made of a user's function, which takes scores and queries and returns loss and gradient.
 
-    It is called with parts of the queries, each with its scores, and the results are added up.
+    The function is called with parts of the queries, each with its scores, and returns the sum over them; the results
+    are added up.
     """
 
     function: UserFunction
@@ -63,7 +64,7 @@ class UserObjective(Objective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedUserObjective(PreparedObjective):
-    """A user's function with some queries."""
+    """A user's objective with the queries that its function will be called with."""
 
     function: UserFunction
     queries: Queries
@@ -87,6 +88,7 @@ class PreparedUserObjective(PreparedObjective):
 
 
 def _check_numbers(value: Any, what: str, shape: tuple[int, ...]) -> Floats:
+    """Return a user's loss or gradient as an array; raise InputError unless it is numbers of this shape."""
     try:
         found: Floats = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -98,7 +100,7 @@ def _check_numbers(value: Any, what: str, shape: tuple[int, ...]) -> Floats:
 
 
 def as_objective(value: Any, measure: Measure) -> Objective:
-    """Return the objective that a name stands for under this measure, an objective itself, or one of a user's function.
+    """Return the objective that is given by name, as an object, or as a user's function.
 
     >>> from rankwright.measures import NDCG
     >>> as_objective("lambdas", NDCG(10))

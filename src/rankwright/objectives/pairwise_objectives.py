@@ -30,7 +30,7 @@ from rankwright.objectives.base import BuiltinObjective, Evaluation, PreparedObj
 
 @dataclass(frozen=True, slots=True)
 class Hinge(BuiltinObjective):
-    """The sum over pairs l_i > l_j of one query of max(1 - (s_i - s_j), 0).
+    """The hinge loss: the sum over a query's pairs l_i > l_j of max(1 - (s_i - s_j), 0), l the grades, s the scores.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ class Hinge(BuiltinObjective):
 
     def prepare(self, queries: Queries) -> PreparedHinge:
         """Rank the grades and weight the pairs of each query."""
-        return PreparedHinge(_grade_labels(queries, self.pair_weighting), 0.0)
+        return PreparedHinge(_make_pair_labels(queries, self.pair_weighting), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class SquaredHinge(BuiltinObjective):
-    """The sum over pairs l_i > l_j of one query of max(1 - (s_i - s_j), 0)^2.
+    """The squared hinge loss: the sum over a query's pairs of max(1 - (s_i - s_j), 0)^2, i of higher grade than j.
 
     Parameters
     ----------
@@ -71,12 +71,14 @@ class SquaredHinge(BuiltinObjective):
 
     def prepare(self, queries: Queries) -> PreparedHinge:
         """Rank the grades and weight the pairs of each query."""
-        return PreparedHinge(_grade_labels(queries, self.pair_weighting), np.inf)
+        return PreparedHinge(_make_pair_labels(queries, self.pair_weighting), np.inf)
 
 
 @dataclass(frozen=True, slots=True)
 class Fidelity(BuiltinObjective):
-    """The loss of FRank: the sum over pairs l_i > l_j of 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)).
+    """The loss of FRank, called fidelity: how far the modelled probability of each pair's order is from the wanted one.
+
+    It is the sum over pairs of grades l_i > l_j of 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)).
 
     P = 1 / (1 + exp(-o)), o = s_i - s_j. The loss of a pair is between 0 and 1, and 0 where P = P*. It is not convex:
     its second derivative is negative for pairs that are far from right.
@@ -111,7 +113,9 @@ class Fidelity(BuiltinObjective):
 
 @dataclass(frozen=True, slots=True)
 class Logistic(BuiltinObjective):
-    """The cross entropy of RankNet: the sum over pairs l_i > l_j of -P* o + ln(1 + exp(o)), o = s_i - s_j.
+    """The loss of RankNet: the cross entropy of the modelled and the wanted probability of each pair's order.
+
+    It is the sum over pairs of grades l_i > l_j of -P* o + ln(1 + exp(o)), where o = s_i - s_j.
 
     Parameters
     ----------
@@ -141,7 +145,7 @@ class Logistic(BuiltinObjective):
 
 @dataclass(frozen=True, slots=True)
 class Exponential(BuiltinObjective):
-    """The loss of RankBoost: the sum over pairs l_i > l_j of exp(s_j - s_i).
+    """The loss of RankBoost: the sum over pairs of exp(s_j - s_i), where document i has the higher grade.
 
     It is computed in O(n) for each query, once the query is sorted by grade.
 
@@ -166,7 +170,7 @@ class Exponential(BuiltinObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedPairLoss(PreparedObjective):
-    """A loss of pairs that is summed pair by pair: the fidelity or the logistic loss of some queries."""
+    """The fidelity or the logistic loss, prepared for some queries; it is summed pair by pair."""
 
     rows: Ints  # by query and descending grade
     graded: GradedDocuments
@@ -185,7 +189,7 @@ class PreparedPairLoss(PreparedObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedExponential(PreparedObjective):
-    """The exponential loss of the pairs of some queries."""
+    """The exponential loss of pairs, prepared for some queries."""
 
     rows: Ints  # by query and descending grade
     graded: GradedDocuments
@@ -201,7 +205,7 @@ class PreparedExponential(PreparedObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedHinge(PreparedObjective):
-    """The hinge loss of the pairs of some queries: without smoothing, or squared where the smoothing is infinite."""
+    """The hinge loss of pairs, prepared for some queries: plain if ``smoothing`` is 0, squared if it is infinite."""
 
     labels: PairLabels
     smoothing: float
@@ -218,7 +222,7 @@ class PreparedHinge(PreparedObjective):
 
 
 def count_query_pairs(y: Floats, indptr: Ints) -> Floats:
-    """Return the number of pairs of each query.
+    """Return for each query the number of its pairs of documents with different grades.
 
     >>> count_query_pairs(np.array([0.0, 1.0, 1.0, 2.0]), np.array([0, 3, 4])).tolist()
     [2.0, 0.0]
@@ -229,7 +233,7 @@ def count_query_pairs(y: Floats, indptr: Ints) -> Floats:
 
 
 def compute_pair_weights(queries: Queries, pair_weighting: str) -> Floats:
-    """Return the weight of each pair of a query with which pairs, or queries, count alike."""
+    """Return by query the weight of each of its pairs, so that all pairs, or all queries, count alike."""
     if pair_weighting == "pair":
         return queries.query_weight
     if pair_weighting != "query":
@@ -239,13 +243,14 @@ def compute_pair_weights(queries: Queries, pair_weighting: str) -> Floats:
     return weights
 
 
-def _grade_labels(queries: Queries, pair_weighting: str) -> PairLabels:
+def _make_pair_labels(queries: Queries, pair_weighting: str) -> PairLabels:
+    """Return what the hinge kernels need of the labels: the places of the grades, and the weights of pairs."""
     places = find_grade_places(queries.y, queries.indptr)
     return PairLabels(places, np.ones(queries.n_docs), compute_pair_weights(queries, pair_weighting), queries.indptr)
 
 
 def sort_by_grade(queries: Queries, pair_weighting: str) -> tuple[Ints, GradedDocuments]:
-    """Return the rows by query and descending grade, and the graded pairs with their weights."""
+    """Return the rows by query and descending grade, and the pairs of different grades with their weights."""
     rows, lower = find_grade_order(queries.y, queries.indptr)
     return rows, GradedDocuments(queries.indptr, lower, compute_pair_weights(queries, pair_weighting))
 

@@ -13,7 +13,7 @@ from rankwright.kernels.objectives.ranking_search import fill_pair_coefficients,
 
 
 class Phi(ABC):
-    """The pairs of documents that a query-level score F sums over."""
+    """The choice of the document pairs whose score differences are summed to F, the score of a whole ranking."""
 
     same_for_perfect: ClassVar[bool] = False  # whether all rankings by descending grade have the same F
 
@@ -27,7 +27,7 @@ class Phi(ABC):
 
 
 class PairPhi(Phi):
-    """The pairs of documents of different classes, after eq. (4) of the paper."""
+    """The choice of the pairs of documents with different gains, after eq. (4) of Xu et al. (2008)."""
 
     same_for_perfect = True
 
@@ -41,7 +41,10 @@ class PairPhi(Phi):
 
 
 class RankPhi(Phi):
-    """The set of all pairs, eq. (2) of the paper: a document has the coefficient n + 1 - 2 rank."""
+    """The choice of all pairs of documents, eq. (2) of Xu et al. (2008).
+
+    The coefficient of a document's score in F is n + 1 - 2 rank.
+    """
 
     def norms(self, sizes: Ints, pairs: Floats) -> Floats:
         """Return twice the number of pairs."""

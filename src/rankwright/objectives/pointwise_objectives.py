@@ -19,7 +19,7 @@ from rankwright.objectives.base import (
 
 @dataclass(frozen=True, slots=True)
 class Squares(BuiltinObjective):
-    """The loss of regression: the sum over queries of the mean over documents of (s_i - factor l_i)^2, l the grades.
+    """The loss of regression: the sum over queries of the mean over documents of (score - factor * grade)^2.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Squares(BuiltinObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedSquares(PreparedObjective):
-    """The squared loss of some queries."""
+    """The squared loss of regression, prepared for some queries."""
 
     target: Floats
     weight: Floats  # by document

@@ -23,7 +23,7 @@ _TRADES = (0.25, 1.0, 4.0)  # weights of 1 - E against F, with which a search fo
 
 
 class QueryLosses(NamedTuple):
-    """The values of a bound at some scores."""
+    """The values of a bound at some scores, by query, with their gradient and whether each value is exact."""
 
     values: Floats  # by query
     gradient: Floats  # of their weighted sum, by score
@@ -31,7 +31,7 @@ class QueryLosses(NamedTuple):
 
 
 class PreparedBound(PreparedObjective):
-    """An upper bound with the rankings of some queries."""
+    """An upper bound on a measure's loss, prepared for some queries."""
 
     def __init__(self, measure: Measure, queries: Queries, phi: str = "pairs") -> None:
         self.rankings = prepare_rankings(measure, queries, phi)
@@ -66,14 +66,14 @@ class PreparedBound(PreparedObjective):
 
 
 class PreparedBasicLoss(PreparedBound):
-    """The basic loss 1 - E of some queries."""
+    """The basic loss, prepared for some queries: 1 - E, E the measure divided by the query's highest value."""
 
     def _at(self, scores: Floats) -> QueryLosses:
         return self._piecewise_constant(1.0 - self.rankings.E(self.rankings.rank_by_score(scores)))
 
 
 class PreparedTypeOne(PreparedBound):
-    """A type one bound of some queries: a function of E."""
+    """A type one bound of Xu et al. (2008), prepared for some queries: a decreasing function of the measure."""
 
     def __init__(self, measure: Measure, queries: Queries, kind: int) -> None:
         super().__init__(measure, queries)
@@ -85,7 +85,7 @@ class PreparedTypeOne(PreparedBound):
 
 
 class TypeTwoOptions(NamedTuple):
-    """The options of a type two bound."""
+    """The options of a type two bound: its surrogate, pairs, perfect rankings, and limit on the search."""
 
     kind: int  # of kernels/objectives/surrogates.py
     phi: str
@@ -94,7 +94,7 @@ class TypeTwoOptions(NamedTuple):
 
 
 class _PreparedTypeTwo(PreparedBound):
-    """A type two bound of some queries, over pairs of perfect and imperfect rankings."""
+    """A type two bound, prepared for some queries: it compares perfect rankings with imperfect ones."""
 
     def __init__(self, measure: Measure, queries: Queries, options: TypeTwoOptions) -> None:
         super().__init__(measure, queries, options.phi)
@@ -130,7 +130,7 @@ class _PreparedTypeTwo(PreparedBound):
 
 
 class PreparedMax(_PreparedTypeTwo):
-    """A type two bound of some queries: the largest value over pairs of rankings."""
+    """A type two bound, prepared for some queries: the largest over pairs of a perfect and an imperfect ranking."""
 
     def _at(self, scores: Floats) -> QueryLosses:
         r = self.rankings
@@ -163,12 +163,15 @@ class PreparedMax(_PreparedTypeTwo):
 
 
 class PreparedSum(_PreparedTypeTwo):
-    """A type two bound of some queries: the sum over all pairs of rankings, or over working sets of long queries."""
+    """A type two bound, prepared for some queries: the sum over pairs of a perfect and an imperfect ranking.
+
+    For short queries the sum is over all pairs, for long ones over working sets.
+    """
 
     def __init__(self, measure: Measure, queries: Queries, options: TypeTwoOptions) -> None:
         super().__init__(measure, queries, options)
         short = [int(q) for q in self.rankings.live if self.sizes[q] <= SHORT]
-        self.listed = {q: _ListedRankings.of(measure, queries.slice(q, q + 1), options) for q in short}
+        self.listed = {q: _AllRankings.of(measure, queries.slice(q, q + 1), options) for q in short}
 
     def _at(self, scores: Floats) -> QueryLosses:
         values, gradient = np.zeros(len(self.sizes)), np.zeros(len(scores))
@@ -200,15 +203,15 @@ class PreparedSum(_PreparedTypeTwo):
             gradient += np.repeat(weight * slopes * self.weight, self.sizes) * (r.compute_coefficients(order) - perfect)
 
 
-class _ListedRankings(NamedTuple):
-    """The rankings of a short query, all of them."""
+class _AllRankings(NamedTuple):
+    """The imperfect and the perfect rankings of a short query, all listed, for the sum over their pairs."""
 
     losses: Floats  # 1 - E of the imperfect ones
     imperfect: Floats  # coefficients of F, a row each
     perfect: Floats
 
     @classmethod
-    def of(cls, measure: Measure, query: Queries, options: TypeTwoOptions) -> _ListedRankings:
+    def of(cls, measure: Measure, query: Queries, options: TypeTwoOptions) -> _AllRankings:
         """List all rankings of a query."""
         n = query.n_docs
         all_orders = np.array(list(permutations(range(n))))

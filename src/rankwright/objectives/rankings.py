@@ -30,7 +30,9 @@ _FEW_NODES = 1 << 8  # above this an assignment is faster, where one is possible
 
 
 class Rankings(ABC):
-    """The rankings of some queries. A ranking of all queries is an array of their rows, each query's in ranked order.
+    """The rankings of some queries under a measure: their values, and searches for those that bounds need.
+
+    A ranking of all queries is an array of their rows, each query's in ranked order.
 
     E is the measure divided by the query's highest value, so that perfect rankings have E = 1, whatever the measure. A
     query counts only if some ranking of it is imperfect: ``live`` holds the queries that count.
@@ -132,7 +134,7 @@ class Rankings(ABC):
 
 
 class TableRankings(Rankings):
-    """The rankings under a measure with arrays: all searches are exact, by kernels."""
+    """The rankings under a built-in measure, which kernels search."""
 
     can_search = True
 
@@ -234,7 +236,7 @@ class TableRankings(Rankings):
 
 
 class PlainRankings(Rankings):
-    """The rankings under a measure that has values only, such as a user's own function of the grades.
+    """The rankings under a user's measure, of which only values are known, so that few can be searched.
 
     Ranking by descending grade is assumed to be perfect. The best imperfect ranking is the order of the scores or,
     where that is perfect, the cheapest swap of neighbours of different grades that lowers the measure.
@@ -287,7 +289,7 @@ class PlainRankings(Rankings):
 
 
 def prepare_rankings(measure: Measure, queries: Queries, phi: str = "pairs") -> Rankings:
-    """Return the rankings of these queries under a measure; ``phi`` is "pairs" or "ranks"."""
+    """Make the rankings of these queries under a measure, to be searched; F sums over "pairs" or "ranks"."""
     prepared = measure.for_training().prepare(queries)
     if not measure.has_arrays:
         return PlainRankings(queries, prepared, PHIS[phi], queries.y)

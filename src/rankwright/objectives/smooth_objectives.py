@@ -25,7 +25,7 @@ from rankwright.objectives.base import (
 
 
 class SmoothObjective(MeasureObjective):
-    """An objective that becomes 1 - measure as ``sigma`` goes to 0."""
+    """A smooth approximation of the loss 1 - measure, which it approaches as ``sigma`` goes to 0."""
 
     __slots__ = ()
     sigma: float
@@ -36,7 +36,7 @@ class SmoothObjective(MeasureObjective):
 
 
 class PreparedSmoothObjective(PreparedObjective):
-    """A smooth measure with the gains and ideals of some queries."""
+    """A smooth approximation of 1 - measure, prepared for some queries."""
 
     __slots__ = ()
     sigma: float
@@ -89,7 +89,7 @@ class SoftPositions(SmoothObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedSoftPositions(PreparedSmoothObjective):
-    """A measure by soft positions, with the gains and ideals of some queries."""
+    """The approximation of 1 - measure by soft positions, prepared for some queries."""
 
     data: MeasureArrays
     offset: float  # the loss where all gains are 0
@@ -106,7 +106,9 @@ class PreparedSoftPositions(PreparedSmoothObjective):
 
 @dataclass(frozen=True, slots=True)
 class SoftRanks(SmoothObjective):
-    """The loss 1 - measure, where the rank of a document is 1 + sum over j of 1 / (1 + exp((s_i - s_j) / sigma)).
+    """The loss 1 - measure, where the rank of a document is 1 + a smooth count of the documents above it.
+
+    The soft rank of document i is 1 + sum over j of 1 / (1 + exp((s_i - s_j) / sigma)).
 
     Sums of discounted gains become the sum of g_i D(r_i), D at the soft rank r_i (eq. 5; ApproxNDCG is similar).
     Average precision becomes eq. (9), the mean over relevant documents of c_i / r_i, where c_i is the soft number of
@@ -154,7 +156,7 @@ class SoftRanks(SmoothObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedSoftRanks(PreparedSmoothObjective):
-    """A measure by soft ranks, with the gains and ideals of some queries."""
+    """The approximation of 1 - measure by soft ranks, prepared for some queries."""
 
     data: MeasureArrays
     discount_function: DiscountFunction
@@ -179,7 +181,7 @@ APPROXIMATIONS: Mapping[str, Callable[[Measure, float], SmoothObjective]] = {
 
 
 def default_approximation(measure: Measure) -> str:
-    """Return the approximation of the paper: ranks, eq. (9), for average precision; otherwise positions, eq. (8)."""
+    """Return the name of the approximation that Chapelle & Wu (2010) use: "ranks" for AP, otherwise "positions"."""
     return "ranks" if measure.family == "ap" else "positions"
 
 
@@ -199,7 +201,7 @@ def smooth_measure(
 
 
 def check_sigma(sigma: float) -> float:
-    """Return the smoothing as a float, or raise if it is not a positive number."""
+    """Return the smoothing ``sigma`` as a float; raise InputError if it is not a positive number."""
     is_number = isinstance(sigma, (int, float, np.number)) and not isinstance(sigma, bool)
     if not is_number or not 1e-300 <= sigma <= 1e300:
         raise InputError(f"sigma={sigma!r}; expected a number above 0")
@@ -207,7 +209,7 @@ def check_sigma(sigma: float) -> float:
 
 
 def prepare_gains(measure: Measure, queries: Queries) -> tuple[MeasureArrays, Floats]:
-    """Return the arrays of a measure for kernels, and for each query the weighted 1 - measure where all gains are 0."""
+    """Return a measure's arrays with queries weighted, and by query the weighted loss where all gains are 0."""
     if not measure.has_arrays:
         raise InputError(
             f"{measure} is a function of ranked grades; expected a built-in measure, which can be smoothed"

@@ -18,7 +18,9 @@ from rankwright.objectives.smooth_objectives import prepare_gains
 
 @dataclass(frozen=True, slots=True)
 class Lambdas(MeasureObjective):
-    """The sum over pairs g_i > g_j of |change of the measure if i and j were swapped| log(1 + exp(-(s_i - s_j))).
+    """The loss of LambdaRank: logistic losses of pairs, weighted by the change of the measure if they were swapped.
+
+    It is the sum over pairs g_i > g_j of |change if i and j were swapped| log(1 + exp(-(s_i - s_j))), g the gains.
 
     The changes are those of the ranking by the scores. The gradient takes them as constant: it is the gradient of the
     value with the ranking kept (``fix_ranking``), not of the value as a function of the scores.
@@ -54,7 +56,7 @@ class Lambdas(MeasureObjective):
 
 
 class RankingObjective(PreparedObjective):
-    """A prepared objective that depends on the ranking by the scores, beside the scores."""
+    """A prepared objective that depends on the scores and on the ranking by them, which can be kept fixed."""
 
     __slots__ = ()
     uses_ranking = True
@@ -70,7 +72,7 @@ class RankingObjective(PreparedObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedLambdas(RankingObjective):
-    """The lambdas of a measure that has arrays."""
+    """The LambdaRank loss, prepared for some queries and a built-in measure."""
 
     measure: PreparedMeasure
     data: MeasureArrays
@@ -85,7 +87,7 @@ class PreparedLambdas(RankingObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FixedLambdas(PreparedObjective):
-    """The lambdas with the changes of one ranking: a convex, smooth loss."""
+    """The LambdaRank loss with pair weights fixed at one ranking, which makes it convex and smooth."""
 
     data: MeasureArrays
     order: Ints  # the rows in ranked order
@@ -100,7 +102,7 @@ class FixedLambdas(PreparedObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedSwapLambdas(RankingObjective):
-    """The lambdas of a user's measure, whose changes are found by trying every swap."""
+    """The LambdaRank loss, prepared for some queries and a user's measure, for which every swap is tried."""
 
     measure: PreparedMeasure
     y: Floats
@@ -118,7 +120,7 @@ class PreparedSwapLambdas(RankingObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FixedSwapLambdas(PreparedObjective):
-    """The lambdas of a user's measure with the changes of one ranking."""
+    """The LambdaRank loss of a user's measure with pair weights fixed at one ranking."""
 
     indptr: Ints
     changes: list[Floats]  # by query: the weight of each pair whose first document has the higher grade

@@ -37,7 +37,7 @@ SURROGATES: Mapping[str, int] = {
 
 
 class UpperBound(MeasureObjective):
-    """An upper bound on the basic loss: at no scores is it below the sum over the queries of 1 - E."""
+    """An upper bound on the sum over queries of 1 - E, where E is the measure divided by its highest value."""
 
     __slots__ = ()
     measure: Measure
@@ -55,7 +55,7 @@ class UpperBound(MeasureObjective):
 @final
 @dataclass(frozen=True, slots=True)
 class Basic(UpperBound):
-    """The basic loss, eq. (5): 1 - E of the ranking by the scores."""
+    """The basic loss, eq. (5) of Xu et al. (2008): 1 - E, E the measure divided by the query's highest value."""
 
     measure: Measure
 
@@ -72,7 +72,7 @@ class Basic(UpperBound):
 @final
 @dataclass(frozen=True, slots=True)
 class TypeOne(UpperBound):
-    """A type one bound, section 4.1: exp(-E) or log2(1 + exp(-E)), E of the ranking by the scores.
+    """A type one bound, section 4.1 of Xu et al. (2008): exp(-E) or log2(1 + exp(-E)), E the measure.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class TypeOne(UpperBound):
     surrogate: str = "exponential"
 
     def __post_init__(self) -> None:
-        _check("surrogate", self.surrogate, self.SURROGATES)
+        _check_option("surrogate", self.surrogate, self.SURROGATES)
 
     @property
     def label(self) -> str:
@@ -102,9 +102,9 @@ class TypeOne(UpperBound):
 @final
 @dataclass(frozen=True, slots=True)
 class TypeTwo(UpperBound):
-    """A type two bound, section 4.2: over pairs of a perfect ranking b and an imperfect one c, the largest or the sum.
+    """A type two bound, section 4.2 of Xu et al. (2008): it compares perfect rankings with imperfect ones.
 
-    It is the largest, or the sum, of
+    It is the largest value, or the sum, over pairs of a perfect ranking b and an imperfect one c, of
 
         (1 - E(c)) phi(F(c) - F(b))      or, as "margin" (eq. 10),      [(1 - E(c)) - (F(b) - F(c))]_+
 
@@ -159,10 +159,10 @@ class TypeTwo(UpperBound):
     effort: int = 10_000
 
     def __post_init__(self) -> None:
-        _check("perfect", self.perfect, self.PERFECT)
-        _check("surrogate", self.surrogate, tuple(SURROGATES))
-        _check("over", self.over, self.OVER)
-        _check("phi", self.phi, tuple(PHIS))
+        _check_option("perfect", self.perfect, self.PERFECT)
+        _check_option("surrogate", self.surrogate, tuple(SURROGATES))
+        _check_option("over", self.over, self.OVER)
+        _check_option("phi", self.phi, tuple(PHIS))
 
     @property
     def label(self) -> str:
@@ -177,12 +177,13 @@ class TypeTwo(UpperBound):
 
 
 def list_bounds(measure: Measure, phi: str = "pairs") -> list[UpperBound]:
-    """Return all bounds on a measure that can be evaluated on lists of any length, the basic loss first."""
+    """Return the basic loss and all bounds on a measure that can be evaluated on queries of any length."""
     one = [TypeOne(measure, surrogate) for surrogate in TypeOne.SURROGATES]
     two = [TypeTwo(measure, surrogate, "max", phi) for surrogate in SURROGATES]
     return [Basic(measure), *one, *two]
 
 
-def _check(name: str, value: str, known: tuple[str, ...]) -> None:
+def _check_option(name: str, value: str, known: tuple[str, ...]) -> None:
+    """Raise InputError unless the value of an option is one of the known ones."""
     if value not in known:
         raise InputError(f"{name}={value!r}; expected one of {', '.join(known)}")

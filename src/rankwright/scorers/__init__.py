@@ -21,7 +21,7 @@ KINDS = {scorer.kind: scorer for scorer in (Linear, Feature, Stumps, KernelSum, 
 
 
 def scorer_from_json(values: Mapping[str, Any]) -> Scorer:
-    """Rebuild a scorer from its JSON, by its kind."""
+    """Rebuild a scorer from its JSON values, whose ``kind`` names its class."""
     kind = values.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         raise InputError(f"scorer of kind {quote(kind)}; expected one of {', '.join(KINDS)}")

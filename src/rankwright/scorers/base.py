@@ -57,19 +57,19 @@ class Scorer(ABC):
 
 
 def parse_number(value: Any) -> float:
-    """Return a number of a saved scorer, or raise if it is none."""
+    """Return a saved scorer's number as a float; raise InputError if it is not a finite number."""
     if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
         raise InputError(f"{quote(value)} in place of a weight; expected a finite number")
     return float(value)
 
 
 def parse_numbers(values: Any) -> Floats:
-    """Return a list of numbers of a saved scorer as an array, or raise if it is none."""
+    """Return a saved scorer's list of numbers as an array; raise InputError if it is not such a list."""
     return np.array([parse_number(value) for value in check_list(values)], dtype=np.float64)
 
 
 def check_list(values: Any) -> list[Any]:
-    """Return a list, or raise: an empty text or object would pass for an empty list."""
+    """Return the value if it is a list; raise InputError for anything else, even an empty text."""
     if type(values) is not list:
         raise InputError(f"{quote(values)} in place of a list of numbers")
     return values

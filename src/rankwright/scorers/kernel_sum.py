@@ -26,7 +26,9 @@ MAX_DEGREE = 100
 
 
 class Kernel(NamedTuple):
-    """A kernel and its parameters, as scikit-learn defines them; not every kernel uses all.
+    """A kernel function and its parameters, as scikit-learn defines them, such as "rbf" with its gamma.
+
+    Not every kernel uses all parameters.
 
     Parameters
     ----------
@@ -66,7 +68,9 @@ class Kernel(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelSum(Scorer):
-    """A sum of kernels: ``intercept`` + the sum over landmarks z of ``dual`` k((x - mean) factor, z).
+    """A scorer by similarity: a weighted sum of kernels between a scaled document and landmarks.
+
+    The score of x is ``intercept`` + the sum over landmarks z of ``dual`` k((x - mean) factor, z).
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ MAX_LEAVES = 1 << 16  # of a tree: leaves are numbered with two bytes
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A tree: LightGBM's arrays of its nodes and leaves, by their names in the text.
+    """A regression tree of LightGBM: arrays of its nodes and leaves, by their names in LightGBM's text.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Tree:
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """A sum of trees.
+    """A sum of regression trees, as LightGBM's model text describes it.
 
     Parameters
     ----------
@@ -203,15 +203,17 @@ def are_valid_names(names: Sequence[str]) -> bool:
 
 
 def _compute_starts(sizes: list[int]) -> Ints:
+    """Return where each of consecutive blocks of these sizes starts, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def _parse_lines(block: str) -> dict[str, str]:
-    """Return the lines name=value."""
+    """Return the values of a text's lines ``name=value``, by name."""
     return {name: value for name, mark, value in (line.partition("=") for line in block.split("\n")) if mark}
 
 
 def _check_header(header: dict[str, str]) -> dict[str, str]:
+    """Return the header; raise InputError unless its entries about features are valid."""
     last = header.get("max_feature_idx", "")
     if not (last.isascii() and last.isdecimal() and len(last) < 8):
         raise InputError(f"max_feature_idx={quote(last)} in LightGBM's text; expected a whole number")
@@ -227,7 +229,7 @@ def _check_header(header: dict[str, str]) -> dict[str, str]:
 
 
 def _parse_tree(lines: dict[str, str], n_features: int) -> Tree:
-    """Return the tree of these lines, or raise if they do not make one."""
+    """Return the tree that these entries of LightGBM's text describe; raise InputError unless they are valid."""
     if lines.get("num_cat") != "0" or lines.get("is_linear", "0") != "0":
         raise InputError("a tree with categories or linear leaves in LightGBM's text; expected numeric splits")
     columns = {name: _parse_numbers(lines.get(name, ""), name) for name in _ORDER}
@@ -244,13 +246,14 @@ def _parse_tree(lines: dict[str, str], n_features: int) -> Tree:
 
 
 def _fill_leaves(column: Any, n: int) -> Any:
-    """Return numbers of leaves, or zeros where the text has none, as for merged models."""
+    """Return numbers by leaf, or zeros if the text has no numbers, as for merged models."""
     if len(column) not in (0, n):
         raise InputError(f"{len(column)} numbers of a tree's leaves in LightGBM's text; expected {n}")
     return column if len(column) == n else np.zeros(n, column.dtype)
 
 
 def _parse_numbers(text: str, name: str) -> Any:
+    """Return the numbers of an entry of LightGBM's text as an array; raise InputError unless they are valid."""
     words = [word for word in text.split(" ") if word]
     try:
         found = _parse_integers(words) if name in _WHOLE else _parse_floats(words, name)
@@ -270,13 +273,14 @@ def _parse_integers(words: list[str]) -> Ints:
 
 
 def _parse_floats(words: list[str], name: str) -> Floats:
+    """Parse decimals into an array; thresholds may be infinite."""
     if name == "threshold" and "inf" in words:
         return np.array([np.inf if word == "inf" else parse_decimals([word])[0] for word in words])
     return parse_decimals(words)
 
 
 def _check_shape(columns: Mapping[str, Any], n: int, n_features: int) -> None:
-    """Raise unless every node and leaf has one parent, a node before it, and every split is possible."""
+    """Raise InputError unless the nodes and leaves form one tree and every split is possible."""
     left, right, feature = columns["left_child"], columns["right_child"], columns["split_feature"]
     children = np.concatenate([left, right])
     expected = np.concatenate([np.arange(-n, 0), np.arange(1, max(n - 1, 1))]) if n > 1 else np.empty(0, np.int64)

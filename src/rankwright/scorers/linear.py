@@ -16,7 +16,7 @@ from rankwright.scorers.base import Scorer, parse_number, parse_numbers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Linear(Scorer):
-    """A weighted sum of raw features.
+    """A scorer that is a weighted sum of raw features, plus an intercept.
 
     >>> Linear(np.array([2.0, -1.0]), 0.5)(np.array([[1.0, 3.0]], dtype=np.float32)).tolist()
     [-0.5]
@@ -53,7 +53,7 @@ class Linear(Scorer):
 
 @dataclass(frozen=True, slots=True)
 class Feature(Scorer):
-    """A scorer by one feature, or its negative.
+    """A scorer that is the value of one feature, or its negative.
 
     >>> Feature(1, -1)(np.array([[1.0, 3.0]], dtype=np.float32)).tolist()
     [-3.0]

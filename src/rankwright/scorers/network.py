@@ -24,7 +24,7 @@ ACTIVATIONS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network(Scorer):
-    """A feed-forward network of scaled features, computed in double precision and without torch.
+    """A scorer that is a feed-forward network of scaled features, in double precision and without torch.
 
     Parameters
     ----------
@@ -114,11 +114,12 @@ class Network(Scorer):
 
 
 def _shorten(values: Floats) -> list[float]:
-    """Return single-precision numbers with as few digits as identify them."""
+    """Return single-precision numbers as floats with the fewest digits that identify them."""
     return [float(str(value)) for value in values]
 
 
 def _parse_singles(values: Any) -> Floats:
+    """Return a saved list of numbers in single precision; raise InputError if one is too large for it."""
     with np.errstate(over="ignore"):
         found = parse_numbers(values).astype(np.float32)
     if not np.isfinite(found).all():

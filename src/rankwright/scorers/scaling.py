@@ -64,12 +64,12 @@ class StandardScaling:
 
 
 def scale_weights(coef: Floats, factor: Floats) -> Floats:
-    """Return the weights of scaled features that equal these weights of raw ones; 0 where the factor is 0."""
+    """Convert weights of raw features to the equal weights of scaled features; 0 where the factor is 0."""
     return np.divide(coef, factor, out=np.zeros(len(coef)), where=factor > 0)
 
 
 def compute_moments(X: Floats) -> Floats:
-    """Return the mean and the deviation of each column."""
+    """Return two rows: the mean and the standard deviation of each column."""
     count, total, _, low, high = compute_column_moments(X, np.zeros(X.shape[1]))
     mean = total / np.maximum(count, 1)
     # a second pass about the mean is exact even where the mean is large against the deviation
@@ -80,7 +80,10 @@ def compute_moments(X: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class QueryScaling:
-    """A scaling within each query: the smallest value of a feature becomes 0, the largest 1, a constant one 0."""
+    """A min-max scaling within each query: a feature's smallest value becomes 0 and its largest 1.
+
+    A feature that is constant within a query becomes 0.
+    """
 
     def __call__(self, queries: Queries) -> Queries:
         """Scale each query by its own documents; rows stay in the caller's order."""
@@ -110,6 +113,6 @@ def scale_features(queries: Queries, kind: str) -> Queries:
 
 
 def check_scale(kind: str) -> None:
-    """Raise if there is no such kind of scaling."""
+    """Raise InputError if ``kind`` is not a known kind of scaling."""
     if kind not in SCALES:
         raise InputError(f"scale={kind!r}; expected one of {', '.join(SCALES)}, or None")

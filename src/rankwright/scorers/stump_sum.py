@@ -18,7 +18,7 @@ _LAST_INDEX = 2**63 - 1
 
 
 class Steps(NamedTuple):
-    """The step functions of single features, in the layout of ``kernels/scorers/stump_scores.py``."""
+    """The step functions of features that add up to a score, as ``kernels/scorers/stump_scores.py`` takes them."""
 
     features: Ints
     starts: Ints
@@ -34,7 +34,7 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stumps(Scorer):
-    """A weighted sum of threshold stumps: each is 1 where its feature is above its threshold, else 0.
+    """A scorer that is a weighted sum of stumps: each is 1 where its feature is above its threshold, else 0.
 
     Scores are computed from one step function per feature. The weights of fitted rankers are multiples of 2^-32: every
     sum of them is exact in any order.
@@ -113,7 +113,7 @@ class Stumps(Scorer):
 
 
 def _build_steps(stumps: Stumps) -> Steps:
-    """Return one step function per feature, whose value jumps at each threshold by the weights of its stumps."""
+    """Combine stumps into one step function per feature, which jumps at each threshold by their weights."""
     order = np.lexsort((stumps.threshold, stumps.feature))
     feature, threshold = stumps.feature[order], stumps.threshold[order]
     new = np.ones(len(order), dtype=bool)  # whether a stump is the first with its feature and threshold

@@ -23,7 +23,7 @@ _ROWS = 16_384  # documents that a thread scores at a time
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trees(Scorer):
-    """A sum of regression trees, grown by LightGBM.
+    """A scorer that is a sum of regression trees, grown by LightGBM.
 
     Scores equal LightGBM's to the last bit, and are computed without LightGBM.
 

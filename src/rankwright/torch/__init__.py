@@ -45,7 +45,7 @@ __all__ = [
 
 
 def make_loss(objective: Any) -> Loss | None:
-    """Return the torch loss of an objective, or None for a user's objective and for objectives of a user's measure."""
+    """Return the torch loss of a built-in objective; return None if the objective or its measure is a user's."""
     name, measure = type(objective).__name__, getattr(objective, "measure", None)
     if name not in __all__ or type(objective) is not getattr(objectives, name, None):
         return None

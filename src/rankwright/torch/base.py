@@ -20,7 +20,7 @@ _MAX_TABLE = 1 << 26  # numbers: a batch whose tables need more is computed in p
 
 
 class Loss(nn.Module):
-    """A loss of lists of scores: the torch form of an objective.
+    """A torch module that computes the loss of padded lists of scores: the torch form of an objective.
 
     It is called with scores, labels and a mask, like any other loss of torch; see ``forward``.
 
@@ -135,7 +135,7 @@ class Loss(nn.Module):
 
 
 class _LossFunction(torch.autograd.Function):
-    """The losses of lists as a function of torch, whose derivatives are computed with the values."""
+    """An autograd function from scores to the losses of lists; the gradient is computed with the losses."""
 
     @staticmethod
     def forward(
@@ -161,7 +161,7 @@ class _LossFunction(torch.autograd.Function):
 
 
 class _LossGradient(torch.autograd.Function):
-    """The derivatives by the scores as a function of torch, which has no derivatives of its own."""
+    """An autograd function that returns the gradient of the losses; a second backward pass raises."""
 
     @staticmethod
     def forward(ctx: Any, by_value: Tensor, scores: Tensor, slopes: Tensor) -> Tensor:

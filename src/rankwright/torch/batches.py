@@ -14,7 +14,7 @@ from rankwright.data.queries import Queries
 
 
 class LossLabels(NamedTuple):
-    """The arrays that a loss computes from the labels of some queries."""
+    """The arrays that a loss computes from the labels of queries: by document, by query, and constants."""
 
     documents: Mapping[str, Any]  # arrays by row; whole numbers are positions within the query
     queries: Mapping[str, Floats]
@@ -41,7 +41,7 @@ class Batch(NamedTuple):
 
 
 class QueryRows:
-    """The rows of the documents of each query, on a device.
+    """The rows of each query's documents, on a device, from which padded batches are made.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class QueryRows:
 
 
 class DeviceLabels:
-    """The labels of a loss on a device, from which batches are gathered.
+    """The arrays that a loss computed from labels, on a device, from which batches are gathered.
 
     Parameters
     ----------
@@ -108,5 +108,5 @@ class DeviceLabels:
 
 
 def find_positions(rows: Ints, queries: Queries) -> Ints:
-    """Return rows as positions within their query."""
+    """Return row numbers, listed query by query, as positions within their queries, counted from 0."""
     return rows - np.repeat(queries.indptr[:-1], queries.sizes)

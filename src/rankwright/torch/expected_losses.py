@@ -58,7 +58,10 @@ class ExpectedMeasure(Loss):
 
 
 def _expect_top_two(scores: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return the expected measure of two ranks with its gradient; see ``kernels/objectives/plackett_luce.py``."""
+    """Return the exact expected measure of the first two ranks of each list, with its gradient.
+
+    See ``kernels/objectives/plackett_luce.py``.
+    """
     discount, u, v = (batch.constants[name] for name in ("discount", "u", "v"))
     g, s = batch.documents["gain"], scores.masked_fill(~batch.mask, -torch.inf)
     p = s.softmax(dim=1)
@@ -85,7 +88,9 @@ def _expect_top_two(scores: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def estimate_from_samples(scores: Tensor, batch: Batch, noise: Tensor) -> tuple[Tensor, Tensor]:
-    """Return estimates from the rankings by scores + noise; see ``kernels/objectives/plackett_luce.py``.
+    """Return estimates of the expected measure and of its gradient, from the rankings by scores + noise.
+
+    See ``kernels/objectives/plackett_luce.py``.
 
     ``noise`` has the shape (lists, samples, length). Rankings are stored from their last rank up, the order of the
     sums. A list shorter than the cut-off has ranks without a document, whose probability is 0.
@@ -109,7 +114,7 @@ def estimate_from_samples(scores: Tensor, batch: Batch, noise: Tensor) -> tuple[
     left = left.masked_fill(left == -torch.inf, torch.inf)
     p = (ranked[:, :, :, None] - left[:, :, None, :]).exp_().triu_()
     gain_left = (g[:, :, None, :] @ p)[:, :, 0] + (highest - left).exp_() * sums[:, :, 1:]
-    c, T, value = _compute_terms(g, d, gain_left, u, v)
+    c, T, value = _compute_gradient_terms(g, d, gain_left, u, v)
     both = torch.stack([c, c * gain_left + T], dim=3)  # the terms of sums over ranks
     # for documents that were not chosen: P_t in units of the last one, which is the largest
     last = left.amin(dim=2, keepdim=True)
@@ -121,8 +126,10 @@ def estimate_from_samples(scores: Tensor, batch: Batch, noise: Tensor) -> tuple[
     return value.mean(dim=1), gradient / n_samples
 
 
-def _compute_terms(g: Tensor, d: Tensor, gain_left: Tensor, u: float, v: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Return C and T at each rank of rankings with these gains, from the last one up, and the value of each ranking.
+def _compute_gradient_terms(
+    g: Tensor, d: Tensor, gain_left: Tensor, u: float, v: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the terms C and T of the gradient at each rank, last rank first, and the value of each ranking.
 
     The control variate of A and B is the mean of the other samples; the difference from it is a multiple of the
     difference from the mean of all samples.
@@ -140,7 +147,7 @@ def _compute_terms(g: Tensor, d: Tensor, gain_left: Tensor, u: float, v: float) 
 
 
 def _sum_later_ranks(g: Tensor, worth: Tensor, u: float, v: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Return lead, A and B at each rank, from the last one up."""
+    """Return the factor ``lead`` of each rank, and A and B, which sum up the ranks after it; last rank first."""
     if v == 0.0:
         A = worth.cumsum(dim=2) - worth
         later = u * g * A

@@ -17,7 +17,7 @@ from rankwright.torch.smooth_losses import make_gain_labels
 
 
 class Lambdas(Loss):
-    """The logistic loss of pairs, each weighted by the change of the measure when its documents are swapped.
+    """The loss of LambdaRank: logistic losses of pairs, weighted by the change of the measure if they were swapped.
 
     See ``rankwright.objectives.Lambdas``. A table has a row for each rank that counts: memory is linear in the length
     of lists for a measure with a cut-off.
@@ -69,7 +69,9 @@ class Lambdas(Loss):
 
 
 def _compute_changes(g: Tensor, d: Tensor, depth: int, u: float, v: float) -> Tensor:
-    """Return the absolute change of the measure when two ranks are swapped, the first one that counts.
+    """Return for pairs of ranks the absolute change of the measure when their documents are swapped.
+
+    The first rank is one of the ``depth`` that count.
 
     The values for second ranks above the first have no meaning. See ``swap_deltas`` of a prepared measure.
     """

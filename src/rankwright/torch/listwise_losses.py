@@ -16,7 +16,7 @@ from rankwright.torch.batches import Batch, LossLabels, find_positions
 
 
 class TopOne(Loss):
-    """The loss of ListNet: cross entropy of softmax(grades) and softmax(scores).
+    """The loss of ListNet: the cross entropy of softmax(grades) and softmax(scores) of each list.
 
     See ``rankwright.objectives.TopOne``.
     """
@@ -39,7 +39,7 @@ class TopOne(Loss):
 
 
 class Likelihood(Loss):
-    """The loss of ListMLE: -log P(order of the grades) under Plackett-Luce.
+    """The loss of ListMLE: minus the logarithm of the Plackett-Luce probability of the ranking by grade.
 
     See ``rankwright.objectives.Likelihood``.
     """
@@ -53,7 +53,7 @@ class Likelihood(Loss):
         lower = find_positions(prepared.lower, queries)
         documents = {
             "order": find_positions(prepared.rows, queries),
-            "first": _find_firsts(prepared.lower, queries),
+            "first": _find_grade_starts(prepared.lower, queries),
             "last": lower - 1,
         }
         return LossLabels(documents, {"weight": prepared.weight})
@@ -70,8 +70,8 @@ class Likelihood(Loss):
         return weight * loss, weight[:, None] * torch.zeros_like(s).scatter(1, order, slopes)
 
 
-def _find_firsts(lower: Ints, queries: Queries) -> Ints:
-    """Return the position of the first document of each one's grade, the documents by descending grade."""
+def _find_grade_starts(lower: Ints, queries: Queries) -> Ints:
+    """Return for each document, by descending grade, the position of the first document with its grade."""
     new = np.ones(len(lower), dtype=bool)
     new[1:] = lower[1:] != lower[:-1]
     new[queries.indptr[:-1]] = True
@@ -79,7 +79,7 @@ def _find_firsts(lower: Ints, queries: Queries) -> Ints:
 
 
 class Cosine(Loss):
-    """The loss of RankCosine: (1 - t . s / |s|) / 2, s the scores less their mean.
+    """The loss of RankCosine: (1 - c) / 2, where c is the cosine of a list's centred scores and centred gains.
 
     See ``rankwright.objectives.Cosine``.
     """

@@ -18,7 +18,7 @@ from rankwright.torch.batches import Batch, LossLabels, find_positions
 
 
 class PairwiseLoss(Loss):
-    """A sum over pairs l_i > l_j of a function of o = s_i - s_j.
+    """A sum over pairs of documents with different grades of a function of the difference of their scores.
 
     A table has a row for each document above the lowest grade of its list, and a column for every document.
     """
@@ -57,7 +57,7 @@ class PairwiseLoss(Loss):
 
 
 class Hinge(PairwiseLoss):
-    """The sum over pairs l_i > l_j of max(1 - (s_i - s_j), 0); see ``rankwright.objectives.Hinge``."""
+    """The hinge loss of pairs of documents with different grades; see ``rankwright.objectives.Hinge``."""
 
     def __init__(self, pair_weighting: str = "pair", *, reduction: str = "mean") -> None:
         super().__init__(objectives.Hinge(pair_weighting), reduction)
@@ -69,7 +69,7 @@ class Hinge(PairwiseLoss):
 
 
 class SquaredHinge(PairwiseLoss):
-    """The sum over pairs l_i > l_j of max(1 - (s_i - s_j), 0)^2; see ``rankwright.objectives.SquaredHinge``."""
+    """The squared hinge loss of pairs of different grades; see ``rankwright.objectives.SquaredHinge``."""
 
     def __init__(self, pair_weighting: str = "pair", *, reduction: str = "mean") -> None:
         super().__init__(objectives.SquaredHinge(pair_weighting), reduction)
@@ -81,7 +81,7 @@ class SquaredHinge(PairwiseLoss):
 
 
 class Exponential(PairwiseLoss):
-    """The loss of RankBoost: the sum over pairs of exp(s_j - s_i); see ``rankwright.objectives.Exponential``."""
+    """The loss of RankBoost, an exponential loss of pairs; see ``rankwright.objectives.Exponential``."""
 
     def __init__(self, pair_weighting: str = "pair", *, reduction: str = "mean") -> None:
         super().__init__(objectives.Exponential(pair_weighting), reduction)
@@ -93,7 +93,7 @@ class Exponential(PairwiseLoss):
 
 
 class Logistic(PairwiseLoss):
-    """The loss of RankNet: the sum over pairs of -P* o + log(1 + exp(o)); see ``rankwright.objectives.Logistic``."""
+    """The loss of RankNet, a cross entropy of pairs; see ``rankwright.objectives.Logistic``."""
 
     def __init__(self, pair_weighting: str = "pair", target: float = 1.0, *, reduction: str = "mean") -> None:
         super().__init__(objectives.Logistic(pair_weighting, target), reduction)
@@ -106,9 +106,10 @@ class Logistic(PairwiseLoss):
 
 
 class Fidelity(PairwiseLoss):
-    """The loss of FRank: the sum over pairs of 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)).
+    """The loss of FRank, called fidelity: how far the modelled probability of each pair's order is from the wanted one.
 
-    P = 1 / (1 + exp(-o)). See ``rankwright.objectives.Fidelity``.
+    It is the sum over pairs of 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)), where P = 1 / (1 + exp(-o)).
+    See ``rankwright.objectives.Fidelity``.
     """
 
     def __init__(self, pair_weighting: str = "query", target: float = 1.0, *, reduction: str = "mean") -> None:

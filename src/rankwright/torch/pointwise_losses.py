@@ -14,7 +14,7 @@ from rankwright.torch.batches import Batch, LossLabels
 
 
 class Squares(Loss):
-    """The mean over a list of (s_i - factor l_i)^2, l the grades; see ``rankwright.objectives.Squares``."""
+    """The mean over a list of (score - factor * grade)^2; see ``rankwright.objectives.Squares``."""
 
     def __init__(self, factor: float = 1.0, *, reduction: str = "mean") -> None:
         super().__init__(objectives.Squares(factor), reduction)

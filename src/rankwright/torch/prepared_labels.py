@@ -16,7 +16,7 @@ from rankwright.torch.batches import Batch, DeviceLabels, LossLabels, QueryRows
 
 
 class PreparedLabels(NamedTuple):
-    """The labels of some lists, prepared for a loss."""
+    """The labels of padded lists, checked and prepared for one loss, to be used in many steps."""
 
     made_by: str  # the loss, with the parameters that its labels depend on
     shape: tuple[int, int]
@@ -47,7 +47,7 @@ class PreparedLabels(NamedTuple):
 def prepare_labels(
     made_by: str, compute: Callable[[Queries], LossLabels], labels: Any, mask: Any, weight: Any
 ) -> PreparedLabels:
-    """Check the labels of padded lists, and prepare what a loss computes from them."""
+    """Check the labels of padded lists, and return them with the tensors that a loss computes from them."""
     grades = np.asarray(_to_numpy(labels), dtype=np.float64)
     if grades.ndim != 2:
         raise InputError(f"labels have shape {grades.shape}; expected (lists, length)")

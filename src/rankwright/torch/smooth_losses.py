@@ -23,13 +23,13 @@ _MAX_EXPONENT = 200.0  # exp(-200) is 0 in single precision
 
 
 def make_gain_labels(data: MeasureArrays, lost: Floats) -> LossLabels:
-    """Return gains by document, worths by query, the discount, and the numbers of the recurrence, as labels."""
+    """Return the arrays of a measure as a loss takes them: gains by document, worths by query, and constants."""
     constants = {"discount": data.discount, "u": data.u, "v": data.v}
     return LossLabels({"gain": data.gain}, {"worth": data.scale, "lost": lost}, None, constants)
 
 
 class SoftPositions(Loss):
-    """The loss 1 - measure, the gain at a position a mean over documents near it.
+    """The loss 1 - measure, where the gain at a position is a mean over documents with scores near that position.
 
     See ``rankwright.objectives.SoftPositions``.
 
@@ -90,7 +90,10 @@ class SoftPositions(Loss):
 
 
 def _evaluate_measure(soft: Tensor, discount: Tensor, u: float, v: float) -> tuple[Tensor, Tensor]:
-    """Return the measure of gains by position with its derivatives; see ``kernels/objectives/smooth_measures.py``."""
+    """Return the measure of lists of soft gains by position, with its derivatives by the gains.
+
+    See ``kernels/objectives/smooth_measures.py``.
+    """
     if v != 0.0:
         stay = 1.0 - soft
         reach = torch.cat([torch.ones_like(stay[:, :1]), stay[:, :-1].cumprod(dim=1)], dim=1)
@@ -107,7 +110,7 @@ def _evaluate_measure(soft: Tensor, discount: Tensor, u: float, v: float) -> tup
 
 
 class SoftRanks(Loss):
-    """The loss 1 - measure at soft ranks 1 + sum over j of 1 / (1 + exp((s_i - s_j) / sigma)).
+    """The loss 1 - measure, where the rank of a document is 1 + a smooth count of the documents above it.
 
     See ``rankwright.objectives.SoftRanks``. A table has a row for each document of positive gain.
 
@@ -164,7 +167,10 @@ class SoftRanks(Loss):
 
 
 def _evaluate_discount(function: DiscountFunction, r: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the discount at real ranks with its derivative; see ``kernels/measures/discounts.py``."""
+    """Return the discount at ranks that need not be whole numbers, with its derivative.
+
+    See ``kernels/measures/discounts.py``.
+    """
     kind, a, b, cut_off = function
     if kind == LOGARITHMIC:
         late = (r - a).clamp(min=1.0)

@@ -34,7 +34,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightEvaluator:
-    """The measure as a function of the weights of runs."""
+    """A function from weights of runs to the measure of each query, ranked by the weighted sum of scores."""
 
     X: Floats
     prepared: PreparedMeasure
@@ -47,7 +47,7 @@ class WeightEvaluator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FusionProblem:
-    """The problem of finding weights for runs over judged queries.
+    """The task of finding weights of runs that maximise a measure over judged queries, with its data prepared.
 
     Documents that no run finds count in the ideal ranking only: a measure is prepared for the
     documents that are ranked, with the grades of the others as unretrieved.
@@ -118,7 +118,7 @@ class FusionProblem:
 
     def _evaluate_scores(self, scores: Floats) -> Floats:
         """Return the measure of documents ranked by scores; NaN is not ranked, and queries with no ranking get 0."""
-        ranked = _can_be_first(scores, self.pool.indptr, self.measure.cut_off)
+        ranked = _mark_top_documents(scores, self.pool.indptr, self.measure.cut_off)
         values: Floats = compute_retrieved_values(
             [self.measure], self.queries, np.where(ranked, scores, np.nan), self.backend
         )[0]
@@ -135,15 +135,18 @@ class FusionProblem:
         return shares | {TUNED: self._compute_judged_share(compute_linear_scores(self.queries.X, weights, 0.0))}
 
     def _compute_judged_share(self, scores: Floats) -> float:
-        ranked = _can_be_first(scores, self.pool.indptr, self.judged_at)
+        ranked = _mark_top_documents(scores, self.pool.indptr, self.judged_at)
         indptr = np.unique(np.concatenate([[0], np.cumsum(ranked)])[self.pool.indptr])  # queries with ranked documents
         judged = (~np.isnan(self.pool.grades[ranked])).astype(np.float64)
         answers = Queries(np.zeros((len(judged), 1), np.float32), judged, indptr, np.arange(len(indptr) - 1))
         return P(self.judged_at, short="list", ties="average").mean(answers, scores[ranked], self.backend)
 
 
-def _can_be_first(scores: Floats, indptr: Ints, k: int | None) -> Mask:
-    """Return which documents can be among the first k of their queries, however ties are broken; NaN is not ranked."""
+def _mark_top_documents(scores: Floats, indptr: Ints, k: int | None) -> Mask:
+    """Return a mask of the documents that can be among the first k of their query, however ties are broken.
+
+    Documents whose score is NaN are not ranked.
+    """
     if k is None:
         return ~np.isnan(scores)
     keys = np.where(np.isnan(scores), -np.inf, scores).astype(np.float32)  # as trec_eval compares them
@@ -153,7 +156,7 @@ def _can_be_first(scores: Floats, indptr: Ints, k: int | None) -> Mask:
 
 
 def _find_candidates(queries: Queries, k: int, backend: Backend) -> Mask:
-    """Return which documents can be among the first k for some nonnegative weights."""
+    """Return a mask of the documents that can be among the first k for some nonnegative weights."""
     X, y, indptr = queries.X, queries.y, queries.indptr
     order, keep = np.arange(len(y)), np.zeros(len(y), dtype=bool)
     sums = compute_linear_scores(X, np.ones(X.shape[1]), 0.0)
@@ -168,7 +171,7 @@ def _find_candidates(queries: Queries, k: int, backend: Backend) -> Mask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartGrid:
-    """A grid of weights to start climbs from, with the training measure of each query for each point.
+    """A grid of weights from which searches start, with each query's training measure at every point.
 
     Climbs start from the best points of the grid, so their results are never worse than the grid. Its values are
     computed once; each fit chooses starts by the queries that it may see. With many documents climbs take longer and

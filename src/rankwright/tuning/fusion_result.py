@@ -88,7 +88,7 @@ class FusionCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FusionResult:
-    """The best weights of runs, their gains, and the data that these were measured on.
+    """The result of ``tune_fusion``: the best weights of runs, their gains over other rankings, and counts.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class FusionResult:
 
 
 def compute_gains(per_query: Mapping[str, Floats]) -> list[FusionGain]:
-    """Return the gains of the tuned weights over every other ranking."""
+    """Return the gains of the tuned weights over each other ranking, from the measure of every query."""
     gains = []
     for found in compare(per_query, baseline=TUNED):
         other, gain = found.second, found.swap_methods()
@@ -231,6 +231,7 @@ def _nan_to_none(value: Any) -> Any:
 
 
 def _check_depth(depth: int | None) -> int | None:
+    """Return the number of documents to keep per query; raise InputError if it is below 1."""
     if depth is not None and depth < 1:
         raise InputError(f"depth={depth}; expected at least 1")
     return depth

@@ -113,6 +113,7 @@ def tune_fusion(
 
 
 def _check_folds(folds: int | None) -> int:
+    """Return the number of folds, 1 for None; raise InputError unless it is a whole number above 0."""
     if folds is None:
         return 1
     if isinstance(folds, bool) or not hasattr(folds, "__index__") or folds < 1:
@@ -121,7 +122,7 @@ def _check_folds(folds: int | None) -> int:
 
 
 def _cut_queries(qid: Sequence[str], counted: Mask, folds: int, rng: np.random.Generator) -> list[Ints]:
-    """Divide the queries that count into folds, at most one per query; return no folds if that is fewer than two.
+    """Divide the counted queries at random into folds, at most one per query; return [] if that leaves one fold.
 
     The queries are sorted by id before they are shuffled, so that the order of the judgments does not matter.
     """
@@ -131,7 +132,7 @@ def _cut_queries(qid: Sequence[str], counted: Mask, folds: int, rng: np.random.G
 
 
 def _list_answered_queries(judged: TrecTable, runs: Mapping[str, Table]) -> list[str]:
-    """Return the judged queries that a run answers; raise InputError if a run answers none."""
+    """Return the judged queries that any run answers; raise InputError if a run answers no judged query."""
     for name, run in runs.items():
         if run.keys().isdisjoint(judged):
             here, there = next(iter(judged)), next(iter(run))
@@ -140,6 +141,7 @@ def _list_answered_queries(judged: TrecTable, runs: Mapping[str, Table]) -> list
 
 
 def _count_judgments(pool: DocumentPool, judged: TrecTable, runs: Mapping[str, Table]) -> FusionCounts:
+    """Count the queries and documents that the weights are fitted to, and those left out."""
     found, relevant = pool.found, pool.grades > 0
     answered = np.logical_or.reduceat(~np.isnan(pool.scores), pool.indptr[:-1])
     return FusionCounts(
@@ -155,7 +157,7 @@ def _count_judgments(pool: DocumentPool, judged: TrecTable, runs: Mapping[str, T
 
 
 def _choose_digits(problem: FusionProblem, weights: Floats) -> int:
-    """Return how many decimals to show: the weights rounded to them rank as well as the exact ones."""
+    """Return how many decimals to show, so that weights rounded to them have the same measure on every query."""
     values = problem.evaluate(weights)
     for digits in range(_FIRST_DIGITS, _ALL_DIGITS):
         if np.array_equal(problem.evaluate(np.round(weights, digits)), values, equal_nan=True):

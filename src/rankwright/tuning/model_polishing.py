@@ -30,7 +30,7 @@ _HISTORY_COLUMNS = ("column", "weight", "train", "valid")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolishResult:
-    """The polished weights of scorers, and the measure before and after.
+    """The result of ``polish``: the polished weights of scorers, and the measure before and after.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def polish(
     random_state: int | np.random.Generator | None = 0,
     backend: Backend | None = None,
 ) -> PolishResult:
-    """Find the best weights of given scorers by exact line searches.
+    """Find weights of given scorers that maximise a measure of their weighted sum, by exact line searches.
 
     The scorers may be several models, the trees of one model, or the features of the queries. The training measure
     never decreases. With ``valid``, the step that is best on the validation queries is kept, so the weights are never
@@ -156,7 +156,7 @@ def polish_model(
     random_state: int | np.random.Generator | None = 0,
     backend: Backend | None = None,
 ) -> Any:
-    """Find the best weights of the trees of a fitted model by exact line searches.
+    """Return a tree model with its trees weighted anew to maximise a measure, by exact line searches.
 
     The splits of the trees do not change; their leaf values are multiplied. The training measure never decreases.
     With ``valid``, the step that is best on the validation queries is kept, and if the polished model is not better
@@ -222,6 +222,7 @@ def polish_model(
 
 
 def _make_rules(max_iter: int, max_seconds: float | None, nonnegative: bool) -> ClimbRules:
+    """Return the rules of a climb: the most rounds, the deadline, and the least weight."""
     check_whole("max_iter", max_iter, least=1)
     if max_seconds is not None:
         check_number("max_seconds", max_seconds, least=0.0)
@@ -231,6 +232,7 @@ def _make_rules(max_iter: int, max_seconds: float | None, nonnegative: bool) -> 
 def _make_landscape(
     columns: ScoreColumns, queries: Queries, measure: Measure, what: str, backend: Backend
 ) -> Landscape:
+    """Return the measure as a function of the columns' weights, for line searches."""
     check_counted(measure, queries, what)
     return Landscape.of_prepared(
         columns, measure.for_training().prepare(queries.grouped()), queries.query_weight, backend
@@ -238,6 +240,7 @@ def _make_landscape(
 
 
 def _as_matrix(scores: ArrayLike) -> Floats:
+    """Return scores as a float matrix; raise InputError unless they are finite numbers in rows and columns."""
     try:
         matrix = np.ascontiguousarray(scores)
         if matrix.dtype not in (np.float32, np.float64):
@@ -253,6 +256,7 @@ def _as_matrix(scores: ArrayLike) -> Floats:
 
 
 def _check_scores(scores: ArrayLike, queries: Queries, what: str) -> Floats:
+    """Return the matrix of scores with rows grouped by query; raise InputError unless it fits the queries."""
     if not isinstance(queries, Queries):
         raise InputError(f"queries is a {type(queries).__name__}; expected a Queries, as from Queries.from_arrays")
     matrix = _as_matrix(scores)
@@ -262,6 +266,7 @@ def _check_scores(scores: ArrayLike, queries: Queries, what: str) -> Floats:
 
 
 def _check_start(start: ArrayLike | None, n: int, nonnegative: bool) -> Floats:
+    """Return the starting weights, by default 1; raise InputError unless there is a finite one per scorer."""
     try:
         weights = np.ones(n) if start is None else np.array(start, dtype=np.float64)
     except (TypeError, ValueError):

@@ -26,7 +26,7 @@ _MAX_LEAVES = 1 << 24  # at a time: other libraries need several bytes for each
 
 
 class TreeEnsemble(ABC):
-    """A model of some library whose score is a sum of trees.
+    """A wrapper of a tree model of any supported library, through which its trees can be weighted anew.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class TreeEnsemble(ABC):
 
 
 def _wrap_like(model: Any, booster: Any) -> Any:
-    """Return a Booster as it is if the model is a Booster, or else in a copy of the estimator."""
+    """Return the Booster if the model is a Booster, otherwise a copy of the model that holds this Booster."""
     if isinstance(model, type(booster)):
         return booster
     copy = deepcopy(model)
@@ -81,7 +81,7 @@ def _wrap_like(model: Any, booster: Any) -> Any:
 
 
 class LightGBMEnsemble(TreeEnsemble):
-    """A LightGBM Booster, or an estimator of its scikit-learn interface."""
+    """A wrapper of a LightGBM Booster, or of an estimator of its scikit-learn interface."""
 
     def __init__(self, model: Any, threads: int) -> None:
         self.how = {"num_threads": threads, "validate_features": False}
@@ -120,7 +120,7 @@ class LightGBMEnsemble(TreeEnsemble):
 
 
 class XGBoostEnsemble(TreeEnsemble):
-    """An XGBoost Booster, or an estimator of its scikit-learn interface.
+    """A wrapper of an XGBoost Booster, or of an estimator of its scikit-learn interface.
 
     XGBoost adds leaf values in single precision, so its ranking may differ from ours where scores nearly tie.
     """
@@ -176,6 +176,7 @@ class XGBoostEnsemble(TreeEnsemble):
 
 
 def _to_saved_form(booster: Any) -> Any:
+    """Return what an XGBoost Booster saves as JSON, parsed; raise InputError if it has no trees."""
     try:
         return json.loads(booster.save_raw("json"))
     except require("xgboost").core.XGBoostError:
@@ -183,7 +184,7 @@ def _to_saved_form(booster: Any) -> Any:
 
 
 class RankwrightEnsemble(TreeEnsemble):
-    """A model of Rankwright."""
+    """A wrapper of a model of trees, or of a fitted ranker of trees, of Rankwright."""
 
     def __init__(self, fitted: Any, measure: str) -> None:
         self.model: Model = fitted.to_model()
@@ -216,7 +217,7 @@ class RankwrightEnsemble(TreeEnsemble):
 
 
 def make_ensemble(model: Any, measure: str, threads: int = 1) -> TreeEnsemble:
-    """Return the trees of a model of any supported library, to be polished for a measure on some threads."""
+    """Wrap a tree model of LightGBM, XGBoost or Rankwright, so that its trees can be weighted anew."""
     if isinstance(model, (Ranker, Model)):
         return RankwrightEnsemble(model, measure)
     libraries = {base.__module__.partition(".")[0] for base in type(model).__mro__}

@@ -24,7 +24,7 @@ _BLANK = Entry(float("nan"), "")
 
 
 def format_text(result: FusionResult) -> str:
-    """Return the weights, their gains as a table, whether they are significant, and counts of judgments."""
+    """Format a tuning result as text: the weights, a table of gains, a verdict, and counts of judgments."""
     reach = f"Fitted to all queries, they reach {format_number(result.train)} on them."
     parts = [
         _format_formula(result),
@@ -36,6 +36,7 @@ def format_text(result: FusionResult) -> str:
 
 
 def _format_formula(result: FusionResult) -> str:
+    """Return the weighted sum as a formula, such as ``score = 0.7 bm25 + 0.3 dense``, with the normalisation."""
     terms = [
         f"{'-' if weight < 0 else '+'} {format_number(abs(weight), result.digits)} {name}"
         for name, weight in result.weights.items()
@@ -46,6 +47,7 @@ def _format_formula(result: FusionResult) -> str:
 
 
 def _make_table(result: FusionResult) -> TextTable:
+    """Make the table of the gains over each run, RRF and equal weights."""
     short = result.measure.partition("(")[0]  # the caption has the full name
     header = ["ranking", "weight", "in the folds", short, "gain", "95% interval", "p"]
     best = max(result.tuned, *(gain.value for gain in result.gains))
@@ -56,6 +58,7 @@ def _make_table(result: FusionResult) -> TextTable:
 
 
 def _make_row(result: FusionResult, gain: FusionGain, best: bool) -> list[Entry]:
+    """Make the row of one run or baseline in the table of gains."""
     weight = result.weights.get(gain.over, float("nan"))
     in_folds = [weights[gain.over] for weights in result.fold_weights if gain.over in weights]
     return [
@@ -70,6 +73,7 @@ def _make_row(result: FusionResult, gain: FusionGain, best: bool) -> list[Entry]
 
 
 def _format_caption(result: FusionResult) -> str:
+    """Return the table's caption: the measure, the queries, and whether they were held out."""
     counted = int((~np.isnan(result.per_query[TUNED])).sum())
     basis = f"{result.measure} on {format_count(counted, 'query')}"
     if not result.fold_weights:
@@ -92,7 +96,7 @@ def _format_verdict(result: FusionResult) -> str:
 
 
 def _format_counts(result: FusionResult) -> list[str]:
-    """Return the numbers of judged documents, and of queries that were left out."""
+    """Return sentences that count judged documents, and queries that were left out."""
     c = result.counts
     shares = ", ".join(f"{name} {format_number(share, 2)}" for name, share in result.judged.items())
     notes = [
