@@ -22,7 +22,7 @@ from rankwright.runtime.backends import Backend
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluations:
-    """The values of measures of a ranking, by query and in the mean.
+    """The values of several measures of one ranking, by query and in the mean.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def evaluate(
     measures: str | Measure | Sequence[str | Measure],
     backend: Backend | None = None,
 ) -> Evaluations:
-    """Evaluate a fitted ranker, a model, scores or a TREC run by several measures.
+    """Return the values of measures of a ranking: by a fitted ranker, a model, scores or a TREC run.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def evaluate(
 
 
 def open_run(run: Any, qrels: Source) -> tuple[Queries, Floats]:
-    """Return the judged queries that a run answers, with the documents that it found, and their scores."""
+    """Return the judged queries that a TREC run answers, with the documents that it found, and their scores."""
     if hasattr(run, "predict") or not (isinstance(run, str | PathLike | Mapping) or hasattr(run, "to_dict")):
         found, judged = quote(run), quote(qrels)
         raise InputError(f"{found} with judgments {judged}; expected a run, or Queries in place of the judgments")

@@ -25,7 +25,7 @@ Part = StepFunction | Slope | Splits
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """The effects of the features on the scores of a model.
+    """An explanation of a model: the effect of each feature on its scores.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Explanation:
 
 
 def explain(fitted: Fitted) -> Explanation:
-    """Explain the effect of each feature: step functions for stumps, weights, importance for trees.
+    """Explain a model by the effect of each feature: a step function, a weight, or its importance in trees.
 
     Parameters
     ----------
@@ -121,6 +121,8 @@ def explain(fitted: Fitted) -> Explanation:
 
 
 class _ScorerParts(NamedTuple):
+    """The effects of features in a scorer, with the kind of effect, the words for it, and the intercept."""
+
     parts: Sequence[Any]
     kind: type[Part]
     what: str
@@ -129,7 +131,7 @@ class _ScorerParts(NamedTuple):
 
 @singledispatch
 def _explain_scorer(scorer: Scorer, names: Sequence[str]) -> _ScorerParts:
-    """Return the parts of a scorer; each kind that can be explained registers a function."""
+    """Return the effects of the features in a scorer; each kind of scorer registers its own function."""
     raise InputError(
         f"a scorer of kind {scorer.kind!r} has no function for each feature; expected stumps, weights or trees"
     )
@@ -181,7 +183,7 @@ def _(scorer: Trees, names: Sequence[str]) -> _ScorerParts:
 
 
 def _format_lines(header: tuple[str, ...], parts: Sequence[Part]) -> list[str]:
-    """Format aligned lines: names to the left, numbers to the right, and at the end a bar of the size."""
+    """Return aligned lines of text, one per feature: its name, its numbers, and a bar for the size of its effect."""
     largest = parts[0].size or 1.0
     shares = [1.0 if part.size >= largest else part.size / largest for part in parts]  # a size may be infinite
     bars = ["#" * max(round(_BAR * share), 1) for share in shares]

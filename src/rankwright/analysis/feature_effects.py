@@ -14,7 +14,7 @@ _HELD = {-1: "to fall", 0: "free", 1: "to rise"}
 
 
 class ScoreStep(NamedTuple):
-    """A step: a document whose feature is above ``low`` and at most ``high`` has the value."""
+    """A step of a step function: a feature's value above ``low`` and at most ``high`` adds ``value`` to the score."""
 
     low: float
     high: float
@@ -124,7 +124,7 @@ class Slope:
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """The use of a feature by trees, whose effect on a score depends on other features too.
+    """The use of a feature in the splits of trees, where its effect depends on other features too.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class Splits:
 
 
 def describe_trend(values: Floats) -> str:
-    """Return whether values rise or fall; a little of the other makes it "mostly".
+    """Return a word for how values go on: "rises", "falls", either with "mostly", "mixed" or "flat".
 
     >>> [describe_trend(np.array(values)) for values in ([0, 1, 3], [0, -9, -8, -9], [0, 1, 0], [0, 0])]
     ['rises', 'mostly falls', 'mixed', 'flat']

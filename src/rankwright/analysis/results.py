@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankwright.analysis.significance import Comparison, QueryWeighting, compare
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, suggest
-from rankwright.data.ids import text_ids
+from rankwright.data.ids import ids_as_text
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse_measure
 
@@ -23,7 +23,7 @@ MOST_DOCUMENTS = 100_000  # in the test queries of a fold; single documents are 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Results:
-    """The results of an experiment: the chosen trial of every method, fold and seed.
+    """The results of an experiment, in tables: the chosen trial of every method, fold and seed.
 
     ``method`` columns are numbers into ``methods``; ``query`` columns are rows of ``queries``.
 
@@ -150,9 +150,9 @@ class Results:
 
 
 def queries_table(queries: Queries) -> Table:
-    """Return the table of queries: ids, numbers of documents and pairs, weights."""
+    """Return a table of queries: their ids, numbers of documents and pairs, and weights."""
     return {
-        "qid": text_ids(queries.qid),
+        "qid": ids_as_text(queries.qid),
         "n_docs": queries.sizes,
         "n_pairs": count_pairs(queries),
         "weight": queries.query_weight,
@@ -160,15 +160,15 @@ def queries_table(queries: Queries) -> Table:
 
 
 def documents_table(queries: Queries) -> Table | None:
-    """Return the table of documents, or None where there are too many to look at."""
+    """Return a table of the documents of queries, or None where there are too many to look at."""
     if queries.n_docs > MOST_DOCUMENTS:
         return None
-    grouped, names = queries.grouped(), text_ids(queries.group(queries.doc_names))
+    grouped, names = queries.grouped(), ids_as_text(queries.group(queries.doc_names))
     return {"query": np.repeat(np.arange(len(queries)), queries.sizes), "docid": names, "grade": grouped.y}
 
 
 def count_pairs(queries: Queries) -> np.ndarray:
-    """Return the number of pairs of documents of different grades, by query.
+    """Return the number of pairs of documents with different grades in each query.
 
     >>> from rankwright import Queries
     >>> count_pairs(Queries.from_arrays([[0.0]] * 4, [2, 1, 1, 0], group=[4]))
@@ -181,7 +181,7 @@ def count_pairs(queries: Queries) -> np.ndarray:
 
 
 def pairs_table(queries: Queries, scores: Floats) -> Table:
-    """Count for every two grades the pairs of documents of one query: in the right order, tied, and in total."""
+    """Return a table that counts, for every two grades, the pairs of documents in the right order, tied, and in all."""
     counts: dict[tuple[float, float], list[int]] = {}
     scores, queries = queries.group(scores), queries.grouped()
     for rows in queries:
@@ -200,7 +200,7 @@ def pairs_table(queries: Queries, scores: Floats) -> Table:
 
 
 def concatenate_tables(tables: Sequence[Table], names: Iterable[str] | None = None) -> Table:
-    """Concatenate tables by rows; a column that one of them lacks is NaN there."""
+    """Return the rows of several tables as one table, with NaN for columns that a table lacks."""
     wanted = dict.fromkeys(name for table in tables for name in table) if names is None else names
     if not tables:
         return {name: np.array([], dtype=int) for name in wanted}
@@ -210,6 +210,6 @@ def concatenate_tables(tables: Sequence[Table], names: Iterable[str] | None = No
 
 
 def add_key_columns(table: Table, method: int, fold: int, seed: int) -> Table:
-    """Return the table of one trial with the columns method, fold and seed before its own."""
+    """Return the table of a trial with columns for its method, fold and seed put first."""
     n = len(next(iter(table.values()), ()))
     return {"method": np.full(n, method), "fold": np.full(n, fold), "seed": np.full(n, seed), **table}

@@ -36,7 +36,7 @@ def compare_scores(
     *,
     name: str = "Comparison",
 ) -> Results:
-    """Compare rankings of the same queries, given by their scores.
+    """Return results that compare rankings of the same queries, each given by its scores.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def compare_runs(
     *,
     name: str = "Comparison",
 ) -> Results:
-    """Compare TREC runs on the judged queries that one of them answers.
+    """Return results that compare TREC runs, on the judged queries that at least one of them answers.
 
     Every run is evaluated on the documents that it found, as ``evaluate`` does. A query that a run does not answer has
     the value 0, so that all are compared on the same queries.
@@ -93,6 +93,7 @@ def compare_runs(
 
 
 def _parse(measures: str | Sequence[str]) -> list[Measure]:
+    """Return the measures with these names; raise InputError if there are none."""
     parsed = [parse_measure(m) for m in (split_measures(measures) if isinstance(measures, str) else measures)]
     if not parsed:
         raise InputError("expected at least one measure")
@@ -108,7 +109,7 @@ def _make_results(
     values: Sequence[Floats],
     pairs: Sequence[Table] = (),
 ) -> Results:
-    """Return results of the scores of grouped rows, by method, NaN where a row is not ranked."""
+    """Return results of methods given by the scores of their grouped rows, NaN where a row is not ranked."""
     names, places = tuple(map(str, measures)), {"query": np.arange(len(queries))}
     tables: dict[str, Table] = {
         "queries": {"fold": np.ones(len(queries), int), **queries_table(queries)},
@@ -127,7 +128,7 @@ def _make_results(
 def compare_files(
     data: StrPath, scores: Sequence[Path], models: Sequence[Path], measures: str = "ndcg@10,map"
 ) -> Results:
-    """Compare score files and saved models on a file of judged documents; the files name the methods."""
+    """Return results that compare score files and saved models on judged documents; file names name the methods."""
     paths = [*scores, *models]
     if not paths:
         raise InputError("nothing to compare; give --scores or --model, at least one of them")
@@ -143,5 +144,5 @@ def compare_files(
 
 
 def _concatenate_methods(tables: Sequence[Table]) -> Table:
-    """Concatenate the tables of all methods, one each, with the columns that an experiment gives them."""
+    """Return the tables of all methods as one table, with the key columns that an experiment adds."""
     return concatenate_tables([add_key_columns(table, number, fold=1, seed=0) for number, table in enumerate(tables)])

@@ -77,7 +77,7 @@ def select(
 def _fit_combinations(
     ranker: R, combinations: Sequence[Mapping[str, Any]], train: Queries, valid: Queries
 ) -> Iterator[R]:
-    """Fit every combination, in order; those that differ in the parameter of a path are fitted together."""
+    """Yield a fitted ranker per combination of parameters, in order; those on one path are fitted together."""
     ready: dict[int, R] = {}
     for at, params in enumerate(combinations):
         if at not in ready:
@@ -92,7 +92,7 @@ def _fit_combinations(
 
 
 def _find_path(ranker: Ranker, combinations: Sequence[Mapping[str, Any]], at: int) -> list[int]:
-    """Return the places of the combinations, from this one on, that differ from it only in the path's parameter."""
+    """Return the places, from ``at`` on, of the combinations that differ from that one only in the path's parameter."""
     if not isinstance(ranker, PathRanker) or ranker.path_parameter not in combinations[at]:
         return [at]
     names = combinations[at].keys() - {ranker.path_parameter}
@@ -104,7 +104,7 @@ def _find_path(ranker: Ranker, combinations: Sequence[Mapping[str, Any]], at: in
 
 
 class QueryKFold(BaseCrossValidator):
-    """A cross-validator of K folds of whole queries: a query is never split.
+    """A cross-validator for scikit-learn with K folds of whole queries: no query is split between folds.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 class _EscapedOutput:
-    """A standard output that escapes control characters, which names in files may contain."""
+    """A standard output that escapes control characters, because names in files may contain them."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -48,7 +48,7 @@ class _EscapedOutput:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command and return its exit status; wrong input prints one line on standard error and returns 2."""
+    """Run a command line and return its exit status; for wrong input, print one line on standard error and return 2."""
     replace_unencodable_characters()
     try:
         command = typer.main.get_command(app)
@@ -69,7 +69,7 @@ def run(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _print_warnings_as_lines() -> Iterator[None]:
-    """Print each warning of the work inside as one line on standard error."""
+    """Print each warning that is issued within this context as one line on standard error."""
 
     def show(message: Warning | str, *rest: Any, **others: Any) -> None:
         print_error(f"warning: {message}")
@@ -84,7 +84,7 @@ def _print_warnings_as_lines() -> Iterator[None]:
 
 
 def _format_error(error: Exception) -> str | None:
-    """Return one line for an error that the user can correct; None for a bug."""
+    """Return one line of text for an error that the user can correct; None for a bug."""
     if hasattr(error, "format_message"):  # the argument parser's own errors
         context = getattr(error, "ctx", None)
         return f"{error.format_message()} (see {context.command_path if context else 'rankwright'} --help)"
@@ -115,7 +115,7 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def progress_bar() -> Iterator[None]:
-    """Show a progress bar for the work inside, on a terminal only."""
+    """Show a progress bar for the work within this context, if the output is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -141,11 +141,11 @@ def progress_bar() -> Iterator[None]:
 
 
 def get_command_name() -> str:
-    """Return the command as the user called it, where it is not on the path."""
+    """Return the command that runs this program: the path it was called by, or ``PYTHON -m rankwright``."""
     called = Path(sys.argv[0])
     return str(called) if called.name == "rankwright" else f"{sys.executable} -m rankwright"
 
 
 def list_parameters(ranker: type[Ranker]) -> dict[str, Any]:
-    """Return the parameters of a ranker with their defaults."""
+    """Return the names of a ranker's parameters with their default values."""
     return dict(ranker().get_params(deep=False))

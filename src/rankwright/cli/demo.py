@@ -60,10 +60,10 @@ _FILES = ("queries.txt", "model.json", "report.html", "tables", "results.sqlite"
 
 
 def run_demo(folder: Path) -> tuple[Results, str]:
-    """Make data, compare rankers on five folds, write the report, and leave every file in ``folder``."""
+    """Compare rankers on random data, write every file to ``folder``, and return the results and a text on them."""
     queries = make_queries(600, n_docs=40, n_features=30, noise=2.0, random_state=7)
     spec = folder / "spec.toml"
-    _check_folder(folder, spec)
+    _check_overwrites(folder, spec)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -80,7 +80,7 @@ def run_demo(folder: Path) -> tuple[Results, str]:
         [
             f"{len(queries)} made-up queries, {queries.n_docs:,} judged documents, {queries.n_features} features.",
             format_results(results),
-            _compare_with(results, results.methods[0]),
+            _describe_comparisons(results, results.methods[0]),
             f"The model of {best} from fold 1: {folder / 'model.json'}\n"
             f"The spec, to edit and run again: {folder / 'spec.toml'}\n"
             f"The report, to open in a browser: {page}",
@@ -89,8 +89,8 @@ def run_demo(folder: Path) -> tuple[Results, str]:
     return results, text
 
 
-def _check_folder(folder: Path, spec: Path) -> None:
-    """Raise InputError if the folder has files that the demonstration did not write."""
+def _check_overwrites(folder: Path, spec: Path) -> None:
+    """Raise InputError if the demo would overwrite a file that it did not write."""
     if spec.exists():
         if spec.read_text(encoding="utf-8", errors="replace") == SPEC:
             return
@@ -102,12 +102,13 @@ def _check_folder(folder: Path, spec: Path) -> None:
             raise InputError(f"{folder / name}: not a file of the demo, which would write there; choose another folder")
 
 
-def _compare_with(results: Results, baseline: str) -> str:
-    """Return a sentence for each method that compares it with the baseline."""
+def _describe_comparisons(results: Results, baseline: str) -> str:
+    """Return one sentence per method that compares it with the baseline."""
     return "\n".join(_format_comparison(found) for found in results.compare(baseline=baseline))
 
 
 def _format_comparison(found: Comparison) -> str:
+    """Return the sentence that compares two methods: difference, interval, wins, losses and p-value."""
     return (
         f"{found.second} against {found.first}: {format_signed(found.difference)} "
         f"{format_interval(found.low, found.high)}, better on {found.wins} queries "

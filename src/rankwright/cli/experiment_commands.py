@@ -60,7 +60,7 @@ def experiment(
         planned = read_experiment(spec)
     else:
         planned = _make_experiment(data, qrels, run, folds, rankers, measure, measures, seeds)
-    _check_folder(out, [spec, *planned.data.files])
+    _check_inputs_kept(out, [spec, *planned.data.files])
     results = _run_experiment(planned, out, workers)
     print(format_results(results))
     print(f"report: {_write_report(results, out)}")
@@ -95,7 +95,7 @@ def reproduce(
     planned = reproductions(names, data)
     inputs = [path for each in planned.values() for path in each.data.files]
     for name in planned:
-        _check_folder(out / name, inputs)
+        _check_inputs_kept(out / name, inputs)
     check_outputs(
         {"--write": write}, [*inputs, *(path for name in planned for path in _list_experiment_files(out / name))]
     )
@@ -169,7 +169,7 @@ def _make_experiment(
     measures: str | None,
     seeds: str | None,
 ) -> Experiment:
-    """Return the experiment that the options describe."""
+    """Return the experiment that the command's options describe."""
     from rankwright.basics.errors import InputError, quote
     from rankwright.experiments import experiment_from_json
     from rankwright.measures import split_measures
@@ -202,15 +202,15 @@ def _make_experiment(
 
 
 def _list_experiment_files(folder: Path) -> list[Path]:
-    """Return the files that an experiment writes into its folder."""
+    """Return the paths of the files that an experiment writes into its folder."""
     from rankwright.experiments.storage.schema import FILE, LOCK
     from rankwright.report import list_report_files
 
     return [folder / FILE, folder / LOCK, *list_report_files(folder)]
 
 
-def _check_folder(folder: Path, inputs: Iterable[Path | None]) -> None:
-    """Raise InputError if an experiment in this folder would overwrite its inputs."""
+def _check_inputs_kept(folder: Path, inputs: Iterable[Path | None]) -> None:
+    """Raise InputError if an experiment in this folder would overwrite its own input files."""
     from rankwright.basics.files import check_apart
 
     check_apart({"--out": [folder, *_list_experiment_files(folder)]}, inputs)
@@ -228,6 +228,7 @@ def _exit_if_failed(results: Results) -> None:
 
 
 def _run_experiment(planned: Experiment, out: Path, workers: str | None) -> Results:
+    """Run an experiment with a progress bar and the workers of the option --workers, and return its results."""
     from rankwright.experiments import run_experiment
 
     try:
@@ -239,6 +240,7 @@ def _run_experiment(planned: Experiment, out: Path, workers: str | None) -> Resu
 
 
 def _write_report(results: Results, folder: Path) -> Path:
+    """Write the report page of results into a folder and return its path."""
     from rankwright.report import write_report
 
     return write_report(results, folder)
@@ -246,7 +248,7 @@ def _write_report(results: Results, folder: Path) -> Path:
 
 @contextmanager
 def _open_workers(text: str | None) -> Iterator[Any]:
-    """Yield the workers of the option --workers; a connection to a cluster is closed at the end."""
+    """Yield the workers that the option --workers describes; a connection to a cluster is closed at the end."""
     from rankwright.basics.errors import InputError
     from rankwright.basics.optional_imports import require
     from rankwright.runtime.backends import Threads

@@ -160,25 +160,25 @@ def explain(model: Annotated[Path, typer.Option(help="A model saved by fit.")]) 
 
 
 def _count_queries(judged: Table, run: Table) -> dict[str, int]:
-    """Return the numbers of queries that do not count in trec_eval: unanswered and unjudged ones."""
+    """Return the numbers of queries that trec_eval leaves out: unanswered ones and unjudged ones."""
     return {"unanswered": len(judged.keys() - run.keys()), "unjudged": len(run.keys() - judged.keys())}
 
 
 def _list_checkpoint_files(ranker: Ranker) -> list[Path]:
-    """Return a list with the checkpoint file of the ranker's training, if it has one."""
+    """Return the path of the ranker's checkpoint file in a list, which is empty if it has none."""
     training = ranker.get_params(deep=False).get("training")
     path = training.get("checkpoint") if isinstance(training, dict) else None
     return [Path(path)] if isinstance(path, str) else []
 
 
 def _count_rounds(fitted: Ranker) -> int:
-    """Return the number of rounds; the last record has it where not every round is recorded."""
+    """Return how many rounds a ranker was trained for: the length of its history, or the last round in it."""
     history = fitted.history_
     return int(history[-1].get("round", 0)) + 1 if history and fitted.keeps_last else len(history)
 
 
 def _score_file(model: Model, data: Path) -> tuple[Queries, Floats]:
-    """Read documents as the model expects them, and score them."""
+    """Read the documents of a file with as many features as the model has, and return them with their scores."""
     from rankwright.data.letor import read_letor
 
     queries = read_letor(data, n_features=model.n_features)
@@ -186,6 +186,7 @@ def _score_file(model: Model, data: Path) -> tuple[Queries, Floats]:
 
 
 def _write_per_query(path: Path, result: Any) -> None:
+    """Write the values of measures to a file, with a line for each query."""
     from rankwright.basics.files import write_atomic
 
     with write_atomic(path) as file:

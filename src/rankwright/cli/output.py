@@ -36,20 +36,20 @@ _PLAIN = {
 
 
 def replace_unencodable_characters() -> None:
-    """Make standard output and standard error replace the characters that their encoding lacks.
+    """Make standard output and standard error print ASCII for characters that their encoding lacks.
 
     Signs that Rankwright prints become plain ones; any other character becomes a backslash and its number. Output
     therefore never fails, whatever names the data have and whatever encoding the terminal or file has.
     """
-    codecs.register_error(_HANDLER, _replace)
+    codecs.register_error(_HANDLER, _replace_characters)
     for stream in (sys.stdout, sys.stderr):
         reconfigure: Any = getattr(stream, "reconfigure", None)  # a notebook's stream has none, and needs none
         if reconfigure is not None and not stream.closed:
             reconfigure(errors=_HANDLER)
 
 
-def _replace(error: UnicodeError) -> tuple[str, int]:
-    """Return ASCII text for the characters that an encoding lacks, and the position after them."""
+def _replace_characters(error: UnicodeError) -> tuple[str, int]:
+    """Return ASCII text for the characters of an encoding error, and the position after them."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     start, end = error.start, error.end

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ranker:
-    """Return the unfitted ranker that the options describe; ``settings`` are texts name=value."""
+    """Return the unfitted ranker that the command's options describe; ``settings`` are texts such as ``alpha=1``."""
     from rankwright.basics.errors import InputError
     from rankwright.data.feature_numbers import numbers_to_columns
     from rankwright.measures import parse_measure
@@ -51,7 +51,7 @@ def make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Rank
 
 
 def _parse_value(key: str, text: str, default: Any) -> Any:
-    """Return a parameter's value from text, of the type of its default."""
+    """Return a parameter's value, given as text, with the type of its default."""
     from rankwright.basics.errors import InputError
 
     if text.lower() in ("none", "null"):
@@ -74,12 +74,12 @@ def _parse_value(key: str, text: str, default: Any) -> Any:
 
 
 def _shorten(text: str) -> str:
-    """Return an option's text, cut if it is too long for a message."""
+    """Return an option's text for a message, cut if it is too long."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _parse_numbers(text: str) -> tuple[float, ...] | None:
-    """Return the numbers in a text, with or without brackets; None if it has anything else."""
+    """Return the numbers in a text such as ``[1, 2]`` or ``1,2``; None if it holds anything else."""
     try:
         return tuple(float(word) for word in text.strip("()[] ").split(","))
     except ValueError:

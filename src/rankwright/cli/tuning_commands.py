@@ -62,7 +62,7 @@ def tune(
 
 
 def _check_not_output(out: Path) -> None:
-    """Raise InputError if the run would be written to standard output, where the table goes."""
+    """Raise InputError if the fused run would go to standard output, where the table is printed."""
     from rankwright.basics.errors import InputError
 
     if out.exists() and not out.is_file() and os.path.samestat(out.stat(), os.fstat(1)):
@@ -70,7 +70,7 @@ def _check_not_output(out: Path) -> None:
 
 
 def parse_named_runs(texts: list[str]) -> dict[str, str]:
-    """Return the files of runs by name: the given name, or that of the file."""
+    """Return run files by name, given texts ``name=file`` or ``file``, which is named after itself."""
     from rankwright.basics.errors import InputError
     from rankwright.data.trec import run_names
 

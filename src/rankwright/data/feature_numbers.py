@@ -19,8 +19,8 @@ COLUMN_LISTS = ("interaction_constraints",)
 _NESTED = ("lightgbm_params",)
 
 
-class _Numbers(Sequence[str]):
-    """The names of features that have none: their numbers, made when they are asked for."""
+class _NumberedNames(Sequence[str]):
+    """A sequence of the names of features that have no names: "1", "2", ..., each made when it is asked for."""
 
     def __init__(self, n: int) -> None:
         self._numbers = range(1, n + 1)
@@ -34,16 +34,16 @@ class _Numbers(Sequence[str]):
 
 
 def feature_names(features: Sequence[str] | None, n_features: int) -> Sequence[str]:
-    """Return the names of features; those without names are called by their numbers, from 1.
+    """Return the given names of features or, if there are none, their numbers from 1 as texts.
 
     >>> list(feature_names(None, 3))
     ['1', '2', '3']
     """
-    return _Numbers(n_features) if features is None else features
+    return _NumberedNames(n_features) if features is None else features
 
 
 def check_feature(feature: Any, parameter: str) -> None:
-    """Raise InputError if a parameter is neither a name nor a column."""
+    """Raise InputError if a parameter's value is neither a feature's name nor its column."""
     is_column = isinstance(feature, (int, np.integer)) and not isinstance(feature, bool) and feature >= 0
     if not isinstance(feature, str) and not is_column:
         expected = "the name of a feature, or its number (in Python its column, from 0)"
@@ -51,7 +51,7 @@ def check_feature(feature: Any, parameter: str) -> None:
 
 
 def find_column(feature: Any, names: Sequence[str], parameter: str) -> int:
-    """Return the column of a feature that a parameter gives by its name or its column."""
+    """Return the column of the feature that a parameter gives by its name or by its column."""
     check_feature(feature, parameter)
     if isinstance(feature, str):
         if feature not in names:
@@ -65,32 +65,32 @@ def find_column(feature: Any, names: Sequence[str], parameter: str) -> int:
 
 
 def find_column_lists(lists: Any, names: Sequence[str], parameter: str) -> list[list[int]]:
-    """Return the columns of the features that a parameter gives as lists in a list."""
+    """Return lists of columns for the lists of features that a parameter gives."""
     if not isinstance(lists, (list, tuple)) or not all(isinstance(each, (list, tuple)) for each in lists):
         raise InputError(f"{parameter}={quote(lists)}; expected lists of features in a list")
     return [[find_column(feature, names, parameter) for feature in each] for each in lists]
 
 
 def numbers_to_columns(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters as Python takes them, of parameters as texts have them.
+    """Return a ranker's parameters with features counted from 0, as in Python, given those counted from 1.
 
     >>> numbers_to_columns({"feature": 25, "lightgbm_params": {"interaction_constraints": [[1, 2], ["bm25"]]}})
     {'feature': 24, 'lightgbm_params': {'interaction_constraints': [[0, 1], ['bm25']]}}
     """
-    return {name: _convert(name, value, -1) for name, value in params.items()}
+    return {name: _convert_parameter(name, value, -1) for name, value in params.items()}
 
 
 def columns_to_numbers(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters as texts have them, of parameters as Python takes them.
+    """Return a ranker's parameters with features counted from 1, as in specs, given those counted from 0.
 
     >>> columns_to_numbers({"feature": 24, "sign": 1})
     {'feature': 25, 'sign': 1}
     """
-    return {name: _convert(name, value, 1) for name, value in params.items()}
+    return {name: _convert_parameter(name, value, 1) for name, value in params.items()}
 
 
 def convert_grid(convert: Callable[[Mapping[str, Any]], dict[str, Any]], grid: Mapping[str, Any]) -> dict[str, Any]:
-    """Return lists of values to try, or ways to draw them, with each value converted; what is neither stays.
+    """Return a grid, or the ranges of a random search, with every value converted by ``convert``.
 
     >>> convert_grid(columns_to_numbers, {"feature": [0, "bm25"], "sign": [1, -1]})
     {'feature': [1, 'bm25'], 'sign': [1, -1]}
@@ -106,17 +106,20 @@ def convert_grid(convert: Callable[[Mapping[str, Any]], dict[str, Any]], grid: M
     return {name: each(name, values) for name, values in grid.items()}
 
 
-def _convert(name: str, value: Any, by: int) -> Any:
+def _convert_parameter(name: str, value: Any, by: int) -> Any:
+    """Return a parameter's value with ``by`` added to each number or column of a feature in it."""
     if name in _NESTED and isinstance(value, Mapping):
-        return {key: _convert(key, item, by) for key, item in value.items()}
+        return {key: _convert_parameter(key, item, by) for key, item in value.items()}
     if name in COLUMN_LISTS and isinstance(value, (list, tuple)):
         return [
-            [_shift(name, item, by) for item in each] if isinstance(each, (list, tuple)) else each for each in value
+            [_shift_number(name, item, by) for item in each] if isinstance(each, (list, tuple)) else each
+            for each in value
         ]
-    return _shift(name, value, by) if name in COLUMN_PARAMETERS else value
+    return _shift_number(name, value, by) if name in COLUMN_PARAMETERS else value
 
 
-def _shift(name: str, value: Any, by: int) -> Any:
+def _shift_number(name: str, value: Any, by: int) -> Any:
+    """Return a feature's number plus ``by``; a name stays as it is."""
     if type(value) is not int:
         return value
     if value + by < 0:

@@ -34,7 +34,7 @@ Files = tuple[Path, ...]
 
 @dataclass(frozen=True, slots=True)
 class Folds(Sequence[Fold]):
-    """The folds of a folder, each read when it is indexed."""
+    """The folds of a LETOR folder, as a sequence; a fold's files are read when it is indexed."""
 
     files: tuple[tuple[Files, Files, Files], ...]  # for each fold, the files to train, validate and test on
     backend: Backend | None = None
@@ -77,7 +77,7 @@ def read_folds(folder: StrPath, backend: Backend | None = None) -> Folds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CutFolds(Sequence[Fold]):
-    """The folds of one set of queries, each copied when it is indexed."""
+    """The folds that one data set was cut into, as a sequence; a fold's queries are copied when it is indexed."""
 
     queries: Queries
     parts: tuple[np.ndarray, ...]
@@ -98,7 +98,7 @@ class CutFolds(Sequence[Fold]):
 
 
 def split_folds(queries: Queries, n: int = 5, random_state: int | np.random.Generator | None = None) -> CutFolds:
-    """Cut queries into ``n`` folds of whole queries, as LETOR does.
+    """Cut a data set into ``n`` folds of whole queries, each with training, validation and test queries.
 
     The queries are shuffled and dealt into ``n`` parts. Each part is the test set of one fold and the validation set
     of another; the rest trains.
@@ -116,28 +116,31 @@ def split_folds(queries: Queries, n: int = 5, random_state: int | np.random.Gene
 
 
 def _sort_by_number(name: str, paths: list[Path]) -> list[Path]:
-    """Return the paths whose names are this name and a number, sorted by the number."""
-    found = {int(match[1]): path for path in paths if (match := re.fullmatch(f"{name}([0-9]+)", _stem(path)))}
+    """Return the paths called ``name`` and a number, such as Fold2, sorted by that number."""
+    found = {int(match[1]): path for path in paths if (match := re.fullmatch(f"{name}([0-9]+)", _strip_suffixes(path)))}
     return [found[number] for number in sorted(found)]
 
 
 def _find_parts(folder: Path) -> tuple[Files, Files, Files]:
+    """Return the training, validation and test files in the folder of a fold."""
     train, valid, test = ((_find_part(folder, names),) for names in _PART_NAMES)
     return train, valid, test
 
 
-def _stem(path: Path) -> str:
+def _strip_suffixes(path: Path) -> str:
+    """Return a file's name in lower case, without ``.txt``, ``.gz`` and ``.xz``."""
     return path.name.lower().removesuffix(".gz").removesuffix(".xz").removesuffix(".txt")
 
 
 def _find_part(folder: Path, names: tuple[str, ...]) -> Path:
+    """Return the file in a folder whose name without suffixes is one of these; raise InputError if there is none."""
     for path in sorted(folder.iterdir()):
-        if _stem(path) in names:
+        if _strip_suffixes(path) in names:
             return path
     raise InputError(f"{folder}: no {names[0]}.txt; expected one of {', '.join(f'{n}.txt' for n in names)}")
 
 
 def _widen(queries: Queries, width: int) -> Queries:
-    """Add features that are 0 everywhere, which the file did not mention."""
+    """Return queries with ``width`` features; those that the file did not mention are 0 everywhere."""
     missing = width - queries.n_features
     return queries.with_X(np.pad(queries.X, ((0, 0), (0, missing)))) if missing else queries

@@ -15,7 +15,7 @@ _MAX_WEIGHT = 1e30  # sums of larger query weights, and their squares, may overf
 
 
 def as_matrix(X: Any) -> Floats:
-    """Convert to a C-ordered float32 matrix; refuse what is not numeric, two-dimensional or is infinite."""
+    """Return features as a C-ordered float32 matrix; raise InputError if they are not a table of finite numbers."""
     if hasattr(X, "toarray"):
         X = X.toarray()
     try:
@@ -37,12 +37,12 @@ def as_matrix(X: Any) -> Floats:
 
 
 def find_runs(qid: NDArray[Any]) -> Ints:
-    """Return the first row of every run of equal neighbours."""
+    """Return the rows at which a run of equal query ids begins."""
     return np.flatnonzero(np.concatenate([[True], qid[1:] != qid[:-1]]))
 
 
 def group_runs(starts: Ints, ids: NDArray[Any], n_docs: int) -> tuple[NDArray[Any], Ints, Ints | None]:
-    """Group runs of rows by id, in order of first appearance.
+    """Group runs of rows by query id, in order of first appearance.
 
     Returns the ids of the queries, their ``indptr``, and the permutation of the rows that makes the rows of each
     query adjacent (``None`` if they are already).
@@ -73,7 +73,7 @@ def group_rows(qid: ArrayLike | None, group: ArrayLike | None, n_docs: int) -> t
 
 
 def as_grades(y: ArrayLike, n_docs: int) -> Floats:
-    """Convert to a finite grade per row, or raise."""
+    """Return one finite grade per document as an array; raise InputError if ``y`` is anything else."""
     try:
         grades = np.array(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -86,7 +86,7 @@ def as_grades(y: ArrayLike, n_docs: int) -> Floats:
 
 
 def as_weights(weight: ArrayLike | None, n_queries: int) -> Floats | None:
-    """Convert to a weight per query that is finite and not negative, or raise."""
+    """Return one weight per query as an array, or None; raise InputError if one is negative or not finite."""
     if weight is None:
         return None
     weights = np.array(weight, dtype=np.float64)

@@ -15,7 +15,7 @@ _MISSING = "{name}[{row}] is missing; expected an id in every row"
 
 
 def validate_ids(values: ArrayLike, n_docs: int, name: str) -> NDArray[Any]:
-    """Return ids as an array; refuse another number of them, missing ones, and texts that look the same."""
+    """Return ids as an array; raise InputError if one is missing, their number is wrong, or two have the same text."""
     column = np.asarray(values)
     if column.shape != (n_docs,):
         raise InputError(f"{name} has shape {column.shape}; X has {n_docs} rows")
@@ -35,7 +35,7 @@ def validate_ids(values: ArrayLike, n_docs: int, name: str) -> NDArray[Any]:
 
 
 def _as_texts(values: list[Any], name: str) -> NDArray[Any]:
-    """Return ids of any kind as texts; refuse missing ones and two that become one text."""
+    """Return ids of any type as texts; raise InputError if one is missing or two different ids have the same text."""
     if set(map(type, values)) == {str} and not any("\0" in text for text in values):
         return as_ids(values)
     known: dict[str, Any] = {}
@@ -56,6 +56,7 @@ def _as_texts(values: list[Any], name: str) -> NDArray[Any]:
 
 
 def _is_missing(value: Any) -> bool:
+    """Return whether an id is None, NaN or ``pandas.NA``."""
     try:
         return value is None or bool(value != value)  # NaN is not itself
     except TypeError:  # pandas.NA is neither equal nor unequal
@@ -63,7 +64,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def as_ids(texts: Sequence[str]) -> NDArray[Any]:
-    """Return texts as an array of fixed width if all are short, else as an array of Python's strings."""
+    """Return texts as an array: of fixed width if all are short, else of Python strings."""
     widest = max(map(len, texts), default=0)
     if widest <= WIDEST_ID:
         return np.array(texts, dtype=f"U{max(widest, 1)}")
@@ -72,13 +73,13 @@ def as_ids(texts: Sequence[str]) -> NDArray[Any]:
     return ids
 
 
-def text_ids(ids: NDArray[Any]) -> NDArray[Any]:
-    """Return ids of any kind as texts, without a fixed width that a single long one would set for all."""
+def ids_as_text(ids: NDArray[Any]) -> NDArray[Any]:
+    """Return ids as strings: of fixed width if all are short, else as Python objects."""
     return ids if ids.dtype.kind == "U" else as_ids([str(value) for value in ids.tolist()])
 
 
 def check_tokens(ids: NDArray[Any], what: str) -> None:
-    """Refuse ids that a line of text cannot hold."""
+    """Raise InputError if an id cannot be written to a text file: if it is empty or has spaces or ``#``."""
     for token in ids.tolist():
         text = str(token)
         if not text or text.split() != [text] or "#" in text:

@@ -33,7 +33,7 @@ _thread = threading.local()
 
 
 def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend | None = None) -> Queries:
-    """Read LETOR or SVMlight ranking text, several files as one.
+    """Read LETOR or SVMlight ranking files and return their documents as one data set.
 
     Lines are ``label qid:ID index:value ... #docid = ID``. Labels are numbers, query ids any text without spaces
     (integers become integers), indices start at 1 and increase, absent features are 0. The document id is what follows
@@ -65,17 +65,17 @@ def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend 
     empty = [str(file) for i, file in enumerate(files) if not any(part.file == i and part.rows for part in parts)]
     if empty:
         raise InputError(f"{empty[0]}: no documents; expected lines such as '2 qid:1 1:0.5 2:0'")
-    return _group(parts, X, y)
+    return _group_parts(parts, X, y)
 
 
 def _read_plain(files: list[Path], n_features: int | None, backend: Backend) -> _Parsed:
-    """Count the lines of every block, make room for all, and parse each block into its place."""
+    """Read uncompressed files into one table: count the lines of all blocks, then parse each into its rows."""
     with ExitStack() as stack:
         handles = [stack.enter_context(file.open("rb")) for file in files]
         spans = [(i, *span) for i, handle in enumerate(handles) for span in _cut_spans(handle)]
 
         def load(span: tuple[int, int, int]) -> Bytes:
-            return _load(handles[span[0]], *span[1:])
+            return _load_block(handles[span[0]], *span[1:])
 
         counts = backend.each(lambda span: count_lines(load(span)), spans)
         places = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
@@ -110,7 +110,7 @@ def _read_plain(files: list[Path], n_features: int | None, backend: Backend) -> 
 def _read_streams(
     files: list[Path], n_features: int | None, backend: Backend
 ) -> tuple[list[LetorPart], Floats, Floats]:
-    """Decompress piece by piece, parse the pieces as they come, and put them together at the end."""
+    """Read files, compressed or not, into one table: parse them piece by piece, then join the pieces."""
     tables: list[tuple[Floats, Floats]] = []
     parts: list[LetorPart] = []
 
@@ -153,7 +153,7 @@ def _read_streams(
 
 
 def _explain_lack_of_memory(rows: int, width: int, size: int, n_features: int | None = None) -> str | None:
-    """Say why a table of so many rows and features is not made of ``size`` bytes of text; None if it can be."""
+    """Return why a table is too large for the memory or for its ``size`` bytes of text; None if it is not."""
     needed = 4 * rows * width
     if needed <= _SMALL:
         return None
@@ -168,7 +168,7 @@ def _explain_lack_of_memory(rows: int, width: int, size: int, n_features: int | 
 
 
 def _make_size_error(parts: list[LetorPart], files: list[Path], problem: str) -> InputError:
-    """Make the error that names the line with the highest feature index."""
+    """Return the error for a table that is too large; it names the line with the highest feature index."""
     at = max(range(len(parts)), key=lambda i: parts[i].highest)  # the first of equals
     part = parts[at]
     line = part.widest + sum(before.lines for before in parts[:at] if before.file == part.file)
@@ -176,7 +176,7 @@ def _make_size_error(parts: list[LetorPart], files: list[Path], problem: str) ->
 
 
 def _collect_parts(results: Iterable[LetorPart | BadLine], files: list[Path]) -> list[LetorPart]:
-    """Collect the parts; the first bad line raises, with its number in its file."""
+    """Return the parsed parts as a list; raise InputError for the first bad line, with its number in the file."""
     parts: list[LetorPart] = []
     for result in results:
         if isinstance(result, BadLine):
@@ -187,7 +187,7 @@ def _collect_parts(results: Iterable[LetorPart | BadLine], files: list[Path]) ->
 
 
 def _cut_spans(file: IO[bytes]) -> Iterator[tuple[int, int]]:
-    """Cut a plain file at newlines into (start, end) of about ``BLOCK`` bytes."""
+    """Yield the start and the end of each block of whole lines, of about ``BLOCK`` bytes, in an uncompressed file."""
     size = os.fstat(file.fileno()).st_size
     start = len(BYTE_ORDER_MARK) if os.pread(file.fileno(), 3, 0) == BYTE_ORDER_MARK else 0
     while start < size:
@@ -202,8 +202,8 @@ def _cut_spans(file: IO[bytes]) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _load(file: IO[bytes], start: int, end: int) -> Bytes:
-    """Read the bytes from start to end, with the padding that the kernel needs, into a buffer of this thread."""
+def _load_block(file: IO[bytes], start: int, end: int) -> Bytes:
+    """Read a file's bytes from ``start`` to ``end`` into this thread's buffer, with padding for the kernel."""
     needed = end - start + kernel.PADDING
     buffer: Bytes | None = getattr(_thread, "buffer", None)
     if buffer is None or len(buffer) < needed:
@@ -220,7 +220,7 @@ def _load(file: IO[bytes], start: int, end: int) -> Bytes:
 
 
 def _guess_width(file: IO[bytes]) -> int:
-    """Return the highest feature index of the first line, which is right for dense files."""
+    """Return the highest feature index of a file's first line, as a guess of the number of features."""
     tokens = os.pread(file.fileno(), 1 << 20, 0).partition(b"\n")[0].partition(b"#")[0].split()
     index = tokens[-1].partition(b":")[0] if tokens else b""
     known = index.isdigit() and len(index) < 10 and int(index) <= MAX_FEATURES
@@ -228,7 +228,7 @@ def _guess_width(file: IO[bytes]) -> int:
 
 
 def _read_pieces(path: Path) -> Iterator[Bytes]:
-    """Cut a file, compressed or not, at newlines into padded pieces of about ``BLOCK`` bytes."""
+    """Yield a file's text, decompressed, in padded pieces of whole lines of about ``BLOCK`` bytes."""
     padding = b"\n" * kernel.PADDING
     with open_binary(path) as file:
         rest = skip_byte_order_mark(file.read(len(BYTE_ORDER_MARK)))
@@ -244,11 +244,11 @@ def _read_pieces(path: Path) -> Iterator[Bytes]:
                 return
 
 
-def _group(parts: list[LetorPart], X: Floats, y: Floats) -> Queries:
-    """Make queries of the runs of rows with one query id."""
+def _group_parts(parts: list[LetorPart], X: Floats, y: Floats) -> Queries:
+    """Return the parsed parts of all files as one data set, with the documents of each query adjacent."""
     places = np.concatenate([[0], np.cumsum([part.rows for part in parts], dtype=np.int64)])
     starts = np.concatenate([part.starts + at for part, at in zip(parts, places[:-1], strict=True)])
-    qid = _as_ids([token for part in parts for token in part.qid])
+    qid = _make_query_ids([token for part in parts for token in part.qid])
     docid = None
     if any(part.docid is not None for part in parts):
         docid = np.concatenate([np.full(p.rows, "") if p.docid is None else p.docid for p in parts])
@@ -259,8 +259,8 @@ def _group(parts: list[LetorPart], X: Floats, y: Floats) -> Queries:
     return Queries(X, y, indptr, ids, docid, source=order)
 
 
-def _as_ids(tokens: list[str]) -> NDArray[Any]:
-    """Return query ids as integers if every one is written as an integer, else as text."""
+def _make_query_ids(tokens: list[str]) -> NDArray[Any]:
+    """Return query ids as integers if each is written as an integer, else as texts."""
     try:
         numbers = np.array([int(token) for token in tokens], dtype=np.int64)
     except (ValueError, OverflowError):
@@ -269,7 +269,7 @@ def _as_ids(tokens: list[str]) -> NDArray[Any]:
 
 
 def write_letor(queries: Queries, path: StrPath) -> None:
-    """Write LETOR text (``.gz`` and ``.xz`` names are compressed), whole or not at all.
+    """Write a data set as LETOR text, whole or not at all; names in ``.gz`` and ``.xz`` are compressed.
 
     Every feature is written, in the shortest form that reads back as the same float32.
     """
@@ -293,5 +293,6 @@ def write_letor(queries: Queries, path: StrPath) -> None:
 
 
 def _format_number(value: Any) -> str:
+    """Return a number as short text, a whole one without ".0"."""
     text = str(value)
     return text.removesuffix(".0")

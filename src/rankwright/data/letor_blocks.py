@@ -29,7 +29,7 @@ _MESSAGES = {
 
 
 class LetorPart(NamedTuple):
-    """The facts about the documents of some whole lines, besides ``X`` and ``y``."""
+    """A record of a parsed block of LETOR lines: its query ids, document ids and counts, but not ``X`` and ``y``."""
 
     file: int
     rows: int
@@ -42,7 +42,7 @@ class LetorPart(NamedTuple):
 
 
 class BadLine(NamedTuple):
-    """A line that cannot be read, by its number in its block."""
+    """A record of a line that cannot be read: its file, its number in the block, and the error message."""
 
     file: int
     line: int
@@ -50,13 +50,13 @@ class BadLine(NamedTuple):
 
 
 def count_lines(text: Bytes) -> int:
-    """Count the lines of a padded block of text."""
+    """Return the number of lines in a padded block of text."""
     unfinished = len(text) > kernel.PADDING and text[-kernel.PADDING - 1] != ord("\n")
     return int(kernel.count_newlines(text)) - kernel.PADDING + unfinished
 
 
 def parse_block(file: int, text: Bytes, X: Floats, y: Floats, n_features: int | None) -> LetorPart | BadLine:
-    """Parse whole lines into ``X`` and ``y``, which have room for them."""
+    """Parse a block of LETOR lines into ``X`` and ``y``, and return its other facts, or its first bad line."""
     runs, docs = np.empty((len(y), 3), np.int64), np.empty((len(y), 2), np.int64)
     hard, most = np.empty((256, 4), np.int64), n_features or MAX_FEATURES
     while True:
@@ -66,7 +66,7 @@ def parse_block(file: int, text: Bytes, X: Floats, y: Floats, n_features: int | 
             break
         hard = np.empty((8 * len(hard), 4), np.int64)
     for row, column, a, b in hard[:n_hard]:  # all of them stand before what the status complains about
-        token = _decode(text[a:b])
+        token = _decode_for_message(text[a:b])
         with np.errstate(over="ignore"):
             value = np.float32(token) if column >= 0 else float(token)
         if not np.isfinite(value):
@@ -78,7 +78,7 @@ def parse_block(file: int, text: Bytes, X: Floats, y: Floats, n_features: int | 
         elif column < X.shape[1]:
             X[row, column] = value
     if status != kernel.OK:
-        found = quote(_decode(text[start:end])) if end > start else "nothing"
+        found = quote(_decode_for_message(text[start:end])) if end > start else "nothing"
         return BadLine(file, int(lines), _MESSAGES[status].format(found=found, most=most))
     try:
         qid = [_decode_id(text, a, b) for _, a, b in runs[:n_runs]]
@@ -90,7 +90,7 @@ def parse_block(file: int, text: Bytes, X: Floats, y: Floats, n_features: int | 
 
 
 def _decode_docids(text: Bytes, spans: Ints) -> NDArray[Any] | None:
-    """Return the document ids at these places, or None if there are none."""
+    """Return the document ids at the given spans of the text, or None if no line has one."""
     widths = spans[:, 1] - spans[:, 0]
     widest = int(widths.max(initial=0))
     if widest == 0:
@@ -103,7 +103,7 @@ def _decode_docids(text: Bytes, spans: Ints) -> NDArray[Any] | None:
 
 
 class _BadId(Exception):
-    """An id that is no text; ``place`` is where it begins."""
+    """An error for an id that is not valid text; ``place`` is where the id begins in its block."""
 
     def __init__(self, place: int, message: str) -> None:
         super().__init__(message)
@@ -111,17 +111,19 @@ class _BadId(Exception):
 
 
 def _decode_id(text: Bytes, start: int, end: int) -> str:
-    """Return an id as text, or raise: replacing bytes that are not UTF-8 could make two ids equal."""
+    """Return the id from ``start`` to ``end`` of a block as text; raise _BadId if it is not UTF-8 or has a NUL."""
     token = text[start:end]
     try:
         name = token.tobytes().decode("utf-8")
     except UnicodeDecodeError:
-        raise _BadId(start, f"the id {quote(_decode(token))} is not UTF-8; convert the file to UTF-8") from None
+        raise _BadId(
+            start, f"the id {quote(_decode_for_message(token))} is not UTF-8; convert the file to UTF-8"
+        ) from None
     if "\0" in name:
         raise _BadId(start, f"the id {quote(name)} has a NUL byte; expected text")
     return name
 
 
-def _decode(token: Bytes) -> str:
-    """Return text for a message."""
+def _decode_for_message(token: Bytes) -> str:
+    """Return bytes as text for an error message, with escapes for what is not UTF-8."""
     return token.tobytes().decode("utf-8", errors="backslashreplace")

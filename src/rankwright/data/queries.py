@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.data.grouping import as_grades, as_matrix, as_weights, group_rows
-from rankwright.data.ids import text_ids, validate_ids
+from rankwright.data.ids import ids_as_text, validate_ids
 
 T = TypeVar("T", bound=np.generic)
 
 
 class Unretrieved(NamedTuple):
-    """The grades of judged documents that no run found: they belong to ideal rankings, and are never ranked.
+    """The grades of judged documents that no run found: they count in ideal rankings, but are never ranked.
 
     Parameters
     ----------
@@ -415,7 +415,7 @@ class Queries:
         if self._docid_ranks is None:
             if self._docid is None:
                 raise InputError("ties=docid needs document ids; these queries have none")
-            ranks = np.unique(text_ids(self._docid), return_inverse=True)[1]
+            ranks = np.unique(ids_as_text(self._docid), return_inverse=True)[1]
             object.__setattr__(self, "_docid_ranks", ranks)
         assert self._docid_ranks is not None
         return self._docid_ranks
@@ -432,7 +432,7 @@ class Queries:
 
 
 def _join_by_query(rows: tuple[Floats, Ints], others: tuple[Floats, Ints]) -> tuple[Floats, Ints, NDArray[np.bool_]]:
-    """Return two sets of values by query as one, in each query those of the first set first, and which are of it."""
+    """Join two sets of values query by query; return the values, their ``indptr`` and which are of the first set."""
     (first, first_indptr), (second, second_indptr) = rows, others
     indptr = first_indptr + second_indptr
     sizes = np.stack([np.diff(first_indptr), np.diff(second_indptr)], axis=1)
@@ -443,7 +443,7 @@ def _join_by_query(rows: tuple[Floats, Ints], others: tuple[Floats, Ints]) -> tu
 
 
 def query_ranges(indptr: Ints, n: int) -> list[tuple[int, int]]:
-    """Cut queries into at most ``n`` adjacent ranges of about equal numbers of documents.
+    """Cut queries into at most ``n`` ranges (start, stop) with about equal numbers of documents.
 
     >>> query_ranges(np.array([0, 5, 6, 7, 12]), 2)
     [(0, 2), (2, 4)]

@@ -17,7 +17,7 @@ LARGEST = 1 << 28  # bytes of features: more are not copied, and are trained on 
 
 
 def sort_by_content(queries: Queries, backend: Backend) -> Queries:
-    """Return grouped queries in an order that is a function of their grades, features and weights alone.
+    """Return queries and their documents in an order that depends only on grades, features and weights.
 
     Queries, and the documents of each, are sorted by a hash of what training sees of them: not by their ids. Equal ones
     need no order. Features of more than ``LARGEST`` bytes come back as they are: sorting needs a copy of them.
@@ -32,7 +32,7 @@ def sort_by_content(queries: Queries, backend: Backend) -> Queries:
     if queries.X.nbytes > LARGEST:
         return queries
     ranges = query_ranges(queries.indptr, n_shards(queries.n_docs))
-    parts = backend.each(lambda part: _sorted_part(queries, *part), ranges)
+    parts = backend.each(lambda part: _sort_part(queries, *part), ranges)
     within, keys = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     order = np.argsort(keys, kind="stable")
     sizes = queries.sizes[order]
@@ -41,17 +41,17 @@ def sort_by_content(queries: Queries, backend: Backend) -> Queries:
     return queries if np.array_equal(rows, np.arange(queries.n_docs)) else queries.reorder(rows, order)
 
 
-def _sorted_part(queries: Queries, start: int, stop: int) -> tuple[Ints, Ints]:
-    """Return the rows of some queries in order, and a key of each query."""
+def _sort_part(queries: Queries, start: int, stop: int) -> tuple[Ints, Ints]:
+    """Return the rows of the queries from ``start`` to ``stop``, sorted within each query, and a hash per query."""
     part = queries.slice(start, stop)
     features = np.ascontiguousarray(part.X, dtype=np.float32).view(np.uint32)
-    keys = compute_row_keys(features, _bits(part.y))
+    keys = compute_row_keys(features, _view_bits(part.y))
     rows = sort_within_queries(keys, part.indptr)
-    return queries.indptr[start] + rows, compute_query_keys(keys[rows], _bits(part.query_weight), part.indptr)
+    return queries.indptr[start] + rows, compute_query_keys(keys[rows], _view_bits(part.query_weight), part.indptr)
 
 
-def _bits(numbers: Floats) -> Ints:
-    """Return the bits of numbers, with one pattern for 0 and -0."""
+def _view_bits(numbers: Floats) -> Ints:
+    """Return the 64 bits of each number as an integer, the same for 0 and -0."""
     return (np.asarray(numbers, dtype=np.float64) + 0.0).view(np.uint64)
 
 
@@ -61,7 +61,7 @@ _SHIFT = np.uint64(29)
 
 
 class SeenQueries(NamedTuple):
-    """The ids of training queries, and of each its number of documents and a hash of them.
+    """A memory of training queries: the id of each, its number of documents, and a hash of these.
 
     A test query that has the id of a training query but other documents is a query that was cut apart, as ``KFold``
     does, or another query under the same id. Ids that merely number the queries of a data set (0, 1, 2, ... or
@@ -79,8 +79,8 @@ class SeenQueries(NamedTuple):
     def of(cls, queries: Queries) -> Self:
         """Return what is remembered of these queries: an id and two numbers each."""
         grouped = queries.grouped()
-        columns = _varying_columns(grouped.X)
-        return cls(queries.qid, queries.sizes, _hash_documents(grouped, columns), columns)
+        columns = _choose_varying_columns(grouped.X)
+        return cls(queries.qid, queries.sizes, _hash_queries(grouped, columns), columns)
 
     def warn_if_split(self, test: Queries) -> None:
         """Warn if test queries have ids of training queries, but other documents."""
@@ -90,7 +90,7 @@ class SeenQueries(NamedTuple):
         shared = [(at, seen[query]) for at, query in enumerate(test.qid.tolist()) if query in seen]
         if not shared or self._shares_numbers_only(test):
             return
-        sizes, hashes = test.sizes, _hash_documents(test.grouped(), self.columns)
+        sizes, hashes = test.sizes, _hash_queries(test.grouped(), self.columns)
         other = [
             at
             for at, places in shared
@@ -112,23 +112,23 @@ class SeenQueries(NamedTuple):
 
 
 def _is_numbering(qid: NDArray[Any]) -> bool:
-    """Return whether ids are 0, 1, 2, ... or 1, 2, 3, ..., as numbers or as text."""
+    """Return whether query ids just count the queries: 0, 1, 2, ... or 1, 2, 3, ..., as numbers or as texts."""
     first = str(qid[0])
     return first in ("0", "1") and [str(query) for query in qid.tolist()] == [
         str(number) for number in range(int(first), int(first) + len(qid))
     ]
 
 
-def _varying_columns(X: Floats) -> Ints:
-    """Return a few columns that differ between documents, if there are any."""
+def _choose_varying_columns(X: Floats) -> Ints:
+    """Return a few columns of ``X`` that differ between documents, or any columns if none differs."""
     sample = X[:: max(len(X) // _SAMPLED, 1)]
     varying = np.flatnonzero((sample != sample[0]).any(axis=0))
     columns = varying if len(varying) else np.arange(X.shape[1])
     return np.unique(columns[np.linspace(0, len(columns) - 1, _COLUMNS).round().astype(np.int64)])
 
 
-def _hash_documents(queries: Queries, columns: Ints) -> NDArray[np.uint64]:
-    """Return a hash of the documents of each query, in any order, by some of their features."""
+def _hash_queries(queries: Queries, columns: Ints) -> NDArray[np.uint64]:
+    """Return a hash of each query, made of the given columns of its documents; their order does not matter."""
     rows = np.zeros(queries.n_docs, dtype=np.uint64)
     for column in columns:
         values = queries.X[:, column] + np.float32(0.0)  # which makes 0.0 of -0.0

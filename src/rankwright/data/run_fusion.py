@@ -24,8 +24,8 @@ _TILT = 2.0**-40
 Source = StrPath | Table  # a file, or what is in it
 
 
-class _Answers(NamedTuple):
-    """The scores of one run, those of each query adjacent."""
+class _RunScores(NamedTuple):
+    """The scores that one run gives to the documents of a pool, query by query."""
 
     rows: Ints  # of the pool
     scores: Floats
@@ -39,7 +39,7 @@ class _Answers(NamedTuple):
 
 
 class Normalisation(NamedTuple):
-    """A way to make the scores of a run comparable with those of others.
+    """A way to scale the scores of a run, such as min-max, so that they can be added to those of other runs.
 
     Parameters
     ----------
@@ -52,18 +52,20 @@ class Normalisation(NamedTuple):
     """
 
     title: str
-    scale: Callable[[_Answers], Floats]
+    scale: Callable[[_RunScores], Floats]
     lowest: bool
 
 
-def _min_max(answers: _Answers) -> Floats:
+def _scale_to_unit_range(answers: _RunScores) -> Floats:
+    """Return a run's scores scaled to the range from 0 to 1 within each query."""
     low = np.minimum.reduceat(answers.scores, answers.starts)
     spread = answers.repeat(np.maximum.reduceat(answers.scores, answers.starts) - low)
     scaled: Floats = np.divide(answers.scores - answers.repeat(low), spread, out=np.ones(len(spread)), where=spread > 0)
     return scaled
 
 
-def _standard(answers: _Answers) -> Floats:
+def _standardise(answers: _RunScores) -> Floats:
+    """Return a run's scores with mean 0 and standard deviation 1 within each query."""
     centred = answers.scores - answers.repeat(np.add.reduceat(answers.scores, answers.starts) / answers.sizes)
     deviation = answers.repeat(np.sqrt(np.add.reduceat(centred**2, answers.starts) / answers.sizes))
     extremes = [end.reduceat(answers.scores, answers.starts) for end in (np.minimum, np.maximum)]
@@ -72,8 +74,8 @@ def _standard(answers: _Answers) -> Floats:
     return scaled
 
 
-def _compute_ranks(answers: _Answers) -> Floats:
-    """Return ranks from 1 within each query; documents with equal scores share the mean of their ranks."""
+def _compute_ranks(answers: _RunScores) -> Floats:
+    """Return each document's rank in a run, from 1 within its query; equal scores share their mean rank."""
     n = len(answers.scores)
     order = np.arange(n)
     sort_rows(answers.scores, np.zeros(n), np.append(answers.starts, n), 0, len(answers.starts), order)
@@ -87,33 +89,35 @@ def _compute_ranks(answers: _Answers) -> Floats:
     return ranks
 
 
-def _rank_share(answers: _Answers) -> Floats:
+def _compute_rank_shares(answers: _RunScores) -> Floats:
+    """Return (n - rank + 1) / n for each of a run's n documents of a query."""
     n = answers.repeat(answers.sizes)
     shares: Floats = (n - _compute_ranks(answers) + 1) / n
     return shares
 
 
-def _reciprocal_rank(answers: _Answers) -> Floats:
+def _compute_reciprocal_ranks(answers: _RunScores) -> Floats:
+    """Return 1 / (60 + rank) for each document of a run, as reciprocal rank fusion adds it."""
     return 1.0 / (RRF_K + _compute_ranks(answers))
 
 
 NORMALISATIONS: Mapping[str, Normalisation] = {
-    "min-max": Normalisation("the lowest score of a run and query is 0, the highest 1", _min_max, False),
-    "z": Normalisation("mean 0 and deviation 1 within each run and query", _standard, True),
-    "rank": Normalisation("(n - rank + 1) / n", _rank_share, False),
-    "rrf": Normalisation(f"1 / ({RRF_K} + rank)", _reciprocal_rank, False),
+    "min-max": Normalisation("the lowest score of a run and query is 0, the highest 1", _scale_to_unit_range, False),
+    "z": Normalisation("mean 0 and deviation 1 within each run and query", _standardise, True),
+    "rank": Normalisation("(n - rank + 1) / n", _compute_rank_shares, False),
+    "rrf": Normalisation(f"1 / ({RRF_K} + rank)", _compute_reciprocal_ranks, False),
     "none": Normalisation("the scores as they are", lambda answers: answers.scores, True),
 }
 
 
 def check_normalisation(name: str) -> None:
-    """Refuse a normalisation that there is not."""
+    """Raise InputError if no normalisation has this name."""
     if name not in NORMALISATIONS:
         raise InputError(f"normalise={name!r}; {suggest(str(name), NORMALISATIONS)}")
 
 
 def normalise_scores(pool: DocumentPool, name: str) -> Floats:
-    """Return the scores of each run, normalised within each query over the documents that the run found.
+    """Return a column per run: its scores of the pool's documents, normalised within each query.
 
     Where a run did not find a document, the value is 0 (``min-max``, ``rank``, ``rrf``) or the lowest of that run and
     query (``z``, ``none``); where a run does not answer a query at all, it is 0 for every document.
@@ -125,7 +129,7 @@ def normalise_scores(pool: DocumentPool, name: str) -> Floats:
     chosen = NORMALISATIONS[name]
     out = np.zeros((len(pool.scores), pool.n_runs), order="F")
     for run, column in enumerate(out.T):
-        answers = _select_answers(pool, run)
+        answers = _select_run_scores(pool, run)
         values = chosen.scale(answers)
         if chosen.lowest and len(values):
             missing = np.zeros(len(pool.sizes))
@@ -136,25 +140,26 @@ def normalise_scores(pool: DocumentPool, name: str) -> Floats:
 
 
 def make_features(pool: DocumentPool, name: str) -> Floats:
-    """Return the normalised scores as a float32 feature matrix, a row per document."""
+    """Return the normalised scores of the runs as a float32 feature matrix, with a row per document."""
     return np.ascontiguousarray(normalise_scores(pool, name), dtype=np.float32)
 
 
-def _select_answers(pool: DocumentPool, run: int) -> _Answers:
+def _select_run_scores(pool: DocumentPool, run: int) -> _RunScores:
+    """Return the scores of the documents that a run found, out of a pool."""
     found = ~np.isnan(pool.scores[:, run])
     before = np.concatenate([[0], np.cumsum(found)])
     starts, ends = before[pool.indptr[:-1]], before[pool.indptr[1:]]
     queries, rows = np.flatnonzero(ends > starts), np.flatnonzero(found)
-    return _Answers(rows, pool.scores[:, run][rows], queries, starts[queries], (ends - starts)[queries])
+    return _RunScores(rows, pool.scores[:, run][rows], queries, starts[queries], (ends - starts)[queries])
 
 
 def equal_weights(n_runs: int) -> Floats:
-    """Return nearly equal weights: of documents with equal sums, the favourite of an earlier run comes first."""
+    """Return a weight per run, nearly equal: a little more for earlier runs, which decide ties."""
     return (1.0 + _TILT * np.arange(n_runs, 0, -1)) / n_runs
 
 
 def sum_reciprocal_ranks(pool: DocumentPool) -> Floats:
-    """Return the sum over the runs of ``1 / (60 + rank)`` for each document; a run that did not find it adds 0."""
+    """Return reciprocal rank fusion's score of each document: the sum of ``1 / (60 + rank)`` over the runs."""
     scores = np.zeros(len(pool.scores))
     for column, weight in zip(normalise_scores(pool, "rrf").T, pool.n_runs * equal_weights(pool.n_runs), strict=True):
         scores += weight * column
@@ -164,7 +169,7 @@ def sum_reciprocal_ranks(pool: DocumentPool) -> Floats:
 def fuse(
     runs: Sequence[Table], weights: Floats, normalise: str, depth: int | None = None
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield for each query of the runs its id and the scores of its best ``depth`` documents, best first.
+    """Yield for each query its id and the fused scores of its best ``depth`` documents, best first.
 
     Documents with equal scores are ordered by their ids, the larger first, as trec_eval does.
     """
@@ -179,7 +184,7 @@ def fuse(
 
 
 def write_fused(fused: Iterable[tuple[str, Mapping[str, float]]], path: StrPath, tag: str) -> None:
-    """Write a TREC run, ``qid Q0 docid rank score tag``."""
+    """Write fused rankings as a TREC run file, with lines ``qid Q0 docid rank score tag``."""
     with write_atomic(path) as file:
         for query, documents in fused:
             for word in (query, tag, *documents):
@@ -190,16 +195,16 @@ def write_fused(fused: Iterable[tuple[str, Mapping[str, float]]], path: StrPath,
 
 
 def open_qrels(qrels: Source) -> TrecTable:
-    """Return judgments from a file, a mapping of mappings, or an object with ``to_dict``, such as ranx's."""
+    """Return judgments by query and document, given as a file, nested mappings, or an object with ``to_dict``."""
     source = qrels.to_dict() if hasattr(qrels, "to_dict") else qrels
     if not isinstance(source, Mapping):
         return read_qrels(source)
-    table = _check_table(source, "qrels")
+    table = _as_table(source, "qrels")
     return {query: {name: max(float(grade), 0.0) for name, grade in found.items()} for query, found in table.items()}
 
 
 def name_runs(runs: Mapping[str, Source] | Sequence[Source]) -> dict[str, Source]:
-    """Return runs by name: the caller's names, or those of the files."""
+    """Return a mapping from names to runs; runs in a list are named after their files."""
     if isinstance(runs, Mapping):
         return {str(name): source for name, source in runs.items()}
     if isinstance(runs, str | PathLike) or not isinstance(runs, Sequence):
@@ -208,22 +213,23 @@ def name_runs(runs: Mapping[str, Source] | Sequence[Source]) -> dict[str, Source
 
 
 def open_runs(named: Mapping[str, Source]) -> dict[str, Table]:
-    """Return runs from files, mappings of mappings, or objects with ``to_dict``, such as ranx's."""
+    """Return each run as scores by query and document, given as files, nested mappings or objects with ``to_dict``."""
     each = progress.track(named.items(), "reading runs", len(named))
     return {name: _open_run(source, name) for name, source in each}
 
 
 def _open_run(run: Any, name: str) -> Table:
+    """Return a run, given in any of these forms, as scores by query and document."""
     source = run.to_dict() if hasattr(run, "to_dict") else run
     if isinstance(source, str | PathLike):
         return read_run(source)
     if isinstance(source, Mapping):
-        return _check_table(source, f"run {name}")
+        return _as_table(source, f"run {name}")
     raise InputError(f"run {name} is {quote(run)}; expected a file, or scores by query and document")
 
 
 def _choose_names(runs: Sequence[Source]) -> list[str]:
-    """Return names for runs: the file's, the object's ``name``, or else the place in the list."""
+    """Return a name for each run: that of its file, its own ``name``, or else its place in the list."""
     names = []
     for place, run in enumerate(runs, 1):
         if isinstance(run, str | PathLike):
@@ -238,8 +244,8 @@ def _choose_names(runs: Sequence[Source]) -> list[str]:
     return names
 
 
-def _check_table(source: Mapping[Any, Any], what: str) -> Table:
-    """Return values by query and document id, as text, without queries that have no document."""
+def _as_table(source: Mapping[Any, Any], what: str) -> Table:
+    """Return values by query and document, all ids as texts, without the queries that have no document."""
     table = {}
     for query, found in source.items():
         if not isinstance(found, Mapping):

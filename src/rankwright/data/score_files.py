@@ -16,7 +16,7 @@ _BLANKS = " \t\r\v\f"
 
 
 def read_scores(path: StrPath, queries: Queries) -> Floats:
-    """Read the scores of these documents, whatever tool wrote them: one per line, in the order of the rows."""
+    """Read a file of one score per line, in the order of the rows, and return a score for each document."""
     with open_binary(path) as file:
         text = skip_byte_order_mark(file.read()).decode("latin-1")  # whatever is not ASCII stays so, and is no number
     lines = [line.strip(_BLANKS) for line in text.split("\n")]
@@ -25,14 +25,14 @@ def read_scores(path: StrPath, queries: Queries) -> Floats:
     except ValueError:
         values = np.array([np.nan])
     if not np.isfinite(values).all():
-        _name_wrong(path, lines)
+        _raise_bad_score(path, lines)
     if len(values) != queries.n_docs:
         raise InputError(f"{path}: {len(values)} scores; the data has {queries.n_docs} documents")
     return values
 
 
-def _name_wrong(path: StrPath, lines: list[str]) -> NoReturn:
-    """Say which line is no number, or too large a one."""
+def _raise_bad_score(path: StrPath, lines: list[str]) -> NoReturn:
+    """Raise InputError with the number of the first line that is not a finite number."""
     for number, line in enumerate(lines, 1):
         try:
             [value] = parse_decimals([line]) if line else [0.0]
@@ -45,6 +45,6 @@ def _name_wrong(path: StrPath, lines: list[str]) -> NoReturn:
 
 
 def write_scores(scores: Floats, path: StrPath) -> None:
-    """Write one score per line."""
+    """Write scores to a file, one per line."""
     with write_atomic(path) as file:
         file.writelines(f"{score!r}\n" for score in scores.tolist())

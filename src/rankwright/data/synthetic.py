@@ -32,7 +32,7 @@ def make_queries(
     noise: float = 1.0,
     random_state: int | np.random.Generator | None = None,
 ) -> Queries:
-    """Make random judged queries that resemble real data.
+    """Make a data set of random judged queries that resembles real ones.
 
     A hidden relevance, partly visible in the features, decides the grades; every query has its own level, so that some
     queries have no relevant document and some many. Features take turns at being a noisy view of the relevance, an
@@ -76,6 +76,7 @@ def make_queries(
 def _make_feature(
     kind: str, relevance: Floats, columns: list[Floats], noise: float, rng: np.random.Generator
 ) -> Floats:
+    """Return random values of one feature of a kind, such as "signal", for documents of the given relevance."""
     n, scale = len(relevance), 10.0 ** rng.uniform(-2, 3)
     view: Floats = relevance * rng.uniform(0.3, 1.0) + noise * rng.normal(size=n)
     values: Floats = scale * rng.normal(size=n)

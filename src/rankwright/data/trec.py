@@ -29,8 +29,8 @@ TrecTable = dict[str, dict[str, float]]  # grades or scores, by query id and doc
 Table = Mapping[str, Mapping[str, float]]  # the same, to be read only
 
 
-class _Layout(NamedTuple):
-    """The fields of a line, and where those are that are read."""
+class _LineLayout(NamedTuple):
+    """The layout of a line of a TREC file: its fields, and the places of query, document and value among them."""
 
     text: str
     query: int
@@ -42,22 +42,22 @@ class _Layout(NamedTuple):
         return len(self.text.split())
 
 
-_QRELS = _Layout("qid iteration docid grade", 0, 2, 3)
-_RUN = _Layout("qid Q0 docid rank score tag", 0, 2, 4)
+_QRELS = _LineLayout("qid iteration docid grade", 0, 2, 3)
+_RUN = _LineLayout("qid Q0 docid rank score tag", 0, 2, 4)
 
 
 def read_qrels(path: StrPath) -> TrecTable:
-    """Read judgments, ``qid iteration docid grade``: by query and document, the grade; negative grades count as 0."""
+    """Read a qrels file, ``qid iteration docid grade``: return grades by query and document, negative ones as 0."""
     return _read_table(path, _QRELS, least=0.0)
 
 
 def read_run(path: StrPath) -> TrecTable:
-    """Read a run, ``qid Q0 docid rank score tag``: by query and document, the score. Ranks are ignored."""
+    """Read a run file, ``qid Q0 docid rank score tag``: return scores by query and document; ranks are ignored."""
     return _read_table(path, _RUN)
 
 
 def read_trec(qrels: StrPath, runs: Sequence[StrPath]) -> Queries:
-    """Read judged queries whose features are the scores of runs.
+    """Read qrels and run files, and return a data set whose features are the scores of the runs.
 
     The queries are the judged ones that a run answers. Their documents are those that a run found. Judged documents
     that no run found are not ranked; their grades are kept as ``unretrieved``, and count in ideal rankings and in the
@@ -74,7 +74,7 @@ def read_trec(qrels: StrPath, runs: Sequence[StrPath]) -> Queries:
 
 
 def join_runs(judged: Table, runs: Mapping[str, Table]) -> tuple[Queries, Floats]:
-    """Return the judged queries that a run answers, as ``read_trec`` does, and the scores of the runs as they are.
+    """Return a data set of the judged queries that a run answers, and the scores of the runs as they are.
 
     The scores have a column for each run, and NaN where it did not find a document.
     """
@@ -97,7 +97,7 @@ def join_runs(judged: Table, runs: Mapping[str, Table]) -> tuple[Queries, Floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentPool:
-    """The documents that a run found or a judge saw, a row each; the rows of a query are adjacent.
+    """The documents of some queries that a run found or a judge saw, with their scores and grades, a row each.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class DocumentPool:
 
 
 def pool_documents(wanted: Sequence[str], runs: Sequence[Table], judged: Table) -> DocumentPool:
-    """Pool the documents of these queries, retrieved ones first; each query needs one that was found or judged.
+    """Return the pool of the documents of the wanted queries, those that runs found before those only judged.
 
     >>> pool = pool_documents(["q"], [{"q": {"a": 2.0}}, {"q": {"b": 7.0}}], {"q": {"b": 1.0}})
     >>> pool.docid.tolist(), pool.scores.tolist(), pool.grades.tolist()
@@ -160,7 +160,7 @@ def pool_documents(wanted: Sequence[str], runs: Sequence[Table], judged: Table) 
         rows.insert(0, np.arange(len(columns[0])))
         block = np.full((len(place), len(columns)), np.nan)
         for column, values in enumerate(columns):
-            block[rows[column], column] = _as_array(values, query)
+            block[rows[column], column] = _collect_values(values, query)
         documents.extend(place)
         blocks.append(block)
     indptr = np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
@@ -170,7 +170,8 @@ def pool_documents(wanted: Sequence[str], runs: Sequence[Table], judged: Table) 
     return DocumentPool(list(wanted), indptr, docid, np.asfortranarray(table[:, :-1]), table[:, -1].copy())
 
 
-def _as_array(documents: Mapping[str, float], query: str) -> Floats:
+def _collect_values(documents: Mapping[str, float], query: str) -> Floats:
+    """Return the values of a query's documents as an array; raise InputError if one is not a finite number."""
     try:
         values = np.fromiter(documents.values(), np.float64, len(documents))
     except (TypeError, ValueError) as error:
@@ -183,13 +184,13 @@ def _as_array(documents: Mapping[str, float], query: str) -> Floats:
 
 
 def run_names(runs: Sequence[StrPath]) -> list[str]:
-    """Return names for runs: those of their files, or their paths where two file names are equal."""
+    """Return a name for each run file: the file's name, or its whole path if two files have the same name."""
     names = [Path(run).name.removesuffix(".gz").removesuffix(".xz").removesuffix(".run") for run in runs]
     return names if len(set(names)) == len(names) else [str(run) for run in runs]
 
 
-class _Columns(NamedTuple):
-    """The fields that are read of adjacent lines."""
+class _LineFields(NamedTuple):
+    """The query, document and value of each of some adjacent lines of a TREC file, all as texts."""
 
     numbers: Sequence[int]  # of the lines, for messages
     queries: Sequence[str]
@@ -197,7 +198,8 @@ class _Columns(NamedTuple):
     values: Sequence[str]
 
 
-def _read_table(path: StrPath, layout: _Layout, least: float = -math.inf) -> TrecTable:
+def _read_table(path: StrPath, layout: _LineLayout, least: float = -math.inf) -> TrecTable:
+    """Read a TREC file and return its values by query and document; values below ``least`` become ``least``."""
     table: TrecTable = {}
     for columns in _read_blocks(path, layout):
         values = _parse_values(path, columns, layout, least)
@@ -207,7 +209,7 @@ def _read_table(path: StrPath, layout: _Layout, least: float = -math.inf) -> Tre
             known = table.setdefault(query, {})
             new = dict(zip(columns.documents[part], values[part], strict=True))
             if len(new) < part.stop - start or not known.keys().isdisjoint(new):
-                _name_second(path, columns, part, query, known)
+                _raise_repeated_document(path, columns, part, query, known)
             known.update(new)
             start = part.stop
     if not table:
@@ -215,8 +217,8 @@ def _read_table(path: StrPath, layout: _Layout, least: float = -math.inf) -> Tre
     return table
 
 
-def _read_blocks(path: StrPath, layout: _Layout) -> Iterator[_Columns]:
-    """Yield the fields of a file's lines, some thousand lines at a time."""
+def _read_blocks(path: StrPath, layout: _LineLayout) -> Iterator[_LineFields]:
+    """Yield the query, document and value fields of a TREC file, for some thousand lines at a time."""
     first = 1
     with open_binary(path) as file:
         while block := file.read(_BLOCK):
@@ -229,7 +231,7 @@ def _read_blocks(path: StrPath, layout: _Layout) -> Iterator[_Columns]:
 
 
 def _check_text(path: StrPath, text: bytes, first: int) -> None:
-    """Refuse bytes that are no UTF-8, of which different ones would become one id, and NUL."""
+    """Raise InputError if a block of text is not UTF-8, which could make two ids equal, or contains NUL."""
     place = text.find(b"\0")
     if place < 0 and not text.isascii():
         try:
@@ -242,7 +244,8 @@ def _check_text(path: StrPath, text: bytes, first: int) -> None:
         raise InputError(f"{path}:{number}: found a NUL character; expected text")
 
 
-def _split_block(path: StrPath, text: bytes, first: int, layout: _Layout) -> _Columns:
+def _split_block(path: StrPath, text: bytes, first: int, layout: _LineLayout) -> _LineFields:
+    """Return the query, document and value fields of a block of lines."""
     lines, step = text.count(b"\n"), layout.width + 1
     words = _split_words(text.replace(b"\n", f" {_LINE_END} ".encode()))
     # every step-th word ends a line, and no other does: each line has as many fields as it should
@@ -250,19 +253,19 @@ def _split_block(path: StrPath, text: bytes, first: int, layout: _Layout) -> _Co
         numbers: Sequence[int] = range(first, first + lines)
     else:
         numbers, words = _split_lines(path, text, first, layout)
-    return _Columns(numbers, *(words[field::step] for field in (layout.query, layout.document, layout.value)))
+    return _LineFields(numbers, *(words[field::step] for field in (layout.query, layout.document, layout.value)))
 
 
 def _split_words(text: bytes) -> list[str]:
-    """Split at ASCII white space, and at no other: ids may have any other character."""
+    """Return the words of a text, split at ASCII white space only, because ids may have any other character."""
     if text.isascii() and not any(separator in text for separator in _SPLIT_BY_TEXT):
         return text.decode("ascii").split()
     words = text.split()
     return b"\n".join(words).decode("utf-8").split("\n") if words else []
 
 
-def _split_lines(path: StrPath, text: bytes, first: int, layout: _Layout) -> tuple[list[int], list[str]]:
-    """Split line by line, for text with empty lines, or to name the first line that is wrong."""
+def _split_lines(path: StrPath, text: bytes, first: int, layout: _LineLayout) -> tuple[list[int], list[str]]:
+    """Return the line number of each record and all words, line by line; raise InputError for a line that is wrong."""
     numbers: list[int] = []
     words: list[str] = []
     for number, line in enumerate(text.split(b"\n"), first):
@@ -275,19 +278,20 @@ def _split_lines(path: StrPath, text: bytes, first: int, layout: _Layout) -> tup
     return numbers, words
 
 
-def _parse_values(path: StrPath, columns: _Columns, layout: _Layout, least: float) -> list[float]:
+def _parse_values(path: StrPath, columns: _LineFields, layout: _LineLayout, least: float) -> list[float]:
+    """Return the values of some lines as numbers; those below ``least`` become ``least``."""
     try:
         values = parse_decimals(columns.values)
     except ValueError:
         values = np.array([np.nan])
     if not (np.abs(values) <= LARGEST).all():
-        _name_wrong(path, columns, layout)
+        _raise_bad_value(path, columns, layout)
     numbers: list[float] = np.maximum(values, least).tolist()
     return numbers
 
 
-def _name_wrong(path: StrPath, columns: _Columns, layout: _Layout) -> NoReturn:
-    """Say which value is no number, or too large a one."""
+def _raise_bad_value(path: StrPath, columns: _LineFields, layout: _LineLayout) -> NoReturn:
+    """Raise InputError for the first value that is not a number or is too large, with its line."""
     for number, text in zip(columns.numbers, columns.values, strict=True):
         try:
             [value] = parse_decimals([text])
@@ -298,8 +302,10 @@ def _name_wrong(path: StrPath, columns: _Columns, layout: _Layout) -> NoReturn:
     raise AssertionError("every value is a number")
 
 
-def _name_second(path: StrPath, columns: _Columns, part: slice, query: str, known: Mapping[str, float]) -> NoReturn:
-    """Say which line has a document for the second time."""
+def _raise_repeated_document(
+    path: StrPath, columns: _LineFields, part: slice, query: str, known: Mapping[str, float]
+) -> NoReturn:
+    """Raise InputError for the first line whose document the query already has."""
     seen = set(known)
     for number, document in zip(columns.numbers[part], columns.documents[part], strict=True):
         if document in seen:
@@ -309,7 +315,7 @@ def _name_second(path: StrPath, columns: _Columns, part: slice, query: str, know
 
 
 def write_run(queries: Queries, scores: Floats, path: StrPath, *, tag: str = "rankwright") -> None:
-    """Write a TREC run, ``qid Q0 docid rank score tag``, documents by descending score, ties in row order.
+    """Write a run file, ``qid Q0 docid rank score tag``: documents by descending score, ties in row order.
 
     Scores are one per row, in the caller's order. Documents without an id are named by their place in it, from 1.
     """

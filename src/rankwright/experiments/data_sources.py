@@ -22,11 +22,12 @@ Load = Callable[[Callable[[], Queries]], Queries]  # calls a function, or return
 
 
 def _call(read: Callable[[], Queries]) -> Queries:
+    """Call a function that reads queries, and return them; nothing is cached."""
     return read()
 
 
 class FoldSource(ABC):
-    """A source of folds: an immutable value that can be hashed and, unless its data are in memory, pickled."""
+    """A source of folds, such as files: immutable and hashable and, unless its data are in memory, picklable."""
 
     @property
     @abstractmethod
@@ -57,7 +58,7 @@ class FoldSource(ABC):
 
 @dataclass(frozen=True)
 class FoldFolder(FoldSource):
-    """A folder of folds, or of the parts that folds are made of."""
+    """A source of folds in a LETOR folder, as folders of folds or as the parts that folds are made of."""
 
     folds: str
 
@@ -78,7 +79,7 @@ class FoldFolder(FoldSource):
 
 @dataclass(frozen=True, kw_only=True)
 class CutQueries(FoldSource):
-    """A source whose queries are cut into folds."""
+    """A source of one data set that is cut into folds by query."""
 
     n_folds: int = 5
     seed: int = 0
@@ -117,7 +118,7 @@ class CutQueries(FoldSource):
 
 @dataclass(frozen=True, kw_only=True)
 class LetorFiles(CutQueries):
-    """The source of one or several LETOR files, cut into folds by query."""
+    """A source of one or several LETOR files, whose queries are cut into folds."""
 
     file: tuple[str, ...]
 
@@ -136,7 +137,7 @@ class LetorFiles(CutQueries):
 
 @dataclass(frozen=True, kw_only=True)
 class TrecFiles(CutQueries):
-    """The source of TREC files: the scores of runs are features, judgments are grades; cut into folds by query."""
+    """A source of TREC files, cut into folds by query: the scores of runs are features, judgments are grades."""
 
     qrels: str
     runs: tuple[str, ...]
@@ -156,7 +157,7 @@ class TrecFiles(CutQueries):
 
 @dataclass(frozen=True, kw_only=True)
 class QueriesInMemory(CutQueries):
-    """A Queries object, cut into folds."""
+    """A source of one data set in memory, cut into folds by query."""
 
     queries: Queries
 
@@ -166,12 +167,12 @@ class QueriesInMemory(CutQueries):
 
     def save(self, folder: Path) -> FoldSource:
         """Save the queries in a folder, in a file named after their content."""
-        return SavedQueries(n_folds=self.n_folds, seed=self.seed, saved=_save(self.queries, folder))
+        return SavedQueries(n_folds=self.n_folds, seed=self.seed, saved=_save_in_folder(self.queries, folder))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SavedQueries(CutQueries):
-    """The source of queries that were given in Python and saved beside the results."""
+    """A source of a data set that was given in Python, and was saved beside the results."""
 
     saved: str
 
@@ -187,7 +188,7 @@ class SavedQueries(CutQueries):
 
 @dataclass(frozen=True)
 class FoldsInMemory(FoldSource):
-    """A sequence of folds of Queries objects."""
+    """A source of folds in memory, each with three data sets."""
 
     folds: tuple[Fold, ...]
 
@@ -202,12 +203,12 @@ class FoldsInMemory(FoldSource):
 
     def save(self, folder: Path) -> FoldSource:
         """Save the parts of the folds in a folder, each in a file named after its content."""
-        return SavedFolds(tuple(tuple(_save(part, folder) for part in fold) for fold in self.folds))
+        return SavedFolds(tuple(tuple(_save_in_folder(part, folder) for part in fold) for fold in self.folds))
 
 
 @dataclass(frozen=True)
 class SavedFolds(FoldSource):
-    """The source of folds that were given in Python and saved beside the results."""
+    """A source of folds that were given in Python, and were saved beside the results."""
 
     saved_folds: tuple[tuple[str, ...], ...]  # the files of each fold's three parts
 
@@ -226,7 +227,8 @@ class SavedFolds(FoldSource):
         return Fold(*(load_queries(Path(path)) for path in self.saved_folds[index]))
 
 
-def _save(queries: Queries, folder: Path) -> str:
+def _save_in_folder(queries: Queries, folder: Path) -> str:
+    """Save a data set in a folder, which is made if needed, and return the path of its file."""
     folder.mkdir(parents=True, exist_ok=True)
     return str(save_queries(queries, folder.resolve()))
 
@@ -235,7 +237,7 @@ _KINDS: dict[str, type[Any]] = {"folds": FoldFolder, "file": LetorFiles, "qrels"
 
 
 def source_from_json(content: Mapping[str, Any], folder: Path) -> FoldSource:
-    """Return the source that a spec describes; relative paths start from ``folder``."""
+    """Return the source of folds that a spec describes; relative paths start from ``folder``."""
     kinds = [kind for name, kind in _KINDS.items() if name in content]
     if len(kinds) != 1:
         raise InputError("data: expected one of folds (a folder), file (and n_folds), or qrels and runs (and n_folds)")
@@ -262,6 +264,7 @@ def source_from_json(content: Mapping[str, Any], folder: Path) -> FoldSource:
 
 
 def _resolve_path(name: str, value: Any, folder: Path) -> str:
+    """Return the absolute path of a file in a spec; raise InputError if it is not a path."""
     if not isinstance(value, str) or not value or "\0" in value:
         raise InputError(f"data.{name} is {quote(value)}; expected a path")
     try:
@@ -271,7 +274,7 @@ def _resolve_path(name: str, value: Any, folder: Path) -> str:
 
 
 def _count_ids(paths: Sequence[Path], column: int, most: int) -> int:
-    """Return the number of different words in a column of text files; counting ends at ``most``."""
+    """Return the number of different words in a column of text files, at most ``most``."""
     found: set[bytes] = set()
     for path in paths:
         with open_binary(path) as file:

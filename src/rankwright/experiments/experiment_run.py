@@ -31,7 +31,7 @@ _MOST_TRIALS = 1_000_000
 
 
 class PlannedTrial(NamedTuple):
-    """A trial of an experiment, and its parameters."""
+    """A trial that an experiment needs: its key, method and parameters, and a checksum of what determines it."""
 
     key: TrialKey
     method: int
@@ -60,8 +60,8 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
     try:
         with open_workers(workers) as pool, open_store(folder) as store:
             if not pool.shares_memory:
-                _check_measures(experiment)
-            experiment, plans = _begin(store, experiment, folder / "data", run)
+                _check_known_measures(experiment)
+            experiment, plans = _store_and_plan(store, experiment, folder / "data", run)
             finished = store.read_finished_trials()
             waiting = [plan for plan in plans if plan.key not in finished]
             by_key = {plan.key: plan for plan in waiting}
@@ -85,12 +85,12 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
         ) from None
     finally:
         clear_caches()
-    _warn_about(results)
+    _warn_about_trials(results)
     return results
 
 
-def _warn_about(results: Results) -> None:
-    """Issue one warning if trials issued any, with an example from a chosen trial if there is one."""
+def _warn_about_trials(results: Results) -> None:
+    """Issue one warning if any trials issued warnings, with an example, from a chosen trial if possible."""
     trials = results.tables["trials"]
     warned = trials["warnings"] != ""
     if warned.any():
@@ -102,7 +102,7 @@ def _warn_about(results: Results) -> None:
 
 
 def _check_experiment(experiment: Experiment) -> None:
-    """Raise InputError for wrong files, folds, numbers of trials and parameters, before the folder is made."""
+    """Raise InputError if an experiment has wrong files, folds, numbers of trials or parameters."""
     _read_file_state(experiment.data)  # raises for files that are missing
     experiment.data.check_folds()
     n_trials = experiment.count_trials()
@@ -116,12 +116,12 @@ def _check_experiment(experiment: Experiment) -> None:
 
 
 def _read_file_state(source: FoldSource) -> list[tuple[str, int, int]]:
-    """Return the path, size and modification time of each file: while these are the same, so are the data."""
+    """Return the path, size and modification time of each file of a source, which show whether data changed."""
     return [(str(path), (stat := path.stat()).st_size, stat.st_mtime_ns) for path in source.files]
 
 
 def _check_published(experiment: Experiment) -> None:
-    """Raise InputError if published figures by fold are more or fewer than the folds."""
+    """Raise InputError if a published figure has values for more or fewer folds than there are."""
     n_folds = experiment.data.n_folds
     for figure in experiment.published:
         if len(figure.by_fold) not in (0, n_folds):
@@ -130,7 +130,7 @@ def _check_published(experiment: Experiment) -> None:
 
 
 def _plan_trials(experiment: Experiment) -> Iterator[PlannedTrial]:
-    """Yield all trials, fold by fold.
+    """Yield all trials of an experiment, fold by fold.
 
     Candidates are shuffled: in the order of a sorted grid many are the best so far, and each of these is tested.
     """
@@ -146,7 +146,7 @@ def _plan_trials(experiment: Experiment) -> Iterator[PlannedTrial]:
 
 
 class TrialQueue:
-    """A queue of trials in which a worker stays with the fold it has read while trials of that fold are left.
+    """A queue of trials that gives a worker trials of the fold it has already read, while there are any.
 
     A task is made when a worker asks for it, so that it includes the best result so far.
     """
@@ -187,14 +187,16 @@ class TrialQueue:
         )
 
 
-def _begin(store: StoreWriter, experiment: Experiment, folder: Path, run: str) -> tuple[Experiment, list[PlannedTrial]]:
+def _store_and_plan(
+    store: StoreWriter, experiment: Experiment, folder: Path, run: str
+) -> tuple[Experiment, list[PlannedTrial]]:
     """Write the experiment to the store and plan its trials; raise InputError if the store holds another one."""
     before = set(folder.glob("*"))
     experiment = experiment.with_data(experiment.data.save(folder))
     try:
         plans = list(_plan_trials(experiment))
         _check_published(experiment)
-        _check_same(store, experiment, run)
+        _check_same_experiment(store, experiment, run)
     except InputError:
         for path in set(folder.glob("*")) - before:
             path.unlink()
@@ -214,14 +216,14 @@ def _begin(store: StoreWriter, experiment: Experiment, folder: Path, run: str) -
 
 
 def _restore_fold_queries(store: StoreWriter, source: FoldSource, run: str) -> None:
-    """Write the queries of folds that have trials but no queries, because these were damaged."""
+    """Write to the store the test queries of folds whose trials are intact but whose queries were damaged."""
     for fold in sorted(store.read_digests().keys() - store.read_described_folds()):
         parts, digest = read_fold(source, fold - 1, run)
         with store.transaction():
             store.write_fold_queries(fold, digest, FoldQueries.from_queries(parts.test))
 
 
-def _check_same(store: StoreWriter, experiment: Experiment, run: str) -> None:
+def _check_same_experiment(store: StoreWriter, experiment: Experiment, run: str) -> None:
     """Raise InputError if the finished trials in the store belong to another experiment."""
     if not store.read_finished_trials():
         return
@@ -243,8 +245,8 @@ def _check_same(store: StoreWriter, experiment: Experiment, run: str) -> None:
             raise InputError(f"{store.path.parent}: holds an experiment on other data (fold {fold} differs)")
 
 
-def _check_measures(experiment: Experiment) -> None:
-    """Raise InputError for measures that other processes do not know."""
+def _check_known_measures(experiment: Experiment) -> None:
+    """Raise InputError if a measure is a user's own function, which other processes do not know."""
     trained = [method.measure for method in experiment.methods if method.measure is not None]
     for name in (experiment.measure, *experiment.measures, *trained):
         if isinstance(parse_measure(name), CustomMeasure):
@@ -255,6 +257,7 @@ def _check_measures(experiment: Experiment) -> None:
 
 
 def _describe_error(error: BaseException | None) -> str:
+    """Return one line of text that says why a trial failed."""
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return str(error) if isinstance(error, (InputError, WorkerDiedError)) else f"{type(error).__name__}: {error}"

@@ -15,14 +15,14 @@ from rankwright.experiments.data_sources import FoldSource
 
 
 class _CacheEntry:
-    """A value that is read once, under its key."""
+    """An entry of a cache: a key, the value that is read once for it, and a lock."""
 
     def __init__(self, key: Hashable) -> None:
         self.key, self.lock, self.value = key, threading.Lock(), None
 
 
 class _ThreadCache:
-    """A cache of the value that each thread read last; threads that want the same one share it."""
+    """A cache of the last value that each thread read; threads that ask for the same key share it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -49,7 +49,7 @@ _folds, _queries = _ThreadCache(), _ThreadCache()
 
 
 def read_fold(source: FoldSource, index: int, run: str) -> tuple[Fold, str]:
-    """Return a fold and the digest of its data; folds read for another run of the experiment are not reused."""
+    """Return a fold of a source and a digest of its data; within one run, a fold in memory is not read again."""
 
     def read() -> tuple[Fold, str]:
         fold = source.read_fold(index, lambda read_queries: _queries.get((source, run), read_queries))
@@ -60,13 +60,13 @@ def read_fold(source: FoldSource, index: int, run: str) -> tuple[Fold, str]:
 
 
 def clear_folds() -> None:
-    """Free all folds."""
+    """Free the memory of all folds in the cache."""
     _folds.clear()
     _queries.clear()
 
 
 def digest_fold(fold: Fold) -> str:
-    """Return a digest of the data of a fold's three parts."""
+    """Return a digest of a fold's training, validation and test data."""
     digest = hashlib.blake2b(digest_size=16)
     for part in fold:
         _update_digest(digest, part.grouped())
@@ -74,6 +74,7 @@ def digest_fold(fold: Fold) -> str:
 
 
 def _update_digest(digest: Any, part: Queries) -> None:
+    """Add the data of one part of a fold to a digest."""
     for array in (part.X, part.y, part.indptr, part.query_weight, *(part.unretrieved or ())):
         digest.update(np.ascontiguousarray(array))  # reads the bytes without copying them
     for names in (part.qid.tolist(), [] if part.docid is None else part.docid.tolist(), part.features or ()):

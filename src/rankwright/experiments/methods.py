@@ -24,7 +24,7 @@ _NOT_SET = ("measure", "backend", "random_state")  # the experiment sets these
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A ranker and the parameters that are tried for it.
+    """A method of an experiment: a ranker, its fixed parameters, and those to try.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Method:
 
 
 def as_methods(methods: Any) -> tuple[Method, ...]:
-    """Return the methods for names, rankers and methods; raise InputError if two have the same name."""
+    """Return Method objects for names, rankers or methods; raise InputError if two have the same name."""
     given = methods.split(",") if isinstance(methods, str) else [methods] if isinstance(methods, Ranker) else methods
     found = tuple(_as_method(each) for each in given)
     if not found:
@@ -163,6 +163,7 @@ def as_methods(methods: Any) -> tuple[Method, ...]:
 
 
 def _as_method(given: Any) -> Method:
+    """Return the Method object for a ranker's name, a ranker, or a method."""
     if isinstance(given, Method):
         return given
     return Method.from_ranker(given) if isinstance(given, Ranker) else Method.with_default_grid(given)

@@ -20,7 +20,7 @@ _DEEPEST = 20  # nested lists and tables
 
 @dataclass(frozen=True, slots=True)
 class RandomSearch:
-    """A random search: candidates whose parameters are drawn at random.
+    """A random search: how many candidates to try, and the ranges from which their parameters are drawn.
 
     Parameters
     ----------
@@ -54,13 +54,14 @@ class RandomSearch:
     def draw_candidates(self) -> list[Params]:
         """Return the candidates, which are the same at every call."""
         rng = np.random.default_rng(self.seed)
-        return [{name: _draw(how, rng) for name, how in self.space.items()} for _ in range(self.n_candidates)]
+        return [{name: _draw_value(how, rng) for name, how in self.space.items()} for _ in range(self.n_candidates)]
 
 
 _DISTRIBUTIONS = ("uniform", "log_uniform", "int", "choice")
 
 
 def _check_range(kind: str, values: Any, where: str) -> None:
+    """Raise InputError if a parameter's range does not fit its kind, such as "int" or "choice"."""
     expected = "a list" if kind == "choice" else "[lowest, highest]"
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
         raise InputError(f"{where} is {quote(values)}; expected {expected}")
@@ -75,7 +76,8 @@ def _check_range(kind: str, values: Any, where: str) -> None:
         )
 
 
-def _draw(how: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> Any:
+def _draw_value(how: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> Any:
+    """Return a random value of a parameter from its range."""
     kind, values = next(iter(how.items()))
     if kind == "choice":
         return values[int(rng.integers(len(values)))]
@@ -88,7 +90,7 @@ def _draw(how: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> Any:
 
 
 def as_json(value: Any, where: str, key: str, depth: int = 0) -> Any:
-    """Return a parameter's value as JSON can hold it; raise InputError where that is not possible."""
+    """Return a parameter's value in types that JSON can hold; raise InputError if that is not possible."""
     if depth > _DEEPEST:
         raise InputError(f"{where}: {key} has more than {_DEEPEST} lists inside each other")
     if isinstance(value, TrainingOptions):

@@ -37,18 +37,18 @@ def read_results(folder: StrPath) -> Results:
         if each.fold not in found.folds:
             raise InputError(f"{folder}: the queries of fold {each.fold} are lost; run the experiment again")
     folds = dict(sorted(found.folds.items()))
-    queries, start = _make_queries(folds)
+    queries, start = _make_queries_table(folds)
     tables: dict[str, Table] = {
         "queries": queries,
-        "trials": _make_trials(found, number, runs, chosen),
-        "values": _make_values(chosen, number, start, tuple(spec["measures"])),
+        "trials": _make_trials_table(found, number, runs, chosen),
+        "values": _make_values_table(chosen, number, start, tuple(spec["measures"])),
     }
-    documents, first = _make_documents(folds, start)
+    documents, first = _make_documents_table(folds, start)
     if documents is not None:
         tables["documents"] = documents
     tables |= _join_tables(chosen, number, first)
     if spec["published"]:
-        tables["published"] = _make_published(spec["published"])
+        tables["published"] = _make_published_table(spec["published"])
     planned = (found.meta["n_folds"], found.meta["n_trials"])
     return Results(spec["name"], spec["measure"], tuple(spec["measures"]), methods, tables, planned)
 
@@ -68,17 +68,18 @@ def read_trial_model(folder: StrPath, method: str, fold: int = 1, seed: int | No
     return parse_model(text.encode(), f"{folder}: {method}, fold {fold}")
 
 
-def _make_queries(folds: dict[int, StoredFold]) -> tuple[Table, dict[int, int]]:
-    """Return the test queries of all folds, and the row at which each fold begins."""
+def _make_queries_table(folds: dict[int, StoredFold]) -> tuple[Table, dict[int, int]]:
+    """Return a table of the test queries of all folds, and the row at which each fold begins."""
     rows = [(fold, *row) for fold, content in folds.items() for row in content.queries]
     table = _make_columns(("fold", *QUERY_COLUMNS), rows)
     numbers, starts = np.unique(table["fold"], return_index=True)
     return table, dict(zip(numbers.tolist(), starts.tolist(), strict=True))
 
 
-def _make_trials(
+def _make_trials_table(
     found: StoreContents, number: dict[str, int], runs: set[tuple[str, int]], chosen: Iterable[int]
 ) -> Table:
+    """Return the table of trials, with a row for each finished trial."""
     rows = [row for row in found.trials.values() if (row["method"], row["seed"]) in runs]
     rows.sort(key=lambda row: (number[row["method"]], row["fold"], row["seed"], row["candidate"]))
     names = [name for name in TRIAL_COLUMNS if name not in _INTERNAL]
@@ -88,10 +89,10 @@ def _make_trials(
     return table
 
 
-def _make_values(
+def _make_values_table(
     chosen: dict[int, StoredResult], number: dict[str, int], start: dict[int, int], measures: Sequence[str]
 ) -> Table:
-    """Return a row for each query of each chosen trial, and a column for each measure."""
+    """Return a table with a row for each query of each chosen trial, and a column for each measure."""
     parts: list[dict[str, np.ndarray]] = []
     for each in chosen.values():
         n = len(each.values[measures[0]])
@@ -100,8 +101,8 @@ def _make_values(
     return concatenate_tables(parts, ("method", "seed", "query", *measures))
 
 
-def _make_documents(folds: dict[int, StoredFold], start: dict[int, int]) -> tuple[Table | None, dict[int, int]]:
-    """Return the test documents of all folds, if they were kept, and the row at which each fold begins."""
+def _make_documents_table(folds: dict[int, StoredFold], start: dict[int, int]) -> tuple[Table | None, dict[int, int]]:
+    """Return a table of all folds' test documents, if they were kept, and the row at which each fold begins."""
     parts, first, n = [], {}, 0
     for fold, content in folds.items():
         if content.documents is None:
@@ -114,7 +115,7 @@ def _make_documents(folds: dict[int, StoredFold], start: dict[int, int]) -> tupl
 
 
 def _join_tables(chosen: dict[int, StoredResult], number: dict[str, int], first: dict[int, int]) -> dict[str, Table]:
-    """Return the tables of the chosen trials, joined by name."""
+    """Return the tables of the chosen trials by name, each with the rows of all trials."""
     parts: dict[str, list[Table]] = {}
     for name in sorted({name for each in chosen.values() for name in each.artefacts if name != MODEL}):
         for each in chosen.values():
@@ -130,14 +131,15 @@ def _join_tables(chosen: dict[int, StoredResult], number: dict[str, int], first:
     return {name: concatenate_tables(tables) for name, tables in parts.items()}
 
 
-def _make_published(entries: list[dict[str, Any]]) -> Table:
+def _make_published_table(entries: list[dict[str, Any]]) -> Table:
+    """Return the table of published figures."""
     names = ("method", "measure", "value", "lowest", "source", "note")
     rows = [(*(entry.get(name) for name in names), json.dumps(entry.get("by_fold", []))) for entry in entries]
     return _make_columns((*names, "by_fold"), rows)
 
 
 def _make_columns(names: Sequence[str], rows: list[Any]) -> dict[str, np.ndarray]:
-    """Return the columns of rows; NULL becomes NaN."""
+    """Return rows of the database as a column for each name, with NaN for NULL."""
     table = {}
     for i, name in enumerate(names):
         values = [row[i] for row in rows]

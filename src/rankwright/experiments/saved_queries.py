@@ -10,14 +10,14 @@ import numpy as np
 
 from rankwright.basics.array_files import digest_arrays, read_arrays, write_arrays
 from rankwright.basics.errors import InputError
-from rankwright.data.ids import as_ids, text_ids
+from rankwright.data.ids import as_ids, ids_as_text
 from rankwright.data.queries import Queries, Unretrieved
 
 _EXPECTED = "queries that an experiment saved"
 
 
 def save_queries(queries: Queries, folder: Path) -> Path:
-    """Save queries in a folder as plain arrays, in a file named after their digest, and return its path.
+    """Save a data set in a folder, in a file named after the digest of its content, and return the file's path.
 
     A file that exists is written again only if it is damaged.
     """
@@ -31,12 +31,12 @@ def save_queries(queries: Queries, folder: Path) -> Path:
 
 
 def _to_arrays(queries: Queries) -> dict[str, Any]:
-    """Return queries as plain arrays, their rows grouped."""
+    """Return a data set as arrays by name, with the rows of each query adjacent."""
     grouped = queries.grouped()
     arrays: dict[str, Any] = {"X": grouped.X, "y": grouped.y, "indptr": grouped.indptr}
-    arrays |= _text_arrays("qid", queries.qid)
+    arrays |= _encode_ids("qid", queries.qid)
     if grouped.docid is not None:
-        arrays |= _text_arrays("docid", grouped.docid)
+        arrays |= _encode_ids("docid", grouped.docid)
     if grouped is not queries:
         arrays["source"] = queries.group(np.arange(queries.n_docs))
     if queries.weight is not None:
@@ -49,7 +49,7 @@ def _to_arrays(queries: Queries) -> dict[str, Any]:
 
 
 def load_queries(path: Path) -> Queries:
-    """Load queries that :func:`save_queries` saved, without running code; raise InputError if the file is damaged."""
+    """Load a data set that :func:`save_queries` saved, without pickle; raise InputError if the file is damaged."""
     found: dict[str, Any] = _read_checked(path)
     features = tuple(found.pop("features").tolist()) if "features" in found else None
     for name in ("qid", "docid"):
@@ -61,15 +61,16 @@ def load_queries(path: Path) -> Queries:
 
 
 def _read_checked(path: Path) -> dict[str, Any]:
+    """Return the arrays in a file; raise InputError if their digest is not the file's name."""
     arrays = read_arrays(path, _EXPECTED)
     if digest_arrays(arrays) != path.stem:
         raise InputError(f"{path}: damaged: its content does not fit its name; expected {_EXPECTED}")
     return arrays
 
 
-def _text_arrays(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:
-    """Return ids as arrays that need no pickle; long texts become their bytes, one after the other, and their ends."""
-    ids = ids if ids.dtype.kind in "iu" else text_ids(ids)
+def _encode_ids(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:
+    """Return ids as arrays that need no pickle: as they are or, if long, as joined bytes and the end of each."""
+    ids = ids if ids.dtype.kind in "iu" else ids_as_text(ids)
     if ids.dtype != object:
         return {name: ids}
     texts = [text.encode() for text in ids.tolist()]

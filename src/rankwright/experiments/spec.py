@@ -28,7 +28,7 @@ _DEFAULT_MEASURES = (("ndcg", 1), ("ndcg", 3), ("ndcg", 5), ("ndcg", 10), ("ap",
 
 @dataclass(frozen=True, slots=True)
 class PublishedFigure:
-    """A published figure that the report shows beside ours."""
+    """A figure from a paper, a method's value of a measure, that the report shows beside ours."""
 
     method: str
     measure: str
@@ -141,7 +141,7 @@ class Experiment:
 
 
 def _as_source(data: Any) -> FoldSource:
-    """Return the source of the data that a user gives."""
+    """Return the source of folds for the data that a user gives, such as a path or a data set."""
     if isinstance(data, FoldSource):
         return data
     if isinstance(data, Queries):
@@ -162,6 +162,7 @@ def _as_source(data: Any) -> FoldSource:
 
 
 def _as_seeds(seeds: Any) -> tuple[int, ...]:
+    """Return seeds as a tuple of integers."""
     found = [seeds] if isinstance(seeds, int | np.integer | str) else list(islice(seeds, _MOST_SEEDS + 1))
     for seed in found:
         check_whole("seeds", seed, least=0)
@@ -173,12 +174,12 @@ def _as_seeds(seeds: Any) -> tuple[int, ...]:
 
 
 def list_default_measures(selecting: Measure) -> list[str]:
-    """Return the measures that are reported by default, in the dialect of the measure that selects."""
+    """Return the measures reported by default, in the dialect of the measure that selects parameters."""
     return list(dict.fromkeys(str(_define_alike(selecting, name, k)) for name, k in _DEFAULT_MEASURES))
 
 
 def _define_alike(model: Measure, name: str, k: int | None) -> Measure:
-    """Return the measure of a name and cut-off, in the definition or the dialect of another measure if possible."""
+    """Return the measure with this name and cut-off, defined as in another measure or its dialect, if possible."""
     if not isinstance(model, TableMeasure):
         return TableMeasure.of(name, k)
     if model.name == name:

@@ -21,7 +21,7 @@ _METHOD_KEYS = ("ranker", "name", "measure", "set", "grid", "search")
 
 
 def read_experiment(path: StrPath) -> Experiment:
-    """Read the spec of an experiment from a TOML file; relative paths in it start from the file's folder."""
+    """Read an experiment's spec, a TOML file, and return the experiment; relative paths start from its folder."""
     try:
         with Path(path).open("rb") as file:
             content = tomllib.load(file)
@@ -36,7 +36,7 @@ def read_experiment(path: StrPath) -> Experiment:
 
 
 def experiment_from_json(content: Mapping[str, Any], folder: Path) -> Experiment:
-    """Return the experiment that a spec describes; relative paths start from ``folder``."""
+    """Return the experiment that a spec's content describes; relative paths start from ``folder``."""
     _check_keys(content, _KEYS, "the spec")
     for key, kind in (("data", dict), ("methods", list)):
         if not isinstance(content.get(key), kind):
@@ -56,6 +56,7 @@ def experiment_from_json(content: Mapping[str, Any], folder: Path) -> Experiment
 
 
 def _read_method(entry: Any, where: str) -> Method:
+    """Return the method that an entry of a spec describes."""
     if not isinstance(entry, dict) or not isinstance(entry.get("ranker"), str):
         raise InputError(f'{where}: expected a table with at least ranker = "NAME"')
     _check_keys(entry, _METHOD_KEYS, where)
@@ -76,11 +77,13 @@ def _read_method(entry: Any, where: str) -> Method:
 
 
 def _read_search(entry: Mapping[str, Any]) -> RandomSearch:
+    """Return the random search that an entry of a spec describes."""
     space = {key: value for key, value in entry.items() if key not in ("n_candidates", "seed")}
     return RandomSearch(entry.get("n_candidates", 20), convert_grid(numbers_to_columns, space), entry.get("seed", 0))
 
 
 def _read_published(entry: Any, where: str) -> PublishedFigure:
+    """Return the published figure that an entry of a spec describes."""
     if not isinstance(entry, dict):
         raise InputError(f"{where}: expected a table")
     _check_keys(entry, tuple(PublishedFigure.__dataclass_fields__), where)
@@ -91,6 +94,7 @@ def _read_published(entry: Any, where: str) -> PublishedFigure:
 
 
 def _check_keys(content: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    """Raise InputError if part of a spec has a key that is not known."""
     for key in content:
         if key not in known:
             raise InputError(f"{where}: unknown key {quote(key)}; {suggest(key, known)}")

@@ -22,7 +22,7 @@ from rankwright.measures import weighted_mean
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Diagnosis:
-    """A diagnosis: the measure of a ranking, the bounds on its loss, and what its training left to gain.
+    """The result of diagnosing a ranker: its measure, the bounds on its loss, what is left to gain, and a verdict.
 
     Parameters
     ----------
@@ -124,10 +124,10 @@ _WIDTH = 100
 
 
 def format_text(found: Diagnosis) -> str:
-    """Format a diagnosis: the queries, the bounds as a table, what the optimiser left, and the verdict."""
+    """Return a diagnosis as text: the queries, a table of the bounds, what the optimiser left, and the verdict."""
     parts = [
         "\n".join(_describe_queries(found)),
-        _format_table(found),
+        _format_bounds_table(found),
         "\n".join(_describe_optimiser(found)),
         _format_verdict(found),
     ]
@@ -135,6 +135,7 @@ def format_text(found: Diagnosis) -> str:
 
 
 def _describe_queries(found: Diagnosis) -> list[str]:
+    """Return lines of text on the diagnosed queries and on the measure of the ranking."""
     n, dead = len(found.qid), int((~found.live).sum())
     lines = [
         f"{found.ranker} on {n:,} queries: {found.measure} {found.mean:.4f}",
@@ -154,10 +155,11 @@ _SEEN = {
 }
 
 
-def _format_table(found: Diagnosis) -> str:
+def _format_bounds_table(found: Diagnosis) -> str:
+    """Return the table of the bounds of a diagnosis as text."""
     if not found.bounds:
         return ""
-    rows = [_HEADER, *(_make_row(found, bound) for bound in found.bounds)]
+    rows = [_HEADER, *(_format_bound_row(found, bound) for bound in found.bounds)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_HEADER))]
     first = sum(widths[:4]) + 6
     lines = [" " * (first + 2) + "at the best scale of the scores"] if any(row[4] for row in rows[1:]) else []
@@ -170,10 +172,11 @@ def _format_table(found: Diagnosis) -> str:
     return "\n".join(lines)
 
 
-def _make_row(found: Diagnosis, bound: UpperBoundValues) -> tuple[str, ...]:
+def _format_bound_row(found: Diagnosis, bound: UpperBoundValues) -> tuple[str, ...]:
+    """Return the cells, as texts, of one bound's row in the table of a diagnosis."""
     other = "" if bound.measure == found.trained_measure else f" on {bound.measure}"
     name = f"{bound.name}{other}{' *' if bound.own else ''}"
-    own = format_number(bound.mean), format_number(bound.mean_gap), _format_share(bound.exact)
+    own = format_number(bound.mean), format_number(bound.mean_gap), _format_exact_share(bound.exact)
     if bound.least is None:
         return (name, *own, "", "", "", "")
     gap = bound.least_mean - mean(bound.loss, bound.weight)
@@ -183,12 +186,12 @@ def _make_row(found: Diagnosis, bound: UpperBoundValues) -> tuple[str, ...]:
         f"{bound.least.factor:.3g}",
         format_number(bound.least_mean),
         format_number(gap),
-        _format_share(bound.least.exact),
+        _format_exact_share(bound.least.exact),
     )
 
 
 def format_number(value: float) -> str:
-    """Format a number with four decimals, or with its exponent if it is huge.
+    """Return a number as text with four decimals, or in exponent notation if it is huge.
 
     >>> format_number(0.12345), format_number(1.5e300)
     ('0.1235', '1.5e+300')
@@ -196,13 +199,14 @@ def format_number(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 1e5 else f"{value:.1e}"
 
 
-def _format_share(exact: NDArray[np.bool_]) -> str:
-    """Format the number of queries for which a bound is exact."""
+def _format_exact_share(exact: NDArray[np.bool_]) -> str:
+    """Return as text the number of queries for which the value of a bound is exact."""
     n = int(exact.sum())
     return "all" if n == len(exact) else f"{n:,} of {len(exact):,}"
 
 
 def _describe_optimiser(found: Diagnosis) -> list[str]:
+    """Return lines of text on how much the optimiser left to gain."""
     lines, certificate, alone = [], found.certificate, found.weight_gains
     if certificate is not None:
         lines.append(
@@ -234,4 +238,5 @@ _TITLES = {
 
 
 def _format_verdict(found: Diagnosis) -> str:
+    """Return the verdict of a diagnosis as text."""
     return fill(f"{_TITLES[found.verdict.problem]} {found.verdict.text}", _WIDTH)

@@ -32,7 +32,7 @@ _NEAR = 1e-3  # it ends when the least cannot be lower by more than this part
 
 
 class BestScale(NamedTuple):
-    """A bound at the multiple of the scores where its mean is least; multiples change no ranking."""
+    """The values of a bound by query, after the scores are multiplied by the factor that makes their mean least."""
 
     factor: float  # 0 where it is least when all scores are alike
     values: Floats
@@ -41,7 +41,7 @@ class BestScale(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UpperBoundValues:
-    """The values of an upper bound on the loss of a ranking.
+    """The values, by query, of an upper bound on the loss of a ranking, and of that loss.
 
     Parameters
     ----------
@@ -103,13 +103,13 @@ class UpperBoundValues:
 
 
 def mean(values: Floats, weight: Floats) -> float:
-    """Return the weighted mean; queries without loss count."""
+    """Return the mean of values over queries, weighted by the queries' weights."""
     total = float(weight.sum())
     return float(values @ weight) / total if total > 0 else float("nan")
 
 
 class UpperBoundEvaluator:
-    """An evaluator of bounds at the scores of some queries.
+    """An evaluator of upper bounds on the loss of one ranking, which is given by its scores.
 
     Parameters
     ----------
@@ -202,29 +202,34 @@ class UpperBoundEvaluator:
 
 
 class _UpperBoundColumns(NamedTuple):
+    """The values of a bound by query, whether each is exact, and its derivative by the factor of the scores."""
+
     values: Floats
     exact: NDArray[np.bool_]
     rises: Floats
 
 
 class _PreparedBoundPart(NamedTuple):
+    """A bound prepared for a shard of the queries, with the scores of their documents."""
+
     losses: PreparedBound
     scores: Floats
 
 
 def scatter_scores(queries: Queries, scores: Floats, backend: Backend) -> Shards[ScoredQueries]:
-    """Cut queries with their scores into shards."""
+    """Return queries with their scores, cut into the shards that a backend works on."""
     shards = backend.scatter(queries)
     ends = np.cumsum(backend.gather(attrgetter("n_docs"), shards))
-    return backend.apply(_place, shards, backend.distribute(np.split(scores, ends[:-1])))
+    return backend.apply(_join_scores, shards, backend.distribute(np.split(scores, ends[:-1])))
 
 
-def _place(queries: Queries, scores: Floats) -> ScoredQueries:
+def _join_scores(queries: Queries, scores: Floats) -> ScoredQueries:
+    """Return queries together with their scores, shifted so that the highest of each query is 0."""
     return ScoredQueries(queries, center_scores(scores, queries))
 
 
 def name_bound(bound: UpperBound) -> str:
-    """Return the name of a bound among those on the same measure."""
+    """Return a bound's name, which tells it from the other bounds on the same measure."""
     if not isinstance(bound, TypeTwo):
         return bound.label
     by_grade = ", perfect by grade" if bound.perfect == "grades" else ""
@@ -232,17 +237,19 @@ def name_bound(bound: UpperBound) -> str:
 
 
 def _prepare_part(part: ScoredQueries, bound: UpperBound) -> _PreparedBoundPart:
+    """Return a bound prepared for a shard of scored queries."""
     return _PreparedBoundPart(bound.prepare(part.queries), part.scores)
 
 
 def _find_live(bound: _PreparedBoundPart) -> NDArray[np.bool_]:
+    """Return a flag per query: whether some of its rankings are better than others."""
     live = np.zeros(len(bound.losses.sizes), dtype=bool)
     live[bound.losses.rankings.live] = True
     return live
 
 
 def _compute_values(bound: _PreparedBoundPart, factor: float) -> Floats:
-    """Return by query the bound, whether it is exact, and its derivative by the factor."""
+    """Return a row per query, with scores times ``factor``: the bound, whether it is exact, and its derivative."""
     losses = bound.losses
     found = losses.at(bound.scores * factor)
     rises = np.add.reduceat(found.gradient * bound.scores, losses.rankings.indptr[:-1])

@@ -85,7 +85,7 @@ def diagnose(
         if own is None or training.own is None
         else _bound_after_change(model, queries, gains, training.own, backend)
     )
-    seen = training.matches_training(_compute_recorded(training.measure, queries, scores, backend))
+    seen = training.matches_training(_compute_training_measure(training.measure, queries, scores, backend))
     mean_loss = mean(loss, queries.query_weight)
     facts = DiagnosisFacts(str(wanted), mean_loss, own, after, training.certificate, gains, training.validated, seen)
     return Diagnosis(
@@ -106,14 +106,15 @@ def diagnose(
     )
 
 
-def _compute_recorded(measure: Measure | None, queries: Queries, scores: Floats, backend: Backend) -> float:
-    """Return the ranker's measure as training records it."""
+def _compute_training_measure(measure: Measure | None, queries: Queries, scores: Floats, backend: Backend) -> float:
+    """Return the mean of the ranker's measure, computed as training records it; NaN without a measure."""
     if measure is None:
         return float("nan")
     return weighted_mean(measure.for_training().values(queries, scores, backend), queries.query_weight)
 
 
 def _search_weights(model: Model, queries: Queries, measure: Measure, backend: Backend) -> SingleWeightGains | None:
+    """Return the gain from the best other value of each weight of a linear model; None for other models."""
     linear = model.scorer.linear
     if linear is None:
         return None
@@ -125,7 +126,7 @@ def _search_weights(model: Model, queries: Queries, measure: Measure, backend: B
 def _bound_after_change(
     model: Model, queries: Queries, gains: SingleWeightGains | None, own: UpperBound, backend: Backend
 ) -> float | None:
-    """Return the mean of the ranker's own bound after the best change of one weight."""
+    """Return the mean of the bound that the ranker minimises, after the best change of one weight."""
     if gains is None:
         return None
     scaled = queries if model.scaling is None else model.scaling(queries)

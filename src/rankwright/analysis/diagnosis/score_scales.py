@@ -28,14 +28,14 @@ _NEAR = 2.0  # powers of ten
 
 
 class ScoredQueries(NamedTuple):
-    """A data set with its scores, shifted so that the highest of each query is 0."""
+    """A data set with a score per document, shifted so that the highest score of each query is 0."""
 
     queries: Queries
     scores: Floats
 
 
 class ViolatedRankings(NamedTuple):
-    """The most violated rankings of every query, a row for each multiple of the scores."""
+    """The losses and margins of each query's most violated rankings, a row for each multiple of the scores."""
 
     lost: Floats  # 1 - E
     ahead: Floats  # F less that of the hardest perfect ranking
@@ -43,7 +43,7 @@ class ViolatedRankings(NamedTuple):
 
 
 class Tangent(NamedTuple):
-    """A bound by query at a multiple of the scores, and how it rises with it: it is nowhere below such a line."""
+    """A tangent of each query's bound as a function of the factor of the scores; the bound is nowhere below it."""
 
     factor: float
     values: Floats
@@ -51,7 +51,7 @@ class Tangent(NamedTuple):
 
 
 def center_scores(scores: Floats, queries: Queries) -> Floats:
-    """Return scores less the highest of each query."""
+    """Return scores minus the highest score of their query."""
     scores = np.asarray(scores, dtype=np.float64)
     below: Floats = scores - np.repeat(np.maximum.reduceat(scores, queries.indptr[:-1]), queries.sizes)
     return below
@@ -60,20 +60,20 @@ def center_scores(scores: Floats, queries: Queries) -> Floats:
 def collect_violated_rankings(
     bound: TypeTwo, parts: Shards[ScoredQueries], weight: Floats, backend: Backend
 ) -> ViolatedRankings:
-    """Return the most violated rankings at many multiples of the scores."""
+    """Return the most violated ranking of each query, for many multiples of its scores."""
     ranges = backend.concat(_compute_ranges, parts)
     counted = ranges[(ranges > 0.0) & (weight > 0.0)]
     if len(counted) == 0:
         return ViolatedRankings(np.zeros((1, len(weight))), np.zeros((1, len(weight))), 0.0)
     unit = 1.0 / float(np.median(counted))
-    found = backend.concat(_evaluate_rankings, parts, bound, unit * 10.0**_POWERS)
+    found = backend.concat(_evaluate_violated, parts, bound, unit * 10.0**_POWERS)
     return ViolatedRankings(found[:, 0].T, found[:, 1].T, unit)
 
 
 def find_best_factor(
     kind: int, rankings: ViolatedRankings, weight: Floats, tangents: Sequence[Tangent]
 ) -> tuple[float, float]:
-    """Return the multiple with the least mean of a surrogate over these rankings and tangents, and that mean.
+    """Return the factor of the scores that makes a surrogate's mean least, by rankings and tangents, and that mean.
 
     The mean is a lower bound. The multiple is 0 if constant scores would be as good.
     """
@@ -90,30 +90,32 @@ def find_best_factor(
     at = [value(rankings.unit * 10.0**power) for power in powers]
     best = int(np.argmin(at))
     around = powers[max(best - 1, 0)], powers[min(best + 1, len(powers) - 1)]
-    factor = rankings.unit * 10.0 ** _minimise(lambda power: value(rankings.unit * 10.0**power), *around, 40)
+    factor = rankings.unit * 10.0 ** _minimise_between(lambda power: value(rankings.unit * 10.0**power), *around, 40)
     none = value(0.0)
     return (0.0, none) if value(factor) >= none * (1.0 - 1e-9) else (factor, value(factor))
 
 
 def search_factor(value: Callable[[float], float], near: float) -> float:
-    """Return the multiple with the least value in the neighbourhood of another one, by a few evaluations."""
+    """Return the factor, of those around ``near``, that makes a function least, after a few evaluations."""
     middle = np.log10(near)
-    factor = 10.0 ** _minimise(lambda power: value(10.0**power), middle - _NEAR, middle + _NEAR, _EVALUATIONS)
+    factor = 10.0 ** _minimise_between(lambda power: value(10.0**power), middle - _NEAR, middle + _NEAR, _EVALUATIONS)
     return float(min((0.0, 1.0, near, factor), key=value))
 
 
-def _minimise(value: Callable[[float], float], low: float, high: float, most: int) -> float:
+def _minimise_between(value: Callable[[float], float], low: float, high: float, most: int) -> float:
+    """Return the place between ``low`` and ``high`` where a function is least, after at most ``most`` iterations."""
     found = minimize_scalar(value, bounds=(low, high), method="bounded", options={"maxiter": most, "xatol": 1e-4})
     return float(found.x)
 
 
 def _compute_ranges(part: ScoredQueries) -> Floats:
+    """Return the range of the scores of each query: the highest minus the lowest."""
     lowest: Floats = -np.minimum.reduceat(part.scores, part.queries.indptr[:-1])
     return lowest
 
 
-def _evaluate_rankings(part: ScoredQueries, bound: TypeTwo, factors: Floats) -> Floats:
-    """Return by query the losses of the rankings, and how far their F is above that of the hardest perfect one."""
+def _evaluate_violated(part: ScoredQueries, bound: TypeTwo, factors: Floats) -> Floats:
+    """Return by query the losses of its most violated rankings, and their F minus that of a perfect ranking."""
     r, scores = prepare_rankings(bound.measure, part.queries, bound.phi), part.scores
     perfect = r.find_hardest_by_grade(scores) if bound.perfect == "grades" else r.find_hardest_perfect(scores)
     F_perfect, live = r.F(perfect, scores), np.zeros(len(part.queries))

@@ -18,7 +18,7 @@ MAX_CROSSINGS = 1_000_000  # of a measure that only Python can compute
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SingleWeightGains:
-    """The gain from the best other value of each weight, all others staying as they are.
+    """The gain in the measure from the best other value of each weight, while all other weights stay.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class SingleWeightGains:
 def search_single_weights(
     queries: Queries, coef: Floats, measure: Measure, names: tuple[str, ...], backend: Backend
 ) -> SingleWeightGains | None:
-    """Search along every weight; None where that would take too long, or no query counts.
+    """Search for the best value of each weight alone, and return the gains; None where it would take too long.
 
     ``queries`` are scaled as the weights expect them.
     """
@@ -75,7 +75,7 @@ def search_single_weights(
 
 
 def _count_crossings(queries: Queries, measure: Measure) -> int:
-    """Estimate how often a user's function would be called."""
+    """Return an estimate of how often a measure that is a user's function would be called by the search."""
     if measure.has_arrays:
         return 0
     return int((queries.sizes * (queries.sizes - 1) // 2).sum()) * queries.n_features

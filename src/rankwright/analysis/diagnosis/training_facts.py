@@ -17,7 +17,7 @@ _SAME = 1e-9
 
 
 class Certificate(NamedTuple):
-    """A certificate that no weights have an objective below ``objective - gap``."""
+    """A proof from training that no weights have an objective below ``objective - gap``."""
 
     objective: float
     gap: float
@@ -30,7 +30,7 @@ class Certificate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TrainingFacts:
-    """The recorded facts about a training.
+    """The facts that a ranker's training recorded: its measure, the bound it minimised, and how well it did.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class TrainingFacts:
 
 
 def read_training_facts(fitted: Fitted, measure: Measure | None) -> TrainingFacts:
-    """Read the facts from a fitted ranker or a model; ``measure`` is the one of the diagnosis."""
+    """Return what training recorded in a fitted ranker or a model; ``measure`` is the one of the diagnosis."""
     model = as_model(fitted)
     own = _find_measure(fitted, model, measure)
     kind = _find_class(fitted, model)
@@ -75,6 +75,7 @@ def read_training_facts(fitted: Fitted, measure: Measure | None) -> TrainingFact
 
 
 def _find_measure(fitted: Fitted, model: Model, asked: Measure | None) -> Measure | None:
+    """Return the measure that a ranker was trained on, or None if it is not known."""
     known: Measure | None = getattr(fitted, "measure_", None)
     if known is not None:
         return known
@@ -86,6 +87,7 @@ def _find_measure(fitted: Fitted, model: Model, asked: Measure | None) -> Measur
 
 
 def _find_class(fitted: Fitted, model: Model) -> type[Ranker] | None:
+    """Return the class of ranker that made a model, or None if it is not known."""
     if isinstance(fitted, Ranker):
         return type(fitted)
     with suppress(InputError):
@@ -94,7 +96,7 @@ def _find_class(fitted: Fitted, model: Model) -> type[Ranker] | None:
 
 
 def _find_bound(kind: type[Ranker], model: Model, measure: Measure) -> UpperBound | None:
-    """Return the bound that a ranker with the model's parameters minimises."""
+    """Return the upper bound that a class of ranker minimises with the model's parameters, or None."""
     params = {name: value for name, value in model.params.items() if name not in ("measure", "backend")}
     with suppress(TypeError, InputError):  # a model of another release, or a user's own class
         return kind(**params).find_minimised_bound(measure)
@@ -102,5 +104,6 @@ def _find_bound(kind: type[Ranker], model: Model, measure: Measure) -> UpperBoun
 
 
 def _as_number(value: Any) -> float | None:
+    """Return a recorded value as a float, or None if it is not a finite number."""
     is_number = isinstance(value, (int, float)) and isfinite(value)
     return float(value) if is_number else None

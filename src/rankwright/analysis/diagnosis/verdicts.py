@@ -16,7 +16,7 @@ LOOSE = 2.0  # a bound that is this many times the loss says little about it
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The problem of a training, and the reason.
+    """The verdict of a diagnosis: what to change first, such as the optimiser or the surrogate, and why.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisFacts:
-    """The facts that a verdict is based on."""
+    """The facts on which a verdict is based: the loss, the bound, and what other weights would gain."""
 
     measure: str
     loss: float  # the mean basic loss
@@ -63,7 +63,7 @@ class DiagnosisFacts:
 
 
 def format_percent(part: float) -> str:
-    """Format an upper bound on a fraction as a percentage.
+    """Return a fraction as a percentage in text, at least 0.01%, because it is an upper bound.
 
     >>> format_percent(0.0123), format_percent(1e-6)
     ('1.23%', '0.01%')
@@ -72,7 +72,7 @@ def format_percent(part: float) -> str:
 
 
 def decide_verdict(facts: DiagnosisFacts) -> Verdict:
-    """Apply the rules in order: nothing to gain, optimiser, unseen queries, scale, surrogate, neither."""
+    """Return the verdict of the first rule that holds: no gain, optimiser, unseen queries, scale, surrogate."""
     certificate = facts.certificate
     if not facts.loss > MIN_GAIN:
         return Verdict("neither", f"There is next to nothing to gain: the loss is {facts.loss:.4f}.")
@@ -102,13 +102,14 @@ def decide_verdict(facts: DiagnosisFacts) -> Verdict:
 
 
 def _decide_unseen(facts: DiagnosisFacts) -> Verdict:
-    """Return the verdict on queries that training did not see: their best weights differ, if only by chance."""
+    """Return the verdict for queries that training did not see, whose best weights differ, if only by chance."""
     found = f"On these {facts.change}" if facts.gain > 0.0 else "On these no weight alone brings anything that counts"
     found = found if facts.weight_gains is not None else "Here no weights were tried one by one"
     return Verdict("unknown", f"{found}, but only the training queries show what held training back.")
 
 
 def _decide_scale(facts: DiagnosisFacts) -> Verdict | None:
+    """Return the verdict that the scores have the wrong scale, or None if another scale is not much better."""
     own = facts.own
     if own is None or own.least is None or not own.least_mean < (1.0 - MIN_FALL) * own.mean:
         return None
@@ -123,6 +124,7 @@ def _decide_scale(facts: DiagnosisFacts) -> Verdict | None:
 
 
 def _decide_gain(facts: DiagnosisFacts) -> Verdict:
+    """Return the verdict for the case that another value of one weight would raise the measure."""
     certificate, own, after = facts.certificate, facts.own, facts.own_after
     if certificate is not None:
         return Verdict(
@@ -144,7 +146,7 @@ def _decide_gain(facts: DiagnosisFacts) -> Verdict:
 
 
 def _describe_loose_bound(facts: DiagnosisFacts) -> str:
-    """Return a sentence if the ranker's bound says little about the loss, even at its best scale; else nothing."""
+    """Return a sentence if the ranker's bound is far above the loss even at its best scale, else an empty text."""
     own = facts.own
     if own is None or own.least is None:
         return ""

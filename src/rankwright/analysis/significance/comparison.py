@@ -44,7 +44,7 @@ Names = tuple[str, str]
 
 
 class PValues(NamedTuple):
-    """The two-sided p-value of each test; see ``paired_t``, ``wilcoxon`` and ``randomisation``."""
+    """The two-sided p-values of a comparison by the paired t-test, Wilcoxon's test and the randomisation test."""
 
     t: float
     wilcoxon: float
@@ -53,7 +53,7 @@ class PValues(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A comparison of two methods on the queries where both have a value.
+    """The result of comparing two methods on the queries where both have a value.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def compare(
     n: int | None = None,
     random_state: int = 0,
 ) -> list[Comparison]:
-    """Compare methods on the same queries: every pair, or each with a baseline.
+    """Compare methods on the same queries, every pair or each with a baseline, and return the comparisons.
 
     Parameters
     ----------
@@ -167,10 +167,11 @@ def compare(
         flipped = flip_p_values(rows, flips, random_state)
         for names, each, row, interval, p in zip(members, plain, rows, intervals, flipped, strict=True):
             found[names] = _compare_pair(names, each, row, interval, float(p))
-    return _adjust([found[names] for names in pairs])
+    return _adjust_p_values([found[names] for names in pairs])
 
 
 def _check_values(values: Mapping[str, ArrayLike]) -> dict[str, Floats]:
+    """Return each method's values by query as an array; raise InputError if methods have more or fewer than others."""
     table = {name: as_values(column, f"the values of {name!r}") for name, column in values.items()}
     lengths = {name: len(column) for name, column in table.items()}
     if len(set(lengths.values())) > 1:
@@ -181,6 +182,7 @@ def _check_values(values: Mapping[str, ArrayLike]) -> dict[str, Floats]:
 
 
 def _list_pairs(names: list[str], baseline: str | None) -> list[Names]:
+    """Return the pairs of methods to compare: each method with the baseline, or every two methods."""
     if baseline is None:
         return list(combinations(names, 2))
     if baseline not in names:
@@ -189,6 +191,7 @@ def _list_pairs(names: list[str], baseline: str | None) -> list[Names]:
 
 
 def _check_weighting(weight: ArrayLike | None, fold: ArrayLike | None, n_queries: int) -> QueryWeighting:
+    """Return the weighting of queries by weights and folds; raise InputError if these are not as many as queries."""
     weights = None if weight is None else as_values(weight, "weight")
     folds = None if fold is None else np.asarray(fold)
     for what, column in (("weight", weights), ("fold", folds)):
@@ -202,7 +205,7 @@ def _check_weighting(weight: ArrayLike | None, fold: ArrayLike | None, n_queries
 def _group_pairs(
     pairs: Sequence[Names], table: Mapping[str, Floats], weighting: QueryWeighting
 ) -> Iterator[tuple[list[Names], Mask]]:
-    """Yield groups of pairs with the same counted queries, which can share their resamples, and those queries."""
+    """Yield lists of pairs of methods that have values on the same queries, with the flags of those queries."""
     groups: defaultdict[bytes, list[Names]] = defaultdict(list)
     for a, b in pairs:
         groups[weighting.counted(table[a], table[b]).tobytes()].append((a, b))
@@ -212,7 +215,7 @@ def _group_pairs(
 
 
 def _compare_pair(names: Names, plain: Floats, d: Floats, interval: Interval, p_randomisation: float) -> Comparison:
-    """Compare two methods by plain differences, for the counts, and by weighted ones, for everything else."""
+    """Return the comparison of two methods: counts from plain differences, all else from weighted ones."""
     p = PValues(t_p_value(d), signed_rank_p_value(d), p_randomisation)
     return Comparison(
         first=names[0],
@@ -227,7 +230,8 @@ def _compare_pair(names: Names, plain: Floats, d: Floats, interval: Interval, p_
     )
 
 
-def _adjust(family: list[Comparison]) -> list[Comparison]:
+def _adjust_p_values(family: list[Comparison]) -> list[Comparison]:
+    """Return the comparisons of a family with p-values adjusted by Holm's method."""
     by_test = zip(*(comparison.p for comparison in family), strict=True)
     adjusted = zip(*(holm(p_values).tolist() for p_values in by_test), strict=True)
     return [replace(found, adjusted=PValues(*p)) for found, p in zip(family, adjusted, strict=True)]

@@ -20,7 +20,7 @@ Mask = NDArray[np.bool_]
 
 
 class PairCounts(NamedTuple):
-    """The mean difference of two methods, and how many queries each of them wins.
+    """The mean difference of two methods, and the number of queries that each of them wins.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class PairCounts(NamedTuple):
 
 
 class QueryWeighting(NamedTuple):
-    """The weighting of queries in a mean: by their weights, each fold equally; all equal where both are None."""
+    """A weighting of queries in a mean: by their weights, and each fold equally; plain where both are None."""
 
     weight: Floats | None = None
     fold: NDArray[np.generic] | None = None
@@ -67,7 +67,7 @@ class QueryWeighting(NamedTuple):
 
 
 def count_differences(plain: Floats, weighted: Floats) -> PairCounts:
-    """Count wins, ties and losses of plain differences, and take the mean of weighted ones."""
+    """Return the wins, ties and losses of plain differences, and the mean of weighted ones."""
     wins, losses = int(np.count_nonzero(plain > 0)), int(np.count_nonzero(plain < 0))
     mean = float(weighted.mean()) if len(weighted) else math.nan
     return PairCounts(len(plain), mean, wins, len(plain) - wins - losses, losses)
@@ -77,7 +77,7 @@ EQUAL_WEIGHTS = QueryWeighting()
 
 
 def count_wins(a: ArrayLike, b: ArrayLike, weighting: QueryWeighting = EQUAL_WEIGHTS) -> PairCounts:
-    """Return the mean of b - a and the queries that each wins; a query where either is NaN is left out.
+    """Return the mean of ``b - a`` and the queries that each method wins, without those where either is NaN.
 
     >>> count_wins([0.5, 0.5, 0.5], [0.5, 0.25, 1.0], QueryWeighting(weight=np.array([1.0, 2.0, 1.0])))
     PairCounts(n=3, difference=0.0, wins=1, ties=1, losses=1)
@@ -89,13 +89,13 @@ def count_wins(a: ArrayLike, b: ArrayLike, weighting: QueryWeighting = EQUAL_WEI
 
 
 def apply_weights(differences: Floats, factors: Floats | float) -> Floats:
-    """Return differences times factors, rounded so that their sum does not depend on its order."""
+    """Return differences times weights, rounded so that their sum does not depend on the order of addition."""
     product: Floats = differences * factors
     return round_to_grid(product, max_magnitude(product))
 
 
 def pair_differences(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Return ``b - a`` on the queries where neither is NaN, rounded so that noise is zero.
+    """Return ``b - a`` on the queries where neither is NaN, rounded so that rounding noise becomes zero.
 
     >>> pair_differences([0.1 + 0.2, 0.5, np.nan], [0.3, 0.75, 1.0]).tolist()
     [0.0, 0.25]
@@ -108,29 +108,29 @@ def pair_differences(a: ArrayLike, b: ArrayLike) -> Floats:
 
 
 def round_difference(a: Floats, b: Floats) -> Floats:
-    """Return ``b - a`` in multiples of about 2^-40 of the largest value; neither holds NaN."""
+    """Return ``b - a``, without NaN, rounded to multiples of about 2^-40 of the largest value."""
     return round_to_grid(b - a, max(max_magnitude(a), max_magnitude(b)))
 
 
 def round_to_grid(values: Floats, unit: float) -> Floats:
-    """Round values to multiples of a power of two, about 2^-40 of ``unit``."""
+    """Return values rounded to multiples of a power of two, about 2^-40 of ``unit``."""
     shift = GRID_BITS - math.frexp(unit)[1]
     on_grid: Floats = np.ldexp(np.rint(np.ldexp(values, shift)), -shift) + 0.0  # never -0.0
     return on_grid
 
 
 def max_magnitude(values: Floats) -> float:
-    """Return the largest magnitude; 0 if there are no values."""
+    """Return the largest absolute value; 0 if there are no values."""
     return float(np.abs(values).max(initial=0.0))
 
 
 def is_constant(values: Floats) -> bool:
-    """Return whether all values are equal; there must be one."""
+    """Return whether all values, of which there must be at least one, are equal."""
     return bool((values == values[0]).all())
 
 
 def as_values(values: ArrayLike, what: str) -> Floats:
-    """Convert to one number per query, NaN where the measure skips it, or raise."""
+    """Return one number per query as an array, NaN where a measure skips it; raise InputError if it is not that."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

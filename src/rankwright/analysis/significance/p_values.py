@@ -95,7 +95,7 @@ def holm(p_values: ArrayLike) -> Floats:
 
 
 def t_p_value(d: Floats) -> float:
-    """Return the p-value of the t-test that differences have mean zero."""
+    """Return the two-sided p-value of the t-test that paired differences have mean zero."""
     if len(d) < 2:
         return float("nan")
     if is_constant(d):  # scipy warns of a division by zero
@@ -106,7 +106,7 @@ def t_p_value(d: Floats) -> float:
 
 
 def signed_rank_p_value(d: Floats) -> float:
-    """Return the p-value of the signed-rank test that differences are symmetric about zero."""
+    """Return the two-sided p-value of Wilcoxon's test that paired differences are symmetric about zero."""
     if len(d) < 2:
         return float("nan")
     differing = d[d != 0]
@@ -165,7 +165,7 @@ def rank_biserial(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def standardised_mean(d: Floats) -> float:
-    """Return the mean of differences over their standard deviation."""
+    """Return the mean of paired differences divided by their standard deviation (Cohen's d)."""
     if len(d) < 2:
         return float("nan")
     if is_constant(d):
@@ -174,7 +174,7 @@ def standardised_mean(d: Floats) -> float:
 
 
 def signed_rank_share(d: Floats) -> float:
-    """Return the sum of the signed ranks of differences over the sum of the ranks."""
+    """Return the sum of the signed ranks of paired differences, divided by the sum of all ranks."""
     if len(d) < 2:
         return float("nan")
     differing = d[d != 0]

@@ -29,7 +29,7 @@ SLACK = 1e-9
 
 
 class Interval(NamedTuple):
-    """A confidence interval."""
+    """A confidence interval: its low and its high end."""
 
     low: float
     high: float
@@ -107,19 +107,19 @@ def bootstrap_interval(values: ArrayLike, confidence: float = 0.95, n: int = 10_
 
 
 def check_resamples(n: int) -> None:
-    """Refuse a number of resamples below 1."""
+    """Raise InputError if the number of resamples is below 1."""
     if n < 1:
         raise InputError(f"n is {n}; expected at least 1 resample")
 
 
 def check_confidence(confidence: float) -> None:
-    """Refuse a confidence that is not between 0 and 1."""
+    """Raise InputError if a confidence is not between 0 and 1."""
     if not 0 < confidence < 1:
         raise InputError(f"confidence is {confidence}; expected a number between 0 and 1, such as 0.95")
 
 
 def flip_p_values(rows: Floats, n: int, random_state: int) -> Floats:
-    """Return the p-value of the randomisation test for each row of differences; rows share their sign flips."""
+    """Return the randomisation test's p-value for each row of paired differences; rows share their sign flips."""
     if rows.shape[1] < 2:
         return np.full(len(rows), np.nan)
     few = np.count_nonzero(rows, axis=1) < int(n).bit_length()  # 2^count <= n
@@ -131,16 +131,17 @@ def flip_p_values(rows: Floats, n: int, random_state: int) -> Floats:
 
 
 def exact_p_value(d: Floats) -> float:
-    """Return the p-value of the randomisation test from all 2^n sign flips."""
+    """Return the randomisation test's p-value for n paired differences, computed from all 2^n sign flips."""
     sums = np.zeros(1)
     for difference in d:
         sums = np.concatenate([sums - difference, sums + difference])
-    return float(np.mean(np.abs(sums) >= _extreme_threshold(d)))
+    return float(np.mean(np.abs(sums) >= _compute_extreme_threshold(d)))
 
 
 def _sample_p_values(rows: Floats, n: int, random_state: int) -> Floats:
+    """Return the randomisation test's p-value for each row of differences, from ``n`` random sign flips."""
     rng = np.random.default_rng(random_state)
-    sums, extreme = rows.sum(axis=1), _extreme_threshold(rows)
+    sums, extreme = rows.sum(axis=1), _compute_extreme_threshold(rows)
     count = np.zeros(len(rows))
     for size in _cut_batches(n, rows.shape[1]):
         flips = rng.integers(0, 2, (size, rows.shape[1]), dtype=np.bool_)
@@ -149,14 +150,14 @@ def _sample_p_values(rows: Floats, n: int, random_state: int) -> Floats:
     return (count + 1) / (n + 1)
 
 
-def _extreme_threshold(d: Floats) -> Floats:
-    """Return the least magnitude of a sum that is as extreme as the observed one."""
+def _compute_extreme_threshold(d: Floats) -> Floats:
+    """Return how large a sum of flipped differences must be to count as extreme as the observed sum."""
     least: Floats = np.abs(d.sum(axis=-1)) - SLACK * np.abs(d).sum(axis=-1)
     return least
 
 
 def mean_intervals(rows: Floats, confidence: float, n: int, random_state: int) -> list[Interval]:
-    """Return the bootstrap interval of the mean of each row; rows share their resamples."""
+    """Return a bootstrap confidence interval of the mean of each row of values; rows share their resamples."""
     if rows.shape[1] < 2:
         return [Interval(float("nan"), float("nan"))] * len(rows)
     sums = _resample_sums(rows, n, random_state)
@@ -164,7 +165,7 @@ def mean_intervals(rows: Floats, confidence: float, n: int, random_state: int) -
 
 
 def _resample_sums(rows: Floats, n: int, random_state: int) -> Floats:
-    """Return the sum of each row in each resample."""
+    """Return the sum of each row of values in each of ``n`` bootstrap resamples."""
     rng = np.random.default_rng(random_state)
     width, start = rows.shape[1], 0
     sums = np.empty((len(rows), n))
@@ -178,12 +179,13 @@ def _resample_sums(rows: Floats, n: int, random_state: int) -> Floats:
 
 
 def _make_interval(row: Floats, sums: Floats, confidence: float) -> Interval:
+    """Return the bootstrap confidence interval of the mean of a row, given its sums in the resamples."""
     low, high = np.quantile(sums, _compute_levels(row, sums, confidence)) / len(row)
     return Interval(float(low), float(high))
 
 
 def _compute_levels(row: Floats, sums: Floats, confidence: float) -> Floats:
-    """Return the quantile levels of the interval: BCa's where they are defined, else the plain ones."""
+    """Return the two quantile levels that bound the interval: BCa's where they are defined, else the plain ones."""
     from scipy.special import ndtr, ndtri
 
     plain = np.array([1 - confidence, 1 + confidence]) / 2
@@ -202,7 +204,7 @@ def _compute_levels(row: Floats, sums: Floats, confidence: float) -> Floats:
 
 
 def _cut_batches(n: int, width: int) -> Iterator[int]:
-    """Yield sizes of batches that add up to ``n`` resamples."""
+    """Yield the sizes of batches of resamples, which add up to ``n``."""
     most = max(1, BATCH // width)
     for start in range(0, n, most):
         yield min(most, n - start)

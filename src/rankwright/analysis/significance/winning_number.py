@@ -11,7 +11,7 @@ from rankwright.analysis.significance.method_pairs import as_values, round_diffe
 
 
 class WinningNumber(NamedTuple):
-    """The number of times that a method beat another one on a data set, and of comparisons."""
+    """The number of comparisons that a method won against other methods over data sets, and of all comparisons."""
 
     wins: int
     comparisons: int
@@ -23,7 +23,7 @@ class WinningNumber(NamedTuple):
 
 
 def winning_number(tables: Mapping[str, Mapping[str, float]]) -> dict[str, WinningNumber]:
-    """Return the winning number of each method, over several data sets.
+    """Return LETOR's winning number of each method: how often it beats another method, over several data sets.
 
     With M_i(j) the measure of method i on data set j, ``W_i = sum over j and k of 1{M_i(j) > M_k(j)}``; values that are
     equal up to rounding are equal. A method that is missing on a data set (or NaN) neither wins nor loses there. As it
