@@ -35,7 +35,7 @@ class DegenerateModelWarning(RankwrightWarning):
 
 
 class IneffectiveParameterWarning(RankwrightWarning):
-    """A warning that a parameter has no effect together with the others."""
+    """A warning that a parameter has no effect, given the values of the other parameters."""
 
 
 class KernelCacheWarning(RankwrightWarning):
@@ -69,7 +69,7 @@ _collector: ContextVar[_Collector | None] = ContextVar("collector", default=None
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Issue a warning that points to the first line outside this library, unless ``collect_warnings`` keeps it."""
+    """Issue a warning that points to the first line outside this library, or keep it for ``collect_warnings``."""
     collector = _collector.get()
     while collector is not None:
         collector.found.append(CollectedWarning(category, message))

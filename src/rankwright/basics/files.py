@@ -149,7 +149,7 @@ def check_writable(path: StrPath) -> None:
 
 
 class _Checked(Exception):
-    """The exception by which ``check_writable`` leaves a file unwritten after it could be opened."""
+    """The exception by which ``check_writable`` ends its trial: the file could be opened, and is left as it was."""
 
 
 def check_outputs(outputs: Mapping[str, StrPath | None], inputs: Iterable[StrPath | None]) -> None:
@@ -186,7 +186,7 @@ def check_apart(outputs: Mapping[str, Iterable[Path]], inputs: Iterable[StrPath 
 
 
 def _is_same(first: Path, second: Path) -> bool:
-    """Return whether two paths are one file or pipe; a terminal or ``/dev/null`` counts as several."""
+    """Return whether two paths lead to the same file or pipe; terminals and ``/dev/null`` never count as the same."""
     try:
         one, other = first.stat(), second.stat()
     except OSError:

@@ -62,7 +62,7 @@ for _here, _elsewhere in _SYNONYMS.items():
 
 
 def find_synonym(name: str, known: Collection[str]) -> str | None:
-    """Return the known name of what another library calls ``name``; None if no known name is meant.
+    """Return the known name of what another library calls ``name``; None if there is no such known name.
 
     >>> find_synonym("eta", ["n_estimators", "learning_rate"])
     'learning_rate'

@@ -92,7 +92,7 @@ def record_climb(
     recorder: RoundRecorder[Floats],
     describe: Callable[[AscentStep], dict[str, Any]],
 ) -> None:
-    """Record the start of a climb and every step, with the measure on validation queries if there are any.
+    """Record the start and every step of a climb in ``recorder``, with the measure on validation queries if any.
 
     ``describe`` makes a row of the history of a step; the start is a step of length 0 in round 0.
     """
@@ -110,21 +110,21 @@ Climb = Callable[[Landscape, LandscapePoint, "ClimbRules", np.random.Generator],
 def climb_cyclic(
     landscape: Landscape, start: LandscapePoint, rules: ClimbRules, rng: np.random.Generator
 ) -> Iterator[list[AscentStep]]:
-    """Move one weight after another, in a new order every round, until a round changes nothing; yield their steps."""
+    """Climb one weight after another, in a new order each round, until a round changes nothing; yield its steps."""
     return _climb(landscape, start, rules, rng, _cycle)
 
 
 def climb_powell(
     landscape: Landscape, start: LandscapePoint, rules: ClimbRules, rng: np.random.Generator
 ) -> Iterator[list[AscentStep]]:
-    """Climb as ``climb_cyclic``, and after each round search along the sum of its steps (Powell)."""
+    """Climb as ``climb_cyclic``, and after each round also along the sum of its steps (Powell); yield the steps."""
     return _climb(landscape, start, rules, rng, _cycle_and_beyond)
 
 
 def climb_greedy(
     landscape: Landscape, start: LandscapePoint, rules: ClimbRules, rng: np.random.Generator
 ) -> Iterator[list[AscentStep]]:
-    """Move in each round the one weight whose best step gains most, until none gains anything."""
+    """Climb by the one weight whose best step gains most, round by round, until none gains; yield the steps."""
     return _climb(landscape, start, rules, rng, _choose_best_column)
 
 
@@ -212,7 +212,7 @@ def _choose_best_column(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Perturbation:
-    """The number and the size of random changes of the weights, from which a climb restarts.
+    """The number and the size of random changes of the weights; a climb restarts after each of them.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def climb_with_perturbations(
     climb: Climb,
     perturbation: Perturbation,
 ) -> Iterator[list[AscentStep]]:
-    """Climb, then climb again from randomly changed weights, and stay there if that is higher; yield the steps.
+    """Climb, then climb again from randomly changed weights, keeping the end if it is higher; yield the steps.
 
     What a restart gained is one step, so the measure never decreases along the steps.
     """

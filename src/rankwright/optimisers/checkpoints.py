@@ -20,7 +20,7 @@ _CHECKSUM = "checksum"
 
 
 class Checkpoint:
-    """A file with the state of one training run. It holds arrays and JSON, and loading it runs no code.
+    """A file with the state of one training run: arrays and JSON, so that loading it runs no code.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ Direction = int | Floats  # a column, or a weight for every column
 
 
 class ScoreColumns(Protocol):
-    """The interface of columns, a row per document, whose weighted sum is the score of the documents."""
+    """The interface of a table with a row per document, whose columns' weighted sum is the score of a document."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -41,7 +41,7 @@ class ScoreColumns(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatrixColumns:
-    """The columns of a feature matrix, whose weighted sum is the score of the documents."""
+    """The columns of a feature matrix as score columns: their weighted sum is the score of a document."""
 
     X: Floats
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CudaGraphs:
-    """The steps of Adam as CUDA graphs: a step is a hundred small kernels, which take longer to launch than to run.
+    """The training steps of Adam, captured as CUDA graphs: their many small kernels then start in one launch.
 
     A graph serves batches of one shape, so lengths are rounded up. The numbers of a batch's queries, which differ from
     batch to batch, are written to the memory that the graph reads.

@@ -44,7 +44,7 @@ def minimise_by_cutting_planes(
     max_iter: int = 1000,
     stop: Stop = never,
 ) -> Iterator[CuttingPlaneRound]:
-    """Minimise |w|^2 / 2 + C loss(w); yield each round's result until the duality gap is at most ``tol`` times it.
+    """Minimise |w|^2 / 2 + C loss(w) and yield each round's result, until the relative duality gap is below ``tol``.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def _compute_objective(w: Floats, C: float, loss: float) -> float:
 
 
 def _search_line(loss: ConvexLoss, C: float, state: Any, there: Any, w: Floats, target: Floats) -> tuple[float, Any]:
-    """Return about the best step t in [0, 1] from weights ``w`` to ``target``, and the state of the loss there."""
+    """Return about the best step t from weights ``w`` (t = 0) to ``target`` (t = 1), and the loss's state there."""
     along, across = float(w @ (target - w)), float((target - w) @ (target - w))
 
     def slope(t: float, at: Any) -> float:
@@ -178,7 +178,7 @@ class CuttingPlaneModel:
 
 
 def find_best_scale(loss: ConvexLoss, C: float, w: Floats) -> float:
-    """Return the factor t >= 0 for which the weights t w have the least |t w|^2 / 2 + C loss(t w)."""
+    """Return the factor t >= 0 by which to scale weights w so that |t w|^2 / 2 + C loss(t w) is least."""
     zero, there, across = loss.evaluate(np.zeros_like(w)), loss.evaluate(w), float(w @ w)
 
     def slope(t: float) -> float:

@@ -17,7 +17,7 @@ _MEMORY = 20  # steps that L-BFGS remembers
 
 
 class DescentMethod(ABC):
-    """The interface of methods that choose the direction of each step of a descent, from the gradients so far."""
+    """The base of methods that choose the direction of each step of a descent, from the gradients so far."""
 
     slope_ratio: float  # a line search ends where the slope is at most this part of its start: Wolfe's second constant
     n_confirmations = 1  # points in a row whose estimated suboptimality must be small enough
@@ -47,7 +47,7 @@ class DescentMethod(ABC):
 
 
 class ConjugateGradient(DescentMethod):
-    """The nonlinear conjugate gradients of Polak and Ribiere, restarted every n steps and where their beta < 0."""
+    """The nonlinear conjugate gradient method of Polak and Ribiere; it restarts every n steps and where beta < 0."""
 
     slope_ratio = 0.1
 

@@ -27,7 +27,7 @@ class _GradientShard(NamedTuple):
 
 
 class FunctionalGradient:
-    """An objective at any scores of the training documents, with its derivatives by every score.
+    """An objective as a function of the scores of the training documents, with its derivatives by each score.
 
     Trees give equal scores to many documents, whose ranks would then depend on the order of the rows. So documents of
     one query with equal scores and grades share their gradient and curvature evenly: the mean over all orders of such
@@ -68,7 +68,7 @@ class FunctionalGradient:
 
 
 def _scale_gradient(found: Evaluation, weight: Floats) -> tuple[Floats, Floats]:
-    """Return the gradient and a curvature of at least 0 for each document, made from the gradient if there is none.
+    """Return each document's gradient and curvature (at least 0); without curvatures, gradient sizes take their place.
 
     Without curvatures the sizes of the gradients, and a little more, take their place, in units of the mean size of
     those that are not 0. The value of a leaf is then how far its documents agree, between -1 and 1, whatever the number
@@ -109,7 +109,7 @@ def _prepare_shard(queries: Queries, objective: Objective) -> _GradientShard:
 
 
 def _evaluate_shard(shard: _GradientShard, ranked: RankedShard, number: int, seed: tuple[int, ...]) -> Evaluation:
-    """Return the objective and its derivatives at a shard's scores, tied documents sharing them evenly."""
+    """Return a shard's objective and its derivatives by the scores; tied documents of one grade share theirs evenly."""
     scores, order, rng = ranked.scores, ranked.order, np.random.default_rng((*seed, number))
     if shard.rows is None:
         return shard.objective(scores, rng)

@@ -28,7 +28,7 @@ _EXACT_SIZE = 1 << 22  # documents times columns up to which every step computes
 
 
 class MeasureShard(NamedTuple):
-    """The documents of some queries, the measure prepared for them, and the weight of each query that counts."""
+    """A shard: the columns of some queries' documents, the measure prepared for them, and the queries' weights."""
 
     columns: ScoreColumns
     measure: PreparedMeasure
@@ -36,7 +36,7 @@ class MeasureShard(NamedTuple):
 
 
 class RankedShard(NamedTuple):
-    """A shard ranked by its scores; ``totals``: the summed measure, and sums that give the mean range of the scores."""
+    """A shard with its scores and its ranking; ``totals`` are its sums of the measure and of the score ranges."""
 
     shard: MeasureShard
     scores: Floats
@@ -69,7 +69,7 @@ class MeasureProfile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JumpsOnLine:
-    """The steps along a line at which the measure jumps, unsorted, and sums of the jumps in buckets of steps."""
+    """The jumps of the measure along a line, unsorted, with their steps t, and their sums in buckets of t."""
 
     shards: Shards[Jumps]
     totals: JumpTotals
@@ -221,7 +221,7 @@ class Landscape:
 
 
 def _compute_mean_ranges(sums: Floats) -> Floats:
-    """Return geometric means of score ranges, given the sums of their logarithms and their numbers; 0 for none."""
+    """Return the geometric means of ranges, given the sums of their logarithms and their numbers; 0 without ranges."""
     means: Floats = np.where(sums[1] > 0, np.exp(sums[0] / np.maximum(sums[1], 1.0)), 0.0)
     return means
 
@@ -242,6 +242,7 @@ def _count_weight_and_docs(shard: MeasureShard) -> Floats:
 
 
 def _count_rows(shard: MeasureShard) -> int:
+    """Return the number of documents of a shard."""
     return shard.columns.shape[0]
 
 
@@ -263,7 +264,7 @@ def _score(shard: MeasureShard, coef: Floats) -> RankedShard:
 
 
 def _move(ranked: RankedShard, direction: Direction, t: float) -> RankedShard:
-    """Return a shard ranked anew after a step of length ``t`` along a direction."""
+    """Return a shard, scored and ranked anew, after a step of length ``t`` along a direction of the weights."""
     shard = ranked.shard
     scores, spread = move_scores(ranked.scores, *shard.columns.line(direction), t, shard.measure.indptr)
     return _rank(shard, scores, spread, ranked.order.copy())
@@ -306,6 +307,6 @@ def _find_jumps(
 
 
 def _select_jumps(jumps: Jumps, inverse_unit: float, wanted: Ints) -> Ints:
-    """Return the jumps of a shard that lie in the wanted buckets."""
+    """Return those of a shard's jumps that lie in the wanted buckets."""
     kept = select_jumps(jumps.times, jumps.deltas, inverse_unit, wanted)
     return np.concatenate([kept, *(long_list.select_jumps(wanted) for long_list in jumps.long_lists)])

@@ -173,7 +173,7 @@ def _collect_intervals(
     wanted: NDArray[np.bool_],
     first: bool,
 ) -> _Intervals:
-    """Return the intervals that begin with a jump in a wanted bucket, and the very first one if ``first``."""
+    """Return the intervals that begin with a jump in a wanted bucket; the leftmost one too if ``first``."""
     full = np.flatnonzero(occupied)
     if len(full) == 0:
         value = point.value + before[:1] / jumps.fixed_point
@@ -228,7 +228,7 @@ _BISECTIONS = 12
 
 
 class StepChoice(ABC):
-    """The interface of rules that choose a step between the ends of the best interval."""
+    """The base of rules that choose a step between the ends of the best interval."""
 
     __slots__ = ()
 
@@ -285,7 +285,7 @@ def find_likeliest(
 
 
 def _bisect(derivative: Callable[[float], float], low: float, high: float) -> float:
-    """Return about where a decreasing derivative is 0 between two ends, by bisection: the maximum of its function."""
+    """Return by bisection about where a derivative changes from above to below 0 between two ends: a maximum."""
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         if derivative(middle) > 0.0:
@@ -314,7 +314,7 @@ def _label_lines(ranked: RankedShard, direction: Direction) -> _LabelledLines:
 
 
 def _differentiate_likelihood(lines: _LabelledLines, k: int, t: float) -> float:
-    """Return the derivative by ``t`` of the Plackett-Luce likelihood of the label order, for one shard."""
+    """Return the derivative by ``t`` of the log likelihood of the label order's first ``k`` places, for one shard."""
     measure, weight = lines.shard.measure, lines.shard.weight
     return compute_likelihood_slope(
         lines.by_grade, measure.tie_keys, lines.scores, lines.slopes, weight, measure.indptr, k, t

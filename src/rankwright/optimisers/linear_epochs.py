@@ -16,7 +16,7 @@ from rankwright.scorers.scaling import StandardScaling
 
 
 class LinearTrainer:
-    """A trainer of a linear scorer on scaled features, whose every epoch is one step on all queries.
+    """A trainer of a linear scorer on scaled features, in which an epoch is one step on all queries.
 
     Parameters
     ----------

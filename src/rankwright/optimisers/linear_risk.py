@@ -203,7 +203,7 @@ def _evaluate_shard(shard: _ObjectiveShard, coef: Floats, intercept: float) -> _
 
 
 def _move_by_weights(here: _EvaluatedShard, coef: Floats, intercept: float) -> _EvaluatedShard:
-    """Return the shard evaluated after the weights and the intercept are added to those of its scores."""
+    """Return the shard evaluated after a change of the weights by ``coef`` and of the intercept by ``intercept``."""
     return _move_by_scores(here, compute_linear_scores(here.shard.X, coef, intercept), 1.0)
 
 
@@ -234,7 +234,7 @@ def _compute_gradient(here: _EvaluatedShard, mean: Floats) -> Floats:
 
 
 def _linearise(here: _EvaluatedShard, mean: Floats) -> Floats:
-    """Return the offset and the slopes by weight of the plane that touches a shard's objective."""
+    """Return the plane that touches a shard's objective at its weights: the offset, then the slope by each weight."""
     offset = here.loss - float((here.gradient * here.scores).sum())
     return np.append(offset, _compute_gradient(here, mean))
 
@@ -246,7 +246,7 @@ def _compute_curvature(here: _EvaluatedShard) -> Floats:
 
 
 def _approximate_hessian(here: _EvaluatedShard, mean: Floats, stride: int) -> Floats:
-    """Return about the Hessian of a shard's objective by the weights, from every ``stride``-th query."""
+    """Return the upper triangle of about the Hessian of a shard's objective, from every ``stride``-th query."""
     shard, none = here.shard, np.empty(0)
     labels = PairLabels(np.empty(0, np.int64), none, np.ones(len(shard.indptr) - 1), shard.indptr)
     ranked = RankedScores(here.scores, np.empty(0, np.int64), _compute_curvature(here), none)

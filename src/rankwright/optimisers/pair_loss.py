@@ -71,7 +71,7 @@ class PairLine(NamedTuple):
 
 
 class PairLoss:
-    """The mean hinge loss of pairs of documents of one query with unequal grades, by a linear scorer's weights.
+    """The mean hinge loss of pairs of unequally graded documents of a query, as a function of linear weights.
 
     The loss of a pair (i, j) with grades l_i > l_j is that of u = 1 - (s_i - s_j): max(u, 0), smoothed or not, or
     max(u, 0)^2 with ``smoothing=inf``. The mean is weighted: the weight of a pair is ``query_weight[q] * cost[j]``, the
@@ -196,7 +196,7 @@ def _rescore(here: _RankedPairShard, mean: Floats, coef: Floats, smoothing: floa
 
 
 def _rank(shard: _PairShard, order: Ints, mean: Floats, coef: Floats, smoothing: float) -> _RankedPairShard:
-    """Rank a shard by weights of the features, from the ranking ``order``, which is sorted in place; sum over pairs."""
+    """Score and rank a shard by weights of the features, sorting ``order`` in place, and sum over its pairs."""
     n = len(order)
     ranked = RankedScores(np.empty(n), order, np.empty(n), np.empty(n))
     return _RankedPairShard(shard, ranked, sum_linear_pairs(shard.X, mean, coef, shard.labels, ranked, smoothing))
@@ -222,10 +222,10 @@ def _evaluate_on_line(line: tuple[_RankedPairShard, Floats], t: float, smoothing
 
 
 def _differentiate_by_smoothing(here: _RankedPairShard, mean: Floats) -> Floats:
-    """Return the derivative by the smoothing of the gradient of a shard's summed loss."""
+    """Return the derivative, by the smoothing parameter, of the gradient of a shard's summed loss."""
     return sum_centred_rows(here.shard.X, mean, here.ranked.gradient_by_delta)
 
 
 def _approximate_hessian(here: _RankedPairShard, mean: Floats, stride: int) -> Floats:
-    """Return about the Hessian of a shard's summed loss by the weights, from every ``stride``-th query."""
+    """Return the upper triangle of about the Hessian of a shard's summed loss, from every ``stride``-th query."""
     return compute_curvature_moments(here.shard.X, mean, here.shard.labels, here.ranked, stride)

@@ -77,7 +77,7 @@ class PenaltyOnLine:
 
 
 def _find_minimum(start: Floats, slope: Floats, power: int) -> float:
-    """Return the t at which the sum of |start + slope t|^power is least."""
+    """Return the step t at which the sum of |start + slope t|^power over the weights is least."""
     moves = slope != 0.0
     start, slope = start[moves], slope[moves]
     if len(slope) == 0:

@@ -19,7 +19,7 @@ Keep = Literal["valid", "best", "last"]
 
 
 def never() -> bool:
-    """Return False: the default rule of stopping, by which training goes on until convergence."""
+    """Return False, as the default rule of stopping: training then goes on until it converges."""
     return False
 
 
@@ -48,7 +48,7 @@ class Deadline:
 
 
 class Evaluator(NamedTuple):
-    """A function from weights to their mean measure on the training queries, and on validation queries if any."""
+    """A function that returns the mean measure of weights on the training queries, and on validation queries if any."""
 
     train: Landscape
     valid: Landscape | None

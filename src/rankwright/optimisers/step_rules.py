@@ -13,7 +13,7 @@ _FASTER, _SLOWER = 1.2, 0.5
 
 
 class Adam:
-    """Adam: steps along the mean of the gradients, in units of their mean square (Kingma & Ba, 2015).
+    """The step rule Adam: steps along the mean of the gradients, in units of their mean square (Kingma & Ba, 2015).
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 
 
 def build_network(n_features: int, hidden: tuple[int, ...], activation: str, seed: int) -> nn.Sequential:
-    """Build a network of the given hidden layers; random weights are drawn so that outputs keep the inputs' size."""
+    """Build a network with the given hidden layers; the variance of its random weights keeps the size of outputs."""
     generator = torch.Generator().manual_seed(seed)
     widths = (n_features, *hidden, 1)
     layers: list[nn.Module] = []
@@ -45,7 +45,7 @@ def build_network(n_features: int, hidden: tuple[int, ...], activation: str, see
 
 
 def read_layers(module: nn.Module) -> tuple[list[Floats], list[Floats], str] | None:
-    """Return weights, biases and activation of a plain feed-forward network; None for any other module."""
+    """Return the weights, biases and activation of a plain feed-forward network; None for any other torch module."""
     layers: list[Any] = list(module) if type(module) is nn.Sequential else [module]
     linear, activations = layers[::2], layers[1::2]
     kinds = {type(layer) for layer in activations}
@@ -65,7 +65,7 @@ def read_layers(module: nn.Module) -> tuple[list[Floats], list[Floats], str] | N
 
 
 def check_module(module: nn.Module, n_features: int) -> nn.Module:
-    """Return a user's network; raise InputError if a document's score depends on other documents, or has no score."""
+    """Return the network; raise InputError if it does not give each document a score of its own features alone."""
     for name, part in module.named_modules():
         if isinstance(part, nn.modules.batchnorm._NormBase):
             raise InputError(

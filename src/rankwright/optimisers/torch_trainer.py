@@ -37,7 +37,7 @@ _HALF = 1 << 6  # of the last of 16 bits that rounding keeps
 
 
 class Criterion(Protocol):
-    """The interface of a loss prepared for the training queries, which torch scores of a part of a batch go into."""
+    """The interface of a prepared loss: from the scores of a part of a batch to the loss and its derivatives."""
 
     is_sampled: bool
 
@@ -51,7 +51,7 @@ class Criterion(Protocol):
 
 
 class _PaddedPart(NamedTuple):
-    """A part of a batch: some queries, padded to the width of the longest, and the mask of their documents."""
+    """A part of a batch: some queries, padded to one length, with the rows and the mask of their documents."""
 
     queries: Ints  # on the host
     at: Tensor  # the same on the device
@@ -61,7 +61,7 @@ class _PaddedPart(NamedTuple):
 
 
 class _NativeCriterion:
-    """A criterion computed by torch, for objectives that have a torch form."""
+    """A criterion computed by the torch form of an objective, on the device."""
 
     def __init__(self, loss: Loss, lists: DeviceLabels) -> None:
         self.loss, self.lists, self.is_sampled = loss, lists, loss.is_sampled
@@ -76,7 +76,7 @@ class _NativeCriterion:
 
 
 class _KernelCriterion:
-    """A criterion computed by NumPy kernels on the CPU, in double precision, for objectives without a torch form."""
+    """A criterion computed by the NumPy form of an objective, on the CPU and in double precision."""
 
     def __init__(self, objective: Objective, queries: Queries) -> None:
         self.objective, self.queries = objective, queries

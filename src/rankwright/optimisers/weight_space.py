@@ -19,7 +19,7 @@ from rankwright.runtime.backends import single_blas
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightSpace:
-    """A space, possibly of fewer dimensions, of weights z for a solver; scores are ``(X - mean) @ (z * factor)``.
+    """The space, maybe a smaller one, in which a solver seeks weights z; scores are ``(X - mean) @ (z * factor)``.
 
     Make one with :meth:`of`.
 

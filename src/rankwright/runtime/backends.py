@@ -243,12 +243,12 @@ _blas_alone = threading.Lock()  # only one thread of a process can limit BLAS at
 @contextmanager
 def single_blas() -> Iterator[None]:
     """Limit BLAS to one thread inside the block, so that its results are the same in every process."""
-    with _blas_alone, _find_blas().limit(limits=1):
+    with _blas_alone, _get_blas_controller().limit(limits=1):
         yield
 
 
 @lru_cache(maxsize=1)
-def _find_blas() -> Any:
+def _get_blas_controller() -> Any:
     """Return the controller of the number of threads of the BLAS libraries in this process."""
     from threadpoolctl import ThreadpoolController
 
@@ -294,5 +294,5 @@ def enter_pool() -> None:
 
 @lru_cache(maxsize=8)
 def _find_pool(n: int, process: int) -> ThreadPoolExecutor:  # a forked child must not use its parent's pool
-    """Return this process's pool of ``n`` threads, which is made at the first call."""
+    """Return the pool of ``n`` threads of the process with the id ``process``, made at the first call."""
     return ThreadPoolExecutor(n, thread_name_prefix="rankwright", initializer=enter_pool)

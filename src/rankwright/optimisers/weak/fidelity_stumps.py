@@ -175,12 +175,12 @@ class _StumpTrials:
 
 
 def _sum_third_derivatives(part: ScoredPairs, bins: FeatureBins, features: Ints) -> Floats:
-    """Return for each slot the sum of the pair loss's third derivatives over its documents."""
+    """Return for each slot the sum of its documents' potentials of the third derivative of the pair loss."""
     return part.binned.sum_by_slot(part.potentials[1], bins, features)
 
 
 def _sum_splits(part: ScoredPairs, bins: FeatureBins, features: Ints) -> Floats:
-    """Return for each slot the sums of pair weights and curvatures over the pairs its threshold splits."""
+    """Return for each slot the sums of pair weights and second derivatives, yet to be accumulated over slots."""
     out = np.zeros((2, bins.count_slots(features)))
     sum_splits(part.binned.graded, part.scores, part.binned.codes, bins.starts, features, out)
     return out

@@ -72,7 +72,7 @@ _OF_NATIVE = ("sigmoid", "lambdarank_truncation_level", "lambdarank_norm")
 
 @dataclass(frozen=True, slots=True)
 class RegressionTree:
-    """A weak learner that fits regression trees by LightGBM, with its parameters.
+    """A weak learner: regression trees that LightGBM grows with these parameters.
 
     Parameters
     ----------

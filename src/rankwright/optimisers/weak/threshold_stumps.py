@@ -181,14 +181,14 @@ class BinnedShard(NamedTuple):
 
 
 class ThresholdSums(NamedTuple):
-    """The sums of documents' values for each slot: over documents above its threshold, and over missing features."""
+    """The sums of documents' values for each slot: over documents above its threshold, and over those without value."""
 
     above: Floats  # over documents above the threshold of the slot
     missing: Floats  # over documents without the feature
 
 
 def sum_above_thresholds(sums: Floats, bins: FeatureBins, features: Ints) -> ThresholdSums:
-    """Return for each slot the sum of values over documents above its threshold, from the sums in each slot."""
+    """Return for each slot the sum of values over documents above its threshold, given the sums by slot."""
     running = sums.copy()
     accumulate_bins(running, bins.starts, features)
     sizes = bins.sizes[features]
@@ -198,7 +198,7 @@ def sum_above_thresholds(sums: Floats, bins: FeatureBins, features: Ints) -> Thr
 
 
 class BestStump(NamedTuple):
-    """The stump with the largest sum r, in absolute value, of the potentials of documents where the stump is 1."""
+    """The stump for which r, the sum of the potentials of the documents where the stump is 1, is furthest from 0."""
 
     slot: int
     missing: bool
@@ -206,7 +206,7 @@ class BestStump(NamedTuple):
 
 
 def find_best_stump(sums: Floats, bins: FeatureBins) -> BestStump:
-    """Return the stump of the largest absolute r, from the potentials summed by slot (Freund et al., section 3.2).
+    """Return the stump whose r is furthest from 0, given potentials summed by slot (Freund et al., section 3.2).
 
     A missing value counts 1 where that makes abs(r) larger. The first of equals is taken, up to rounding, so that
     the order of the documents does not matter.
