@@ -40,7 +40,7 @@ def loose_kernel(fn: F) -> F:
 
 
 def _compile_on_first_use(fn: F, **options: Any) -> F:
-    """Return a function as Numba compiles it when it is first called, with its code kept in our cache."""
+    """Return a function that Numba compiles when it is first called, with its compiled code kept on disk."""
     compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(fn)
     if hasattr(compiled, "_cache"):  # not where the compiler is switched off
         compiled._cache = KernelCache(fn, options)

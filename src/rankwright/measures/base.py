@@ -229,7 +229,7 @@ def compute_retrieved_values(
 
 
 def check_counted(measure: Measure, queries: Queries, what: str) -> None:
-    """Raise InputError if a measure skips every query, because none has a relevant document."""
+    """Raise InputError if a measure skips every query of positive weight, for none has a relevant document."""
     if measure.skips_empty and not (measure.prepare(queries.grouped()).is_counted & (queries.query_weight > 0)).any():
         raise InputError(f"{measure} skips every {what} query: none of any weight has a relevant document")
 

@@ -98,27 +98,27 @@ def _get_cut_off(measure: TableMeasure) -> float:
 
 
 def _make_logarithmic_discount(measure: TableMeasure) -> DiscountFunction:
-    """Return the discount of NDCG: 1 / log2(1 + rank), or LETOR's."""
+    """Return the discount function of NDCG: 1 / log2(1 + rank), or LETOR's."""
     return DiscountFunction(LOGARITHMIC, 1.0 if measure.discount == "letor" else 0.0, cut_off=_get_cut_off(measure))
 
 
 def _make_harmonic_discount(measure: TableMeasure) -> DiscountFunction:
-    """Return the discount 1 / rank up to the cut-off."""
+    """Return the discount function 1 / rank, up to the cut-off."""
     return DiscountFunction(HARMONIC, cut_off=_get_cut_off(measure))
 
 
 def _make_geometric_discount(measure: TableMeasure) -> DiscountFunction:
-    """Return the discount of RBP: (1 - p) p^(rank - 1), p being the measure's persistence."""
+    """Return the discount function of RBP: (1 - p) p^(rank - 1), p being the measure's persistence."""
     return DiscountFunction(GEOMETRIC, measure.p, 1.0 - measure.p, _get_cut_off(measure))
 
 
 def _make_flat_discount(measure: TableMeasure) -> DiscountFunction:
-    """Return the discount that is 1 at every rank up to the cut-off."""
+    """Return the discount function that is 1 at every rank up to the cut-off."""
     return DiscountFunction(GEOMETRIC, 1.0, 1.0, _get_cut_off(measure))
 
 
 def _make_first_rank_discount(measure: TableMeasure) -> DiscountFunction:
-    """Return the discount that is 1 at the first rank and 0 after it."""
+    """Return the discount function that is 1 at the first rank and 0 after it."""
     return DiscountFunction(GEOMETRIC, 1.0, 1.0, 1.0)
 
 
@@ -136,23 +136,26 @@ def tabulate_discounts(function: DiscountFunction, longest: int) -> Floats:
 
 
 def _get_unit_norm(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> float:
-    """Return the norm 1, for measures whose sums are not divided."""
+    """Return 1 as the divisor of every query's sum, for measures that are not normalised."""
     return 1.0
 
 
 def _compute_ideal_sums(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> Floats:
-    """Return for each query the sum of an ideal ranking, which divides NDCG."""
+    """Return for each query the sum of its ideal ranking, the divisor of NDCG."""
     return compute_ideal_values(arrays)
 
 
 def _count_relevant(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> Floats:
-    """Return for each query the number of its relevant documents, at most k if the option norm is "min"."""
+    """Return for each query its number of relevant documents, the divisor of AP; at most k if norm is "min"."""
     relevant: Floats = np.add.reduceat(arrays.gain, arrays.indptr[:-1])  # gains are 0 or 1
     return np.minimum(relevant, measure.k) if measure.norm == "min" and measure.k is not None else relevant
 
 
 def _compute_cut_off_norms(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> Floats:
-    """Return for each query the cut-off, or the number of ranked documents where that divides instead."""
+    """Return for each query the divisor of precision: k, or its number of documents if there is no k.
+
+    It is the number of documents, too, if the list is shorter than k and the option short is "list".
+    """
     sizes = ranked.astype(np.float64)
     if measure.k is None:
         return sizes

@@ -12,7 +12,7 @@ N_BUCKETS = 4096
 
 
 class ScoreLines(NamedTuple):
-    """The scores of documents as functions of t: ``scores + X[:, column] * t``."""
+    """The scores of documents as linear functions of t: ``scores + X[:, column] * t``, with a range of t."""
 
     scores: Floats  # at t = 0
     order: Ints  # the rows in ranked order at t = 0
@@ -40,7 +40,7 @@ class ScoreLines(NamedTuple):
 
 
 class JumpTotals(NamedTuple):
-    """The sums of a measure's jumps: its values at two points and its changes by bucket of t; they can be added."""
+    """The sums of measures' jumps along score lines: values at two times, and changes by bucket of times."""
 
     at_zero: int  # the sum of all queries at t = 0, up to a constant
     at_low: int  # and at the low end of the range
@@ -52,7 +52,7 @@ class JumpTotals(NamedTuple):
 
 
 class LongList(Protocol):
-    """A query with too many jumps to keep all of them; those in chosen buckets of t can be computed again."""
+    """A query with too many jumps to keep all of them; those in chosen buckets of times are computed again."""
 
     def select_jumps(self, wanted: Ints) -> Ints:
         """Return the jumps of the buckets where ``wanted`` is not 0, as the kernel ``select_jumps`` does."""
@@ -60,7 +60,10 @@ class LongList(Protocol):
 
 
 class Jumps(NamedTuple):
-    """The values of t where a measure, summed over queries, changes as scores move along lines, and its changes."""
+    """The times t at which measures of queries change as scores move along lines, and the changes there.
+
+    They are in any order, and the changes in fixed point.
+    """
 
     times: Floats
     deltas: Ints  # as t increases

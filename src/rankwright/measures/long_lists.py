@@ -19,7 +19,7 @@ _MAX_SNAPSHOTS = 32
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LongSweep:
-    """The sweep of t to one side for one long query: its start, and snapshots of its ranking. Made by :meth:`of`."""
+    """The sweep of one long query's scores one way along lines: its start, and snapshots. Made by :meth:`of`."""
 
     lines: ScoreLines  # of the query alone
     arrays: MeasureArrays  # of the query alone, in fixed point

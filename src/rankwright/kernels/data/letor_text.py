@@ -227,8 +227,9 @@ def _find_docid(text: Bytes, i: int) -> tuple[int, int]:
 def parse_block(
     text: Bytes, X: Floats, y: Floats, runs: Ints, docs: Ints, hard: Ints, most: int
 ) -> tuple[int, int, int, int, int, int, int, int, int]:
-    """Parse whole lines of LETOR text, which end with ``PADDING`` newlines more, into ``X`` (zeroed) and ``y``.
+    """Parse lines of LETOR text into features ``X``, all 0 at first, and grades ``y``; return how far it came.
 
+    The text ends with a whole line and ``PADDING`` newlines more.
     ``runs`` gets (row, start, end) of the qid of every run of rows with one qid, ``docs`` the (start, end) of every
     row's document id, ``hard`` (row, column or -1 for the label, start, end) of the numbers whose rounding to float32
     (for labels: float64) is in doubt. Indices above the width of ``X`` are checked but not stored, those above

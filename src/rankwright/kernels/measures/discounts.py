@@ -12,7 +12,7 @@ LOGARITHMIC, GEOMETRIC, HARMONIC = 0, 1, 2
 
 
 class DiscountFunction(NamedTuple):
-    """A discount of ranks, such as 1 / log2(1 + rank), for every real rank from 1 on; 0 beyond the cut-off."""
+    """A discount of ranks up to a cut-off, such as 1 / log2(1 + rank), that takes ranks between whole ones too."""
 
     kind: int  # 1 / log2(1 + max(r - a, 1)), b a^(r - 1), or 1 / r
     a: float = 0.0
@@ -22,7 +22,7 @@ class DiscountFunction(NamedTuple):
 
 @kernel
 def compute_discount(function: DiscountFunction, r: float) -> tuple[float, float]:
-    """Return the discount at a real rank and its derivative; just after the cut-off it falls smoothly to 0."""
+    """Return a discount and its derivative at a real rank; within one rank after the cut-off it falls to 0."""
     kind, a, b, cut_off = function
     if r >= cut_off + 1.0:
         return 0.0, 0.0

@@ -20,7 +20,7 @@ _GROUP = 16  # blocks
 
 
 class GainSweep(NamedTuple):
-    """The state of a sweep of t away from 0: the current ranking of one query's documents that have a gain."""
+    """The state of a sweep, in which scores move along lines: the current ranking of documents that have a gain."""
 
     b: Floats  # score at t = 0
     a: Floats  # slope
@@ -46,7 +46,7 @@ class GainSweep(NamedTuple):
 
 @kernel
 def compute_crossing_time(b_upper: float, a_upper: float, b_lower: float, a_lower: float, now: float) -> float:
-    """Return the t at which the lower of two score lines overtakes the upper one; infinity if it never does."""
+    """Return the time t at which the lower of two score lines overtakes the upper one; infinity if never."""
     at = (b_upper - b_lower) / (a_lower - a_upper)
     at = at if at > now else now
     return at if a_lower > a_upper else np.inf
@@ -82,7 +82,7 @@ def _look_up_discount(discount: Floats, r: int) -> float:
 def make_gain_sweep(
     arrays: MeasureArrays, order: Ints, scores: Floats, slopes: Floats, q: int, sign: float
 ) -> GainSweep:
-    """Return the start of a sweep: a query ranked at t = 0; t will grow (``sign`` is 1) or fall (-1)."""
+    """Return a sweep of one query at its start, ranked at time t = 0; t will grow (``sign`` is 1) or fall (-1)."""
     gain, discount, factor, u, v = arrays.gain, arrays.discount, arrays.scale[q], arrays.u, arrays.v
     first, n = arrays.indptr[q], arrays.indptr[q + 1] - arrays.indptr[q]
     kept = 0
@@ -261,7 +261,7 @@ def sweep_gains(
     deltas: Ints,
     count: int,
 ) -> tuple[Floats, Ints, int, Any]:
-    """Append the jumps of one query's measure for t on one side of 0, ranking only documents with a gain."""
+    """Append the jumps of a query's measure as scores move one way along lines; rank documents with a gain only."""
     sweep = make_gain_sweep(arrays, order, scores, slopes, q, sign)
     start = sweep.whole[0]
     meetings, who = _find_all_meetings(sweep, limit)

@@ -11,14 +11,14 @@ _FAR = 1e18  # the largest distance from 0, in units
 
 @kernel
 def find_bucket(t: float, inverse_unit: float, half: int) -> int:
-    """Return the number of the bucket that holds a value of t; buckets are even for Cauchy distributed values."""
+    """Return the number of the bucket that holds the time t of a jump; Cauchy distributed times fill buckets evenly."""
     x = min(max(t * inverse_unit, -_FAR), _FAR)
     return min(int(half + half * (x / (1.0 + abs(x)))), 2 * half - 1)
 
 
 @kernel
 def sum_jumps(times: Floats, deltas: Ints, inverse_unit: float, n_buckets: int) -> tuple[Ints, Floats]:
-    """Return by bucket of t the sum of all changes of the measure there, and the sum of the positive changes."""
+    """Return by bucket of times the sum of the measure's changes there, and the sum of the positive changes."""
     sums, gains, half = np.zeros(n_buckets, np.int64), np.zeros(n_buckets), n_buckets // 2
     for i in range(len(times)):
         bucket = find_bucket(times[i], inverse_unit, half)
@@ -29,7 +29,7 @@ def sum_jumps(times: Floats, deltas: Ints, inverse_unit: float, n_buckets: int) 
 
 @kernel
 def select_jumps(times: Floats, deltas: Ints, inverse_unit: float, wanted: Ints) -> Ints:
-    """Return the jumps in the buckets of t where ``wanted`` is not 0.
+    """Return the jumps (time, change and bucket, a row each) in the buckets where ``wanted`` is not 0.
 
     A row has the bits of the time, the change and the bucket.
     """

@@ -36,7 +36,7 @@ MAX_TOP_DEPTH = 32  # cut-offs up to here are swept fastest by _sweep_top
 def _find_overtaker(
     b: float, a: float, outer_b: Floats, outer_a: Floats, place: Ints, n: int, now: float, times: Floats
 ) -> int:
-    """Return the document below the cut-off that first overtakes the line b + a t, or -1 if none does.
+    """Return the document below the cut-off that first overtakes the score line b + a t, or -1 if none does.
 
     Of several that do so at once it is the steepest, then the first in rank.
     """
@@ -68,7 +68,7 @@ def _sweep_top(
     deltas: Ints,
     count: int,
 ) -> tuple[Floats, Ints, int, Any]:
-    """Append the jumps of one query's measure for t on one side of 0, ranking only its first documents."""
+    """Append the jumps of a query's measure as scores move one way along lines; rank its first documents only."""
     gain, discount, factor, u, v = arrays.gain, arrays.discount, arrays.scale[q], arrays.u, arrays.v
     first, n = arrays.indptr[q], arrays.indptr[q + 1] - arrays.indptr[q]
     depth = min(len(discount), n)
@@ -159,7 +159,7 @@ def sweep_queries(
     n_buckets: int,
     max_pairs: int,
 ) -> tuple[Floats, Ints, Any, Any, Ints, Floats, Ints]:
-    """Return the jumps of a measure, summed over queries, as all scores move along lines from ``low`` to ``high``.
+    """Return the jumps of queries' measures as scores move along lines, from time ``low`` to time ``high``.
 
     Queries ranked to at most ``max_top_depth`` ranks, or an eighth of their documents, are swept by ``_sweep_top``, the
     others by ``sweep_gains``; 0 sweeps all by ``sweep_gains``.

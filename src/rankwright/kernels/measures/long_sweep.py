@@ -32,7 +32,7 @@ class SweepSnapshots(NamedTuple):
 
 @kernel
 def _merge_close_jumps(times: Floats, deltas: Ints, count: int, unit: float) -> int:
-    """Merge jumps of a measure that are almost at the same t, in place; return how many jumps are left."""
+    """Merge jumps of a measure at almost the same time, in place; return how many jumps are left."""
     kept, i = 0, 0
     while i < count:
         at, last, total = times[i], i, deltas[i]
@@ -54,7 +54,7 @@ def _merge_close_jumps(times: Floats, deltas: Ints, count: int, unit: float) -> 
 def _sweep_block(
     sweep: GainSweep, buffer: MeetingBuffer, end: float, unit: float, times: Floats, deltas: Ints
 ) -> tuple[Floats, Ints, int, bool]:
-    """Advance a sweep by a block of t; return its jumps, their number, and whether it reached ``end``."""
+    """Advance a sweep by a block of time; return its jumps, their number, and whether it reached ``end``."""
     meetings, who = find_meetings(sweep, buffer, end)
     is_complete = buffer.last_who[0] == NO_PAIR
     until = end if is_complete else -1.0
@@ -115,7 +115,7 @@ def sum_blocks(
     sums: Ints,
     gains: Floats,
 ) -> tuple[Floats, Ints, int]:
-    """Run a sweep to its end, block by block: add its jumps to the sums by bucket of t, and save snapshots.
+    """Run a sweep to its end, block by block: add its jumps to the sums by bucket of times; save snapshots.
 
     Returns the jumps if there are at most ``room``, and then needs no snapshots, or the number of snapshots.
     """
@@ -155,7 +155,7 @@ def select_from_blocks(
     taken: int,
     wanted: Ints,
 ) -> Ints:
-    """Return the jumps in the buckets of t where ``wanted`` is not 0, by sweeping again from snapshots."""
+    """Return the jumps in the buckets of times where ``wanted`` is not 0, by sweeping again from snapshots."""
     buffer = make_meeting_buffer(room)
     times: Any = np.empty(4 * room)
     deltas: Any = np.empty(len(times), np.int64)

@@ -24,7 +24,7 @@ _FAR = 1e100
 
 
 class MeetingBuffer(NamedTuple):
-    """A buffer for the meetings in a block of t: when a document with a gain meets one without, and which two."""
+    """A buffer for the meetings in a block of time: when a document with a gain meets one without, and which two."""
 
     times: Floats
     who: Ints
@@ -47,7 +47,7 @@ def make_meeting_buffer(room: int) -> MeetingBuffer:
 
 @kernel
 def choose_block_ends(sweep: GainSweep, limit: float, room: int) -> Floats:
-    """Return values of t that end blocks with about ``room`` meetings each, estimated from a sample of pairs."""
+    """Return the times that end blocks with about ``room`` meetings each, estimated from a sample of pairs."""
     kept, zeros = len(sweep.b), len(sweep.zero_b)
     pairs = kept * zeros + kept * kept // 2
     blocks = pairs // room + 1
@@ -110,7 +110,7 @@ def _drop_later_half(buffer: MeetingBuffer) -> None:
 
 @kernel
 def _collect_all_pairs(sweep: GainSweep, buffer: MeetingBuffer) -> None:
-    """Add the meetings of the block to the buffer by a look at every pair: quick if most meet at about one t."""
+    """Add the block's meetings to the buffer by a look at every pair: quick if most meet at about the same time."""
     b, a, zero_b, zero_a, zeros = sweep.b, sweep.a, sweep.zero_b, sweep.zero_a, len(sweep.zero_b)
     times, whos, after_time, after_who = buffer.times, buffer.who, buffer.after_time[0], buffer.after_who[0]
     for i in range(len(b)):
@@ -217,7 +217,7 @@ def _insertion_sort(keys: Floats, items: Ints, low: int, high: int) -> None:
 
 @kernel
 def _compute_scores_at(b: Floats, a: Floats, t: float, side: float, slack: float) -> Floats:
-    """Return scores at t, times ``side`` and shifted by what rounding may change; the slopes if t is infinite."""
+    """Return scores at time t, times ``side`` and shifted by what rounding may change; slopes if t is infinite."""
     out = np.empty(len(b))
     for i in range(len(b)):
         if t == np.inf:

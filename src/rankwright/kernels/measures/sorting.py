@@ -12,7 +12,7 @@ _SHORT = 256  # documents: so few are sorted by counting
 
 @kernel
 def max_query_size(indptr: Ints) -> int:
-    """Return the number of documents of the query that has most."""
+    """Return the number of documents of the longest query."""
     longest = 0
     for q in range(len(indptr) - 1):
         longest = max(longest, indptr[q + 1] - indptr[q])
@@ -128,7 +128,7 @@ def bucket_sort(keys: Floats, items: Ints, n: int, low: float) -> tuple[Floats, 
 
 @kernel
 def sort_rows(scores: Floats, tie: Floats, indptr: Ints, start: int, stop: int, order: Ints) -> None:
-    """Sort the rows of queries ``start`` to ``stop`` by descending score, then ascending ``tie``, then row.
+    """Sort the rows of each query ``start`` to ``stop`` by descending score, then ascending ``tie``, then row.
 
     ``order`` holds the rows of each query in any order (the last ranking is a good start) and is sorted in place.
     """

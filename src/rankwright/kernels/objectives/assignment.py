@@ -28,7 +28,7 @@ def assign_ranks(
     trade: float,
     live: Ints,
 ) -> None:
-    """Replace each query's ranking by the one with the highest score F minus ``trade`` times its measure E.
+    """Rank each query to maximise its score F minus ``trade`` times its measure E, by assigning ranks at best.
 
     ``order`` holds the documents by score at first, and only the queries in ``live`` are ranked.
     F falls by 2 / norm times the score differences of documents in the wrong order, and so, up to a constant, does the

@@ -74,7 +74,7 @@ def sum_exponential_pairs(graded: GradedDocuments, scores: Floats, gradient: Flo
 def _sum_logistic_pairs(
     own: float, s: Floats, target: float, slopes: Floats, curves: Floats, w: float
 ) -> tuple[float, float, float]:
-    """Return one document's logistic loss with lower ones and its own derivatives; add those by theirs."""
+    """Return a document's logistic loss with lower grades and its own derivatives; add those by their scores."""
     loss, slope, curve = 0.0, 0.0, 0.0
     for j in range(len(s)):
         o = own - s[j]

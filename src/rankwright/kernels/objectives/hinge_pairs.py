@@ -64,7 +64,7 @@ def find_grade_places(y: Floats, indptr: Ints) -> Ints:
 
 @kernel
 def sum_pair_costs(labels: PairLabels) -> tuple[Floats, Floats]:
-    """Return the summed cost of the pairs of every query, and of the pairs of every document."""
+    """Return the summed cost of the pairs (of documents with different grades) by query, and by document."""
     place, cost, _, indptr = labels
     by_query, by_document = np.zeros(len(indptr) - 1), np.zeros(len(place))
     for q in range(len(by_query)):
@@ -84,7 +84,7 @@ def sum_pair_costs(labels: PairLabels) -> tuple[Floats, Floats]:
 
 @kernel
 def _find_zone(delta: float) -> tuple[float, float, float]:
-    """Return where the smoothed hinge h begins and ceases to be rounded, and its second derivative between."""
+    """Return where the rounded zone of the smoothed hinge begins and ends, and the second derivative in it."""
     if delta == np.inf:
         return 0.0, np.inf, 1.0
     return -delta / 2.0, delta / 2.0, 1.0 / delta if delta > 0.0 else 0.0

@@ -29,7 +29,7 @@ def _fill_changes(g: Floats, d: Floats, lead: float, i: int, u: float, v: float,
 def _sum_weighted_logistic(
     own: float, gain: float, s: Floats, g: Floats, change: Floats, slopes: Floats, curves: Floats
 ) -> tuple[float, float, float]:
-    """Return one document's weighted logistic loss and own derivatives; add those by other scores."""
+    """Return a document's weighted logistic loss and derivatives by its score; add those by other scores."""
     loss, slope, curve = 0.0, 0.0, 0.0
     for j in range(len(s)):
         sign = 1.0 if gain > g[j] else -1.0  # of equal gains nothing changes

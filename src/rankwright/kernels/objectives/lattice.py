@@ -78,7 +78,7 @@ def find_best_paths(
     perfect: bool,
     live: Ints,
 ) -> None:
-    """Replace each query's ranking by the one with the highest score F minus ``trade`` times its measure E.
+    """Rank each query to maximise its score F minus ``trade`` times its measure E, by dynamic programming.
 
     ``order`` holds the documents by score at first. It searches only perfect rankings, or only imperfect ones.
     ``ideal`` is the sum of gains of a perfect ranking, which has E = 1. A path is perfect if no other to any of its

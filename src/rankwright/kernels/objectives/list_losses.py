@@ -24,7 +24,7 @@ def softmax(scores: Floats, out: Floats) -> float:
 
 @kernel
 def compute_query_softmax(values: Floats, indptr: Ints) -> Floats:
-    """Return the softmax of values within each query."""
+    """Return the softmax of values within each query: they become positive, and sum to 1 in a query."""
     out = np.empty(len(values))
     for q in range(len(indptr) - 1):
         softmax(values[indptr[q] : indptr[q + 1]], out[indptr[q] : indptr[q + 1]])

@@ -186,7 +186,7 @@ def _compute_remainders(
 
 @kernel
 def _compute_affine_rest(g: Floats, discount: Floats, u: float, v: float, A: Floats, B: Floats) -> None:
-    """Write the A and B of each rank t such that the ranks after it add A lead + B to the measure."""
+    """Write for each rank the A and B with which all later ranks add A lead + B to the measure."""
     a, b = 0.0, 0.0
     for t in range(len(g) - 1, -1, -1):
         A[t], B[t] = a, b

@@ -30,7 +30,7 @@ def find_classes(gain: Floats, indptr: Ints) -> tuple[Ints, Ints, Floats]:
 
 @kernel
 def group_by_class(rows: Ints, classes: Ints) -> tuple[Ints, Ints]:
-    """Return rows sorted by class, stably, and where each class starts."""
+    """Return the rows of a query sorted by class, stably, and where each class starts."""
     starts = np.zeros(classes[rows].max() + 2, np.int64)
     for row in rows:
         starts[classes[row] + 1] += 1
@@ -78,7 +78,7 @@ def fill_rank_coefficients(order: Ints, norm: Floats, indptr: Ints, out: Floats)
 
 @kernel
 def find_hardest_perfect(scores: Floats, classes: Ints, depth: int, indptr: Ints, order: Ints) -> None:
-    """Write the perfect ranking of each query with the lowest score F to ``order``.
+    """Write each query's perfect ranking (with the highest measure) that has the lowest score F to ``order``.
 
     The measure is strict, with ``depth`` ranks.
     It is by class, the lowest scores first; after ``depth`` ranks it is by ascending score alone.
@@ -149,7 +149,7 @@ def _is_perfect(rows: Ints, classes: Ints, last: int) -> bool:
 def find_most_violated_precision(
     scores: Floats, classes: Ints, norm: Floats, trade: float, live: Ints, indptr: Ints, order: Ints
 ) -> None:
-    """Replace each query's ranking by the one that maximises its score F + ``trade`` (1 - AP).
+    """Rank each query to maximise its score F plus ``trade`` times (1 - AP), for binary relevance.
 
     ``order`` holds the documents by score at first; there are two classes, and only queries in ``live`` are ranked.
     Relevant and irrelevant documents stay sorted by score among themselves. If the j-th irrelevant one comes after p

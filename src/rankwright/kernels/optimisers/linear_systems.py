@@ -9,8 +9,9 @@ from rankwright.kernels.jit import Floats, kernel
 
 @kernel
 def factorise_shifted(matrix: Floats, strength: float) -> Floats:
-    """Return the Cholesky factor U, upper triangular, of 1 + strength matrix: U'U is that sum.
+    """Return the upper triangular Cholesky factor U of the identity plus ``strength`` times a matrix.
 
+    U'U is that sum; the matrix is positive semidefinite.
     The matrix is positive semidefinite.
     Every pivot is at least 1; if rounding makes it smaller, it is set to 1.
     """

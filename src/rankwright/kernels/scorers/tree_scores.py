@@ -80,7 +80,7 @@ def look_up_leaf_values(leaves: Ints, values: Floats) -> Floats:
 
 @kernel
 def compute_leaf_scores(leaves: Ints, first_leaf: Ints, values: Floats, weight: Floats) -> Floats:
-    """Return scores from known leaves: the sum over trees of ``weight`` times the leaf's value.
+    """Return scores of documents whose leaves are known: the sum over trees of ``weight`` times the leaf's value.
 
     The order of the sum is that of ``compute_tree_scores``.
     """
