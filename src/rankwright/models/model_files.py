@@ -33,7 +33,7 @@ def save(fitted: Fitted, path: StrPath) -> None:
 
 
 def format_model(model: Model, indent: int | None = None) -> str:
-    """Return a model as JSON text."""
+    """Return the JSON text of a model, as it is saved to a file."""
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,

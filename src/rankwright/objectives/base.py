@@ -15,7 +15,7 @@ from rankwright.measures import Measure, parse_measure
 
 
 class Evaluation(NamedTuple):
-    """The value of an objective at some scores: a weighted sum over the queries, with its derivatives by the scores."""
+    """The loss of an objective at some scores, a weighted sum over the queries, with its derivatives by the scores."""
 
     loss: float
     gradient: Floats

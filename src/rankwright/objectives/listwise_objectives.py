@@ -250,7 +250,7 @@ class PreparedExpectedMeasure(PreparedObjective):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedSampledMeasure(PreparedObjective):
-    """The loss 1 - expected measure, prepared for some queries and a user's measure; it is estimated."""
+    """The loss 1 - expected measure, prepared for a user's measure: estimated from sampled rankings."""
 
     measure: PreparedMeasure
     weight: Floats

@@ -31,7 +31,7 @@ class QueryLosses(NamedTuple):
 
 
 class PreparedBound(PreparedObjective):
-    """An upper bound on a measure's loss, prepared for some queries."""
+    """An upper bound on the loss 1 - measure, prepared for some queries; ``at`` returns it query by query."""
 
     def __init__(self, measure: Measure, queries: Queries, phi: str = "pairs") -> None:
         self.rankings = prepare_rankings(measure, queries, phi)

@@ -188,7 +188,7 @@ def default_approximation(measure: Measure) -> str:
 def smooth_measure(
     measure: Measure, sigma: float, k: int | None = None, approximation: str | None = None
 ) -> SmoothObjective:
-    """Return the smooth objective that SmoothRank minimises for a measure.
+    """Make the smooth approximation of 1 - measure that the ranker SmoothRank minimises.
 
     Discounts differ from rank to rank, and short lists are padded, whatever the dialect. Positions count to ``k``, or
     to the cut-off of the measure. Ranks count the whole list: with a cut-off soft ranks would have no gradient.

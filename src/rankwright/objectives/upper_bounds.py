@@ -72,7 +72,7 @@ class Basic(UpperBound):
 @final
 @dataclass(frozen=True, slots=True)
 class TypeOne(UpperBound):
-    """A type one bound, section 4.1 of Xu et al. (2008): exp(-E) or log2(1 + exp(-E)), E the measure.
+    """A type one bound, section 4.1 of Xu et al. (2008): exp(-E) or log2(1 + exp(-E)), E as in ``Basic``.
 
     Parameters
     ----------

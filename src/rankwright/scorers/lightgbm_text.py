@@ -266,7 +266,7 @@ def _parse_numbers(text: str, name: str) -> Any:
 
 
 def _parse_integers(words: list[str]) -> Ints:
-    """Parse whole numbers that are written in ASCII and fit into LightGBM's integers."""
+    """Parse whole numbers into an array; raise unless they are ASCII digits that fit into 32 bits."""
     if "".join(words).encode("utf-8", errors="surrogatepass").translate(None, b"0123456789-"):
         raise ValueError("no whole number")
     return np.array(list(map(int, words)), dtype=np.int32).astype(np.int64)

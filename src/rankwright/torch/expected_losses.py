@@ -15,7 +15,7 @@ from rankwright.torch.smooth_losses import make_gain_labels
 
 
 class ExpectedMeasure(Loss):
-    """The loss 1 - the expected measure of a ranking drawn from the Plackett-Luce model of the scores.
+    """The loss of BayesRank: 1 - the expected measure of a ranking drawn from the Plackett-Luce model of the scores.
 
     See ``rankwright.objectives.ExpectedMeasure``. Measures of one or two ranks are exact; for others value and gradient
     are unbiased estimates from samples. Memory is linear in the length of lists for a measure with a cut-off.

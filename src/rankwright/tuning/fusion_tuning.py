@@ -31,7 +31,7 @@ def tune_fusion(
     random_state: int | np.random.Generator | None = 0,
     backend: Backend | None = None,
 ) -> FusionResult:
-    """Find the weights of runs whose weighted sum maximises a measure.
+    """Find the weights of runs with which the weighted sum of their scores maximises a measure.
 
     The search is exact along every weight: it finds the best of all values that the weight can take, and ends when no
     single weight can improve the measure. It climbs from the best few points of a grid, so it is never worse than the

@@ -184,7 +184,7 @@ def _to_saved_form(booster: Any) -> Any:
 
 
 class RankwrightEnsemble(TreeEnsemble):
-    """A wrapper of a model of trees, or of a fitted ranker of trees, of Rankwright."""
+    """A wrapper of a Rankwright model of trees, or of a fitted ranker of trees."""
 
     def __init__(self, fitted: Any, measure: str) -> None:
         self.model: Model = fitted.to_model()
