@@ -28,7 +28,7 @@ def assign_ranks(
     trade: float,
     live: Ints,
 ) -> None:
-    """Rank each query to maximise its score F minus ``trade`` times its measure E, by assigning ranks at best.
+    """Rank each query to maximise its score F minus ``trade`` times its measure E, by optimal assignment.
 
     ``order`` holds the documents by score at first, and only the queries in ``live`` are ranked.
     F falls by 2 / norm times the score differences of documents in the wrong order, and so, up to a constant, does the

@@ -116,7 +116,7 @@ def sum_pair_losses(
 ) -> float:
     """Return the weighted sum of a loss over all pairs, and write its first and second derivatives by score.
 
-    ``target`` is P*, the probability that the higher document of a pair should win with.
+    ``target`` is P*, the desired probability that the document of the higher grade wins.
     """
     indptr, lower, weight = graded
     loss = 0.0
