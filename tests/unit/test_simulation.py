@@ -54,7 +54,7 @@ def read(path):
 
 class TestFigures:
     def test_type_one_bounds_are_their_formulas(self):
-        table = curves.type_one_curves()
+        table = curves.compute_type_one_curves()
         E = table["E"]
         assert (E[0], E[-1]) == (0.0, 1.0)
         np.testing.assert_array_equal(table[BASIC], 1 - E)
@@ -64,7 +64,7 @@ class TestFigures:
         assert (table["exponential"] <= table["logistic"] + 1e-15).all()
 
     def test_type_two_bounds_are_their_formulas(self):
-        table = curves.type_two_curves()
+        table = curves.compute_type_two_curves()
         x = table["F(b) - F(c)"]
         np.testing.assert_array_equal(table["step"], 0.5 * (x <= 0))
         np.testing.assert_allclose(table["logistic"], 0.5 * np.log2(1 + np.exp(-x)), rtol=1e-13)

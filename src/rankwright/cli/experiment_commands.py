@@ -89,7 +89,7 @@ def reproduce(
 ) -> None:
     """Run the protocols of papers and print published figures beside ours, with standard errors."""
     from rankwright.basics.files import check_outputs, write_atomic
-    from rankwright.papers.reproduction import format_text, reproductions, winners, written
+    from rankwright.papers.reproduction import format_text, reproductions, tabulate_winning_numbers, written
     from rankwright.report.text_tables import format_aligned
 
     planned = reproductions(names, data)
@@ -105,7 +105,7 @@ def reproduce(
         _exit_if_failed(results[name])
         print(format_text(results[name]) + f"\n\nreport: {_write_report(results[name], out / name)}\n")
     if len(results) > 1:
-        print(format_aligned(winners(results)))
+        print(format_aligned(tabulate_winning_numbers(results)))
     if write is not None:
         commands = [f"rankwright reproduce {' '.join(results)} --data DIR --write {write}"]
         with write_atomic(write) as file:

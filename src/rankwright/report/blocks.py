@@ -36,7 +36,7 @@ TRACES = ("scatter", "bar", "box", "violin", "histogram", "heatmap")
 
 
 class Block(Protocol):
-    """A piece of a section."""
+    """A piece of a section of the page, such as text, a chart or a table."""
 
     kind: ClassVar[str]
 
@@ -159,7 +159,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A titled part of a page.
+    """A titled part of a page: a lead sentence, and blocks.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A report as one page.
+    """A report as one page: title, facts, methods and sections.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ _SCALE = 1_000_000  # the page has values as integers, in millionths
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DuelDocuments:
-    """The documents of a query, and where each method ranks them.
+    """The documents of one query: their ids, their grades, and the rank that each method gives them.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class DuelDocuments:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DuelQuery:
-    """A query of a duel; it may come without documents, to keep the page small."""
+    """A query of a duel, with its name and fold; it may come without its documents, to keep the page small."""
 
     qid: str
     fold: str
@@ -57,7 +57,7 @@ class DuelQuery:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Duel:
-    """A comparison of any two methods: wins and losses query by query, down to the documents.
+    """A block that compares any two methods: wins and losses query by query, down to the documents.
 
     Parameters
     ----------
@@ -146,6 +146,7 @@ class Duel:
 
 
 def _check_start(start: tuple[str, str], methods: tuple[str, ...]) -> None:
+    """Raise InputError unless the duel starts with two different methods of its own."""
     if len(start) != 2 or start[0] == start[1]:
         raise InputError(f"a duel that starts with {quote(start)}; expected two different methods")
     for name in start:

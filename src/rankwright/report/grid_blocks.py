@@ -12,7 +12,7 @@ from rankwright.report.json_values import Json, Value, drop_none, to_plain
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a grid.
+    """A column of a grid: its heading, and how its numbers are shown.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a grid with more than a value.
+    """A cell of a grid with more than a value, such as a text to show instead, a mark or a tooltip.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a grid.
+    """A row of a grid: its cells, and the methods that it belongs to.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table that the reader can sort by every column, filter and copy.
+    """A block with a table that the reader can sort by every column, filter and copy.
 
     Parameters
     ----------

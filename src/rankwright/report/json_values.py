@@ -27,7 +27,7 @@ def to_plain(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
-        return _plain_number(value)
+        return _round_number(value)
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, Iterable):
@@ -35,7 +35,8 @@ def to_plain(value: Any) -> Any:
     raise InputError(f"{quote(value)} on a page; expected numbers, text, lists or mappings")
 
 
-def _plain_number(value: float) -> float | int | None:
+def _round_number(value: float) -> float | int | None:
+    """Round a number to seven digits for JSON; return None if it is NaN or infinite."""
     if not isfinite(value):
         return None
     rounded = float(f"{value:.{_DIGITS}g}")
@@ -43,12 +44,12 @@ def _plain_number(value: float) -> float | int | None:
 
 
 def drop_none(**entries: Any) -> Json:
-    """Return the entries that are not None."""
+    """Return a dictionary of the arguments that are not None."""
     return {key: value for key, value in entries.items() if value is not None}
 
 
 def check_names(names: Sequence[str], what: str) -> None:
-    """Refuse no names, and a name that appears twice."""
+    """Raise InputError if there are no names, or if a name appears twice."""
     if not names:
         raise InputError(f"no {what}; expected at least one")
     name, count = Counter(names).most_common(1)[0]

@@ -10,7 +10,7 @@ DIGITS = 4  # of a measure, behind the point
 
 
 def format_number(value: float, digits: int = DIGITS) -> str:
-    """Return a number with so many digits behind the point, or a dash where there is none.
+    """Return a number as text with so many decimals, or a dash if it is NaN.
 
     >>> format_number(0.12345), format_number(float("nan")), format_number(float("-inf"))
     ('0.1235', '–', '-∞')
@@ -23,7 +23,7 @@ def format_number(value: float, digits: int = DIGITS) -> str:
 
 
 def format_signed(value: float, digits: int = DIGITS) -> str:
-    """Return a difference: a number with its sign; what rounds to zero has none.
+    """Return a number as text with its sign, + or -; a number that rounds to zero has no sign.
 
     >>> format_signed(0.25, 2), format_signed(-0.25, 2), format_signed(-0.001, 2)
     ('+0.25', '-0.25', '0.00')
@@ -35,7 +35,7 @@ def format_signed(value: float, digits: int = DIGITS) -> str:
 
 
 def format_interval(low: float, high: float, digits: int = DIGITS) -> str:
-    """Return an interval.
+    """Return an interval as text, such as [0.10, 0.25], or a dash if an end is NaN.
 
     >>> format_interval(0.1, 0.25, 2), format_interval(float("nan"), float("nan"))
     ('[0.10, 0.25]', '–')
@@ -44,7 +44,7 @@ def format_interval(low: float, high: float, digits: int = DIGITS) -> str:
 
 
 def format_p(p: float) -> str:
-    """Return a p-value: three digits, more near 0.05, or that it is smaller.
+    """Return a p-value as text: three decimals, four near 0.05, or "<0.001".
 
     >>> format_p(0.0214), format_p(0.0497), format_p(0.00002), format_p(0.9999), format_p(float("nan"))
     ('0.021', '0.0497', '<0.001', '1.000', '–')
@@ -53,7 +53,7 @@ def format_p(p: float) -> str:
 
 
 def format_p_equals(p: float) -> str:
-    """Return a p-value in a sentence.
+    """Return a p-value as text for a sentence, such as "p = 0.021" or "p < 0.001".
 
     >>> format_p_equals(0.0214), format_p_equals(0.00002)
     ('p = 0.021', 'p < 0.001')
@@ -62,7 +62,7 @@ def format_p_equals(p: float) -> str:
 
 
 def format_count(value: int, noun: str) -> str:
-    """Return so many things.
+    """Return a number of things as text, such as "1 fold" or "2 queries".
 
     >>> format_count(1, "fold"), format_count(1200, "method"), format_count(2, "query")
     ('1 fold', '1,200 methods', '2 queries')
@@ -72,7 +72,7 @@ def format_count(value: int, noun: str) -> str:
 
 
 def format_parameters(text: str) -> str:
-    """Return the parameters of a trial, which are JSON.
+    """Return the parameters of a trial, given as JSON, as text such as "alpha=0.1, scale=query".
 
     >>> format_parameters('{"alpha": 0.1, "scale": "query"}'), format_parameters("{}")
     ('alpha=0.1, scale=query', 'as by default')

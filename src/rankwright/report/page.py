@@ -68,10 +68,12 @@ def embed_json(value: Any) -> str:
 
 
 def _escape_text(text: str) -> str:
+    """Return a text escaped for HTML, without characters that cannot be printed."""
     return escape(printable(text))
 
 
 def _render_section(number: int, section: Section) -> str:
+    """Return a section of the page as HTML."""
     anchor = _make_anchor(number, section)
     return "\n".join(
         [
@@ -85,10 +87,12 @@ def _render_section(number: int, section: Section) -> str:
 
 
 def _render_block(block: Block) -> str:
+    """Return a block as HTML: an element with the block's JSON, from which the page's scripts draw it."""
     return f'<div class="block"><script type="application/json">{embed_json(block.to_json())}</script></div>'
 
 
 def _render_link(number: int, section: Section) -> str:
+    """Return the link to a section as HTML, for the table of contents."""
     return f'<li><a href="#{_make_anchor(number, section)}">{_escape_text(section.title)}</a></li>'
 
 
@@ -113,10 +117,12 @@ def _make_policy(*scripts: str) -> str:
 
 
 def _hash_scripts(scripts: Sequence[str]) -> list[str]:
+    """Return the SHA-256 hash of each script, as a content security policy names it."""
     return [f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts]
 
 
 def _join_scripts() -> str:
+    """Return the page's own scripts as one script in strict mode."""
     parts = "\n".join(_read_asset(name) for name in _SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}\n}})();'
 
@@ -127,4 +133,5 @@ def _read_plotly() -> str:
 
 
 def _read_asset(name: str) -> str:
+    """Return the text of a file of this folder, such as a script or a style sheet."""
     return files("rankwright.report").joinpath(name).read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ CAPTION = "Published figures and ours: the difference, and the standard error of
 
 @dataclass(frozen=True, slots=True)
 class FigureComparison:
-    """A published figure and ours; NaN where the method has not been run or the measure not been taken."""
+    """A published figure beside ours; ours is NaN if the method was not run or the measure not computed."""
 
     method: str
     measure: str
@@ -46,7 +46,7 @@ class FigureComparison:
 
 
 def match_published(summary: Summary) -> list[FigureComparison]:
-    """Return the published figures of a spec, each beside ours."""
+    """Return each published figure of the experiment's spec beside our own figure."""
     table = summary.table("published")
     found = []
     for row in range(len(table.get("method", ()))):
@@ -63,7 +63,7 @@ def match_published(summary: Summary) -> list[FigureComparison]:
 
 
 def make_published_table(summary: Summary) -> TextTable:
-    """Return the published figures and ours, as a table."""
+    """Make the table of the published figures beside ours."""
     rows = []
     for figure in match_published(summary):
         missing = isnan(figure.ours)
@@ -83,7 +83,7 @@ def make_published_table(summary: Summary) -> TextTable:
 
 
 def make_fold_table(summary: Summary) -> TextTable | None:
-    """Return published figures of single folds, each row above ours; None if there are none."""
+    """Make the table of published figures of single folds, each above ours; return None if none are published."""
     rows = []
     for figure in match_published(summary):
         if len(figure.by_fold) == len(summary.results.folds) and not isnan(figure.ours):
@@ -98,7 +98,7 @@ def make_fold_table(summary: Summary) -> TextTable | None:
 
 
 def list_notes(summary: Summary) -> list[str]:
-    """Return an explanation of each figure that is far from the published one."""
+    """Return the explanations of the figures that are far from the published ones."""
     return [
         f"{figure.method}, {label_measure(summary, figure.measure)} ({format_signed(figure.difference)}): {figure.note}"
         for figure in match_published(summary)
@@ -107,5 +107,5 @@ def list_notes(summary: Summary) -> list[str]:
 
 
 def label_measure(summary: Summary, measure: str) -> str:
-    """Return the label of a measure, also of one that was not computed."""
+    """Return the short label of a measure, even if the experiment did not compute it."""
     return summary.labels.get(measure, measure)

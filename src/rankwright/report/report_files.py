@@ -38,8 +38,8 @@ def write_report(results: Results, folder: StrPath, *, date: datetime.date | Non
     page, *tables = list_report_files(folder)
     made = (make_results_table(summary), make_comparison_table(summary))
     for path, (table, formatted) in zip(tables, product(made, FORMATS.values()), strict=True):
-        _write(path, formatted(table))
-    _write(page, render_page(make_page(summary, date)))
+        _write_text(path, formatted(table))
+    _write_text(page, render_page(make_page(summary, date)))
     return page
 
 
@@ -50,14 +50,15 @@ def list_report_files(folder: StrPath) -> list[Path]:
 
 
 def make_page(summary: Summary, date: datetime.date | None = None) -> Page:
-    """Return the page of a report: the sections that have something to say."""
+    """Make the page of a report, with the sections that have something to show for these results."""
     sections = [section for entry in SECTIONS if (section := entry.build(summary)) is not None]
     footer = f"Rankwright {__version__}" + (f", {date.isoformat()}" if date else "")
     subtitle = f"{format_count(len(summary.methods), 'method')} on {format_count(len(summary.results.folds), 'fold')}"
-    return Page(summary.results.name, subtitle, _facts(summary), summary.methods, sections, footer)
+    return Page(summary.results.name, subtitle, _list_facts(summary), summary.methods, sections, footer)
 
 
-def _facts(summary: Summary) -> list[tuple[str, str]]:
+def _list_facts(summary: Summary) -> list[tuple[str, str]]:
+    """Return the facts at the top of the page, such as the number of methods, as pairs of name and value."""
     queries, values = summary.table("queries"), summary.table("values")
     return [
         ("Methods", f"{len(summary.methods):,}"),
@@ -69,6 +70,7 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def _write(path: Path, content: str) -> None:
+def _write_text(path: Path, content: str) -> None:
+    """Write a text file as a whole: a failure leaves the former file."""
     with write_atomic(path) as file:
         file.write(content)

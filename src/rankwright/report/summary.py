@@ -26,7 +26,7 @@ MOST_SHOWN = 6  # measures whose comparisons are shown pair by pair
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure: one method under one measure.
+    """A figure of a report: the mean of one method under one measure, with its rank and its comparison with the best.
 
     Parameters
     ----------
@@ -191,24 +191,26 @@ class Summary:
 
 
 def choose_mark(comparison: Comparison) -> str:
-    """Return a sign where the second method is significantly better or worse than the first."""
+    """Return the mark of a significant comparison: whether the second method is above or below; else empty."""
     if not comparison.adjusted.randomisation < LEVEL:
         return ""
     return ABOVE if comparison.difference > 0 else BELOW
 
 
 def order_p_values(p: PValues) -> tuple[float, float, float]:
-    """Return the p-values in the order of ``TESTS``."""
+    """Return the three p-values of a comparison in the order of ``TESTS``."""
     return p.randomisation, p.t, p.wilcoxon
 
 
 def _compute_ranks(means: Floats) -> Floats:
+    """Return the rank of each mean, 1 for the highest; equal means share the mean of their ranks."""
     from scipy.stats import rankdata
 
     return np.asarray(rankdata(-means, nan_policy="omit"), dtype=np.float64)
 
 
 def _estimate_spread(parts: Floats, values: Floats, error: float) -> MeanSpread:
+    """Return the uncertainty of a mean: the given standard error, and a bootstrap interval from ``parts``."""
     if np.isnan(error):
         return MeanSpread(np.nan, np.nan, np.nan)
     low, high = np.clip(bootstrap_interval(parts, n=_DRAWS), values.min(), values.max())  # no mean lies beyond

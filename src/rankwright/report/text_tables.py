@@ -42,7 +42,7 @@ _LATEX_SPECIAL = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A cell: what it is, how it reads, whether it is the best of its column, and a mark behind it.
+    """A cell of a text table: its value, its text, whether it is the best of its column, and a mark behind it.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A small table; a column whose values are all numbers is aligned to the right.
+    """A small table with header, rows, caption and note; columns of numbers are aligned to the right.
 
     Parameters
     ----------
@@ -101,9 +101,9 @@ class TextTable:
 def format_markdown(table: TextTable) -> str:
     """Format a table as GitHub's Markdown: the best in bold, the caption above and the note below."""
     lines = [
-        _markdown_row([_escape_markdown(name) for name in table.header]),
-        _markdown_row(["---:" if numeric else ":---" for numeric in table.numeric]),
-        *(_markdown_row([_markdown_entry(entry) for entry in row]) for row in table.rows),
+        _format_markdown_row([_escape_markdown(name) for name in table.header]),
+        _format_markdown_row(["---:" if numeric else ":---" for numeric in table.numeric]),
+        *(_format_markdown_row([_format_markdown_entry(entry) for entry in row]) for row in table.rows),
     ]
     return (
         "\n\n".join(filter(None, [_escape_markdown(table.caption), "\n".join(lines), _escape_markdown(table.note)]))
@@ -116,7 +116,7 @@ def format_csv(table: TextTable) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(table.header)
-    writer.writerows([_csv_value(entry.value) for entry in row] for row in table.rows)
+    writer.writerows([_make_csv_value(entry.value) for entry in row] for row in table.rows)
     return buffer.getvalue()
 
 
@@ -129,9 +129,9 @@ def format_latex(table: TextTable) -> str:
         rf"\caption{{{_escape_latex(table.caption)}}}",
         rf"\begin{{tabular}}{{{''.join('r' if numeric else 'l' for numeric in table.numeric)}}}",
         r"\toprule",
-        _latex_row([_escape_latex(name) for name in table.header]),
+        _format_latex_row([_escape_latex(name) for name in table.header]),
         r"\midrule",
-        *(_latex_row([_latex_entry(entry) for entry in row]) for row in table.rows),
+        *(_format_latex_row([_format_latex_entry(entry) for entry in row]) for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
         *note,
@@ -141,7 +141,7 @@ def format_latex(table: TextTable) -> str:
 
 
 def format_aligned(table: TextTable) -> str:
-    """Return aligned columns for a terminal; the best has a star."""
+    """Return a table as aligned columns for a terminal; the best of a column has a star."""
     columns = [
         _align(name, [row[i] for row in table.rows], numeric)
         for i, (name, numeric) in enumerate(zip(table.header, table.numeric, strict=True))
@@ -152,14 +152,14 @@ def format_aligned(table: TextTable) -> str:
 
 
 def make_results_table(summary: Summary) -> TextTable:
-    """Return every method under every measure: means, the interval of the deciding measure, and the mean rank."""
+    """Make the table of each method's means under every measure, the deciding one's interval, and the mean rank."""
     decisive, *others = (summary.labels[name] for name in summary.measures)
     rows = []
     for m, method in enumerate(summary.methods):
-        first, *rest = (_figure(summary.figures[name][m]) for name in summary.measures)
+        first, *rest = (_make_figure_entry(summary.figures[name][m]) for name in summary.measures)
         ends = [Entry(end, format_number(end)) for end in (summary.spreads[m].low, summary.spreads[m].high)]
         rank = float(summary.mean_ranks[m])
-        rows.append([_name(method), first, *ends, *rest, Entry(rank, format_number(rank, 2))])
+        rows.append([_make_name_entry(method), first, *ends, *rest, Entry(rank, format_number(rank, 2))])
     means = "means of the fold means on test queries" if len(summary.results.folds) > 1 else "means over the queries"
     caption = f"{summary.results.name}: {means}, with the 95% bootstrap interval of {decisive}. {summary.options}"
     if summary.results.unfinished:
@@ -170,7 +170,7 @@ def make_results_table(summary: Summary) -> TextTable:
 
 
 def make_comparison_table(summary: Summary) -> TextTable:
-    """Return every two methods on the deciding measure."""
+    """Make the table that compares every two methods under the deciding measure."""
     header = ["first", "second", "difference", "low", "high", "wins", "ties", "losses", *TESTS, "effect", "queries"]
     rows = []
     for found in summary.comparisons.get(summary.results.measure, []):
@@ -179,7 +179,7 @@ def make_comparison_table(summary: Summary) -> TextTable:
         counts = [Entry(value, str(value)) for value in (found.wins, found.ties, found.losses)]
         p = [Entry(value, format_p(value)) for value in order_p_values(found.adjusted)]
         rows.append([
-            _name(found.first), _name(found.second),
+            _make_name_entry(found.first), _make_name_entry(found.second),
             Entry(found.difference, format_signed(found.difference), mark=sign),
             *differences, *counts, *p,
             Entry(found.effect, format_signed(found.effect, 2)), Entry(found.n, str(found.n)),
@@ -197,16 +197,18 @@ FORMATS: dict[str, Callable[[TextTable], str]] = {
 }  # by the ending of a file
 
 
-def _figure(figure: Figure) -> Entry:
+def _make_figure_entry(figure: Figure) -> Entry:
+    """Make the entry of a method's mean under a measure."""
     return Entry(figure.mean, format_number(figure.mean), figure.best, BELOW if figure.below else "")
 
 
-def _name(method: str) -> Entry:
+def _make_name_entry(method: str) -> Entry:
+    """Make the entry of a method's name."""
     return Entry(method, method)
 
 
 def _align(name: str, entries: Sequence[Entry], numeric: bool) -> list[str]:
-    """Return a column's cells in one width; signs stand behind the numbers, whose digits are above each other."""
+    """Return a column's heading and cells padded to one width; marks are padded too, so that digits align."""
     signs = [("*" if entry.best else "") + entry.mark for entry in entries]
     room = max(map(len, signs), default=0)
     cells = [
@@ -217,53 +219,60 @@ def _align(name: str, entries: Sequence[Entry], numeric: bool) -> list[str]:
     return [cell.rjust(width) if numeric else cell.ljust(width) for cell in cells]
 
 
-def _markdown_row(cells: Sequence[str]) -> str:
+def _format_markdown_row(cells: Sequence[str]) -> str:
+    """Return a row of cells as Markdown."""
     return f"| {' | '.join(cells)} |"
 
 
-def _markdown_entry(entry: Entry) -> str:
+def _format_markdown_entry(entry: Entry) -> str:
+    """Return an entry as Markdown: the best in bold, the mark behind it."""
     shown = _escape_markdown(entry.text)
     return (f"**{shown}**" if entry.best else shown) + _escape_markdown(entry.mark)
 
 
 def _escape_markdown(words: str) -> str:
+    """Return a text on one line, with Markdown's special characters escaped."""
     return _MARKDOWN_SPECIAL.sub(lambda found: "\\" + found[0], printable(" ".join(words.split())))
 
 
-def _csv_value(value: float | int | str) -> float | int | str:
+def _make_csv_value(value: float | int | str) -> float | int | str:
+    """Return a value for CSV: empty if it is NaN; a text that a spreadsheet would run as a formula is quoted."""
     if isinstance(value, str):  # a spreadsheet would read such a text as a formula
         value = printable(value, keep="\n")
         return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
     return "" if isnan(value) else value
 
 
-def _latex_row(cells: Sequence[str]) -> str:
+def _format_latex_row(cells: Sequence[str]) -> str:
+    """Return a row of cells as LaTeX."""
     row = " & ".join(cells)
     return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"  # or "[" becomes an argument of \\
 
 
-def _latex_entry(entry: Entry) -> str:
+def _format_latex_entry(entry: Entry) -> str:
+    """Return an entry as LaTeX: the best in bold, the mark raised behind it."""
     shown = _escape_latex(entry.text if isinstance(entry.value, str) else entry.text.replace("-", _MINUS))
     mark = rf"\textsuperscript{{{_escape_latex(entry.mark)}}}" if entry.mark else ""
     return (rf"\textbf{{{shown}}}" if entry.best else shown) + mark
 
 
 def _escape_latex(words: str) -> str:
+    """Return a text on one line, with LaTeX's special characters escaped."""
     return "".join(_LATEX_SPECIAL.get(letter, letter) for letter in printable(" ".join(words.split())))
 
 
 def format_results(results: Results) -> str:
-    """Return every method under every measure, as aligned columns."""
+    """Return the table of every method under every measure, as aligned columns for a terminal."""
     return format_aligned(make_results_table(Summary(results)))
 
 
 def format_comparisons(results: Results) -> str:
-    """Return every two methods on the deciding measure, as aligned columns."""
+    """Return the comparisons of every two methods under the deciding measure, as aligned columns for a terminal."""
     return format_aligned(make_comparison_table(Summary(results)))
 
 
 def make_results_json(results: Results) -> dict[str, Any]:
-    """Return means and comparisons, as JSON can hold them."""
+    """Return the methods' means and their comparisons as a dictionary that can be written as JSON."""
     comparisons = Summary(results).comparisons.get(results.measure, [])
     plain = [asdict(found) | {"p": found.p._asdict(), "adjusted": found.adjusted._asdict()} for found in comparisons]
     means = {

@@ -25,7 +25,7 @@ NAMES = ("ohsumed", "ohsumed-2.0", "mq2008")
 
 
 def reproductions(names: Sequence[str], data: StrPath) -> dict[str, Experiment]:
-    """Return the experiments of published protocols by name, each on the data set in a folder of its name in ``data``.
+    """Return the experiments of published protocols by name; ``data`` holds a folder of each one's data set.
 
     If there is but one, ``data`` may be that folder.
     """
@@ -34,12 +34,12 @@ def reproductions(names: Sequence[str], data: StrPath) -> dict[str, Experiment]:
 
 
 def reproduction(name: str, data: StrPath) -> Experiment:
-    """Return the experiment of one published protocol."""
+    """Return the experiment of the published protocol of this name, on its data set in ``data``."""
     return reproductions([name], data)[name]
 
 
 def _protocol(name: str, data: Path, elsewhere: list[Path]) -> Experiment:
-    """Return a protocol on the folds found in the data set's folder in ``data``, or elsewhere."""
+    """Read a protocol's spec, and return its experiment on the folds in ``data`` or in a folder of ``elsewhere``."""
     if name not in NAMES:
         raise InputError(f"unknown reproduction {name!r}; {suggest(name, NAMES)}")
     with as_file(files(__package__) / f"{name}.toml") as path:
@@ -55,7 +55,7 @@ def _protocol(name: str, data: Path, elsewhere: list[Path]) -> Experiment:
 
 
 def t_tests(summary: Summary, measure: str) -> TextTable:
-    """Compare every two methods by paired t-tests, as in the papers."""
+    """Make the table of paired t-tests of every two methods under a measure, as in the papers."""
     rows = [
         [
             Entry(found.first, found.first),
@@ -73,22 +73,24 @@ def t_tests(summary: Summary, measure: str) -> TextTable:
 _SHOWN = {"MAP": "map", "NDCG@1": "ndcg@1", "NDCG@3": "ndcg@3", "NDCG@5": "ndcg@5", "NDCG@10": "ndcg@10"}
 
 
-def _means(results: Results, start: str) -> dict[str, float]:
-    """Return the mean of the first measure of this name, by method, whatever its options."""
+def _read_means(results: Results, start: str) -> dict[str, float]:
+    """Return each method's mean under the first measure of this name, whatever the measure's options."""
     measure = next(m for m in results.measures if m.partition("(")[0] == start)
     return dict(zip(results.methods, results.means(measure).tolist(), strict=True))
 
 
 def means(results: Results) -> TextTable:
-    """Return every method's means on the test queries, also of those without a published figure."""
-    columns = [_means(results, start) for start in _SHOWN.values()]
+    """Make the table of each method's means on the test queries, under MAP and NDCG at several cut-offs."""
+    columns = [_read_means(results, start) for start in _SHOWN.values()]
     rows = [[Entry(m, m), *(Entry(c[m], format_number(c[m])) for c in columns)] for m in results.methods]
     return TextTable(["method", *_SHOWN], rows, "All methods: means of the fold means on test queries.")
 
 
-def winners(results: Mapping[str, Results]) -> TextTable:
-    """Format LETOR's winning numbers over several data sets: how often a method beats another."""
-    columns = [winning_number({n: _means(found, start) for n, found in results.items()}) for start in _SHOWN.values()]
+def tabulate_winning_numbers(results: Mapping[str, Results]) -> TextTable:
+    """Make the table of LETOR's winning numbers: in how many comparisons over the data sets each method wins."""
+    columns = [
+        winning_number({n: _read_means(found, start) for n, found in results.items()}) for start in _SHOWN.values()
+    ]
     rows = []
     for method, counted in columns[0].items():
         wins = [Entry(column[method].wins, str(column[method].wins)) for column in columns]
@@ -98,7 +100,7 @@ def winners(results: Mapping[str, Results]) -> TextTable:
 
 
 def format_text(results: Results) -> str:
-    """Return published beside ours, and the t-tests, for a terminal."""
+    """Return the tables of one reproduction for a terminal: published figures beside ours, all means, the t-tests."""
     summary = Summary(results)
     tests = t_tests(summary, first_place(results))
     parts = [
@@ -112,12 +114,12 @@ def format_text(results: Results) -> str:
 
 
 def first_place(results: Results) -> str:
-    """Return the NDCG@1 of a reproduction: what paper 1 tests on."""
+    """Return the full name of the NDCG@1 of a reproduction, the measure of the papers' t-tests."""
     return next(measure for measure in results.measures if measure.startswith("ndcg@1("))
 
 
 def written(results: Mapping[str, Results], commands: Sequence[str]) -> str:
-    """Return the page of all reproductions, in Markdown."""
+    """Return the page of all reproductions as Markdown text; ``commands`` are those that made it."""
     parts = [_OPENING, "```\n" + "\n".join(commands) + "\n```"]
     for name, found in results.items():
         summary = Summary(found)
@@ -131,7 +133,7 @@ def written(results: Mapping[str, Results], commands: Sequence[str]) -> str:
         parts += [_CLAIM] * (name == "ohsumed-2.0")
         parts += [f"{len(trials['method'])} trials, {trials['seconds'].sum():.1f} s of training in all."]
     if len(results) > 1:
-        parts += ["## Winning numbers", format_markdown(winners(results)).strip()]
+        parts += ["## Winning numbers", format_markdown(tabulate_winning_numbers(results)).strip()]
     return "\n\n".join(parts) + "\n"
 
 

@@ -26,7 +26,7 @@ def simulate(
     seed: int = 0,
     data: StrPath | None = None,
 ) -> WrittenFindings:
-    """Run a simulation, and write its tables and its page into a folder.
+    """Run the simulation of this name, and write its page and its tables as files into a folder.
 
     Parameters
     ----------
@@ -50,12 +50,13 @@ def simulate(
         raise InputError(f"{name} is about data of its own, and takes no folds; {takers} does")
     folds = None if data is None else read_folds(data)
     inputs = [] if folds is None else [path for fold in folds.files for part in fold for path in part]
-    return write_findings(_task(simulation, wanted, seed, data, folds), folder, name, inputs)
+    return write_findings(_bind_simulation(simulation, wanted, seed, data, folds), folder, name, inputs)
 
 
-def _task(
+def _bind_simulation(
     simulation: Simulation, measure: Measure, seed: int, data: StrPath | None, folds: Folds | None
 ) -> Callable[[], Findings]:
+    """Return a function without arguments that runs the simulation: on the folds, if there are any."""
     run_on = simulation.run_on
     if data is None or folds is None or run_on is None:
         return lambda: simulation.run(measure, seed)

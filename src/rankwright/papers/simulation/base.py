@@ -19,7 +19,7 @@ from rankwright.report.page import render_page
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
-    """The findings of a simulation: tables, a page, and text.
+    """The findings of a simulation: tables, a page, and a short text for a terminal.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Findings:
 
 
 class FoldData(NamedTuple):
-    """Folds, and what they are called."""
+    """A record of the folds that a simulation runs on, and the name of their data set."""
 
     name: str
     folds: Sequence[Fold]
@@ -45,7 +45,7 @@ class FoldData(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """A simulation of a paper, recomputed.
+    """A simulation of a paper that can be run again: its description, its measure, and the functions that run it.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Simulation:
 
 
 class WrittenFindings(NamedTuple):
-    """The findings of a simulation, and the path of their page."""
+    """A record of a simulation's findings, and the path of the page that was written."""
 
     findings: Findings
     page: Path
@@ -75,7 +75,7 @@ class WrittenFindings(NamedTuple):
 def write_findings(
     find: Callable[[], Findings], folder: StrPath, name: str, inputs: Iterable[StrPath] = ()
 ) -> WrittenFindings:
-    """Write ``name.html``, and a CSV file for each table, but over none of the ``inputs``.
+    """Compute findings, and write ``name.html`` and a CSV file for each table; raise if that would replace an input.
 
     Nothing is computed if the folder cannot be written to.
     """
@@ -94,7 +94,7 @@ def write_findings(
 
 
 def csv_text(table: Table) -> str:
-    r"""Return a table as CSV: numbers in full, nothing where they are missing.
+    r"""Return a table as CSV text: numbers with all digits, and empty cells for NaN.
 
     >>> import numpy as np
     >>> csv_text({"set": np.array(["a", "b"]), "value": np.array([0.5, np.nan])})
@@ -103,10 +103,11 @@ def csv_text(table: Table) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(table)
-    columns = [[_cell(value) for value in column.tolist()] for column in table.values()]
+    columns = [[_blank_nan(value) for value in column.tolist()] for column in table.values()]
     writer.writerows(zip(*columns, strict=True))
     return buffer.getvalue()
 
 
-def _cell(value: Any) -> Any:
+def _blank_nan(value: Any) -> Any:
+    """Return a value as it is, or an empty text if it is NaN."""
     return "" if value != value else value  # only NaN differs from itself

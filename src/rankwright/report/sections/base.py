@@ -12,7 +12,7 @@ from rankwright.report.summary import Summary
 
 
 class Content(NamedTuple):
-    """The content of a section: a lead of a sentence or two, and blocks."""
+    """The content of a section of the report: a lead of a sentence or two, and blocks."""
 
     lead: str
     blocks: Sequence[Block]
@@ -20,7 +20,7 @@ class Content(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """A section of the report: it appears when the results have what it needs, and it has something to say.
+    """A section of the report, which appears if the results have the tables that it needs and it has content.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ class ReportSection:
 
 
 def make_choice(label: str, options: Sequence[tuple[str, Block]]) -> Block:
-    """Return a choice among blocks; a single one needs no choice."""
+    """Return a block that lets the reader choose among named blocks; if there is only one, return that block."""
     return Choice(label, options) if len(options) > 1 else options[0][1]
 
 
 class TrainingMeasure(NamedTuple):
-    """The measure that methods were trained on: for an axis, for a caption, and a sentence where methods differ."""
+    """The names of the measure that methods were trained on, for an axis and a caption; a note if methods differ."""
 
     axis: str
     name: str
@@ -58,7 +58,7 @@ class TrainingMeasure(NamedTuple):
 
 
 def find_training_measure(summary: Summary, methods: Mapping[str, Table]) -> TrainingMeasure:
-    """Return the measure whose values these tables hold."""
+    """Return the names of the measure that these methods were trained on, for axes and captions."""
     names = {m: str(table["measure"][0]) if "measure" in table else summary.decisive for m, table in methods.items()}
     heads = {m: summary.labels.get(name, name) for m, name in names.items()}
     if len(set(names.values())) <= 1:

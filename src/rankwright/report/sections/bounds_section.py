@@ -26,7 +26,7 @@ _LOSS, _OWN, _ONE, _TWO = _SYMBOLS
 
 
 class Bounded(NamedTuple):
-    """A bound of a method, in means over folds and seeds."""
+    """A bound on a method's training loss: the values of both, as means over folds and seeds."""
 
     bound: str
     measure: str
@@ -41,7 +41,8 @@ class Bounded(NamedTuple):
 Methods = Mapping[str, Sequence[Bounded]]
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Bounds"; return None if there is nothing to show."""
     methods = {method: bounded(table) for method, table in rows_by_method(summary.results, "bounds").items()}
     complete = rows_on_all_folds(summary.results, "bounds")
     trained_on = find_training_measure(summary, complete)
@@ -53,12 +54,12 @@ def _content(summary: Summary) -> Content | None:
         "rankwright.diagnose says more about a single model."
     )
     shown = {method: methods[method] for method in complete}
-    blocks: list[Block] = [_chart(shown, trained_on)] if shown else []
-    return Content(lead, [*blocks, _grid(summary, methods)])
+    blocks: list[Block] = [_draw_chart(shown, trained_on)] if shown else []
+    return Content(lead, [*blocks, _make_grid(summary, methods)])
 
 
 def bounded(table: Table) -> list[Bounded]:
-    """Return the bounds of a method, each in the mean over its runs; those on the method's own measure first."""
+    """Return the bounds on a method's training loss, as means over its runs; those on its own measure first."""
     found = []
     for bound, measure in dict.fromkeys(zip(table["bound"].tolist(), table["measure"].tolist(), strict=True)):
         of = select_rows(table, (table["bound"] == bound) & (table["measure"] == measure))
@@ -68,17 +69,20 @@ def bounded(table: Table) -> list[Bounded]:
     return found
 
 
-def _chart(methods: Methods, trained_on: TrainingMeasure) -> Chart:
-    """Return a line of marks for each method: the loss, and bounds on the same measure."""
-    data: list[dict[str, Any]] = [_key(name) for name in _SYMBOLS]
+def _draw_chart(methods: Methods, trained_on: TrainingMeasure) -> Chart:
+    """Draw the chart of the training loss of each method and the bounds on it, as marks in one row per method."""
+    data: list[dict[str, Any]] = [_make_legend_entry(name) for name in _SYMBOLS]
     values: list[float] = []
     for method, bounds in methods.items():
         own_measure = bounds[0].measure
-        marks = {_LOSS: bounds[0].loss, **_marks([bound for bound in bounds if bound.measure == own_measure])}
+        marks = {
+            _LOSS: bounds[0].loss,
+            **_select_marked_bounds([bound for bound in bounds if bound.measure == own_measure]),
+        }
         values += marks.values()
-        data += [_mark(method, name, value) for name, value in marks.items()]
+        data += [_make_mark(method, name, value) for name, value in marks.items()]
     layout = {
-        "xaxis": {"title": {"text": f"loss of {trained_on.axis}, and bounds on it"}, **_axis(values)},
+        "xaxis": {"title": {"text": f"loss of {trained_on.axis}, and bounds on it"}, **_choose_axis(values)},
         "yaxis": {"type": "category", "autorange": "reversed"},
     }
     caption = (
@@ -88,7 +92,8 @@ def _chart(methods: Methods, trained_on: TrainingMeasure) -> Chart:
     return Chart(data, layout, caption, height=_REST + _ROW * max(len(methods), 3))
 
 
-def _marks(bounds: Sequence[Bounded]) -> dict[str, float]:
+def _select_marked_bounds(bounds: Sequence[Bounded]) -> dict[str, float]:
+    """Return the values of the bounds that the chart shows, by their name in its legend."""
     marks: dict[str, float] = {}
     for bound in bounds:
         if bound.own:
@@ -100,19 +105,21 @@ def _marks(bounds: Sequence[Bounded]) -> dict[str, float]:
     return marks
 
 
-def _axis(values: Sequence[float]) -> dict[str, Any]:
+def _choose_axis(values: Sequence[float]) -> dict[str, Any]:
+    """Return Plotly's axis for these values: logarithmic if all are positive and far apart."""
     positive = [value for value in values if value > 0]
     wide = len(positive) == len(values) and max(positive) > _WIDE * min(positive)
     return {"type": "log", "dtick": "D2"} if wide else {"rangemode": "tozero"}
 
 
-def _key(name: str) -> dict[str, Any]:
-    """Return an entry of the legend."""
+def _make_legend_entry(name: str) -> dict[str, Any]:
+    """Return Plotly's trace without points that puts a bound's symbol into the legend."""
     marker = {"symbol": _SYMBOLS[name], "color": "var(--ink)", "size": 9}
     return {"type": "scatter", "mode": "markers", "x": [], "y": [], "name": name, "marker": marker}
 
 
-def _mark(method: str, name: str, value: float) -> dict[str, Any]:
+def _make_mark(method: str, name: str, value: float) -> dict[str, Any]:
+    """Return Plotly's trace of one mark: the loss of a method, or a bound on it."""
     return {
         "type": "scatter",
         "mode": "markers",
@@ -127,7 +134,8 @@ def _mark(method: str, name: str, value: float) -> dict[str, Any]:
     }
 
 
-def _grid(summary: Summary, methods: Methods) -> Grid:
+def _make_grid(summary: Summary, methods: Methods) -> Grid:
+    """Make the table of each method's loss and the bounds on it."""
     columns = [
         Column("method"),
         Column("bound"),
@@ -141,7 +149,9 @@ def _grid(summary: Summary, methods: Methods) -> Grid:
         Column("factor", 3, title="the best factor of the scores, median; 0 makes all scores equal"),
         Column("exact", 2, title="share of the queries on which the bound is exact; on others it may be larger"),
     ]
-    body = [Row([method, *_figures(summary, bound)], (method,)) for method, found in methods.items() for bound in found]
+    body = [
+        Row([method, *_list_cells(summary, bound)], (method,)) for method, found in methods.items() for bound in found
+    ]
     note = (
         "Multiplying all scores by a positive number keeps the ranking but changes type two bounds. The best "
         "scale shows how low a bound can be for this ranking. A factor far from 1 means that the weights are "
@@ -151,10 +161,11 @@ def _grid(summary: Summary, methods: Methods) -> Grid:
     return Grid(columns, body, "Loss and bounds on the training queries.", note)
 
 
-def _figures(summary: Summary, bound: Bounded) -> list[Any]:
+def _list_cells(summary: Summary, bound: Bounded) -> list[Any]:
+    """Return the cells of a bound's row, after the method."""
     label = summary.labels.get(bound.measure, bound.measure)
     gaps = bound.value - bound.loss, bound.least, bound.least - bound.loss, bound.factor, bound.exact
     return [bound.bound, label, "yes" if bound.own else "", bound.loss, bound.value, *gaps]
 
 
-BOUNDS = ReportSection("Bounds", ("bounds",), _content)
+BOUNDS = ReportSection("Bounds", ("bounds",), _make_content)

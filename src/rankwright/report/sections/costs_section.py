@@ -15,18 +15,19 @@ from rankwright.report.summary import Summary
 _MEGABYTE = 1e6
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Time and memory"; return None if there is nothing to show."""
     tables = rows_by_method(summary.results, "trials")
     methods = {
         m: done for m, table in tables.items() if len((done := select_rows(table, table["status"] == "done"))["method"])
     }
     if not methods:
         return None
-    dots = [Dot(method, *_middle_and_ends(table["seconds"])) for method, table in methods.items()]
+    dots = [Dot(method, *_mean_and_range(table["seconds"])) for method, table in methods.items()]
     axis = {"title": {"text": "seconds to fit, log scale"}, "type": "log"}
     caption = "Seconds to fit one candidate on one fold: the mean, from the fastest to the slowest trial."
     blocks: list[Block] = [
-        _grid(methods),
+        _make_grid(methods),
         make_dot_chart(sorted(dots, key=lambda dot: dot.value), axis, "%{y}: %{x:.3g} s", caption),
     ]
     lead = (
@@ -36,7 +37,8 @@ def _content(summary: Summary) -> Content | None:
     return Content(lead, blocks)
 
 
-def _grid(methods: dict[str, Table]) -> Grid:
+def _make_grid(methods: dict[str, Table]) -> Grid:
+    """Make the table of the time and memory of each method's trials."""
     columns = [
         Column("method"),
         Column("trials", title="candidates by folds by seeds"),
@@ -47,40 +49,45 @@ def _grid(methods: dict[str, Table]) -> Grid:
         Column("peak memory, MB", 0, title="the largest peak of the process in a trial"),
         Column("growth, MB", 0, title="the largest growth of the process in a trial, from its start to its peak"),
     ]
-    body = [Row([method, *_figures(table)], (method,)) for method, table in methods.items()]
+    body = [Row([method, *_compute_cells(table)], (method,)) for method, table in methods.items()]
     return Grid(columns, body, "Time and memory of the trials.")
 
 
-def _figures(table: Table) -> list[float]:
+def _compute_cells(table: Table) -> list[float]:
+    """Return the cells of a method's row: its number of trials, its times, and its memory."""
     peak = np.asarray(table["memory_peak"], dtype=np.float64)
     return [
         len(table["seconds"]),
-        _mean(table["seconds"]),
-        _mean(table["seconds"][table["chosen"]]),
+        _mean_of_known(table["seconds"]),
+        _mean_of_known(table["seconds"][table["chosen"]]),
         float(np.nansum(table["seconds"])),
-        1e3 * _mean(table["predict_seconds"]),
-        _largest(peak) / _MEGABYTE,
-        _largest(peak - table["memory_start"]) / _MEGABYTE,
+        1e3 * _mean_of_known(table["predict_seconds"]),
+        _largest_known(peak) / _MEGABYTE,
+        _largest_known(peak - table["memory_start"]) / _MEGABYTE,
     ]
 
 
-def _known(values: Floats) -> Floats:
+def _drop_nan(values: Floats) -> Floats:
+    """Return the values that are not NaN."""
     return values[~np.isnan(values)]
 
 
-def _mean(values: Floats) -> float:
-    known = _known(values)
+def _mean_of_known(values: Floats) -> float:
+    """Return the mean of the values that are not NaN, or NaN if there are none."""
+    known = _drop_nan(values)
     return float(known.mean()) if len(known) else float("nan")
 
 
-def _largest(values: Floats) -> float:
-    known = _known(values)
+def _largest_known(values: Floats) -> float:
+    """Return the largest of the values that are not NaN, or NaN if there are none."""
+    known = _drop_nan(values)
     return float(known.max()) if len(known) else float("nan")
 
 
-def _middle_and_ends(values: Floats) -> tuple[float, float, float]:
-    known = _known(values)
+def _mean_and_range(values: Floats) -> tuple[float, float, float]:
+    """Return the mean, the lowest and the highest of the values that are not NaN."""
+    known = _drop_nan(values)
     return (float(known.mean()), float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan, np.nan)
 
 
-COSTS = ReportSection("Time and memory", ("trials",), _content)
+COSTS = ReportSection("Time and memory", ("trials",), _make_content)

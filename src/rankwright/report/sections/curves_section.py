@@ -9,7 +9,8 @@ from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Curves"; return None if there is nothing to show."""
     methods = rows_on_all_folds(summary.results, "curve")
     if not methods:
         return None
@@ -17,7 +18,7 @@ def _content(summary: Summary) -> Content | None:
     for method, table in methods.items():
         k, means = compute_fold_means(table, "k", "value")
         data.append({"type": "scatter", "mode": "lines+markers", "x": k, "y": means.mean(axis=1), "method": method})
-    family = _family(next(iter(methods.values())))
+    family = _name_family(next(iter(methods.values())))
     layout = {
         "xaxis": {"title": {"text": "k, the number of documents that count"}, "dtick": 1},
         "yaxis": {"title": {"text": family}, "tickformat": ".3f"},
@@ -31,9 +32,9 @@ def _content(summary: Summary) -> Content | None:
     return Content(lead, [Chart(data, layout, caption, height=440)])
 
 
-def _family(table: Table) -> str:
-    """Return the name of the measure as a function of k: ``ndcg@k``, with its options."""
+def _name_family(table: Table) -> str:
+    """Return the name of the measure with k in place of a number, such as ``ndcg@k``, and its options."""
     return str(table["measure"][0]).replace("{k}", "k") if "measure" in table else "ndcg@k"
 
 
-CURVES = ReportSection("Curves", ("curve",), _content)
+CURVES = ReportSection("Curves", ("curve",), _make_content)

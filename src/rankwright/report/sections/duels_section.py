@@ -17,14 +17,15 @@ VALUE_BYTES = 1_300_000  # and the most for values
 _BYTES_A_VALUE = 7
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Wins and losses"; return None if there is nothing to show."""
     values = summary.values[summary.results.measure]
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
     if len(present) < 2:
         return None
     queries = summary.table("queries")
-    measures = _affordable(summary, len(present) * values.shape[1])
-    documents = _documents(summary, present) if summary.has("documents") and summary.has("scores") else {}
+    measures = _choose_measures(summary, len(present) * values.shape[1])
+    documents = _choose_documents(summary, present) if summary.has("documents") and summary.has("scores") else {}
     duel = Duel(
         tuple(summary.methods[m] for m in present),
         tuple(summary.labels[name] for name in measures),
@@ -37,8 +38,8 @@ def _content(summary: Summary) -> Content | None:
         np.stack([summary.values[name][present] for name in measures]),
         "The difference of two methods on each test query. Open a query to see where they rank its documents. "
         "Each query has the same weight as in the means above.",
-        _why_none(documents, len(queries["qid"])),
-        start=_best_two(summary, present),
+        _explain_absence(documents, len(queries["qid"])),
+        start=_find_best_two(summary, present),
         weighting=summary.results.weighting,
     )
     lead = (
@@ -48,18 +49,20 @@ def _content(summary: Summary) -> Content | None:
     return Content(lead, [duel])
 
 
-def _best_two(summary: Summary, present: Ints) -> tuple[str, str]:
-    """Return the runner-up and the best method by the deciding measure."""
+def _find_best_two(summary: Summary, present: Ints) -> tuple[str, str]:
+    """Return the names of the second best and of the best method, by the deciding measure."""
     means = np.nan_to_num(summary.results.means(), nan=-np.inf)
     best, second, *_ = sorted(present.tolist(), key=lambda m: -means[m])
     return summary.methods[second], summary.methods[best]
 
 
-def _affordable(summary: Summary, n_values: int) -> tuple[str, ...]:
+def _choose_measures(summary: Summary, n_values: int) -> tuple[str, ...]:
+    """Return the first measures, as many as fit into ``VALUE_BYTES``; at least one."""
     return summary.measures[: max(1, VALUE_BYTES // (_BYTES_A_VALUE * n_values))]
 
 
-def _why_none(documents: Mapping[int, DuelDocuments], n_queries: int) -> str:
+def _explain_absence(documents: Mapping[int, DuelDocuments], n_queries: int) -> str:
+    """Return a sentence that says why a query's documents are not on the page."""
     if not documents:
         return "The experiment kept no documents and scores."
     return (
@@ -68,19 +71,19 @@ def _why_none(documents: Mapping[int, DuelDocuments], n_queries: int) -> str:
     )
 
 
-def _documents(summary: Summary, methods: Ints) -> dict[int, DuelDocuments]:
-    """Return the documents of the queries on which the methods differ most, as far as the budget goes."""
+def _choose_documents(summary: Summary, methods: Ints) -> dict[int, DuelDocuments]:
+    """Return the documents of the queries on which the methods differ most, by query, up to ``DOCUMENT_BYTES``."""
     table = summary.table("documents")
     n_queries = len(summary.table("queries")["qid"])
     starts = np.searchsorted(table["query"], np.arange(n_queries + 1))
     values = summary.values[summary.results.measure][methods]
-    chosen = within_budget(most_different(values), _sizes(table, starts, len(methods)))
+    chosen = within_budget(most_different(values), _estimate_sizes(table, starts, len(methods)))
     scores = first_scores(summary.table("scores"), methods, len(table["query"]))
-    return {int(query): _of_query(table, scores, int(starts[query]), int(starts[query + 1])) for query in chosen}
+    return {int(query): _make_documents(table, scores, int(starts[query]), int(starts[query + 1])) for query in chosen}
 
 
 def most_different(values: Floats) -> Ints:
-    """Return queries in the order of the largest difference between two methods; those without one come last."""
+    """Return the queries by descending difference between their best and worst method; those without values last."""
     known = ~np.isnan(values)
     highest = np.max(values, axis=0, where=known, initial=-np.inf)
     lowest = np.min(values, axis=0, where=known, initial=np.inf)
@@ -88,12 +91,12 @@ def most_different(values: Floats) -> Ints:
 
 
 def within_budget(order: Ints, sizes: Floats) -> Ints:
-    """Return the first queries of an order that fit into the budget together."""
+    """Return the first queries of an order whose sizes together are at most ``DOCUMENT_BYTES``."""
     return order[np.cumsum(sizes[order]) <= DOCUMENT_BYTES]
 
 
-def _sizes(table: Table, starts: Ints, n_methods: int) -> Floats:
-    """Return about how many bytes of JSON the documents of each query take."""
+def _estimate_sizes(table: Table, starts: Ints, n_methods: int) -> Floats:
+    """Estimate how many bytes of JSON the documents of each query take."""
     n_docs = np.diff(starts)
     digits = np.floor(np.log10(np.maximum(n_docs, 1))) + 1
     ids = np.concatenate([[0], np.cumsum(np.char.str_len(np.asarray(table["docid"], dtype=np.str_)) + 3)])
@@ -102,7 +105,7 @@ def _sizes(table: Table, starts: Ints, n_methods: int) -> Floats:
 
 
 def first_scores(table: Table, methods: Ints, n_docs: int) -> Floats:
-    """Return the score of each document by each method's first seed there is; NaN where there is none."""
+    """Return the scores of all documents by each method (row), of the first seed that has one; NaN if none has."""
     scores = np.full((len(methods), n_docs), np.nan)
     for row, method in enumerate(methods):
         own = np.flatnonzero(table["method"] == method)
@@ -111,16 +114,17 @@ def first_scores(table: Table, methods: Ints, n_docs: int) -> Floats:
     return scores
 
 
-def _of_query(table: Table, scores: Floats, start: int, stop: int) -> DuelDocuments:
+def _make_documents(table: Table, scores: Floats, start: int, stop: int) -> DuelDocuments:
+    """Make the record of one query's documents, which are the rows from ``start`` to ``stop``."""
     ids = [str(docid) for docid in table["docid"][start:stop]]
     return DuelDocuments(ids, table["grade"][start:stop], ranks(scores[:, start:stop]))
 
 
 def ranks(scores: Floats) -> Ints:
-    """Return the ranks in each row by descending score, of equal scores the earlier first; 0 without a score."""
+    """Return the rank of each document in each row, by descending score; of equals the earlier first; 0 for NaN."""
     order = np.argsort(-scores, axis=1, kind="stable")
     places = np.argsort(order, axis=1, kind="stable") + 1
     return np.where(np.isnan(scores), 0, places)
 
 
-DUELS = ReportSection("Wins and losses", ("queries", "values"), _content)
+DUELS = ReportSection("Wins and losses", ("queries", "values"), _make_content)

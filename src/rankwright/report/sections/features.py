@@ -18,7 +18,7 @@ _ROW, _REST = 20, 130  # pixels for each feature, and for the axes
 
 
 class Effects(NamedTuple):
-    """The features of a method, the mean of a number of theirs over the folds, and the standard deviation of these."""
+    """A number for each feature of a method, such as its weight: the mean over folds, and the standard deviation."""
 
     features: NDArray[Any]
     mean: Floats
@@ -30,14 +30,14 @@ class Effects(NamedTuple):
 
 
 def compute_effects(table: Table, column: str) -> Effects:
-    """Return the numbers of a method's features; a feature without one on some fold has 0 there."""
+    """Compute each feature's mean and deviation of a column over folds; a feature absent from a fold counts as 0."""
     features, means = compute_fold_means(table, "feature", column)
     known = np.nan_to_num(means)
     return Effects(features, known.mean(axis=1), known.std(axis=1))
 
 
 def rank_features(methods: Mapping[str, Effects]) -> list[str]:
-    """Return the features of the largest number in any method, the largest first."""
+    """Return the features with the largest numbers in any method, the largest first."""
     largest: dict[str, float] = {}
     for effects in methods.values():
         for feature, size in zip(effects.features.tolist(), np.abs(effects.mean).tolist(), strict=True):
@@ -46,7 +46,7 @@ def rank_features(methods: Mapping[str, Effects]) -> list[str]:
 
 
 def make_feature_map(methods: Mapping[str, Effects], colours: Mapping[str, Any], caption: str) -> Chart:
-    """Return a column for each method: a trace of its own, so that the reader can hide it.
+    """Draw a heat map of features by methods; each method is a trace of its own, so that the reader can hide it.
 
     ``colours`` are Plotly's ``cmin``, ``cmax`` and ``colorscale``; {} in the caption is the number of features.
     """
@@ -59,7 +59,7 @@ def make_feature_map(methods: Mapping[str, Effects], colours: Mapping[str, Any],
             "x0": number,
             "dx": 1,
             "y": features,
-            "z": _column(effects, features),
+            "z": _list_numbers(effects, features),
             "coloraxis": "coloraxis",
             "hovertemplate": "%{y}: %{z:.2f}",
             "method": method,
@@ -81,13 +81,14 @@ def make_feature_map(methods: Mapping[str, Effects], colours: Mapping[str, Any],
     return Chart(data, layout, caption.format(len(features)), height=_REST + _ROW * len(features))
 
 
-def _column(effects: Effects, features: list[str]) -> list[list[float | None]]:
+def _list_numbers(effects: Effects, features: list[str]) -> list[list[float | None]]:
+    """Return a method's number for each of these features, as a heat map's column; None if it has none."""
     known = dict(zip(effects.features.tolist(), effects.mean.tolist(), strict=True))
     return [[known.get(name)] for name in features]
 
 
 def make_feature_bars(method: str, effects: Effects, axis: str, caption: str) -> Chart:
-    """Return the largest numbers of a method, with the spread between folds."""
+    """Draw bars of the largest numbers of a method's features, with their deviation between folds."""
     n = max(min(MOST_FEATURES, np.count_nonzero(effects.mean)), 1)
     order = np.argsort(-np.abs(effects.mean), kind="stable")[:n]
     data = [

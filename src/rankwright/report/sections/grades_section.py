@@ -19,7 +19,8 @@ _LETOR: dict[Pair, str] = {(2, 0): "d-n", (2, 1): "d-p", (1, 0): "p-n"}
 _LETOR_NOTE = " d: definitely relevant (2), p: possibly relevant (1), n: not relevant (0)."
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Pairs of grades"; return None if there is nothing to show."""
     methods = rows_on_all_folds(summary.results, "pairs")
     pairs = pairs_of(methods.values())
     if not pairs:
@@ -34,7 +35,7 @@ def _content(summary: Summary) -> Content | None:
         "yaxis": {
             "title": {"text": "pairs in the right order (chance: 50%)"},
             "tickformat": ".0%",
-            "range": _range([*shares.values()]),
+            "range": _choose_range([*shares.values()]),
         },
     }
     caption = (
@@ -46,7 +47,7 @@ def _content(summary: Summary) -> Content | None:
 
 
 def pairs_of(tables: Iterable[Table]) -> list[Pair]:
-    """Return the pairs of grades that occur, those of the highest grade first, and of these the most different."""
+    """Return the pairs of grades that occur in the tables: those with the highest grade first."""
     found = {
         (float(high), float(low))
         for table in tables
@@ -57,7 +58,7 @@ def pairs_of(tables: Iterable[Table]) -> list[Pair]:
 
 
 def compute_accuracies(table: Table, pairs: list[Pair]) -> Floats:
-    """Return (right + tied / 2) / total of each pair of grades; NaN where a method has no such pair."""
+    """Return for each pair of grades the share of document pairs in the right order; a tie counts half; NaN if none."""
     shares = np.full(len(pairs), np.nan)
     for i, (high, low) in enumerate(pairs):
         chosen = (table["high"] == high) & (table["low"] == low)
@@ -67,10 +68,10 @@ def compute_accuracies(table: Table, pairs: list[Pair]) -> Floats:
     return shares
 
 
-def _range(shares: list[Floats]) -> list[float]:
-    """Return the range of the axis: bars stand on chance, unless a method is worse than that."""
+def _choose_range(shares: list[Floats]) -> list[float]:
+    """Return the range of the chart's axis: from one half, which is chance, unless a method is below it."""
     lowest, highest = np.nanmin(shares), np.nanmax(shares)
     return [0.5 if lowest > 0.5 else 0.0, min(1.0, float(highest) + 0.05)]
 
 
-GRADES = ReportSection("Pairs of grades", ("pairs",), _content)
+GRADES = ReportSection("Pairs of grades", ("pairs",), _make_content)

@@ -19,48 +19,49 @@ _STEPS = (1, 2, 5)
 
 
 class Groups(NamedTuple):
-    """The names of groups, and the group of each query."""
+    """The groups of queries by their number of document pairs: the groups' names, and the group of each query."""
 
     names: list[str]
     of_query: Ints
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Query groups"; return None if there is nothing to show."""
     groups = group(np.asarray(summary.table("queries")["n_pairs"]))
     if len(np.unique(groups.of_query)) < 2:
         return None
-    charts = [(summary.labels[name], _chart(summary, name, groups)) for name in _shown(summary)]
+    charts = [(summary.labels[name], _draw_means(summary, name, groups)) for name in _choose_measures(summary)]
     filled = [(label, chart) for label, chart in charts if chart.data]
     blocks: list[Block] = [make_choice("Measure", filled)] if filled else []
     lead = (
         "A method that learns from pairs gives most weight to queries with many pairs of documents of different "
         "grades. Does it do well on these only?"
     )
-    return Content(lead, [_sizes(groups), *blocks])
+    return Content(lead, [_draw_sizes(groups), *blocks])
 
 
-def _shown(summary: Summary) -> list[str]:
-    """Return the deciding measure, and MAP where it was measured."""
+def _choose_measures(summary: Summary) -> list[str]:
+    """Return the measures that the section shows: the deciding one, and MAP if it was computed."""
     return [name for name in summary.measures if name == summary.results.measure or summary.labels[name] == "map"]
 
 
 def group(n_pairs: Ints) -> Groups:
-    """Return queries in about 5 to 9 groups with round bounds by their number of document pairs.
+    """Group queries by their number of document pairs, into about 5 to 9 groups with round bounds.
 
     >>> group(np.array([*range(99), 10_000])).names
     ['0-20', '20-40', '40-60', '60-80', '80-100', '100+']
     """
-    width = _width(n_pairs)
+    width = _choose_width(n_pairs)
     n_bins = int(np.quantile(n_pairs, _TAIL) // width) + 1
     of_query = np.minimum(n_pairs // width, n_bins)
-    names = [f"{_short(i * width)}-{_short((i + 1) * width)}" for i in range(int(of_query.max()) + 1)]
+    names = [f"{_shorten_number(i * width)}-{_shorten_number((i + 1) * width)}" for i in range(int(of_query.max()) + 1)]
     if n_pairs.max() >= (n_bins + 1) * width:
-        names[n_bins] = f"{_short(n_bins * width)}+"
+        names[n_bins] = f"{_shorten_number(n_bins * width)}+"
     return Groups(names, of_query)
 
 
-def _width(n_pairs: Ints) -> int:
-    """Return the smallest round width for which no more bins than allowed hold most queries."""
+def _choose_width(n_pairs: Ints) -> int:
+    """Return the smallest round width of groups for which most queries fit into the allowed number of groups."""
     bulk, scale = np.quantile(n_pairs, _TAIL), 1
     while True:
         for step in _STEPS:
@@ -69,14 +70,16 @@ def _width(n_pairs: Ints) -> int:
         scale *= 10
 
 
-def _short(value: int) -> str:
+def _shorten_number(value: int) -> str:
+    """Return a number as short text: 2000 becomes "2k"."""
     return f"{value / 1000:g}k" if value >= 1000 else f"{value}"
 
 
-def _sizes(groups: Groups) -> Chart:
+def _draw_sizes(groups: Groups) -> Chart:
+    """Draw the number of queries in each group."""
     sizes = np.bincount(groups.of_query, minlength=len(groups.names))
     data = [{"type": "bar", "x": groups.names, "y": sizes, "marker": {"color": "var(--accent)"}, "name": "queries"}]
-    layout = {"xaxis": _axis(), "yaxis": {"title": {"text": "queries"}}, "bargap": 0.3}
+    layout = {"xaxis": _make_axis(), "yaxis": {"title": {"text": "queries"}}, "bargap": 0.3}
     caption = (
         "The number of test queries by the number of their document pairs of different grades. The upper bound "
         "of a group belongs to the next one."
@@ -84,7 +87,8 @@ def _sizes(groups: Groups) -> Chart:
     return Chart(data, layout, caption, height=260)
 
 
-def _chart(summary: Summary, measure: str, groups: Groups) -> Chart:
+def _draw_means(summary: Summary, measure: str, groups: Groups) -> Chart:
+    """Draw the mean of a measure in each group, a line for each method."""
     label = summary.labels[measure]
     complete = ~np.isnan(summary.results.means(measure))
     rows = zip(summary.methods, summary.values[measure], complete, strict=True)
@@ -102,7 +106,7 @@ def _chart(summary: Summary, measure: str, groups: Groups) -> Chart:
         for method, values, known in rows
         if known
     ]
-    layout = {"xaxis": _axis(), "yaxis": {"title": {"text": f"{label}, mean of the group"}}}
+    layout = {"xaxis": _make_axis(), "yaxis": {"title": {"text": f"{label}, mean of the group"}}}
     return Chart(
         data,
         layout,
@@ -111,12 +115,13 @@ def _chart(summary: Summary, measure: str, groups: Groups) -> Chart:
     )
 
 
-def _axis() -> dict[str, Any]:
+def _make_axis() -> dict[str, Any]:
+    """Return Plotly's x axis with the groups of queries."""
     return {"title": {"text": "document pairs of a query"}, "type": "category"}
 
 
 def group_means(values: Floats, groups: Groups, weighting: QueryWeighting) -> Floats:
-    """Return the mean of the values in each group, weighted as in the mean of all; NaN where there is none."""
+    """Return the weighted mean of the queries' values in each group; NaN for a group without values."""
     counted = weighting.counted(values, values)
     factors, of_query = np.broadcast_to(weighting.factors(counted), int(counted.sum())), groups.of_query[counted]
     weight = np.bincount(of_query, weights=factors, minlength=len(groups.names))
@@ -125,4 +130,4 @@ def group_means(values: Floats, groups: Groups, weighting: QueryWeighting) -> Fl
     return means
 
 
-GROUPS = ReportSection("Query groups", ("queries", "values"), _content)
+GROUPS = ReportSection("Query groups", ("queries", "values"), _make_content)

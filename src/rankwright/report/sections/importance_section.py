@@ -18,7 +18,8 @@ MOST_ROWS = 100  # the most features of a method in the table
 _COLOURS = {"cmin": 0, "colorscale": [[0, "var(--paper)"], [1, "var(--better)"]]}
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Feature importance"; return None if there is nothing to show."""
     tables = rows_on_all_folds(summary.results, "importance")
     if not tables:
         return None
@@ -37,10 +38,11 @@ def _content(summary: Summary) -> Content | None:
         "scores change. Similar features share their gain by chance: where the folds differ much, one may have "
         "replaced another."
     )
-    return Content(lead, [make_choice("Method", options), _grid(tables, methods)])
+    return Content(lead, [make_choice("Method", options), _make_grid(tables, methods)])
 
 
-def _grid(tables: Mapping[str, Table], methods: Mapping[str, Effects]) -> Grid:
+def _make_grid(tables: Mapping[str, Table], methods: Mapping[str, Effects]) -> Grid:
+    """Make the table of the importance of each feature in each method's trees."""
     columns = [
         Column("method"),
         Column("feature"),
@@ -49,13 +51,13 @@ def _grid(tables: Mapping[str, Table], methods: Mapping[str, Effects]) -> Grid:
         Column("sd", DIGITS, title="standard deviation of that between folds"),
         Column("splits", 1, title="on this feature, mean over folds and seeds"),
     ]
-    body = [row for method, table in tables.items() for row in _features(method, table, methods[method])]
+    body = [row for method, table in tables.items() for row in _make_rows(method, table, methods[method])]
     note = "Used: the number of models that use the feature. rankwright.explain has the table of a single model."
     return Grid(columns, body, "How much of the gain each feature has.", note)
 
 
-def _features(method: str, table: Table, effects: Effects) -> list[Row]:
-    """Return a row for each feature that is used, that of the largest gain first."""
+def _make_rows(method: str, table: Table, effects: Effects) -> list[Row]:
+    """Return a row for each feature that a method's trees use, the one with the largest gain first."""
     made = []
     for i in np.argsort(-effects.mean, kind="stable")[:MOST_ROWS].tolist():
         splits = table["splits"][table["feature"] == effects.features[i]]
@@ -68,4 +70,4 @@ def _features(method: str, table: Table, effects: Effects) -> list[Row]:
     return made
 
 
-IMPORTANCE = ReportSection("Feature importance", ("importance",), _content)
+IMPORTANCE = ReportSection("Feature importance", ("importance",), _make_content)

@@ -80,12 +80,13 @@ _TITLES = {
 }
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Learning curves"; return None if there is nothing to show."""
     histories = {
         m: drop_polishing(select_kept_climbs(table)) for m, table in rows_by_method(summary.results, "history").items()
     }
-    methods = {m: table for m, table in histories.items() if _n_rounds(table) > 1}
-    found = [(name, _by_fold(summary, methods, columns)) for name, columns in _quantities(methods).items()]
+    methods = {m: table for m, table in histories.items() if _count_rounds(table) > 1}
+    found = [(name, _draw_folds(summary, methods, columns)) for name, columns in _choose_quantities(methods).items()]
     blocks = [(name, block) for name, block in found if block is not None]
     if not blocks:
         return None
@@ -96,12 +97,13 @@ def _content(summary: Summary) -> Content | None:
     return Content(lead, [make_choice("Quantity", blocks)])
 
 
-def _n_rounds(table: Table) -> int:
+def _count_rounds(table: Table) -> int:
+    """Return the number of distinct rounds in a training history."""
     return len(np.unique(table["round"]))
 
 
-def _quantities(methods: Mapping[str, Table]) -> dict[str, tuple[str, ...]]:
-    """Return the quantities to show, by name: the columns that have a number somewhere."""
+def _choose_quantities(methods: Mapping[str, Table]) -> dict[str, tuple[str, ...]]:
+    """Return the columns of the histories that have numbers, by the name under which the reader chooses them."""
     recorded = [
         name
         for name in dict.fromkeys(name for table in methods.values() for name in table)
@@ -114,19 +116,21 @@ def _quantities(methods: Mapping[str, Table]) -> dict[str, tuple[str, ...]]:
     return {"measure": evaluated, **others} if evaluated else others
 
 
-def _by_fold(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, ...]) -> Block | None:
+def _draw_folds(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, ...]) -> Block | None:
+    """Draw the learning curves of the mean over folds and of each fold; return None if there is nothing to draw."""
     folds = summary.results.folds
     complete = {m: table for m, table in methods.items() if np.isin(folds, table["fold"]).all()}
     parts = {_MEAN: complete} if len(folds) > 1 else {}
     for fold in folds:
         inside = {m: select_rows(table, table["fold"] == fold) for m, table in methods.items() if fold in table["fold"]}
         parts[f"fold {fold}"] = inside
-    charts = [(name, _chart(summary, part, columns, name)) for name, part in parts.items()]
+    charts = [(name, _draw_curves(summary, part, columns, name)) for name, part in parts.items()]
     filled = [(name, chart) for name, chart in charts if chart.data]
     return make_choice("Fold", filled) if filled else None
 
 
-def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, ...], where: str) -> Chart:
+def _draw_curves(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, ...], where: str) -> Chart:
+    """Draw the learning curves of all methods, for training and validation side by side."""
     lines = [
         (method, i, *line)
         for i, column in enumerate(columns)
@@ -141,7 +145,7 @@ def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, .
             "x": x,
             "y": y,
             "method": method,
-            **_axes(i),
+            **_choose_axes(i),
         }
         for method, i, x, y in lines
     ]
@@ -153,7 +157,7 @@ def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, .
     if columns[0] in _PARTS_EVALUATED:
         value, name, more = find_training_measure(summary, {m: methods[m] for m in shown})
     whose = f"{next(iter(shown))}: " if len(shown) == 1 else ""  # a single line has no legend
-    unit, by = _units([has_restarts(methods[m]) for m in shown])
+    unit, by = _name_units([has_restarts(methods[m]) for m in shown])
     caption = f"{whose}{title.format(name)} by {by}, {where}.{more}"
     if any(has_restarts(methods[m]) for m in shown):
         caption += " Of several starts, only the climb that was kept; its start is step 0."
@@ -162,21 +166,23 @@ def _chart(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, .
     if where == _MEAN:
         caption += " A run that stopped early keeps its last value."
     steep = columns[0] in _STEEP or (columns[0] in _OWN and uneven([y for *_, y in lines]))
-    return Chart(data, _layout(columns, value, unit, steep), caption, height=400)
+    return Chart(data, _make_layout(columns, value, unit, steep), caption, height=400)
 
 
-def _units(climbs: Sequence[bool]) -> tuple[str, str]:
-    """Return the unit of the horizontal axis, for the axis and for a caption."""
+def _name_units(climbs: Sequence[bool]) -> tuple[str, str]:
+    """Return the name of a training round, for the axis and for the caption: a round, or a step of a climb."""
     if not any(climbs):
         return "round", "round"
     return "step", "accepted step" if all(climbs) else "round or accepted step"
 
 
-def _axes(number: int) -> dict[str, str]:
+def _choose_axes(number: int) -> dict[str, str]:
+    """Return Plotly's names of the axes of the left (0) or right (1) panel."""
     return {} if number == 0 else {"xaxis": "x2", "yaxis": "y2"}
 
 
-def _layout(columns: tuple[str, ...], value: str, unit: str, steep: bool) -> dict[str, Any]:
+def _make_layout(columns: tuple[str, ...], value: str, unit: str, steep: bool) -> dict[str, Any]:
+    """Make Plotly's layout of one panel, or of two for training and validation."""
     if len(columns) == 1:
         powers = {"type": "log", "exponentformat": "power"} if steep else {}
         return {"xaxis": {"title": {"text": unit}}, "yaxis": {"title": {"text": value}, **powers}}
@@ -189,7 +195,7 @@ def _layout(columns: tuple[str, ...], value: str, unit: str, steep: bool) -> dic
 
 
 def uneven(lines: Sequence[Floats]) -> bool:
-    """Return whether lines above 0 are so far apart that the lower ones would be flat: a loss may be a sum, or a mean.
+    """Return whether lines differ so much in height that they need a logarithmic axis; all must be above 0.
 
     >>> uneven([np.array([0.5, 0.4]), np.array([90.0, 60.0])]), uneven([np.array([0.5, 0.4]), np.array([2.0, 1.0])])
     (True, False)
@@ -199,16 +205,16 @@ def uneven(lines: Sequence[Floats]) -> bool:
 
 
 def mean_line(table: Table, column: str) -> tuple[Floats, Floats]:
-    """Return rounds and the mean of a column over runs, thinned; a run that ended keeps its last value."""
+    """Return rounds and the column's mean over runs at them, thinned; a run that ended keeps its last value."""
     rounds = np.unique(table["round"])
-    values = np.stack([_filled(rounds, run, column) for run in split_runs(table)]).mean(axis=0)
+    values = np.stack([_fill_rounds(rounds, run, column) for run in split_runs(table)]).mean(axis=0)
     known = np.flatnonzero(np.isfinite(values))
     kept = known[thinned(len(known))]
     return rounds[kept], values[kept]
 
 
-def _filled(rounds: Floats, run: Table, column: str) -> Floats:
-    """Return the column at each round: the value of the last round that the run has by then; NaN before its first.
+def _fill_rounds(rounds: Floats, run: Table, column: str) -> Floats:
+    """Return a run's column at each round: the value of the last round that the run has by then; NaN before its first.
 
     After its end a run has its last known value: not every round need have recorded one.
     """
@@ -224,13 +230,13 @@ def _filled(rounds: Floats, run: Table, column: str) -> Floats:
 
 
 def _is_seldom(recorded: Floats) -> bool:
-    """Return whether most rounds have no value."""
+    """Return whether most rounds of a history have no value."""
     return bool(np.isfinite(recorded).mean() < _SELDOM)
 
 
 def thinned(n: int) -> Ints:
-    """Return at most ``MOST_POINTS`` of the numbers 0 to n - 1, evenly spread, with both ends."""
+    """Return at most ``MOST_POINTS`` of the indexes 0 to n - 1, evenly spread, with both ends."""
     return np.unique(np.linspace(0, n - 1, min(n, MOST_POINTS)).round().astype(np.intp))
 
 
-LEARNING = ReportSection("Learning curves", ("history",), _content)
+LEARNING = ReportSection("Learning curves", ("history",), _make_content)

@@ -14,55 +14,57 @@ _LONGEST = 18  # the most characters of a feature's name
 
 
 def chart_height(n: int) -> int:
-    """Return the pixels of a chart of n panels."""
-    return _REST + _PANEL * _n_rows(n)
+    """Return the height in pixels of a chart with n panels."""
+    return _REST + _PANEL * _count_rows(n)
 
 
 def axis_suffix(panel: int) -> str:
-    """Return the number in the names of a panel's axes: Plotly's first have none."""
+    """Return the suffix of Plotly's axis names for a panel: none for the first, then 2, 3 and so on."""
     return "" if panel == 0 else str(panel + 1)
 
 
-def trace_axes(panel: int) -> dict[str, str]:
-    """Return where a trace belongs."""
+def panel_axes(panel: int) -> dict[str, str]:
+    """Return Plotly's names of the two axes of a panel, for the traces drawn in it."""
     return {"xaxis": f"x{axis_suffix(panel)}", "yaxis": f"y{axis_suffix(panel)}"}
 
 
 def make_layout(names: list[str], x: str, y: str) -> dict[str, Any]:
-    """Return the layout of a panel for each feature, with what is along the axes."""
+    """Make Plotly's layout of a panel for each name; ``x`` and ``y`` are the titles of the axes."""
     n = len(names)
-    made: dict[str, Any] = {"annotations": [_title(name, panel) for panel, name in enumerate(names)]}
+    made: dict[str, Any] = {"annotations": [_make_title(name, panel) for panel, name in enumerate(names)]}
     for panel in range(n):
-        made |= _axes(panel, n, x)
-    made[f"yaxis{axis_suffix(WIDE * ((_n_rows(n) - 1) // 2))}"]["title"] = {"text": y}
+        made |= _make_axes(panel, n, x)
+    made[f"yaxis{axis_suffix(WIDE * ((_count_rows(n) - 1) // 2))}"]["title"] = {"text": y}
     return made
 
 
 def name_feature(feature: str) -> str:
-    """Return a feature without a name is known by its number."""
+    """Return the name of a feature as the reader sees it; one known by its number only becomes "feature 7"."""
     return f"feature {feature}" if feature.isdecimal() else feature
 
 
-def _n_rows(n: int) -> int:
+def _count_rows(n: int) -> int:
+    """Return the number of rows that n panels fill."""
     return -(-n // WIDE)
 
 
-def _title(feature: str, panel: int) -> dict[str, Any]:
+def _make_title(feature: str, panel: int) -> dict[str, Any]:
+    """Return Plotly's annotation with a panel's name above its left corner."""
     corner = {"x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 12.5}}
     axes = {"xref": f"x{axis_suffix(panel)} domain", "yref": f"y{axis_suffix(panel)} domain"}
-    return {"text": _short(name_feature(feature)), **corner, **axes}
+    return {"text": _shorten(name_feature(feature)), **corner, **axes}
 
 
-def _short(name: str) -> str:
-    """Return a long name without its middle: names mostly differ at an end."""
+def _shorten(name: str) -> str:
+    """Return a name without its middle if it is long, since names mostly differ at their ends."""
     half = (_LONGEST - 1) // 2
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1 - half]}…{name[-half:]}"
 
 
-def _axes(panel: int, n: int, title: str) -> dict[str, Any]:
-    """Return the axes of a panel: all have the same heights, with ticks at the left; each has its own width."""
+def _make_axes(panel: int, n: int, title: str) -> dict[str, Any]:
+    """Make Plotly's two axes of a panel; all panels share the range of y, and each has its own range of x."""
     row, column = divmod(panel, WIDE)
-    n_rows = _n_rows(n)
+    n_rows = _count_rows(n)
     between = _BETWEEN / (_PANEL * n_rows)
     top, bottom = 1 - row / n_rows - between / 2, 1 - (row + 1) / n_rows + between / 2
     x: dict[str, Any] = {
@@ -80,7 +82,7 @@ _AXES = 90  # and for the axis
 
 
 class Dot(NamedTuple):
-    """A method's number and the range around it."""
+    """A dot of a chart: a method, its number, and the range around it."""
 
     method: str
     value: float
@@ -89,7 +91,7 @@ class Dot(NamedTuple):
 
 
 def make_dot_chart(dots: Sequence[Dot], axis: dict[str, Any], hover: str, caption: str) -> Chart:
-    """Return a dot with its range for each method, the first at the top; ``axis`` is Plotly's x axis."""
+    """Draw a dot with its range for each method, the first at the top; ``axis`` is Plotly's x axis."""
     data = [
         {
             "type": "scatter",

@@ -22,7 +22,7 @@ _TICKED = 12  # the most rounds of polishing with a tick each
 
 
 class PolishedRun(NamedTuple):
-    """A run whose trees were polished: its rounds of growing and of polishing, and the rows that a model was made of.
+    """A run whose trees were polished: its history before and during polishing, and the rows of the models kept.
 
     The first row of ``polishing`` is the model that it began with, in round 0. Steps inside a round are parts of it.
     """
@@ -41,7 +41,8 @@ class PolishedRun(NamedTuple):
 Methods = Mapping[str, Sequence[PolishedRun]]
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Polishing"; return None if there is nothing to show."""
     histories = {m: table for m, table in rows_by_method(summary.results, "history").items() if "polish" in table}
     found = {method: polished_runs(table) for method, table in histories.items()}
     methods = {method: runs for method, runs in found.items() if runs}
@@ -50,7 +51,7 @@ def _content(summary: Summary) -> Content | None:
     n_runs = {method: len(split_runs(histories[method])) for method in methods}
     trained_on = find_training_measure(summary, {m: histories[m] for m in methods})
     charts = [
-        (m, _by_fold(m, runs, find_training_measure(summary, {m: histories[m]}).axis)) for m, runs in methods.items()
+        (m, _draw_folds(m, runs, find_training_measure(summary, {m: histories[m]}).axis)) for m, runs in methods.items()
     ]
     lead = (
         "After growing its trees, a method may search exactly for better weights of them. The measure on the "
@@ -58,15 +59,16 @@ def _content(summary: Summary) -> Content | None:
         "there does not fall either; but some of the rise is chance. To see the gain on test queries, compare "
         "with the same method without polishing."
     )
-    return Content(lead, [_grid(methods, n_runs, trained_on), make_choice("Method", charts)])
+    return Content(lead, [_make_grid(methods, n_runs, trained_on), make_choice("Method", charts)])
 
 
 def polished_runs(table: Table) -> list[PolishedRun]:
-    """Return the runs whose polishing took any step."""
-    return [_polished(run) for run in split_runs(table) if np.isfinite(run["polish"]).any()]
+    """Return the runs of a history in which polishing took a step."""
+    return [_make_polished_run(run) for run in split_runs(table) if np.isfinite(run["polish"]).any()]
 
 
-def _polished(run: Table) -> PolishedRun:
+def _make_polished_run(run: Table) -> PolishedRun:
+    """Make the record of a polished run from its history."""
     growing, steps = drop_polishing(run), select_rows(run, np.isfinite(run["polish"]))
     has_valid = "valid" in growing and bool(np.isfinite(growing["valid"]).any())
     begun = int(np.argmax(deciding_values(growing))) if has_valid else len(growing["round"]) - 1
@@ -80,7 +82,7 @@ def _polished(run: Table) -> PolishedRun:
 
 
 def places(numbers: Floats) -> Floats:
-    """Return where steps lie: those of a round evenly up to its end.
+    """Return where each step of polishing lies on the axis: the steps of a round are spread evenly over it.
 
     >>> places(np.array([1.0, 1.0, 2.0])).tolist()
     [0.5, 1.0, 2.0]
@@ -91,7 +93,8 @@ def places(numbers: Floats) -> Floats:
     return numbers - 1 + inside
 
 
-def _grid(methods: Methods, n_runs: Mapping[str, int], trained_on: TrainingMeasure) -> Grid:
+def _make_grid(methods: Methods, n_runs: Mapping[str, int], trained_on: TrainingMeasure) -> Grid:
+    """Make the table of each method's measure before and after polishing."""
     of_run = "mean over the folds and seeds that were polished"
     columns = [
         Column("method"),
@@ -108,7 +111,7 @@ def _grid(methods: Methods, n_runs: Mapping[str, int], trained_on: TrainingMeasu
             )
         ),
     ]
-    body = [Row([method, *_figures(runs, n_runs[method])], (method,)) for method, runs in methods.items()]
+    body = [Row([method, *_compute_cells(runs, n_runs[method])], (method,)) for method, runs in methods.items()]
     note = (
         "Where no step was better on the validation queries, the trees keep their weights, which counts as no "
         f"gain.{trained_on.more}"
@@ -116,7 +119,8 @@ def _grid(methods: Methods, n_runs: Mapping[str, int], trained_on: TrainingMeasu
     return Grid(columns, body, f"{trained_on.name} before and after polishing.", note)
 
 
-def _figures(runs: Sequence[PolishedRun], n_runs: int) -> list[Any]:
+def _compute_cells(runs: Sequence[PolishedRun], n_runs: int) -> list[Any]:
+    """Return the cells of a method's row, as means over its polished runs."""
     n_kept = sum(run.kept > 0 for run in runs)
     figures: list[Any] = [
         Cell(len(runs), f"{len(runs)} of {n_runs}"),
@@ -130,31 +134,31 @@ def _figures(runs: Sequence[PolishedRun], n_runs: int) -> list[Any]:
     return figures
 
 
-def _by_fold(method: str, runs: Sequence[PolishedRun], measure: str) -> Block:
-    """Return the first run of each fold, and the mean over all."""
+def _draw_folds(method: str, runs: Sequence[PolishedRun], measure: str) -> Block:
+    """Draw the course of the mean over folds, and of the first run of each fold, among which the reader chooses."""
     first = {run.fold: run for run in reversed(runs)}
     charts: list[tuple[str, Block]] = [
-        (f"fold {fold}", _chart(method, [first[fold]], measure, f"fold {fold}")) for fold in sorted(first)
+        (f"fold {fold}", _draw_chart(method, [first[fold]], measure, f"fold {fold}")) for fold in sorted(first)
     ]
-    mean: list[tuple[str, Block]] = [(_MEAN, _chart(method, runs, measure, _MEAN))] if len(first) > 1 else []
+    mean: list[tuple[str, Block]] = [(_MEAN, _draw_chart(method, runs, measure, _MEAN))] if len(first) > 1 else []
     return make_choice("Fold", [*mean, *charts])
 
 
-def _chart(method: str, runs: Sequence[PolishedRun], measure: str, where: str) -> Chart:
-    """Return a chart with growing to the left and polishing to the right."""
+def _draw_chart(method: str, runs: Sequence[PolishedRun], measure: str, where: str) -> Chart:
+    """Draw the measure of some runs: while trees grow at the left, while they are polished at the right."""
     single = runs[0] if len(runs) == 1 else None
     data = []
     for part, (name, dash) in _PARTS.items():
         for panel, stage in enumerate(("growing", "polishing")):
-            x, y = _line(runs, stage, part)
+            x, y = _compute_line(runs, stage, part)
             if len(x) == 0:
                 continue
-            data.append(_trace(method, panel, x, y, name, f"{stage}, {name}") | {"line": {"dash": dash}})
+            data.append(_make_trace(method, panel, x, y, name, f"{stage}, {name}") | {"line": {"dash": dash}})
     caption = (
         f"{method}: {measure} while trees were grown (left) and while their weights were polished (right), {where}."
     )
     if single is not None:
-        data += _marks(method, single)
+        data += _make_marks(method, single)
         caption += (
             " Open: the trees before polishing. Filled: the model that was kept; at 0, no step was better on the "
             "validation queries."
@@ -165,11 +169,11 @@ def _chart(method: str, runs: Sequence[PolishedRun], measure: str, where: str) -
             "value."
         )
     last = max(float(run.polishing["round"][-1]) for run in runs)
-    return Chart(data, _layout(measure, last), caption, height=380)
+    return Chart(data, _make_layout(measure, last), caption, height=380)
 
 
-def _line(runs: Sequence[PolishedRun], stage: str, part: str) -> tuple[Floats, Floats]:
-    """Return the measure along a stage: of one run all that is known, of several the mean at the ends of rounds."""
+def _compute_line(runs: Sequence[PolishedRun], stage: str, part: str) -> tuple[Floats, Floats]:
+    """Return rounds and the measure at a stage: every known value of one run, or the mean of several by round."""
     tables: list[Table] = [getattr(run, stage) for run in runs]
     if any(part not in table for table in tables):
         return np.empty(0), np.empty(0)
@@ -183,14 +187,15 @@ def _line(runs: Sequence[PolishedRun], stage: str, part: str) -> tuple[Floats, F
     return mean_line({name: np.concatenate([table[name] for table in numbered]) for name in columns}, part)
 
 
-def _marks(method: str, run: PolishedRun) -> list[dict[str, Any]]:
+def _make_marks(method: str, run: PolishedRun) -> list[dict[str, Any]]:
+    """Return Plotly's traces of the points where polishing began and of the model that was kept."""
     ring = {"size": 11, "line": {"color": "var(--ink)", "width": 2}}
     marks = [
         (run.growing["round"][run.begun], 0, "start of polishing", "circle-open"),
         (run.polishing["round"][run.kept], run.kept, "kept", "circle"),
     ]
     return [
-        _trace(method, panel, [x], [run.value(part, at)], name, f"{name}, {_PARTS[part][0]}")
+        _make_trace(method, panel, [x], [run.value(part, at)], name, f"{name}, {_PARTS[part][0]}")
         | {"mode": "markers", "marker": {**ring, "symbol": symbol}}
         for panel, (x, at, name, symbol) in enumerate(marks)
         for part in _PARTS
@@ -198,12 +203,14 @@ def _marks(method: str, run: PolishedRun) -> list[dict[str, Any]]:
     ]
 
 
-def _trace(method: str, panel: int, x: Any, y: Any, name: str, meta: str) -> dict[str, Any]:
+def _make_trace(method: str, panel: int, x: Any, y: Any, name: str, meta: str) -> dict[str, Any]:
+    """Return Plotly's trace of a line in the left (0) or right (1) panel."""
     axes = {} if panel == 0 else {"xaxis": "x2", "yaxis": "y2"}
     return {"type": "scatter", "mode": "lines", "x": x, "y": y, "name": name, "meta": meta, "method": method, **axes}
 
 
-def _layout(measure: str, last: float) -> dict[str, Any]:
+def _make_layout(measure: str, last: float) -> dict[str, Any]:
+    """Make Plotly's layout of the two panels; ``last`` is the last round of polishing."""
     return {
         "xaxis": {"title": {"text": "trees grown"}, "domain": [0, 0.56]},
         "yaxis": {"title": {"text": measure}},
@@ -217,4 +224,4 @@ def _layout(measure: str, last: float) -> dict[str, Any]:
     }
 
 
-POLISHING = ReportSection("Polishing", ("history",), _content)
+POLISHING = ReportSection("Polishing", ("history",), _make_content)

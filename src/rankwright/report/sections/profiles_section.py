@@ -23,7 +23,7 @@ _COLOURS = {"train": "var(--ink)", "valid": "var(--method-4)", "test": "var(--wo
 
 
 class ProfileLine(NamedTuple):
-    """The measure along one weight: at effects it might have, of which one is 0 and one is its own."""
+    """The measure as a function of one feature's weight, the others fixed: its values at several effects."""
 
     feature: str
     effect: float
@@ -50,22 +50,23 @@ class ProfileLine(NamedTuple):
         return float(self.values[part][np.argmin(np.abs(self.at - effect))])
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Along each weight"; return None if there is nothing to show."""
     methods = rows_by_method(summary.results, "profiles")
     if not methods:
         return None
     n_folds = max(MOST_CHARTS // len(methods), 1)
-    charts = [(method, _by_fold(summary, method, table, n_folds)) for method, table in methods.items()]
+    charts = [(method, _draw_folds(summary, method, table, n_folds)) for method, table in methods.items()]
     lead = (
         "For methods that search along one weight at a time: the measure as one weight changes and the others "
         "stay. Where a curve hardly falls, the weight hardly matters. A narrow peak may be chance. Where "
         "validation or test queries peak elsewhere, the weight suits the training queries only."
     )
-    return Content(lead, [make_choice("Method", charts), _grid(summary, methods)])
+    return Content(lead, [make_choice("Method", charts), _make_grid(summary, methods)])
 
 
 def lines_of(run: Table) -> list[ProfileLine]:
-    """Return the lines of a run, that of the largest effect first."""
+    """Return the profile of each weight of a run, the weight with the largest effect first."""
     found = []
     for feature in dict.fromkeys(run["feature"].tolist()):
         own = select_rows(run, run["feature"] == feature)
@@ -76,59 +77,64 @@ def lines_of(run: Table) -> list[ProfileLine]:
     return sorted(found, key=lambda line: -abs(line.effect))
 
 
-def _by_fold(summary: Summary, method: str, table: Table, n_folds: int) -> Block:
-    """Return a chart for each of the first folds, of its first seed."""
+def _draw_folds(summary: Summary, method: str, table: Table, n_folds: int) -> Block:
+    """Draw the profiles of the first seed of each of the first folds, among which the reader chooses."""
     measure = find_training_measure(summary, {method: table}).axis
     first = {int(run["fold"][0]): run for run in reversed(split_runs(table))}
     charts = [
-        (f"fold {fold}", _chart(lines_of(first[fold]), measure, f"{method}, fold {fold}"))
+        (f"fold {fold}", _draw_chart(lines_of(first[fold]), measure, f"{method}, fold {fold}"))
         for fold in sorted(first)[:n_folds]
     ]
     return make_choice("Fold", charts)
 
 
-def _chart(lines: Sequence[ProfileLine], measure: str, where: str) -> Chart:
+def _draw_chart(lines: Sequence[ProfileLine], measure: str, where: str) -> Chart:
+    """Draw the profiles of a run's weights, a panel for each."""
     layout = panels.make_layout([line.feature for line in lines], "effect", f"change of {measure}")
-    layout["shapes"] = [_mark(line, panel) for panel, line in enumerate(lines)]
+    layout["shapes"] = [_mark_weight(line, panel) for panel, line in enumerate(lines)]
     layout["yaxis"] |= {"range": heights(lines)}
     levels = ", ".join(
         f"{format_number(lines[0].chosen(part))} on {name} queries"
         for part, name in _PARTS.items()
-        if _known(lines[0], part)
+        if _has_values(lines[0], part)
     )
     caption = (
-        f"{where}: how {measure} changes along {_largest(len(lines))}; it is {levels}. From left to right, the effect "
-        "of the feature: its weight times its standard deviation in training, in units of the score, each panel with a "
-        "range of its own. The dotted line is the weight that was chosen; at 0 the feature is not used. A curve that "
-        "leaves its panel falls further."
+        f"{where}: how {measure} changes along {_name_weights(len(lines))}; it is {levels}. From left to right, the "
+        "effect of the feature: its weight times its standard deviation in training, in units of the score, each panel "
+        "with a range of its own. The dotted line is the weight that was chosen; at 0 the feature is not used. A curve "
+        "that leaves its panel falls further."
     )
-    data = [trace for panel, line in enumerate(lines) for trace in _traces(line, panel)]
+    data = [trace for panel, line in enumerate(lines) for trace in _make_traces(line, panel)]
     return Chart(data, layout, caption, panels.chart_height(len(lines)))
 
 
-def _largest(n: int) -> str:
+def _name_weights(n: int) -> str:
+    """Return words for a caption: which n weights the chart shows."""
     return "the weight that is not 0" if n == 1 else f"the {n} weights of the largest effect, one by one"
 
 
-def _known(line: ProfileLine, part: str) -> bool:
+def _has_values(line: ProfileLine, part: str) -> bool:
+    """Return whether the profile has the measure on these queries, such as the test queries, everywhere."""
     return bool(np.isfinite(line.values[part]).all())
 
 
 def heights(lines: Sequence[ProfileLine]) -> list[float]:
-    """Return the vertical range of the panels: all rises, and such falls as most panels have."""
-    changes = [[line.change(part) for part in _PARTS if _known(line, part)] for line in lines]
+    """Return the vertical range of the panels: it holds all rises, and falls as deep as those of most panels."""
+    changes = [[line.change(part) for part in _PARTS if _has_values(line, part)] for line in lines]
     rise = max(float(np.max(change)) for panel in changes for change in panel)
     fall = float(np.median([-min(float(np.min(change)) for change in panel) for panel in changes]))
     reach = max(fall, rise, 1e-4)
     return [-1.25 * reach, 1.25 * max(rise, reach / 4)]
 
 
-def _traces(line: ProfileLine, panel: int) -> list[dict[str, Any]]:
-    return [_trace(line, part, panel) for part in _PARTS if _known(line, part)]
+def _make_traces(line: ProfileLine, panel: int) -> list[dict[str, Any]]:
+    """Return Plotly's traces of a weight's profile: on training, validation and test queries, if known."""
+    return [_make_trace(line, part, panel) for part in _PARTS if _has_values(line, part)]
 
 
-def _trace(line: ProfileLine, part: str, panel: int) -> dict[str, Any]:
-    at, change = _rounded(line.at), np.round(line.change(part), 5)
+def _make_trace(line: ProfileLine, part: str, panel: int) -> dict[str, Any]:
+    """Return Plotly's trace of a weight's profile on one part of the queries, such as the test queries."""
+    at, change = _round_effects(line.at), np.round(line.change(part), 5)
     kept = turns(change)
     return {
         "type": "scatter",
@@ -139,12 +145,12 @@ def _trace(line: ProfileLine, part: str, panel: int) -> dict[str, Any]:
         "meta": f"{panels.name_feature(line.feature)}, {_PARTS[part]}",
         "line": {"shape": "hvh", "width": 1.3, "color": _COLOURS[part], "dash": "solid"},
         "hovertemplate": "effect %{x:.4g}<br>%{y:+.4f}",
-        **panels.trace_axes(panel),
+        **panels.panel_axes(panel),
     }
 
 
 def turns(values: Floats) -> NDArray[np.bool_]:
-    """Return where a line of steps is not flat on both sides, and its ends: without the rest it is drawn the same.
+    """Return a mask of the points that a line of steps needs: its ends, and those beside a step.
 
     >>> turns(np.array([1.0, 1.0, 1.0, 2.0, 2.0])).tolist()
     [True, False, True, True, True]
@@ -155,19 +161,20 @@ def turns(values: Floats) -> NDArray[np.bool_]:
     return kept
 
 
-def _rounded(at: Floats) -> Floats:
-    """Round to as many digits as can be seen."""
+def _round_effects(at: Floats) -> Floats:
+    """Round effects to as many digits as can be seen in a chart."""
     return np.round(at, 4 - int(np.floor(np.log10(np.ptp(at)))))
 
 
-def _mark(line: ProfileLine, panel: int) -> dict[str, Any]:
-    """Return where the weight is."""
+def _mark_weight(line: ProfileLine, panel: int) -> dict[str, Any]:
+    """Return Plotly's dotted vertical line at the weight that training chose."""
     axes = {"xref": f"x{panels.axis_suffix(panel)}", "yref": f"y{panels.axis_suffix(panel)} domain"}
     stroke = {"color": "var(--muted)", "width": 1.5, "dash": "dot"}
     return {"type": "line", "x0": line.effect, "x1": line.effect, "y0": 0, "y1": 1, **axes, "line": stroke}
 
 
-def _grid(summary: Summary, methods: Mapping[str, Table]) -> Grid:
+def _make_grid(summary: Summary, methods: Mapping[str, Table]) -> Grid:
+    """Make the table of what each weight is worth: the loss at weight 0, and the gain at the best weight."""
     lost = "the loss of the measure if the weight were 0"
     missed = "the gain of the measure at the best of the places shown"
     columns = [
@@ -178,7 +185,7 @@ def _grid(summary: Summary, methods: Mapping[str, Table]) -> Grid:
         *(Column(f"lost, {part}", DIGITS, title=f"{name} queries: {lost}") for part, name in _PARTS.items()),
         *(Column(f"missed, {part}", DIGITS, title=f"{_PARTS[part]} queries: {missed}") for part in ("valid", "test")),
     ]
-    body = [row for method, table in methods.items() for row in _features(method, table)]
+    body = [row for method, table in methods.items() for row in _make_rows(method, table)]
     trained_on = find_training_measure(summary, methods)
     caption = f"The contribution of each weight: {trained_on.axis}, mean over folds and seeds."
     note = (
@@ -188,8 +195,8 @@ def _grid(summary: Summary, methods: Mapping[str, Table]) -> Grid:
     return Grid(columns, body, caption, note)
 
 
-def _features(method: str, table: Table) -> list[Row]:
-    """Return a row for each feature, first the one whose weight is worth most in training."""
+def _make_rows(method: str, table: Table) -> list[Row]:
+    """Return a row for each feature of a method, the one whose weight is worth most in training first."""
     found: dict[str, list[list[float]]] = {}
     for run in split_runs(table):
         lines = lines_of(run)
@@ -201,4 +208,4 @@ def _features(method: str, table: Table) -> list[Row]:
     return [Row([method, feature, len(found[feature]), *means[feature]], (method,)) for feature in ordered]
 
 
-PROFILES = ReportSection("Along each weight", ("profiles",), _content)
+PROFILES = ReportSection("Along each weight", ("profiles",), _make_content)

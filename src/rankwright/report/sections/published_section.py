@@ -20,7 +20,8 @@ from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Published figures"; return None if there is nothing to show."""
     columns = [
         Column("method"),
         Column("measure"),
@@ -30,7 +31,7 @@ def _content(summary: Summary) -> Content | None:
         Column("standard error", DIGITS, title="of ours, over the test queries"),
         Column("source"),
     ]
-    rows = [_row(summary, figure) for figure in match_published(summary)]
+    rows = [_make_row(summary, figure) for figure in match_published(summary)]
     lead = (
         "Figures that others report on the same folds. The standard error says how far our mean would move on "
         "other queries. On the same queries, two trainings of one method should agree more closely, within "
@@ -45,7 +46,8 @@ def _content(summary: Summary) -> Content | None:
     return Content(lead, blocks)
 
 
-def _row(summary: Summary, figure: FigureComparison) -> Row:
+def _make_row(summary: Summary, figure: FigureComparison) -> Row:
+    """Make the row of a published figure beside ours."""
     measured = not isnan(figure.ours)
     ours = Cell(figure.ours if measured else None, format_number(figure.ours))
     difference = Cell(figure.difference if measured else None, format_signed(figure.difference))
@@ -55,4 +57,4 @@ def _row(summary: Summary, figure: FigureComparison) -> Row:
     return Row(cells, (figure.method,) if figure.method in summary.methods else ())
 
 
-PUBLISHED = ReportSection("Published figures", ("published",), _content)
+PUBLISHED = ReportSection("Published figures", ("published",), _make_content)

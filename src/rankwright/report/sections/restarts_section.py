@@ -22,7 +22,7 @@ _POINT, _KEPT = 7, 12  # pixels
 
 
 class StartValues(NamedTuple):
-    """The best point of every start of one run, and the number of the kept start."""
+    """The measures of one run at the best point of each start, and which start was kept."""
 
     fold: int
     number: Ints
@@ -38,7 +38,8 @@ class StartValues(NamedTuple):
 Methods = Mapping[str, Sequence[StartValues]]
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Restarts"; return None if there is nothing to show."""
     histories = {m: table for m, table in rows_by_method(summary.results, "history").items() if has_restarts(table)}
     found = {method: starts_of(table) for method, table in histories.items()}
     methods = {m: runs for m, runs in found.items() if max((len(run.number) for run in runs), default=0) > 1}
@@ -49,11 +50,13 @@ def _content(summary: Summary) -> Content | None:
         "Some methods climb from several starts and keep the best point on the validation queries. Do more "
         "starts help? Does a higher training measure mean a higher validation measure?"
     )
-    return Content(lead, [_grid(methods, trained_on), _by_fold(methods, trained_on), _gains(methods, trained_on)])
+    return Content(
+        lead, [_make_grid(methods, trained_on), _draw_folds(methods, trained_on), _draw_gains(methods, trained_on)]
+    )
 
 
 def starts_of(table: Table) -> list[StartValues]:
-    """Return the starts of each run whose points have both measures."""
+    """Return the values of the starts of each run that has both training and validation measures."""
     if not {"train", "valid"} <= table.keys():
         return []
     found = []
@@ -69,7 +72,7 @@ def starts_of(table: Table) -> list[StartValues]:
 
 
 def agreement(runs: Sequence[StartValues]) -> float:
-    """Return the correlation of training and validation within runs; NaN where one of them never differs.
+    """Return the correlation of the starts' training and validation measures within runs; NaN if one is constant.
 
     >>> run = StartValues(1, np.arange(3), np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.6, 0.7]), 2)
     >>> round(agreement([run, run._replace(valid=np.array([0.1, 0.2, 0.3]))]), 6)
@@ -82,7 +85,7 @@ def agreement(runs: Sequence[StartValues]) -> float:
 
 
 def best_so_far(runs: Sequence[StartValues]) -> Floats:
-    """Return the best validation measure of the first start, of the first two, and so on: the mean over runs."""
+    """Return the best validation measure among the first 1, 2, 3, ... starts, as means over runs."""
     longest = max(len(run.valid) for run in runs)
     lines = [np.maximum.accumulate(run.valid) for run in runs]
     filled = np.stack([np.pad(line, (0, longest - len(line)), mode="edge") for line in lines])
@@ -90,7 +93,8 @@ def best_so_far(runs: Sequence[StartValues]) -> Floats:
     return mean
 
 
-def _grid(methods: Methods, trained_on: TrainingMeasure) -> Grid:
+def _make_grid(methods: Methods, trained_on: TrainingMeasure) -> Grid:
+    """Make the table of the starts of each method."""
     of_run = "mean over folds and seeds"
     columns = [
         Column("method"),
@@ -105,7 +109,7 @@ def _grid(methods: Methods, trained_on: TrainingMeasure) -> Grid:
         Column("above first", DIGITS, title=f"validation: the kept start minus the first; {of_run}"),
         Column("agreement", 2, title="correlation of training and validation between the starts of a run"),
     ]
-    body = [Row([method, *_figures(runs)], (method,)) for method, runs in methods.items()]
+    body = [Row([method, *_compute_cells(runs)], (method,)) for method, runs in methods.items()]
     caption = f"{trained_on.name} of the best point of each start."
     note = (
         "Agreement is the correlation, within runs, of the training and validation measures of the starts. Near "
@@ -115,7 +119,9 @@ def _grid(methods: Methods, trained_on: TrainingMeasure) -> Grid:
     return Grid(columns, body, caption, note)
 
 
-def _figures(runs: Sequence[StartValues]) -> list[float]:
+def _compute_cells(runs: Sequence[StartValues]) -> list[float]:
+    """Return the cells of a method's row, as means over its runs."""
+
     def mean(values: Sequence[Any]) -> float:
         return float(np.mean(values))
 
@@ -133,7 +139,8 @@ def _figures(runs: Sequence[StartValues]) -> list[float]:
     ]
 
 
-def _by_fold(methods: Methods, trained_on: TrainingMeasure) -> Block:
+def _draw_folds(methods: Methods, trained_on: TrainingMeasure) -> Block:
+    """Draw the starts of all folds, and of each fold, among which the reader chooses."""
     folds = sorted({run.fold for runs in methods.values() for run in runs})
     charts: list[tuple[str, Block]] = []
     if len(folds) > 1:
@@ -142,24 +149,28 @@ def _by_fold(methods: Methods, trained_on: TrainingMeasure) -> Block:
             f"{trained_on.name} above the mean of all starts on the same fold",
             f"{trained_on.axis} above fold's mean",
         )
-        charts.append(("all folds, from their means", _chart(centred, what, axis, trained_on)))
+        charts.append(("all folds, from their means", _draw_chart(centred, what, axis, trained_on)))
     for fold in folds:
         inside = {method: [run for run in runs if run.fold == fold] for method, runs in methods.items()}
         present = {method: runs for method, runs in inside.items() if runs}
-        charts.append((f"fold {fold}", _chart(present, f"{trained_on.name}, fold {fold}", trained_on.axis, trained_on)))
+        charts.append(
+            (f"fold {fold}", _draw_chart(present, f"{trained_on.name}, fold {fold}", trained_on.axis, trained_on))
+        )
     return make_choice("Fold", charts)
 
 
-def _chart(methods: Methods, what: str, axis: str, trained_on: TrainingMeasure) -> Chart:
-    data = [_points(method, runs) for method, runs in methods.items()]
+def _draw_chart(methods: Methods, what: str, axis: str, trained_on: TrainingMeasure) -> Chart:
+    """Draw each start as a point: its training measure against its validation measure."""
+    data = [_make_points(method, runs) for method, runs in methods.items()]
     layout = {"xaxis": {"title": {"text": f"training: {axis}"}}, "yaxis": {"title": {"text": f"validation: {axis}"}}}
     caption = f"{what}. A point is the best that a start reached; the large ringed one was kept.{trained_on.more}"
     return Chart(data, layout, caption, height=420)
 
 
-def _points(method: str, runs: Sequence[StartValues]) -> dict[str, Any]:
+def _make_points(method: str, runs: Sequence[StartValues]) -> dict[str, Any]:
+    """Return Plotly's trace of a method's starts, as points."""
     kept = np.concatenate([np.arange(len(run.number)) == run.kept for run in runs])
-    shown = _some(kept)
+    shown = _choose_points(kept)
     named = np.array([(number, run.fold) for run in runs for number in run.number])
     return {
         "type": "scatter",
@@ -177,14 +188,15 @@ def _points(method: str, runs: Sequence[StartValues]) -> dict[str, Any]:
     }
 
 
-def _some(kept: NDArray[np.bool_]) -> Ints:
-    """Return the places of those that were kept, and of as many others as a chart bears."""
+def _choose_points(kept: NDArray[np.bool_]) -> Ints:
+    """Return the indexes of the starts to draw: all that were kept, and at most ``MOST_STARTS`` others."""
     others = np.flatnonzero(~kept)
     few = np.linspace(0, len(others) - 1, min(len(others), MOST_STARTS)).astype(np.intp)
     return np.sort(np.concatenate([np.flatnonzero(kept), others[few]]))
 
 
-def _gains(methods: Methods, trained_on: TrainingMeasure) -> Chart:
+def _draw_gains(methods: Methods, trained_on: TrainingMeasure) -> Chart:
+    """Draw the best validation measure of each method against the number of starts."""
     lines = {method: best_so_far(runs) for method, runs in methods.items()}
     longest = max(map(len, lines.values()))
     mode = "lines+markers" if longest <= _MARKED else "lines"
@@ -203,4 +215,4 @@ def _gains(methods: Methods, trained_on: TrainingMeasure) -> Chart:
     return Chart(data, layout, caption, height=320)
 
 
-RESTARTS = ReportSection("Restarts", ("history",), _content)
+RESTARTS = ReportSection("Restarts", ("history",), _make_content)

@@ -16,20 +16,24 @@ from rankwright.report.sections.panels import Dot, make_dot_chart
 from rankwright.report.summary import BELOW, Figure, Summary
 
 
-def _content(summary: Summary) -> Content:
+def _make_content(summary: Summary) -> Content:
+    """Make the lead and the blocks of section "Results" of the report."""
     unfinished = summary.results.unfinished
     blocks: list[Block] = [
         *([Text(f"The experiment is {unfinished}.", level="warning")] if unfinished else []),
-        *_absent(summary),
-        *_fewer_seeds(summary),
-        make_choice("Show", [("means", _means(summary)), *_more(summary), ("ranks", _ranks(summary))]),
-        *_chart(summary),
+        *_warn_of_absent(summary),
+        *_warn_of_seeds(summary),
+        make_choice(
+            "Show",
+            [("means", _make_mean_grid(summary)), *_make_more_grids(summary), ("ranks", _make_rank_grid(summary))],
+        ),
+        *_draw_chart(summary),
     ]
-    return Content(f"{_verdict(summary)} {_protocol(summary)}".strip(), blocks)
+    return Content(f"{_write_verdict(summary)} {_describe_protocol(summary)}".strip(), blocks)
 
 
-def _verdict(summary: Summary) -> str:
-    """Return a sentence: the best method, and those whose difference from it is not significant."""
+def _write_verdict(summary: Summary) -> str:
+    """Return a sentence with the best method, and the methods that do not differ significantly from it."""
     figures = dict(zip(summary.methods, summary.figures[summary.results.measure], strict=True))
     best = [name for name, figure in figures.items() if figure.best]
     if len(best) != 1:
@@ -43,15 +47,16 @@ def _verdict(summary: Summary) -> str:
         return f"{found}, significantly above every other method."
     if len(alike) == len(others):
         return f"{found}, but no difference from another method is significant."
-    return f"{found}. The difference from {_and(alike)} is not significant; that from the others is."
+    return f"{found}. The difference from {_join_names(alike)} is not significant; that from the others is."
 
 
-def _and(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
+    """Join names for a sentence: "a, b and c"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _protocol(summary: Summary) -> str:
-    """Return sentences that say how the figures were made."""
+def _describe_protocol(summary: Summary) -> str:
+    """Return sentences that say how the methods were selected and evaluated."""
     one = len(summary.results.folds) == 1
     figure = "A figure is the mean over the queries." if one else "A figure is the mean of the folds' means."
     if not summary.has("trials"):
@@ -62,18 +67,18 @@ def _protocol(summary: Summary) -> str:
     )
 
 
-def _more(summary: Summary) -> list[tuple[str, Block]]:
-    """Return the differences from the best, and the folds, where there are several."""
+def _make_more_grids(summary: Summary) -> list[tuple[str, Block]]:
+    """Make the tables of differences and of folds, if there are several methods and folds; return them by name."""
     more: list[tuple[str, Block]] = []
     if any(figure.against for figure in summary.figures[summary.results.measure]):
-        more.append(("differences from the best", _differences(summary)))
+        more.append(("differences from the best", _make_difference_grid(summary)))
     if len(summary.results.folds) > 1:
-        more.append(("folds", _folds(summary)))
+        more.append(("folds", _make_fold_grid(summary)))
     return more
 
 
-def _differences(summary: Summary) -> Grid:
-    """Return how far each method is below the best of each measure, and p."""
+def _make_difference_grid(summary: Summary) -> Grid:
+    """Make the table of each method's mean minus the best one's, with the p-value, for every measure."""
     columns = [Column("method")]
     for name in summary.measures:
         label = summary.labels[name]
@@ -93,8 +98,8 @@ def _differences(summary: Summary) -> Grid:
     return Grid(columns, rows, caption)
 
 
-def _folds(summary: Summary) -> Grid:
-    """Return the deciding measure fold by fold."""
+def _make_fold_grid(summary: Summary) -> Grid:
+    """Make the table of the deciding measure by method and fold."""
     columns = [Column("method"), *(Column(f"fold {fold}", DIGITS) for fold in summary.results.folds)]
     means = summary.results.fold_means()
     best = np.where(np.isnan(means), -np.inf, means).max(axis=0)
@@ -105,7 +110,8 @@ def _folds(summary: Summary) -> Grid:
     return Grid(columns, rows, f"{summary.decisive} on the test queries of each fold, the best emphasised.")
 
 
-def _means(summary: Summary) -> Grid:
+def _make_mean_grid(summary: Summary) -> Grid:
+    """Make the table of each method's mean under every measure, with the uncertainty of the deciding one."""
     seeds = ["seed sd"] if not np.isnan(summary.seed_deviations).all() else []
     columns = [
         Column("method"),
@@ -118,7 +124,9 @@ def _means(summary: Summary) -> Grid:
     ]
     rows = []
     for m, (method, spread) in enumerate(zip(summary.methods, summary.spreads, strict=True)):
-        first, *others = (_cell(summary.figures[name][m], _ranked(summary, name)) for name in summary.measures)
+        first, *others = (
+            _make_cell(summary.figures[name][m], _count_ranked(summary, name)) for name in summary.measures
+        )
         between = Cell(None if isnan(spread.low) else spread.low, format_interval(spread.low, spread.high))
         between_seeds = [float(summary.seed_deviations[m])] * len(seeds)
         cells: list[Cell | Value] = [
@@ -135,7 +143,8 @@ def _means(summary: Summary) -> Grid:
     return Grid(columns, rows, caption.strip(), summary.below_note)
 
 
-def _cell(figure: Figure, n_ranked: int) -> Cell:
+def _make_cell(figure: Figure, n_ranked: int) -> Cell:
+    """Make the cell of one method under one measure: the mean, with its rank in the tooltip."""
     if isnan(figure.mean):
         return Cell(None, title="no result on some fold")
     title = f"rank {figure.rank:g} of {n_ranked}"
@@ -145,11 +154,13 @@ def _cell(figure: Figure, n_ranked: int) -> Cell:
     return Cell(figure.mean, mark=BELOW if figure.below else "", title=title, emphasis="best" if figure.best else "")
 
 
-def _ranked(summary: Summary, measure: str) -> int:
+def _count_ranked(summary: Summary, measure: str) -> int:
+    """Return the number of methods that have a mean under the measure."""
     return sum(not isnan(figure.mean) for figure in summary.figures[measure])
 
 
-def _ranks(summary: Summary) -> Grid:
+def _make_rank_grid(summary: Summary) -> Grid:
+    """Make the table of the rank of each method under every measure."""
     columns = [
         Column("method"),
         *(Column(summary.labels[name], title=name) for name in summary.measures),
@@ -163,8 +174,8 @@ def _ranks(summary: Summary) -> Grid:
     return Grid(columns, rows, "Ranks of the methods under each measure, 1 for the best. Equal means share a rank.")
 
 
-def _chart(summary: Summary) -> list[Chart]:
-    """Return the deciding measure with its intervals, the best method first."""
+def _draw_chart(summary: Summary) -> list[Chart]:
+    """Draw the deciding measure of each method with its interval, the best first; return no chart without means."""
     figures = summary.figures[summary.results.measure]
     dots = [
         Dot(method, figure.mean, spread.low, spread.high)
@@ -181,25 +192,25 @@ def _chart(summary: Summary) -> list[Chart]:
     return [make_dot_chart(best_first, axis, "%{y}: %{x:.4f}", caption)]
 
 
-def _absent(summary: Summary) -> list[Text]:
-    """Return a warning if some method has no value on some fold."""
+def _warn_of_absent(summary: Summary) -> list[Text]:
+    """Return a warning in a list if a method has no value on a fold, else an empty list."""
     missing = np.isnan(summary.results.fold_means())
     for_all = missing.all(axis=0)  # a measure may skip every query of a fold
     lacking = [
-        f"{method} on fold {_listed(summary.results.folds[row])}"
+        f"{method} on fold {_join_folds(summary.results.folds[row])}"
         for method, row in zip(summary.methods, missing & ~for_all, strict=True)
         if row.any()
     ]
     if for_all.any():
-        lacking.append(f"any method on fold {_listed(summary.results.folds[for_all])}")
+        lacking.append(f"any method on fold {_join_folds(summary.results.folds[for_all])}")
     if not lacking:
         return []
     said = f"There is no {summary.decisive} of {'; of '.join(lacking)}. Without all folds there is no mean and no rank."
     return [Text(said, level="warning")]
 
 
-def _fewer_seeds(summary: Summary) -> list[Text]:
-    """Return a warning if a method has fewer seeds on some folds than on others."""
+def _warn_of_seeds(summary: Summary) -> list[Text]:
+    """Return a warning in a list if a method has fewer seeds on some folds than on others, else an empty list."""
     values, fold = summary.table("values"), summary.table("queries")["fold"]
     runs = np.unique(np.stack([values["method"], fold[values["query"]], values["seed"]]), axis=1)
     uneven = []
@@ -209,11 +220,12 @@ def _fewer_seeds(summary: Summary) -> list[Text]:
             uneven.append(method)
     if not uneven:
         return []
-    return [Text(f"Some folds lack seeds of {_and(uneven)}: their means are over fewer runs.", level="warning")]
+    return [Text(f"Some folds lack seeds of {_join_names(uneven)}: their means are over fewer runs.", level="warning")]
 
 
-def _listed(folds: NDArray[Any]) -> str:
+def _join_folds(folds: NDArray[Any]) -> str:
+    """Join the numbers of folds for a sentence, with commas."""
     return ", ".join(map(str, folds))
 
 
-RESULTS = ReportSection("Results", ("queries", "values"), _content)
+RESULTS = ReportSection("Results", ("queries", "values"), _make_content)

@@ -16,12 +16,13 @@ from rankwright.report.summary import Summary
 MOST_FAILURES = 10  # shown one by one
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Selection"; return None if there is nothing to show."""
     methods = rows_by_method(summary.results, "trials")
     several = {m: table for m, table in methods.items() if len(np.unique(table["candidate"])) > 1}
-    blocks: list[Block] = [*_failures(summary), *_warnings(summary)]
+    blocks: list[Block] = [*_list_failures(summary), *_list_warnings(summary)]
     if several:
-        blocks.append(_grid(summary, several))
+        blocks.append(_make_grid(summary, several))
     if not blocks:
         return None
     lead = (
@@ -31,7 +32,8 @@ def _content(summary: Summary) -> Content | None:
     return Content(lead, blocks)
 
 
-def _grid(summary: Summary, methods: dict[str, Table]) -> Grid:
+def _make_grid(summary: Summary, methods: dict[str, Table]) -> Grid:
+    """Make the table of the candidates of each method, and how often each was chosen."""
     columns = [
         Column("method"),
         Column("parameters"),
@@ -40,7 +42,7 @@ def _grid(summary: Summary, methods: dict[str, Table]) -> Grid:
         Column("tried", title="in so many of the folds and seeds"),
         Column("failed", title="trials that ended in an error"),
     ]
-    body = [row for method, table in methods.items() for row in _candidates(method, table)]
+    body = [row for method, table in methods.items() for row in _make_rows(method, table)]
     caption = (
         "Candidates, the best mean of each method emphasised. Each fold and seed makes its own choice, so "
         "another candidate may have been chosen there."
@@ -48,9 +50,10 @@ def _grid(summary: Summary, methods: dict[str, Table]) -> Grid:
     return Grid(columns, body, caption)
 
 
-def _candidates(method: str, table: Table) -> list[Row]:
+def _make_rows(method: str, table: Table) -> list[Row]:
+    """Return a row for each candidate of a method: its parameters, and its mean on the validation queries."""
     trials = [select_rows(table, table["candidate"] == candidate) for candidate in np.unique(table["candidate"])]
-    means = [_mean_valid(trial) for trial in trials]
+    means = [_compute_mean_valid(trial) for trial in trials]
     best = np.nanmax(means, initial=-np.inf)
     return [
         Row(
@@ -68,13 +71,15 @@ def _candidates(method: str, table: Table) -> list[Row]:
     ]
 
 
-def _mean_valid(trial: Table) -> float:
+def _compute_mean_valid(trial: Table) -> float:
+    """Return the mean of the known validation measures, or NaN if there are none."""
     values = np.asarray(trial["valid"], dtype=np.float64)
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
 
 
-def _failures(summary: Summary) -> list[Text]:
+def _list_failures(summary: Summary) -> list[Text]:
+    """Return a warning with the trials that failed in a list, or an empty list."""
     table = summary.table("trials")
     failed = np.flatnonzero(table["status"] == "failed")
     if not len(failed):
@@ -89,8 +94,8 @@ def _failures(summary: Summary) -> list[Text]:
     return [Text("\n\n".join([f"{format_count(len(failed), 'trial')} failed:", *lines, *more]), level="warning")]
 
 
-def _warnings(summary: Summary) -> list[Text]:
-    """Return a line for each warning of a method, with the number of trials that issued it."""
+def _list_warnings(summary: Summary) -> list[Text]:
+    """Return a text with each warning and the number of trials that issued it in a list, or an empty list."""
     table = summary.table("trials")
     if "warnings" not in table:
         return []
@@ -106,4 +111,4 @@ def _warnings(summary: Summary) -> list[Text]:
     return [Text("\n\n".join([said, *lines, *more]), level="warning")]
 
 
-SELECTION = ReportSection("Selection", ("trials",), _content)
+SELECTION = ReportSection("Selection", ("trials",), _make_content)

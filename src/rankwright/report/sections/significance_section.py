@@ -12,7 +12,8 @@ from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.summary import COMPARISON_NOTE, TESTS, Summary, choose_mark, order_p_values
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Significance"; return None if there is nothing to show."""
     if not summary.shown:
         return None
     lead = (
@@ -22,11 +23,12 @@ def _content(summary: Summary) -> Content | None:
         f"below 5%. Decide by one measure, {summary.decisive}. What is tested are these trained models on queries like "
         "these, not what another training set would bring."
     )
-    options = [(summary.labels[name], _grid(summary, name)) for name in summary.shown]
+    options = [(summary.labels[name], _make_grid(summary, name)) for name in summary.shown]
     return Content(lead, [make_choice("Measure", options)])
 
 
-def _grid(summary: Summary, measure: str) -> Grid:
+def _make_grid(summary: Summary, measure: str) -> Grid:
+    """Make the table of the comparisons of every two methods under a measure."""
     comparisons = summary.comparisons[measure]
     columns = [
         Column("first"),
@@ -45,10 +47,11 @@ def _grid(summary: Summary, measure: str) -> Grid:
         f"{label}: {format_count(len(comparisons), 'comparison')} of two methods with results on all folds. "
         "Differences are the second minus the first, each query weighted as in the means."
     )
-    return Grid(columns, [_row(found) for found in comparisons], caption, COMPARISON_NOTE)
+    return Grid(columns, [_make_row(found) for found in comparisons], caption, COMPARISON_NOTE)
 
 
-def _row(found: Comparison) -> Row:
+def _make_row(found: Comparison) -> Row:
+    """Make the row of a comparison of two methods."""
     p_values = [
         Cell(p, format_p(p), title=f"{format_p(raw)} before Holm's correction")
         for p, raw in zip(order_p_values(found.adjusted), order_p_values(found.p), strict=True)
@@ -57,12 +60,20 @@ def _row(found: Comparison) -> Row:
     sign = choose_mark(found)
     title = f"the second method is significantly {'better' if found.difference > 0 else 'worse'}" if sign else ""
     difference = Cell(found.difference, format_signed(found.difference), sign, title)
-    cells: list[Cell | Value] = [found.wins, found.ties, found.losses, *p_values, _effect(found.effect), found.n]
+    cells: list[Cell | Value] = [
+        found.wins,
+        found.ties,
+        found.losses,
+        *p_values,
+        _make_effect_cell(found.effect),
+        found.n,
+    ]
     return Row([found.first, found.second, difference, between, *cells], (found.first, found.second))
 
 
-def _effect(value: float) -> Cell:
+def _make_effect_cell(value: float) -> Cell:
+    """Make the cell of an effect size, with its sign."""
     return Cell(value, format_signed(value, 2))
 
 
-SIGNIFICANCE = ReportSection("Significance", ("queries", "values"), _content)
+SIGNIFICANCE = ReportSection("Significance", ("queries", "values"), _make_content)

@@ -25,7 +25,7 @@ _MEAN, _SINGLE = "mean over folds", "single folds"
 
 
 class Function(NamedTuple):
-    """The step function of a feature on one run, which is a fold and a seed."""
+    """The step function that one run, which is a fold and a seed, learned for a feature."""
 
     fold: int
     thresholds: Floats
@@ -41,7 +41,7 @@ class Function(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """The step functions of a feature in several runs; runs that do not use it add nothing to the means."""
+    """The step functions that several runs learned for one feature; a run that does not use it counts as 0 in means."""
 
     feature: str
     functions: Sequence[Function]
@@ -63,9 +63,10 @@ class Learned(NamedTuple):
         return total / self.n_runs
 
 
-def _content(summary: Summary) -> Content:
+def _make_content(summary: Summary) -> Content:
+    """Make the lead and the blocks of section "Step functions" of the report."""
     methods = rows_by_method(summary.results, "steps")
-    charts = [(method, _chart(method, learned(_first_seeds(table)))) for method, table in methods.items()]
+    charts = [(method, _draw_chart(method, learned(_select_first_seeds(table)))) for method, table in methods.items()]
     lead = (
         "Each feature adds the value of a step function to the score of a method with stumps. A step on which "
         "the folds agree has been confirmed by other queries. Where the folds differ, the step may be chance, "
@@ -73,38 +74,40 @@ def _content(summary: Summary) -> Content:
         "improves rankings. Steps at the far ends may rest on few documents. If a method scales features within "
         "each query, the chart shows scaled features."
     )
-    return Content(lead, [make_choice("Method", charts), _grid(methods)])
+    return Content(lead, [make_choice("Method", charts), _make_grid(methods)])
 
 
 def learned(table: Table) -> list[Learned]:
-    """Return the step functions of a method's features, the one with the largest mean range first."""
+    """Return the step functions of each feature that a method uses, the feature with the largest mean range first."""
     runs, found = split_runs(table), dict[str, list[Function]]()
     for run in runs:
         for feature in dict.fromkeys(run["feature"].tolist()):
-            found.setdefault(feature, []).append(_function(select_rows(run, run["feature"] == feature)))
+            found.setdefault(feature, []).append(_make_function(select_rows(run, run["feature"] == feature)))
     made = [Learned(feature, functions, len(runs)) for feature, functions in found.items()]
     return sorted(made, key=lambda feature: -feature.range)
 
 
-def _function(own: Table) -> Function:
+def _make_function(own: Table) -> Function:
+    """Make the step function of a feature from its rows of one run."""
     single = (own[name][0] for name in ("missing", "range", "stumps"))
     return Function(int(own["fold"][0]), own["from"][1:].astype(float), own["value"].astype(float), *single)
 
 
-def _first_seeds(table: Table) -> Table:
+def _select_first_seeds(table: Table) -> Table:
     """Return the rows of the first seed of each fold."""
     first = {fold: table["seed"][table["fold"] == fold].min() for fold in np.unique(table["fold"]).tolist()}
     return select_rows(table, table["seed"] == np.array([first[fold] for fold in table["fold"].tolist()]))
 
 
-def _chart(method: str, features: Sequence[Learned]) -> Chart:
+def _draw_chart(method: str, features: Sequence[Learned]) -> Chart:
+    """Draw the step functions of the features with the largest ranges, a panel for each."""
     shown = features[:MOST_PANELS]
     layout = panels.make_layout([feature.feature for feature in shown], "value of the feature", "adds to the score")
     data = []
     for panel, feature in enumerate(shown):
-        axis = _axis(feature.thresholds)
+        axis = _choose_axis(feature.thresholds)
         layout[f"xaxis{panels.axis_suffix(panel)}"] |= axis.layout
-        data += _traces(method, feature, axis, panel)
+        data += _make_traces(method, feature, axis, panel)
     what = (
         f"the {format_count(len(shown), 'feature')} of the largest range" if len(features) > 1 else "its only feature"
     )
@@ -116,25 +119,26 @@ def _chart(method: str, features: Sequence[Learned]) -> Chart:
     return Chart(data, layout, caption, panels.chart_height(len(shown)))
 
 
-class _Axis(NamedTuple):
-    """The range of a panel's axis, and whether it is logarithmic."""
+class _PanelAxis(NamedTuple):
+    """The horizontal axis of a panel: its range, and Plotly's layout of it, which may be logarithmic."""
 
     low: float
     high: float
     layout: dict[str, Any]
 
 
-def _axis(thresholds: Floats) -> _Axis:
-    """Choose an axis around all thresholds, logarithmic where they are positive and a few are far away."""
+def _choose_axis(thresholds: Floats) -> _PanelAxis:
+    """Choose an axis around all thresholds: logarithmic if they are positive and a few are far away."""
     low, high = float(thresholds[0]), float(thresholds[-1])
     if low > 0 and high > _UNEVEN * float(np.median(thresholds)):
         margin = (high / low) ** _MARGIN
-        return _Axis(low / margin, high * margin, {"type": "log", "exponentformat": "power"})
+        return _PanelAxis(low / margin, high * margin, {"type": "log", "exponentformat": "power"})
     margin = _MARGIN * (high - low) or abs(high) or 1.0
-    return _Axis(low - margin, high + margin, {})
+    return _PanelAxis(low - margin, high + margin, {})
 
 
-def _traces(method: str, feature: Learned, axis: _Axis, panel: int) -> list[dict[str, Any]]:
+def _make_traces(method: str, feature: Learned, axis: _PanelAxis, panel: int) -> list[dict[str, Any]]:
+    """Return Plotly's traces of a feature: its step function on each fold, and their mean."""
     name = panels.name_feature(feature.feature)
     several = feature.n_runs > 1
     thin = {"shape": "hv", "width": 1 if several else 2, "dash": "solid"}
@@ -145,7 +149,7 @@ def _traces(method: str, feature: Learned, axis: _Axis, panel: int) -> list[dict
             "line": thin,
             "opacity": 0.55 if several else 1.0,
             "hovertemplate": f"fold {function.fold}: %{{y:.4f}} above %{{x:.4g}}",
-            **_line(function.thresholds, function.values, axis),
+            **_make_line(function.thresholds, function.values, axis),
         }
         for function in feature.functions
     ]
@@ -154,21 +158,22 @@ def _traces(method: str, feature: Learned, axis: _Axis, panel: int) -> list[dict
         values = np.append(0.0, feature.mean(places))
         thick = {"shape": "hv", "width": 2.2, "color": "var(--ink)", "dash": "solid"}
         hover = "mean: %{y:.4f} above %{x:.4g}"
-        line = _line(places, values, axis)
+        line = _make_line(places, values, axis)
         own.append({"name": _MEAN, "meta": f"{name}, mean", "line": thick, "hovertemplate": hover, **line})
     return [
-        {"type": "scatter", "mode": "lines", "method": method, **panels.trace_axes(panel), **trace} for trace in own
+        {"type": "scatter", "mode": "lines", "method": method, **panels.panel_axes(panel), **trace} for trace in own
     ]
 
 
-def _line(thresholds: Floats, values: Floats, axis: _Axis) -> dict[str, list[float]]:
-    """Return a point where each step begins, and one at the right end; with as many digits as can be seen."""
+def _make_line(thresholds: Floats, values: Floats, axis: _PanelAxis) -> dict[str, list[float]]:
+    """Return the points of a step function as Plotly's x and y: one where each step begins, one at the right end."""
     x = [axis.low, *thresholds.tolist(), axis.high]
     y = [*values.tolist(), values[-1]]
     return {"x": [float(f"{at:.6g}") for at in x], "y": [round(float(value), 5) for value in y]}
 
 
-def _grid(methods: Mapping[str, Table]) -> Grid:
+def _make_grid(methods: Mapping[str, Table]) -> Grid:
+    """Make the table of the features that each method uses, with the range of their step functions."""
     features = {method: learned(table) for method, table in methods.items()}
     lacks = any(np.nan_to_num(table["missing"]).any() for table in methods.values())
     columns = [
@@ -186,7 +191,7 @@ def _grid(methods: Mapping[str, Table]) -> Grid:
         *([Column("missing", DIGITS, title="the value where the feature is missing, mean where it is used")] * lacks),
     ]
     body = [
-        Row([method, *_figures(feature, found[0].range, lacks)], (method,))
+        Row([method, *_list_cells(feature, found[0].range, lacks)], (method,))
         for method, found in features.items()
         for feature in found
     ]
@@ -198,19 +203,20 @@ def _grid(methods: Mapping[str, Table]) -> Grid:
     return Grid(columns, body, "The largest effect of each feature, and its direction.", note)
 
 
-def _figures(feature: Learned, largest: float, lacks: bool) -> list[Any]:
+def _list_cells(feature: Learned, largest: float, lacks: bool) -> list[Any]:
+    """Return the cells of a feature's row, after the method."""
     functions, n = feature.functions, feature.n_runs
     stumps = sum(function.stumps for function in functions) / n
     share = feature.range / largest if largest > 0 else 0.0
     used = Cell(len(functions), f"{len(functions)} of {n}")
     missing = [float(np.mean([function.missing for function in functions]))] if lacks else []
-    return [feature.feature, used, feature.range, share, stumps, _ways(functions), *missing]
+    return [feature.feature, used, feature.range, share, stumps, _describe_trends(functions), *missing]
 
 
-def _ways(functions: Sequence[Function]) -> str:
-    """Return which way functions go: the most frequent first, with numbers where they differ."""
+def _describe_trends(functions: Sequence[Function]) -> str:
+    """Say whether the step functions rise or fall: the most frequent first, with counts if they differ."""
     ways = Counter(describe_trend(function.values) for function in functions).most_common()
     return ways[0][0] if len(ways) == 1 else ", ".join(f"{way} {n}" for way, n in ways)
 
 
-STEPS = ReportSection("Step functions", ("steps",), _content)
+STEPS = ReportSection("Step functions", ("steps",), _make_content)

@@ -22,7 +22,7 @@ _REACH = 3.0  # a chart extends at most this many times the height of the used w
 
 
 class Weighted(NamedTuple):
-    """The trees of a run: their weights as searched and as clipped."""
+    """The weights of a run's trees: as the search found them, and as clipped to the allowed range."""
 
     fold: int
     tree: Floats
@@ -40,7 +40,8 @@ class Weighted(NamedTuple):
         return float((self.weight < self.searched).mean())
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Tree weights"; return None if there is nothing to show."""
     histories = {m: table for m, table in rows_by_method(summary.results, "history").items() if "searched" in table}
     found = {method: weighted_runs(table) for method, table in histories.items()}
     methods = {method: runs for method, runs in found.items() if runs}
@@ -51,11 +52,13 @@ def _content(summary: Summary) -> Content | None:
         "searched weight is above the highest allowed, a larger step would have gained more in that round. At "
         "0, leaving the tree out was best. Below 0, the reversed tree would have helped."
     )
-    return Content(lead, [make_choice("Method", [(m, _chart(m, runs)) for m, runs in methods.items()]), _grid(methods)])
+    return Content(
+        lead, [make_choice("Method", [(m, _draw_chart(m, runs)) for m, runs in methods.items()]), _make_grid(methods)]
+    )
 
 
 def weighted_runs(table: Table) -> list[Weighted]:
-    """Return the trees of each run, as they were grown."""
+    """Return the searched and the clipped weights of each run's trees."""
     searched = select_rows(table, np.isfinite(table["searched"]))
     return [
         Weighted(int(run["fold"][0]), *(np.asarray(run[name], np.float64) for name in ("round", "searched", "weight")))
@@ -63,13 +66,13 @@ def weighted_runs(table: Table) -> list[Weighted]:
     ]
 
 
-def _chart(method: str, runs: Sequence[Weighted]) -> Chart:
-    """Return a panel for each fold, of its first seed."""
+def _draw_chart(method: str, runs: Sequence[Weighted]) -> Chart:
+    """Draw the weights of a method's trees, a panel for the first seed of each fold."""
     first = {run.fold: run for run in reversed(runs)}
     shown = [first[fold] for fold in sorted(first)][:MOST_PANELS]
     layout = panels.make_layout([f"fold {run.fold}" for run in shown], "tree", "weight")
     layout["yaxis"] |= {"range": heights(shown)}
-    data = [trace for panel, run in enumerate(shown) for trace in _traces(method, run, panel)]
+    data = [trace for panel, run in enumerate(shown) for trace in _make_traces(method, run, panel)]
     caption = f"{method}: the weight of each tree as searched (points) and as used (line)."
     if len(first) > len(shown):
         caption += f" The first {len(shown)} folds."
@@ -83,7 +86,7 @@ def _chart(method: str, runs: Sequence[Weighted]) -> Chart:
 
 
 def heights(runs: Sequence[Weighted]) -> list[float]:
-    """Return the vertical range of the panels: all weights, and usual values of those that were searched."""
+    """Return the vertical range of the panels: it holds all clipped weights, and most of the searched ones."""
     given = np.concatenate([run.weight for run in runs])
     least, most = min(float(given.min()), 0.0), max(float(given.max()), 0.0)
     low, high = np.percentile(np.concatenate([run.searched for run in runs]), _USUAL).tolist()
@@ -93,7 +96,8 @@ def heights(runs: Sequence[Weighted]) -> list[float]:
     return [low - margin, high + margin]
 
 
-def _traces(method: str, run: Weighted, panel: int) -> list[dict[str, Any]]:
+def _make_traces(method: str, run: Weighted, panel: int) -> list[dict[str, Any]]:
+    """Return Plotly's traces of a run's weights: points as searched, and a line as clipped."""
     some = thinned(len(run.tree))
     own: list[dict[str, Any]] = [
         {
@@ -104,12 +108,13 @@ def _traces(method: str, run: Weighted, panel: int) -> list[dict[str, Any]]:
         },
         {"name": "given", "mode": "lines", "y": run.weight[some], "line": {"width": 1.5, "dash": "solid"}},
     ]
-    about = {"type": "scatter", "method": method, "x": run.tree[some], **panels.trace_axes(panel)}
+    about = {"type": "scatter", "method": method, "x": run.tree[some], **panels.panel_axes(panel)}
     hover = "tree %{x}: %{y:.3f}"
     return [{**about, "meta": f"fold {run.fold}, {each['name']}", "hovertemplate": hover, **each} for each in own]
 
 
-def _grid(methods: Mapping[str, Sequence[Weighted]]) -> Grid:
+def _make_grid(methods: Mapping[str, Sequence[Weighted]]) -> Grid:
+    """Make the table of how many trees' weights each method clipped."""
     of_run = "mean over folds and seeds"
     columns = [
         Column("method"),
@@ -123,7 +128,7 @@ def _grid(methods: Mapping[str, Sequence[Weighted]]) -> Grid:
         Column("median searched", 3, title=f"weight; {of_run}"),
         Column("median given", 3, title=f"weight; {of_run}"),
     ]
-    body = [Row([method, *_figures(runs)], (method,)) for method, runs in methods.items()]
+    body = [Row([method, *_compute_cells(runs)], (method,)) for method, runs in methods.items()]
     note = (
         "Raised and lowered are the trees whose weight was clipped. All trees count, also those after the round "
         "that was kept."
@@ -131,7 +136,8 @@ def _grid(methods: Mapping[str, Sequence[Weighted]]) -> Grid:
     return Grid(columns, body, "Weights of trees, as searched and as clipped.", note)
 
 
-def _figures(runs: Sequence[Weighted]) -> list[float]:
+def _compute_cells(runs: Sequence[Weighted]) -> list[float]:
+    """Return the cells of a method's row, as means over its runs."""
     found = [
         (
             len(run.tree),
@@ -148,4 +154,4 @@ def _figures(runs: Sequence[Weighted]) -> list[float]:
     return means
 
 
-TREE_WEIGHTS = ReportSection("Tree weights", ("history",), _content)
+TREE_WEIGHTS = ReportSection("Tree weights", ("history",), _make_content)

@@ -17,7 +17,8 @@ _COLOURS = {
 }
 
 
-def _content(summary: Summary) -> Content | None:
+def _make_content(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Feature weights"; return None if there is nothing to show."""
     methods = {
         m: compute_effects(table, "effect") for m, table in rows_on_all_folds(summary.results, "weights").items()
     }
@@ -42,9 +43,9 @@ def _content(summary: Summary) -> Content | None:
 
 
 def relative(effects: Effects) -> Effects:
-    """Return effects as shares of the largest, since the scores of methods have different scales."""
+    """Return effects as shares of the method's largest, since the scores of methods have different scales."""
     largest = float(np.abs(effects.mean).max(initial=0.0))
     return effects.scaled(1.0 / largest) if largest > 0 else effects
 
 
-WEIGHTS = ReportSection("Feature weights", ("weights",), _content)
+WEIGHTS = ReportSection("Feature weights", ("weights",), _make_content)

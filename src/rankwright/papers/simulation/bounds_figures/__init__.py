@@ -11,9 +11,10 @@ from rankwright.papers.simulation.bounds_figures.bounds_tables import format_tex
 __all__ = ["BOUNDS"]
 
 
-def _run(measure: Measure, seed: int) -> Findings:
+def _run_bounds(measure: Measure, seed: int) -> Findings:
+    """Compute the findings of the simulation of bounds, for a measure and a first seed."""
     found = samples(measure, seed)
     return Findings(make_tables(found), make_page(measure, found), format_text(measure, found))
 
 
-BOUNDS = Simulation("upper bounds on 1 - measure (Xu et al., figures 1 to 4)", "map", _run)
+BOUNDS = Simulation("upper bounds on 1 - measure (Xu et al., figures 1 to 4)", "map", _run_bounds)

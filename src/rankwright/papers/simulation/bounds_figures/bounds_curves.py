@@ -30,7 +30,7 @@ LOST = 0.5  # E(b) - E(c) in figure 2
 
 
 class SyntheticSet(NamedTuple):
-    """A distribution from which the documents of a figure are drawn."""
+    """A distribution of documents with two features, from which a figure of the paper is made."""
 
     number: int
     figure: int
@@ -46,21 +46,21 @@ SETS = (SyntheticSet(1, 3, (0.2, 0.2)), SyntheticSet(2, 4, (0.2, 1.3)))
 
 
 class SimulatedDocuments(NamedTuple):
-    """A query in the plane."""
+    """A query of 21 documents with two features each, and their grades."""
 
     X: Floats  # (21, 2)
     y: Floats
 
 
 def draw(variances: tuple[float, float], rng: np.random.Generator) -> SimulatedDocuments:
-    """Draw 7 relevant documents around (1, 1), then 14 irrelevant ones around (-1, -1)."""
+    """Draw a query: 7 relevant documents around (1, 1), then 14 irrelevant ones around (-1, -1)."""
     y = np.repeat([1.0, 0.0], [7, 14])
     centres = np.where(y > 0, 1.0, -1.0)[:, None]
     return SimulatedDocuments(centres + rng.standard_normal((len(y), 2)) * np.sqrt(variances), y)
 
 
 class Curves(NamedTuple):
-    """The bounds of a query around the circle, from 0 to 2 pi, both ends included."""
+    """The bounds on a query's loss for linear models in every direction theta, from 0 to 2 pi, both ends included."""
 
     theta: Floats
     values: Mapping[str, Floats]  # by bound
@@ -68,28 +68,30 @@ class Curves(NamedTuple):
 
 
 def curves(measure: Measure, documents: SimulatedDocuments) -> Curves:
-    """Return the basic loss and the exponential bounds in every direction."""
+    """Compute the basic loss of a query and the exponential bounds on it, for linear models in every direction."""
     theta = np.linspace(0.0, 2.0 * np.pi, STEPS + 1)
     scores = (np.cos(theta)[:, None] * documents.X[:, 0] + np.sin(theta)[:, None] * documents.X[:, 1]).ravel()
     n, m = len(theta), len(documents.y)
     copies = Queries(  # each direction becomes a query, whose scores are all that matters
         np.zeros((n * m, 1), dtype=np.float32), np.tile(documents.y, n), np.arange(n + 1) * m, np.arange(n)
     )
-    _check(measure, copies)
+    _check_measure(measure, copies)
     bounds: dict[str, UpperBound] = {BASIC: Basic(measure), ONE: TypeOne(measure, "exponential")}
     bounds |= {name: TypeTwo(measure, "exponential", "max", phi, effort=_EFFORT) for name, phi in PHIS.items()}
-    values = {name: _exact(name, bound, copies, scores) for name, bound in bounds.items()}
-    return Curves(theta, values, {name: _margins(measure, phi, copies, scores) for name, phi in PHIS.items()})
+    values = {name: _compute_exact_bound(name, bound, copies, scores) for name, bound in bounds.items()}
+    return Curves(theta, values, {name: _compute_margins(measure, phi, copies, scores) for name, phi in PHIS.items()})
 
 
-def _check(measure: Measure, queries: Queries) -> None:
+def _check_measure(measure: Measure, queries: Queries) -> None:
+    """Raise InputError if the measure gives all rankings of the queries the same value."""
     if not len(prepare_rankings(measure, queries).live):
         raise InputError(
             f"{measure}: all rankings of documents with grades 0 and 1 are equal; expected another measure"
         )
 
 
-def _exact(name: str, bound: UpperBound, queries: Queries, scores: Floats) -> Floats:
+def _compute_exact_bound(name: str, bound: UpperBound, queries: Queries, scores: Floats) -> Floats:
+    """Return the value of a bound for each query; raise InputError if one of them is not exact."""
     values, _, exact = bound.prepare(queries).at(scores)
     if not exact.all():
         raise InputError(
@@ -99,21 +101,21 @@ def _exact(name: str, bound: UpperBound, queries: Queries, scores: Floats) -> Fl
     return values
 
 
-def _margins(measure: Measure, phi: str, queries: Queries, scores: Floats) -> Floats:
-    """Return the difference of F between the hardest perfect and the best imperfect ranking."""
+def _compute_margins(measure: Measure, phi: str, queries: Queries, scores: Floats) -> Floats:
+    """Return by query F of the hardest perfect ranking minus F of the best imperfect one, as in condition (9)."""
     found = prepare_rankings(measure, queries, phi)
     return found.F(found.find_hardest_perfect(scores), scores) - found.F(found.find_best_imperfect(scores), scores)
 
 
-def type_one_curves() -> Table:
-    """Return the curves of figure 1: the basic loss and the type one bounds on it, against E."""
+def compute_type_one_curves() -> Table:
+    """Return the curves of figure 1: the basic loss and its type one bounds, against the measure's value E."""
     E = np.linspace(0.0, 1.0, 101)
     bounds = {name: compute_violations(SURROGATES[name], np.ones_like(E), -E)[0] for name in TypeOne.SURROGATES}
     return {"E": E, BASIC: 1.0 - E, **bounds}
 
 
-def type_two_curves() -> Table:
-    """Return the curves of figure 2: a term of eq. (6) and its bounds against F(b) - F(c); E(b) - E(c) is 0.5."""
+def compute_type_two_curves() -> Table:
+    """Return the curves of figure 2: one term of eq. (6) and its bounds, against the difference F(b) - F(c)."""
     x = np.arange(-200, 201) / 100.0  # includes 0, where the step is
     return {
         "F(b) - F(c)": x,
@@ -127,7 +129,7 @@ _UNIT = 2.0 / STEPS  # a step, as theta / pi
 
 
 class Arc(NamedTuple):
-    """A part of the circle, both ends included."""
+    """An arc of the circle of directions: its start and its end, both included, in units of pi."""
 
     start: float
     end: float
@@ -139,7 +141,7 @@ class Arc(NamedTuple):
 
 
 def nearest_arc(inside: NDArray[np.bool_]) -> Arc:
-    """Return the arc nearest to pi / 4 of those on which a condition holds; NaN if there is none.
+    """Return the arc nearest to pi / 4 among those where ``inside`` is true; its ends are NaN if there is none.
 
     >>> inside = np.zeros(STEPS, dtype=bool)
     >>> inside[[0, 1, 2, -1, 500]] = True
@@ -157,7 +159,7 @@ def nearest_arc(inside: NDArray[np.bool_]) -> Arc:
 
 
 class UpperBoundFacts(NamedTuple):
-    """The facts about one bound on one data set; those about type two bounds are NaN for the others."""
+    """The facts about one bound on one data set: its minimum, and where it is; type two facts may be NaN."""
 
     minimum: float
     start: float  # of the arc on which it has its minimum; of several, the one nearest to pi / 4
@@ -174,12 +176,13 @@ class UpperBoundFacts(NamedTuple):
 
 
 def facts(found: Curves) -> dict[str, UpperBoundFacts]:
-    """Return the facts by bound."""
+    """Compute the facts about each bound of some curves; return them by the bound's name."""
     values = {name: column[:STEPS] for name, column in found.values.items()}
-    return {name: _facts(name, values, found.margins) for name in values}
+    return {name: _compute_bound_facts(name, values, found.margins) for name in values}
 
 
-def _facts(name: str, values: Mapping[str, Floats], margins: Mapping[str, Floats]) -> UpperBoundFacts:
+def _compute_bound_facts(name: str, values: Mapping[str, Floats], margins: Mapping[str, Floats]) -> UpperBoundFacts:
+    """Compute the facts about the bound of this name, such as its minimum and the directions where it is reached."""
     own = values[name]
     least = own.min()
     arc = nearest_arc(own <= least + _FLAT)
@@ -194,7 +197,7 @@ def _facts(name: str, values: Mapping[str, Floats], margins: Mapping[str, Floats
 
 
 class Sample(NamedTuple):
-    """A data set that was drawn, its curves and their facts."""
+    """A data set drawn with one seed: its documents, their curves, and the facts about these."""
 
     documents: SimulatedDocuments
     curves: Curves
@@ -205,12 +208,13 @@ Samples = Mapping[int, tuple[Sample, ...]]  # by seed, a sample for each of SETS
 
 
 def samples(measure: Measure, seed: int) -> Samples:
-    """Draw both data sets with this seed and the next five."""
+    """Draw both data sets with this seed and the next five, and compute their curves and facts; return them by seed."""
     seeds = range(seed, seed + N_SEEDS)
-    return {each: _drawn(measure, each) for each in track(seeds, "seeds", N_SEEDS)}
+    return {each: _draw_sets(measure, each) for each in track(seeds, "seeds", N_SEEDS)}
 
 
-def _drawn(measure: Measure, seed: int) -> tuple[Sample, ...]:
+def _draw_sets(measure: Measure, seed: int) -> tuple[Sample, ...]:
+    """Draw both data sets with one seed, and compute their curves and facts."""
     rng = make_generator(seed)
     documents = [draw(each.variances, rng) for each in SETS]
     found = [curves(measure, each) for each in documents]
@@ -218,6 +222,6 @@ def _drawn(measure: Measure, seed: int) -> tuple[Sample, ...]:
 
 
 def find_ranges(samples: Samples, number: int, name: str) -> tuple[UpperBoundFacts, UpperBoundFacts]:
-    """Return the lowest and the highest of each fact of a bound over the seeds; ``number`` is the data set's."""
+    """Return the lowest and the highest value of each fact about a bound, over all seeds of data set ``number``."""
     rows = np.array([each[number - 1].facts[name] for each in samples.values()])
     return UpperBoundFacts(*rows.min(axis=0).tolist()), UpperBoundFacts(*rows.max(axis=0).tolist())

@@ -21,9 +21,9 @@ from rankwright.papers.simulation.bounds_figures.bounds_curves import (
     Samples,
     SyntheticSet,
     UpperBoundFacts,
+    compute_type_one_curves,
+    compute_type_two_curves,
     find_ranges,
-    type_one_curves,
-    type_two_curves,
 )
 from rankwright.papers.simulation.bounds_figures.bounds_tables import between, claims_grid, percent, where
 from rankwright.report.blocks import Block, Chart, Choice, Column, Grid, Page, Row, Section, Text
@@ -39,42 +39,43 @@ _DOTTED = {"color": "var(--muted)", "width": 1, "dash": "dot"}
 
 
 def figure_1() -> Chart:
-    """Draw type one bounds against E."""
-    table = type_one_curves()
+    """Draw figure 1: the basic loss and its type one bounds against E, the measure's value."""
+    table = compute_type_one_curves()
     names = {
         BASIC: "basic loss, 1 - E",
         "exponential": "exponential, exp(-E)",
         "logistic": "logistic, log₂(1 + exp(-E))",
     }
-    data = [_line(table["E"], table[key], name) for key, name in names.items()]
-    return Chart(data, _axes("E", "loss"), "Figure 1: the basic loss of a query and type one bounds on it.", 380)
+    data = [_make_trace(table["E"], table[key], name) for key, name in names.items()]
+    return Chart(data, _label_axes("E", "loss"), "Figure 1: the basic loss of a query and type one bounds on it.", 380)
 
 
 def figure_2() -> Chart:
-    """Draw type two bounds against F(b) - F(c)."""
-    x, *_ = table = type_two_curves()
-    data = [_line(table[x], column, name) for name, column in table.items() if name != x]
+    """Draw figure 2: one term of the loss and its type two bounds against F(b) - F(c), a difference of two rankings."""
+    x, *_ = table = compute_type_two_curves()
+    data = [_make_trace(table[x], column, name) for name, column in table.items() if name != x]
     data[0]["line"] = {"shape": "vh"}  # the loss falls right after 0
-    layout = _axes(x, "loss", {"range": [0, 2]})
+    layout = _label_axes(x, "loss", {"range": [0, 2]})
     return Chart(data, layout, "Figure 2: one term of eq. (6), the step, and bounds on it.", 380)
 
 
 def figure(measure: Measure, each: SyntheticSet, sample: Sample) -> Choice:
-    """Draw figure 3 or 4, near the minima and as a whole: type two goes up to several hundred."""
-    low = _circle(measure, each, sample, {"range": [0, 1.2]}, "")
-    whole = _circle(measure, each, sample, {"type": "log"}, " A loss of 0 is not on the logarithmic axis.")
+    """Draw figure 3 or 4, the bounds in every direction, as two charts: losses up to 1.2, and all losses."""
+    low = _draw_circle(measure, each, sample, {"range": [0, 1.2]}, "")
+    whole = _draw_circle(measure, each, sample, {"type": "log"}, " A loss of 0 is not on the logarithmic axis.")
     return Choice("Losses", [("up to 1.2", low), ("all values", whole)])
 
 
-def _circle(measure: Measure, each: SyntheticSet, sample: Sample, y: Mapping[str, Any], more: str) -> Chart:
+def _draw_circle(measure: Measure, each: SyntheticSet, sample: Sample, y: Mapping[str, Any], more: str) -> Chart:
+    """Draw the loss and its bounds in every direction, with the minima of the type two bounds."""
     theta, values, _ = sample.curves
     data = [
-        _line(theta / np.pi, column, name, line={"color": _COLOURS[name], "dash": _DASHES[name]})
+        _make_trace(theta / np.pi, column, name, line={"color": _COLOURS[name], "dash": _DASHES[name]})
         for name, column in values.items()
     ]
-    data += [_minimum(name, sample.facts[name]) for name in (PAIRS, RANKS)]
+    data += [_mark_minimum(name, sample.facts[name]) for name in (PAIRS, RANKS)]
     quarter = {"type": "line", "x0": 0.25, "x1": 0.25, "yref": "paper", "y0": 0, "y1": 1, "line": _DOTTED}
-    axes = _axes("θ", "loss", y)
+    axes = _label_axes("θ", "loss", y)
     layout = axes | {"xaxis": axes["xaxis"] | {"range": [0, 2], **_QUARTERS}, "shapes": [quarter]}
     caption = (
         f"Figure {each.figure}: the loss 1 - E of {measure} and exponential bounds on it in every direction. Dots are "
@@ -83,17 +84,20 @@ def _circle(measure: Measure, each: SyntheticSet, sample: Sample, y: Mapping[str
     return Chart(data, layout, caption, 420)
 
 
-def _minimum(name: str, own: UpperBoundFacts) -> dict[str, Any]:
+def _mark_minimum(name: str, own: UpperBoundFacts) -> dict[str, Any]:
+    """Return Plotly's trace of a dot at the minimum of a bound."""
     marker = {"color": _COLOURS[name], "size": 9, "symbol": "circle"}
-    return _line([own.start % 2.0], [own.minimum], f"minimum of {name}", "markers", marker=marker, showlegend=False)
+    return _make_trace(
+        [own.start % 2.0], [own.minimum], f"minimum of {name}", "markers", marker=marker, showlegend=False
+    )
 
 
 def points(each: SyntheticSet, sample: Sample) -> Chart:
-    """Return the documents, and directions of w."""
+    """Draw the documents of a data set, and the directions of the linear models that are best for them."""
     X, y = sample.documents
     kinds = ((1, "relevant", "var(--ink)", "circle"), (0, "irrelevant", "var(--muted)", "diamond-open"))
     data = [
-        _line(X[y == grade, 0], X[y == grade, 1], name, "markers", marker={"color": colour, "symbol": symbol})
+        _make_trace(X[y == grade, 0], X[y == grade, 1], name, "markers", marker={"color": colour, "symbol": symbol})
         for grade, name, colour, symbol in kinds
     ]
     least = f"minimum of {PAIRS}, {format_number(sample.facts[PAIRS].start, 3)} π"
@@ -111,25 +115,27 @@ def points(each: SyntheticSet, sample: Sample) -> Chart:
     ends = np.array([-reach, reach])
     for name, (theta, colour, dash) in directions.items():
         x, y = ends * np.cos(np.pi * theta), ends * np.sin(np.pi * theta)
-        data.append(_line(x, y, name, line={"color": colour, "dash": dash}))
+        data.append(_make_trace(x, y, name, line={"color": colour, "dash": dash}))
     square = {"range": [-reach, reach], "constrain": "domain"}
-    axes = _axes("first feature", "second feature", {**square, "scaleanchor": "x"})
+    axes = _label_axes("first feature", "second feature", {**square, "scaleanchor": "x"})
     layout = axes | {"xaxis": {**axes["xaxis"], **square, "constraintoward": "left"}}
     return Chart(data, layout, f"The documents of set {each.number}, and directions of w.", 420)
 
 
-def _line(
+def _make_trace(
     x: Floats | Sequence[float], y: Floats | Sequence[float], name: str, mode: str = "lines", **more: Any
 ) -> dict[str, Any]:
+    """Return Plotly's trace of a line or of points."""
     return {"type": "scatter", "mode": mode, "x": x, "y": y, "name": name, **more}
 
 
-def _axes(x: str, y: str, y_axis: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _label_axes(x: str, y: str, y_axis: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return Plotly's layout of two axes with these titles."""
     return {"xaxis": {"title": {"text": x}}, "yaxis": {"title": {"text": y}, **(y_axis or {"rangemode": "tozero"})}}
 
 
 def make_page(measure: Measure, found: Samples) -> Page:
-    """Make the page: claims, the four figures, and the seeds."""
+    """Make the page of the simulation of bounds: the paper's claims, the four figures, and ranges over the seeds."""
     seed, last = min(found), max(found)
     facts = [
         ("Measure E", str(measure)),
@@ -142,8 +148,8 @@ def make_page(measure: Measure, found: Samples) -> Page:
         Section("Claims and findings", _CLAIMS, [claims_grid(found), Text(_READING)]),
         Section("Figure 1: type one", _TYPE_ONE, [figure_1()]),
         Section("Figure 2: type two", _TYPE_TWO, [figure_2()]),
-        *(_section(measure, each, found[seed][each.number - 1]) for each in SETS),
-        Section("All seeds", _SEEDS.format(seed, last), [_seeds(found)]),
+        *(_make_section(measure, each, found[seed][each.number - 1]) for each in SETS),
+        Section("All seeds", _SEEDS.format(seed, last), [_make_seed_grid(found)]),
     ]
     subtitle = "Upper bounds on 1 - E: figures 1 to 4 of Xu et al., recomputed; every value is exact"
     return Page("Bounds", subtitle, facts, (), sections, f"Rankwright {__version__}")
@@ -181,17 +187,19 @@ _TYPE_TWO = (
 _SEEDS = "Both sets drawn with the seeds {} to {}: the lowest and the highest of each number."
 
 
-def _section(measure: Measure, each: SyntheticSet, sample: Sample) -> Section:
+def _make_section(measure: Measure, each: SyntheticSet, sample: Sample) -> Section:
+    """Make the section of one data set: figure 3 or 4, the facts about its bounds, and the documents."""
     first, second = (format_number(variance, 1) for variance in each.variances)
     lead = (
         f"Gaussians around (1, 1) and (-1, -1); the features have the variances {first} and {second}, and no "
         f"correlation. The ranking model is w = (cos θ, sin θ)."
     )
-    blocks: list[Block] = [figure(measure, each, sample), _facts(each, sample), points(each, sample)]
+    blocks: list[Block] = [figure(measure, each, sample), _make_fact_grid(each, sample), points(each, sample)]
     return Section(f"Figure {each.figure}: set {each.number}", lead, blocks)
 
 
-def _facts(each: SyntheticSet, sample: Sample) -> Grid:
+def _make_fact_grid(each: SyntheticSet, sample: Sample) -> Grid:
+    """Make the table of where each bound of figure 3 or 4 has its minimum."""
     columns = [
         Column("bound"),
         Column("minimum", 4),
@@ -202,18 +210,20 @@ def _facts(each: SyntheticSet, sample: Sample) -> Grid:
         Column("below type one, θ/π", title="The directions nearest to π/4, and how much of the circle in all"),
     ]
     rows = [
-        Row([name, own.minimum, where(own), own.distance, own.at_quarter, own.basic, _below(own)])
+        Row([name, own.minimum, where(own), own.distance, own.at_quarter, own.basic, _describe_below(own)])
         for name, own in sample.facts.items()
     ]
     return Grid(columns, rows, f"Where the curves of figure {each.figure} are least")
 
 
-def _below(own: UpperBoundFacts) -> str:
+def _describe_below(own: UpperBoundFacts) -> str:
+    """Say where a type two bound is below the type one bound, and on how much of the circle."""
     arc = f"{format_number(own.below_start, 3)} to {format_number(own.below_end, 3)} ({percent(own.below)})"
     return arc if own.below > 0.0 else "nowhere" if own.below == 0.0 else MISSING
 
 
-def _seeds(found: Samples) -> Grid:
+def _make_seed_grid(found: Samples) -> Grid:
+    """Make the table of the ranges of each bound's facts over the seeds."""
     columns = [
         Column("set"),
         Column("bound"),
@@ -224,12 +234,15 @@ def _seeds(found: Samples) -> Grid:
         Column("below type one", title="On how much of the circle"),
     ]
     rows = [
-        Row([each.number, name, *_ranges(*find_ranges(found, each.number, name))]) for each in SETS for name in NAMES
+        Row([each.number, name, *_format_ranges(*find_ranges(found, each.number, name))])
+        for each in SETS
+        for name in NAMES
     ]
     return Grid(columns, rows, "Ranges over the seeds", "seeds.csv has every seed, summary.csv every fact.")
 
 
-def _ranges(low: UpperBoundFacts, high: UpperBoundFacts) -> list[str]:
+def _format_ranges(low: UpperBoundFacts, high: UpperBoundFacts) -> list[str]:
+    """Return the cells of a bound's row: the range of each fact over the seeds, as text."""
     pairs = [
         (low.minimum, high.minimum),
         (low.start, high.start),

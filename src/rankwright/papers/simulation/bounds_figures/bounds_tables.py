@@ -19,9 +19,9 @@ from rankwright.papers.simulation.bounds_figures.bounds_curves import (
     Sample,
     Samples,
     UpperBoundFacts,
+    compute_type_one_curves,
+    compute_type_two_curves,
     find_ranges,
-    type_one_curves,
-    type_two_curves,
 )
 from rankwright.report.grid_blocks import Column, Grid, Row
 from rankwright.report.notation import MISSING, format_number
@@ -44,53 +44,56 @@ FACTS: Mapping[str, str] = {
 
 
 def make_tables(found: Samples) -> dict[str, Table]:
-    """Return every file: the four figures and the documents of the first seed, and the facts of all."""
+    """Make all tables by file name: the four figures and documents of the first seed, and the facts of all seeds."""
     first = found[min(found)]
-    tables: dict[str, Table] = {"figure1": type_one_curves(), "figure2": type_two_curves()}
+    tables: dict[str, Table] = {"figure1": compute_type_one_curves(), "figure2": compute_type_two_curves()}
     for each, sample in zip(SETS, first, strict=True):
-        tables[f"figure{each.figure}"] = _curves(sample)
-        tables[f"points{each.number}"] = _points(sample)
-    return tables | {"summary": _summary(found), "seeds": _seeds(found)}
+        tables[f"figure{each.figure}"] = _tabulate_curves(sample)
+        tables[f"points{each.number}"] = _tabulate_documents(sample)
+    return tables | {"summary": _tabulate_summary(found), "seeds": _tabulate_seeds(found)}
 
 
-def _curves(sample: Sample) -> Table:
+def _tabulate_curves(sample: Sample) -> Table:
+    """Make the table of figure 3 or 4: the loss and its bounds by direction."""
     theta, values, _ = sample.curves
     return {"theta": theta, "theta/pi": theta / np.pi, **values}
 
 
-def _points(sample: Sample) -> Table:
+def _tabulate_documents(sample: Sample) -> Table:
+    """Make the table of the drawn documents: their two features and their grade."""
     X, y = sample.documents
     return {"x": X[:, 0], "y": X[:, 1], "grade": y.astype(np.int64)}
 
 
-def _summary(found: Samples) -> Table:
-    """Return a row for each data set, bound and fact: under the first seed, and the range over all."""
+def _tabulate_summary(found: Samples) -> Table:
+    """Make a table with a row for each data set, bound and fact: its value under the first seed, and its range."""
     first = found[min(found)]
     rows = []
     for each, sample in zip(SETS, first, strict=True):
         for name in NAMES:
             values = zip(FACTS.values(), sample.facts[name], *find_ranges(found, each.number, name), strict=True)
             rows += [(each.number, name, *row) for row in values if not np.isnan(row[1])]
-    return _table(("data set", "bound", "fact", "value", "lowest", "highest"), rows)
+    return _transpose_rows(("data set", "bound", "fact", "value", "lowest", "highest"), rows)
 
 
-def _seeds(found: Samples) -> Table:
-    """Return a row for each data set, seed and bound."""
+def _tabulate_seeds(found: Samples) -> Table:
+    """Make a table with a row for each data set, seed and bound; its columns are the facts."""
     rows = [
         (each.number, seed, name, *drawn[each.number - 1].facts[name])
         for each in SETS
         for seed, drawn in found.items()
         for name in NAMES
     ]
-    return _table(("data set", "seed", "bound", *FACTS.values()), rows)
+    return _transpose_rows(("data set", "seed", "bound", *FACTS.values()), rows)
 
 
-def _table(names: tuple[str, ...], rows: Sequence[tuple[float | str, ...]]) -> Table:
+def _transpose_rows(names: tuple[str, ...], rows: Sequence[tuple[float | str, ...]]) -> Table:
+    """Return rows as a table of columns with these names."""
     return {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
 
 
 def format_text(measure: Measure, found: Samples) -> str:
-    """Return where each bound is least, as a table for a terminal."""
+    """Return a table for a terminal: where each bound has its minimum, and where it is below the type one bound."""
     seed, last = min(found), max(found)
     header = ["data set", "bound", "minimum", "at theta/pi", "from pi/4", "range", "below type one", "range"]
     rows = []
@@ -99,10 +102,10 @@ def format_text(measure: Measure, found: Samples) -> str:
             own = found[seed][each.number - 1].facts[name]
             low, high = find_ranges(found, each.number, name)
             rows.append([
-                Entry(each.number, str(each.number)), _words(name), Entry(own.minimum, format_number(own.minimum)),
-                _words(where(own)), Entry(own.distance, format_number(own.distance, 3)),
-                _words(between(low.distance, high.distance)), _words(percent(own.below)),
-                _words(between(low.below, high.below, percent)),
+                Entry(each.number, str(each.number)), _as_entry(name), Entry(own.minimum, format_number(own.minimum)),
+                _as_entry(where(own)), Entry(own.distance, format_number(own.distance, 3)),
+                _as_entry(between(low.distance, high.distance)), _as_entry(percent(own.below)),
+                _as_entry(between(low.below, high.below, percent)),
             ])  # fmt: skip
     caption = f"Exponential bounds on the loss 1 - E of {measure}, seed {seed}: where they are least."
     note = (
@@ -113,7 +116,7 @@ def format_text(measure: Measure, found: Samples) -> str:
 
 
 def where(own: UpperBoundFacts) -> str:
-    """Return where a bound is least: a direction, or all from one to another."""
+    """Return as text the direction in which a bound is least, in units of pi, or the range of such directions."""
     return (
         format_number(own.start, 3)
         if own.start == own.end
@@ -122,7 +125,7 @@ def where(own: UpperBoundFacts) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share of the circle.
+    """Return a share of the circle as a percentage, or a dash if it is NaN.
 
     >>> percent(0.25), percent(0.0), percent(float("nan"))
     ('25.0%', '0.0%', '–')
@@ -130,12 +133,13 @@ def percent(share: float) -> str:
     return MISSING if np.isnan(share) else f"{100 * share:.1f}%"
 
 
-def _three(value: float) -> str:
+def _format_three_digits(value: float) -> str:
+    """Return a number as text with three decimals."""
     return format_number(value, 3)
 
 
-def between(low: float, high: float, written: Callable[[float], str] = _three) -> str:
-    """Return a range; one number where both ends read alike.
+def between(low: float, high: float, written: Callable[[float], str] = _format_three_digits) -> str:
+    """Return the range of two numbers as text, such as "0 to 1"; only one number if both read the same.
 
     >>> between(0.0, 0.25), between(0.5, 0.5)
     ('0.000 to 0.250', '0.500')
@@ -144,12 +148,13 @@ def between(low: float, high: float, written: Callable[[float], str] = _three) -
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
-def _words(words: str) -> Entry:
+def _as_entry(words: str) -> Entry:
+    """Return a text as an entry of a table."""
     return Entry(words, words)
 
 
 class Claim(NamedTuple):
-    """A claim of the paper about a bound, and the answer of a data set."""
+    """A claim of the paper about a bound, with functions that say what one seed, and all seeds, answer to it."""
 
     said: str
     bound: str
@@ -157,64 +162,74 @@ class Claim(NamedTuple):
     all: Callable[[Sequence[UpperBoundFacts]], str]  # under all seeds
 
 
-def _where(own: UpperBoundFacts) -> str:
+def _describe_minimum(own: UpperBoundFacts) -> str:
+    """Say in which direction the bound is least, under one seed."""
     return f"at {where(own)}, in π"
 
 
-def _contains(own: Sequence[UpperBoundFacts]) -> str:
+def _count_at_quarter(own: Sequence[UpperBoundFacts]) -> str:
+    """Say in how many seeds the bound is least at pi / 4."""
     inside = sum(one.distance == 0.0 for one in own)
     return f"π/4 among them: {inside} of {len(own)}"
 
 
-def _places(own: Sequence[UpperBoundFacts]) -> str:
+def _describe_minima(own: Sequence[UpperBoundFacts]) -> str:
+    """Say between which directions the bound is least, over all seeds."""
     return f"at {between(min(one.start for one in own), max(one.end for one in own))}, in π"
 
 
-def _against(own: UpperBoundFacts) -> str:
+def _compare_with_type_one(own: UpperBoundFacts) -> str:
+    """Say whether the minimum of the bound is below the type one bound there: both numbers, with < or ≥."""
     return (
         f"{format_number(own.minimum, 3)} {'<' if own.minimum < own.type_one else '≥'} {format_number(own.type_one, 3)}"
     )
 
 
-def _lower(own: Sequence[UpperBoundFacts]) -> str:
+def _count_below_type_one(own: Sequence[UpperBoundFacts]) -> str:
+    """Say in how many seeds the minimum of the bound is below the type one bound there."""
     return f"{sum(one.minimum < one.type_one for one in own)} of {len(own)}"
 
 
-def _holds(own: UpperBoundFacts) -> str:
-    return f"in {_directions(own.condition)} of {STEPS}; left side ≤ {format_number(own.margin, 3)}"
+def _describe_condition(own: UpperBoundFacts) -> str:
+    """Say in how many directions condition (9) holds under one seed, and the largest value of its left side."""
+    return f"in {_to_directions(own.condition)} of {STEPS}; left side ≤ {format_number(own.margin, 3)}"
 
 
-def _hold(own: Sequence[UpperBoundFacts]) -> str:
+def _describe_conditions(own: Sequence[UpperBoundFacts]) -> str:
+    """Say in how many directions condition (9) holds, over all seeds, and the largest value of its left side."""
     margin = max(one.margin for one in own)
     shares = [one.condition for one in own]
-    return f"in {between(min(shares), max(shares), _directions)} of {STEPS}; left side ≤ {format_number(margin, 3)}"
+    return f"in {between(min(shares), max(shares), _to_directions)} of {STEPS}; left side ≤ {format_number(margin, 3)}"
 
 
-def _below(own: UpperBoundFacts) -> str:
-    return f"in {_directions(own.below)} of {STEPS}"
+def _describe_lower_part(own: UpperBoundFacts) -> str:
+    """Say in how many directions the bound is below the type one bound, under one seed."""
+    return f"in {_to_directions(own.below)} of {STEPS}"
 
 
-def _belows(own: Sequence[UpperBoundFacts]) -> str:
+def _describe_lower_parts(own: Sequence[UpperBoundFacts]) -> str:
+    """Say in how many directions the bound is below the type one bound, over all seeds."""
     shares = [one.below for one in own]
-    return f"in {between(min(shares), max(shares), _directions)} of {STEPS}"
+    return f"in {between(min(shares), max(shares), _to_directions)} of {STEPS}"
 
 
-def _directions(share: float) -> str:
+def _to_directions(share: float) -> str:
+    """Return a share of the circle as the number of directions in it, as text."""
     return str(round(share * STEPS))
 
 
 CLAIMS = (
-    Claim("type one least at π/4", ONE, _where, _contains),
-    Claim("type two least at π/4", PAIRS, _where, _places),
-    Claim("two below one there", PAIRS, _against, _lower),
-    Claim("(9) of theorem 3 holds", PAIRS, _holds, _hold),
-    Claim("two below one at all", PAIRS, _below, _belows),
-    Claim("two below one, eq. (2)", RANKS, _below, _belows),
+    Claim("type one least at π/4", ONE, _describe_minimum, _count_at_quarter),
+    Claim("type two least at π/4", PAIRS, _describe_minimum, _describe_minima),
+    Claim("two below one there", PAIRS, _compare_with_type_one, _count_below_type_one),
+    Claim("(9) of theorem 3 holds", PAIRS, _describe_condition, _describe_conditions),
+    Claim("two below one at all", PAIRS, _describe_lower_part, _describe_lower_parts),
+    Claim("two below one, eq. (2)", RANKS, _describe_lower_part, _describe_lower_parts),
 )
 
 
 def claims_grid(found: Samples) -> Grid:
-    """Return a row for each claim and data set."""
+    """Make the table of the paper's claims about bounds, with what each data set answers to them."""
     seed, last = min(found), max(found)
     rows = []
     for claim in CLAIMS:

@@ -15,16 +15,20 @@ __all__ = ["SMOOTHING"]
 N_QUERIES = 100
 
 
-def _run(measure: Measure, seed: int) -> Findings:
+def _run_synthetic(measure: Measure, seed: int) -> Findings:
+    """Compute the findings of the simulation of smoothing on synthetic queries."""
     queries = make_queries(N_QUERIES, noise=2.0, n_features=30, random_state=seed)
-    return _run_on(measure, seed, FoldData(f"{N_QUERIES} made-up queries", split_folds(queries, random_state=seed)))
+    return _run_on_folds(
+        measure, seed, FoldData(f"{N_QUERIES} made-up queries", split_folds(queries, random_state=seed))
+    )
 
 
-def _run_on(measure: Measure, seed: int, data: FoldData) -> Findings:
+def _run_on_folds(measure: Measure, seed: int, data: FoldData) -> Findings:
+    """Compute the findings of the simulation of smoothing on the given folds."""
     found = find(measure, seed, data)
     return Findings(make_tables(found), make_page(found), format_text(found))
 
 
 SMOOTHING = Simulation(
-    "measures made smooth, and annealing (Chapelle and Wu, figures 1 and 2)", "ndcg@50", _run, _run_on
+    "measures made smooth, and annealing (Chapelle and Wu, figures 1 and 2)", "ndcg@50", _run_synthetic, _run_on_folds
 )

@@ -31,7 +31,7 @@ _WIDE, _CLOSE = 20.0, 2.0  # the end of a line, where a weight of w* is 1 (root 
 
 
 class LineView(NamedTuple):
-    """A view of figure 1: its queries, its direction, and its range."""
+    """A view of figure 1: all training queries or one, the number of its random direction, a wide or close range."""
 
     queries: str  # "mean" of all training queries, or "one query"
     direction: int  # 1, 2, ...
@@ -39,7 +39,7 @@ class LineView(NamedTuple):
 
 
 class SmoothedLine(NamedTuple):
-    """The measures at w* + t w_rand."""
+    """The measure and its smooth forms along a line of weights: at w* + t w_rand, for each t."""
 
     t: Floats
     values: Mapping[float, Floats]  # by sigma; TRUE is the measure
@@ -47,7 +47,7 @@ class SmoothedLine(NamedTuple):
 
 
 def draw_lines(train: Queries, measure: Measure, coef: Floats, seed: int) -> dict[LineView, SmoothedLine]:
-    """Compute the lines of all views: the mean over the queries, and one query; ``coef`` is w* in raw units."""
+    """Compute the smoothed lines of all views of figure 1; ``coef`` is SmoothRank's solution w* for raw features."""
     standard = StandardScaling.fit(train)
     # w_rand has unit variance on each component of the weights of scaled features
     drawn = make_generator(seed).standard_normal((DIRECTIONS, len(coef))) * standard.factor
@@ -68,7 +68,7 @@ def draw_lines(train: Queries, measure: Measure, coef: Floats, seed: int) -> dic
 
 
 def reach(w: Floats) -> tuple[float, float]:
-    """Return two ranges around the weights: wide, where w_rand outweighs them, and close; rounded to a digit."""
+    """Return how far the wide and the close lines go from the weights ``w``, each rounded to one digit."""
     size = float(np.sqrt(np.mean(w**2))) or 1.0
     far, near = (float(f"{times * size:.0e}") for times in (_WIDE, _CLOSE))
     return far, near
@@ -77,7 +77,7 @@ def reach(w: Floats) -> tuple[float, float]:
 def draw_line(
     queries: Queries, measure: Measure, coef: Floats, way: Floats, end: float, backend: Backend | None = None
 ) -> SmoothedLine:
-    """Return the measures from -end to end."""
+    """Compute the measure and its smooth forms on the line of weights from coef - end * way to coef + end * way."""
     backend = resolve(backend)
     objective = smooth_measure(measure, SIGMAS[0])
     target = parse_measure(objective.measure)
@@ -86,11 +86,12 @@ def draw_line(
     profile = landscape.profile(landscape.evaluate(coef), way, -end, end)
     shards, ones = backend.scatter(queries), np.ones(len(coef))
     risk = LinearRisk(objective, shards, ones, landscape.total_weight, backend)
-    values = {sigma: _smooth(risk.with_sigma(sigma), coef, way, t) for sigma in SIGMAS}
+    values = {sigma: _compute_smooth_values(risk.with_sigma(sigma), coef, way, t) for sigma in SIGMAS}
     return SmoothedLine(t, values | {TRUE: profile(t)}, profile)
 
 
-def _smooth(risk: LinearRisk, coef: Floats, way: Floats, t: Floats) -> Floats:
+def _compute_smooth_values(risk: LinearRisk, coef: Floats, way: Floats, t: Floats) -> Floats:
+    """Return the smooth measure at coef + t * way, for each t."""
     here, there = risk.evaluate(coef), risk.evaluate(coef + way)
     return np.array([1.0 - risk.loss(risk.interpolate(here, there, float(each))) for each in t])
 
@@ -100,7 +101,7 @@ CHOSEN = "chosen"  # the name of the fold means with the chosen alphas
 
 
 class Annealing(NamedTuple):
-    """The course of SmoothRank by sigma; the first sigma is infinite: the regression that it starts from."""
+    """The course of SmoothRank's training: its measures at each sigma; the first, infinite, is the regression's."""
 
     sigma: Floats
     train: Floats  # the measure on the training queries
@@ -109,7 +110,7 @@ class Annealing(NamedTuple):
 
 
 class Annealed(NamedTuple):
-    """The annealings of a fold."""
+    """The results of SmoothRank on a fold: an annealing for each alpha, the chosen alpha, and its weights."""
 
     by_alpha: Mapping[float, Annealing]
     chosen: float  # the alpha that is best on the validation queries, at the last sigma
@@ -117,7 +118,7 @@ class Annealed(NamedTuple):
 
 
 def anneal_fold(fold: Fold, measure: Measure) -> Annealed:
-    """Train for each alpha; the regression's strength and the alpha are chosen on validation queries.
+    """Train SmoothRank on a fold for each alpha; the validation queries choose the alpha and the regression's strength.
 
     The smooth measure has the measure's own cut-off, so that the measure is its limit.
     """
@@ -128,26 +129,27 @@ def anneal_fold(fold: Fold, measure: Measure) -> Annealed:
         measure.for_training().mean(fold.train, start.predict(fold.train)),
         measure.mean(fold.test, start.predict(fold.test)),
     )
-    total = _weight(measure, fold)
-    by_alpha = {alpha: _annealing(ranker, before, total) for alpha, ranker in zip(ALPHAS, path, strict=True)}
+    total = _sum_query_weights(measure, fold)
+    by_alpha = {alpha: _make_annealing(ranker, before, total) for alpha, ranker in zip(ALPHAS, path, strict=True)}
     valid = [measure.mean(fold.valid, ranker.predict(fold.valid)) for ranker in path]
     best = int(np.argmax(valid))
     return Annealed(by_alpha, ALPHAS[best], path[best].coef_)
 
 
-def _weight(measure: Measure, fold: Fold) -> float:
-    """Return the total weight of the training queries that count."""
+def _sum_query_weights(measure: Measure, fold: Fold) -> float:
+    """Return the sum of the weights of the training queries that the measure counts."""
     counted = measure.prepare(fold.train).is_counted
     return float(np.where(counted, fold.train.query_weight, 0.0).sum())
 
 
-def _annealing(ranker: SmoothRank, before: tuple[float, float], total: float) -> Annealing:
+def _make_annealing(ranker: SmoothRank, before: tuple[float, float], total: float) -> Annealing:
+    """Make the annealing of a trained ranker from its history; ``before`` are the regression's measures."""
     rows = [(row["sigma"], row["train"], row["valid"], 1.0 - row["loss"] / total) for row in ranker.history_]
     return Annealing(*np.array([(np.inf, *before, np.nan), *rows]).T)
 
 
 def anneal_folds(folds: Sequence[Fold], measure: Measure) -> list[Annealed]:
-    """Anneal on every fold."""
+    """Train SmoothRank on every fold for each alpha; return the results by fold."""
     found = []
     for i in range(len(folds)):
         with progress.labelled(f"fold {i + 1} of {len(folds)}"):
@@ -157,16 +159,16 @@ def anneal_folds(folds: Sequence[Fold], measure: Measure) -> list[Annealed]:
 
 
 def with_fold_grades(measure: Measure, fold: Fold) -> Measure:
-    """Return the measure with the highest grade of all queries of the fold."""
+    """Return the measure with its highest grade set to the highest of all queries of the fold."""
     return measure.with_max_grade(max(part.max_grade for part in fold))
 
 
 def fold_mean(found: Sequence[Annealing]) -> Annealing:
-    """Return the mean over the folds."""
+    """Return the mean of several folds' annealings."""
     return Annealing(*np.mean(np.array(found), axis=0))
 
 
 def by_name(found: Sequence[Annealed]) -> dict[str, Annealing]:
-    """Return the fold means: for each alpha, and with the alpha that each fold chose."""
+    """Return the means of the annealings over the folds: for each alpha, and for the alpha that each fold chose."""
     means = {f"alpha {alpha:g}": fold_mean([fold.by_alpha[alpha] for fold in found]) for alpha in ALPHAS}
     return {CHOSEN: fold_mean([fold.by_alpha[fold.chosen] for fold in found])} | means

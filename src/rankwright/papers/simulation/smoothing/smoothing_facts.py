@@ -29,7 +29,7 @@ _THOUSANDTH = 0.001
 
 
 class LineFacts(NamedTuple):
-    """A measure along a line."""
+    """The facts about a smooth measure along a line: its local maxima, highest point, and distance from the measure."""
 
     maxima: int  # local maxima without both ends: of the measure all, of a smooth one at the computed points
     distance: float  # from the measure itself, in the mean over the line
@@ -38,7 +38,7 @@ class LineFacts(NamedTuple):
 
 
 def line_facts(line: SmoothedLine) -> dict[float, LineFacts]:
-    """Return the facts by sigma."""
+    """Compute the facts about a line for each sigma; 0 stands for the measure itself."""
     found = {}
     for sigma, values in line.values.items():
         steps = line.profile.values if sigma == TRUE else values
@@ -51,7 +51,7 @@ def line_facts(line: SmoothedLine) -> dict[float, LineFacts]:
 
 
 def local_maxima(values: Floats) -> int:
-    """Return how often values stop rising and fall; flat tops count once, and the ends are none.
+    """Count the local maxima of a sequence of values; a flat top counts once, and the two ends do not count.
 
     >>> local_maxima(np.array([0.0, 1.0, 1.0, 0.0, 2.0, 2.0])), local_maxima(np.array([1.0, 0.0, 1.0]))
     (1, 0)
@@ -66,7 +66,7 @@ def local_maxima(values: Floats) -> int:
 
 
 class AnnealingFacts(NamedTuple):
-    """The measure while sigma falls."""
+    """The facts about an annealing: the training and test measures at its start and end, and their best."""
 
     train_start: float  # of the regression
     train_first: float  # at the first sigma
@@ -85,7 +85,7 @@ class AnnealingFacts(NamedTuple):
 
 
 def annealing_facts(found: Annealing) -> AnnealingFacts:
-    """Return the facts of an annealing, or of the mean of several."""
+    """Compute the facts about an annealing, or about the mean of several."""
     sigma, train, test, smooth = (column[1:] for column in found)
     best = int(np.argmax(test))
     return AnnealingFacts(
@@ -94,24 +94,25 @@ def annealing_facts(found: Annealing) -> AnnealingFacts:
         float(train[-1]),
         int((np.diff(train) > 0).sum()),
         len(sigma) - 1,
-        _near(sigma, train),
+        _find_nearly_best_sigma(sigma, train),
         float(found.test[0]),
         float(test[0]),
         float(test[best]),
         float(sigma[best]),
         float(test[-1]),
-        _near(sigma, test),
+        _find_nearly_best_sigma(sigma, test),
         float(smooth[0]),
         float(smooth[-1]),
     )
 
 
-def _near(sigma: Floats, values: Floats) -> float:
+def _find_nearly_best_sigma(sigma: Floats, values: Floats) -> float:
+    """Return the first sigma at which a value is within 0.001 of the highest."""
     return float(sigma[np.argmax(values >= values.max() - _THOUSANDTH)])
 
 
 class SmoothingFindings(NamedTuple):
-    """The data of both figures, and the facts that they show."""
+    """The findings of the simulation of smoothing: the data of both figures, and the facts about them."""
 
     measure: Measure
     data: str  # the name of the queries
@@ -126,7 +127,7 @@ class SmoothingFindings(NamedTuple):
 
 
 def find(measure: Measure, seed: int, data: FoldData) -> SmoothingFindings:
-    """Compute everything; the seed is that of the directions."""
+    """Compute all findings of the simulation of smoothing; the seed draws the random directions."""
     # the limit of the smoothed measure, whatever a dialect adds
     measure = parse_measure(smooth_measure(measure, 1.0).measure)
     folds = anneal_folds(data.folds, measure)
@@ -138,7 +139,7 @@ def find(measure: Measure, seed: int, data: FoldData) -> SmoothingFindings:
         data.name,
         seed,
         len(first.train),
-        _tied(first.train, folds[0].coef),
+        _count_tied_queries(first.train, folds[0].coef),
         folds,
         means,
         {name: annealing_facts(each) for name, each in means.items()},
@@ -147,6 +148,7 @@ def find(measure: Measure, seed: int, data: FoldData) -> SmoothingFindings:
     )
 
 
-def _tied(queries: Queries, coef: Floats) -> int:
+def _count_tied_queries(queries: Queries, coef: Floats) -> int:
+    """Return the number of queries in which the weights give two documents the same score."""
     scores = compute_linear_scores(queries.X, coef, 0.0)
     return sum(len(np.unique(own)) < len(own) for own in np.split(scores, queries.indptr[1:-1]))

@@ -14,7 +14,7 @@ from rankwright.report.notation import format_count, format_number, format_signe
 
 
 def make_page(found: SmoothingFindings) -> Page:
-    """Make the page: claims and the two figures."""
+    """Make the page of the simulation of smoothing: the paper's claims and the two figures."""
     chosen = ", ".join(f"{fold.chosen:g}" for fold in found.folds)
     facts = [
         ("Measure", str(found.measure)),
@@ -25,8 +25,8 @@ def make_page(found: SmoothingFindings) -> Page:
     ]
     sections = [
         Section("Claims and findings", _CLAIMS, [claims_grid(found), Text(_READING)]),
-        Section("Figure 1: smoothing", _FIGURE_1, [figure_1(found), _lines(found)]),
-        Section("Figure 2: annealing", _FIGURE_2, [figure_2(found), _annealing(found)]),
+        Section("Figure 1: smoothing", _FIGURE_1, [figure_1(found), _make_line_grid(found)]),
+        Section("Figure 2: annealing", _FIGURE_2, [figure_2(found), _make_annealing_grid(found)]),
     ]
     subtitle = "A measure made smooth, less and less: figures 1 and 2 of Chapelle and Wu, recomputed"
     return Page("Smoothing", subtitle, facts, (), sections, f"Rankwright {__version__}")
@@ -57,7 +57,8 @@ _FIGURE_2 = (
 )
 
 
-def _lines(found: SmoothingFindings) -> Grid:
+def _make_line_grid(found: SmoothingFindings) -> Grid:
+    """Make the table of the facts about each curve of figure 1."""
     columns = [
         Column("line"),
         Column("sigma"),
@@ -75,7 +76,8 @@ def _lines(found: SmoothingFindings) -> Grid:
     return Grid(columns, rows, "Each curve of figure 1", f"sigma = 0 is the measure itself: {jumps} jumps on a line.")
 
 
-def _annealing(found: SmoothingFindings) -> Grid:
+def _make_annealing_grid(found: SmoothingFindings) -> Grid:
+    """Make the table of the facts about the annealing of each alpha."""
     columns = [
         Column("alpha"),
         Column("train, start", 4, "The regression"),
@@ -104,8 +106,10 @@ _FIRST, _END, _LEAST = SIGMAS[0], SIGMAS[-2], SIGMAS[-1]  # annealing goes from 
 
 
 def claims_grid(found: SmoothingFindings) -> Grid:
-    """Return a row for each claim."""
-    rows = [Row([claim, answer]) for claim, answer in (_about_lines(found) | _about_annealing(found)).items()]
+    """Make the table of the paper's claims about smoothing, with what was found."""
+    rows = [
+        Row([claim, answer]) for claim, answer in (_check_line_claims(found) | _check_annealing_claims(found)).items()
+    ]
     note = (
         f"Local maxima among {STEPS + 1} points, of the measure itself all of them. Annealing: the chosen alpha, mean "
         f"of {format_count(len(found.folds), 'fold')}."
@@ -113,7 +117,8 @@ def claims_grid(found: SmoothingFindings) -> Grid:
     return Grid([Column("claim"), Column("found")], rows, "The paper's claims, and what was found", note)
 
 
-def _about_lines(found: SmoothingFindings) -> dict[str, str]:
+def _check_line_claims(found: SmoothingFindings) -> dict[str, str]:
+    """Return the claims about figure 1, each with what was found."""
     facts = [by_sigma for view, by_sigma in found.line_facts.items() if view.queries == "mean"]
 
     def maxima(sigma: float) -> str:
@@ -134,7 +139,8 @@ def _about_lines(found: SmoothingFindings) -> dict[str, str]:
     }
 
 
-def _about_annealing(found: SmoothingFindings) -> dict[str, str]:
+def _check_annealing_claims(found: SmoothingFindings) -> dict[str, str]:
+    """Return the claims about figure 2, each with what was found."""
     own: AnnealingFacts = found.annealing_facts[CHOSEN]
     return {
         "train rises as sigma falls": (

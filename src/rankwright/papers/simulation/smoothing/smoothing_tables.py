@@ -16,7 +16,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def power(sigma: float) -> str:
-    """Return a smoothing as a power of two, for files and terminals; 0 is the measure itself.
+    """Return a sigma as text for files and terminals: a power of two such as 2^6, or 0 for the measure itself.
 
     >>> power(64.0), power(0.25), power(0.0)
     ('2^6', '2^-2', '0')
@@ -25,7 +25,7 @@ def power(sigma: float) -> str:
 
 
 def raised(sigma: float) -> str:
-    """Return the same for a page.
+    """Return a sigma as text for a page: a power of two with a raised exponent, such as 2⁶.
 
     >>> raised(64.0), raised(0.25)
     ('2⁶', '2⁻²')
@@ -35,23 +35,23 @@ def raised(sigma: float) -> str:
 
 
 def make_tables(found: SmoothingFindings) -> dict[str, Table]:
-    """Return every file."""
+    """Make all tables of the simulation by file name: the data of both figures, the folds, and the facts."""
     folds = [
         ((i + 1, alpha, alpha == fold.chosen), fold.by_alpha[alpha])
         for i, fold in enumerate(found.folds)
         for alpha in ALPHAS
     ]
     return {
-        "figure1": _lines(found),
+        "figure1": _tabulate_lines(found),
         "figure2": _stack_annealings(("alpha",), [((name,), each) for name, each in found.annealings.items()]),
         "folds": _stack_annealings(("fold", "alpha", "chosen"), folds),
-        "lines": _line_facts(found),
-        "annealing": _annealing_facts(found),
+        "lines": _tabulate_line_facts(found),
+        "annealing": _tabulate_annealing_facts(found),
     }
 
 
-def _lines(found: SmoothingFindings) -> Table:
-    """Return a row for each view and t; a column for each sigma, the measure itself last."""
+def _tabulate_lines(found: SmoothingFindings) -> Table:
+    """Make a table with a row for each view and t, and a column for each sigma; the measure itself is the last."""
     lines = found.lines.values()
     columns = {
         field: np.repeat([getattr(view, field) for view in found.lines], [len(line.t) for line in lines])
@@ -64,28 +64,31 @@ def _lines(found: SmoothingFindings) -> Table:
 
 
 def _stack_annealings(names: Sequence[str], parts: Sequence[tuple[tuple[object, ...], Annealing]]) -> Table:
-    """Concatenate annealings, each with columns that name it."""
+    """Make one table of several annealings; the columns ``names`` say which annealing a row belongs to."""
     sizes = [len(each.sigma) for _, each in parts]
     table = {name: np.repeat([labels[k] for labels, _ in parts], sizes) for k, name in enumerate(names)}
     columns = np.concatenate([np.array(each) for _, each in parts], axis=1)
     return table | dict(zip(Annealing._fields, columns, strict=True))
 
 
-def _line_facts(found: SmoothingFindings) -> Table:
+def _tabulate_line_facts(found: SmoothingFindings) -> Table:
+    """Make a table with a row for each view and sigma; its columns are the facts about the line."""
     rows = [
         (*view, found.lines[view].t[-1], len(found.lines[view].profile.times), sigma, *facts)
         for view, by_sigma in found.line_facts.items()
         for sigma, facts in by_sigma.items()
     ]
-    return _table((*LineView._fields, "end", "jumps", "sigma", *LineFacts._fields), rows)
+    return _transpose_rows((*LineView._fields, "end", "jumps", "sigma", *LineFacts._fields), rows)
 
 
-def _annealing_facts(found: SmoothingFindings) -> Table:
+def _tabulate_annealing_facts(found: SmoothingFindings) -> Table:
+    """Make a table with a row for each alpha; its columns are the facts about the annealing."""
     rows = [(name, *facts) for name, facts in found.annealing_facts.items()]
-    return _table(("alpha", *AnnealingFacts._fields), rows)
+    return _transpose_rows(("alpha", *AnnealingFacts._fields), rows)
 
 
-def _table(names: Iterable[str], rows: Sequence[tuple[object, ...]]) -> Table:
+def _transpose_rows(names: Iterable[str], rows: Sequence[tuple[object, ...]]) -> Table:
+    """Return rows as a table of columns with these names."""
     return {
         name.replace("_", " "): np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)
     }
@@ -97,6 +100,7 @@ def format_text(found: SmoothingFindings) -> str:
 
 
 def _format_lines(found: SmoothingFindings) -> str:
+    """Return the facts about figure 1 as a table for a terminal."""
     header = ["sigma", "maxima, wide", "close", "one query", "distance, wide", "close"]
     wide, close = ([view for view in found.lines if view[::2] == ("mean", name)] for name in ("wide", "close"))
     [one] = [view for view in found.lines if view.queries != "mean" and view.range == "close"]
@@ -105,7 +109,7 @@ def _format_lines(found: SmoothingFindings) -> str:
         own = {view: by_sigma[sigma] for view, by_sigma in found.line_facts.items()}
         maxima = [format_span([own[view].maxima for view in views]) for views in (wide, close, [one])]
         distances = [format_number(float(np.mean([own[view].distance for view in views]))) for views in (wide, close)]
-        rows.append([_words(cell) for cell in (power(sigma), *maxima, *distances)])
+        rows.append([_as_entry(cell) for cell in (power(sigma), *maxima, *distances)])
     jumps = format_span([len(found.lines[view].profile.times) for view in wide])
     caption = (
         f"Figure 1: {found.measure} made smooth, along {format_count(len(wide), 'random line')} through "
@@ -124,6 +128,7 @@ def _format_lines(found: SmoothingFindings) -> str:
 
 
 def _format_annealing(found: SmoothingFindings) -> str:
+    """Return the facts about figure 2 as a table for a terminal."""
     header = ["alpha", "train: start", "first sigma", "last sigma", "rises", "test: start", "first sigma", "best", "at",
               "last sigma", "near best"]  # fmt: skip
     rows = []
@@ -140,7 +145,7 @@ def _format_annealing(found: SmoothingFindings) -> str:
             format_number(own.test_last),
             power(own.test_near),
         )
-        rows.append([_words(cell) for cell in cells])
+        rows.append([_as_entry(cell) for cell in cells])
     sigma = next(iter(found.annealings.values())).sigma
     caption = (
         f"Figure 2: {found.measure} while sigma falls; {found.data}, means of {format_count(len(found.folds), 'fold')}."
@@ -154,7 +159,7 @@ def _format_annealing(found: SmoothingFindings) -> str:
 
 
 def format_span(values: Sequence[int]) -> str:
-    """Format the lowest and the highest value.
+    """Format the lowest and the highest of some numbers as text, such as "3 to 7"; only one if they are equal.
 
     >>> format_span([3, 1200, 7]), format_span([2, 2])
     ('3 to 1,200', '2')
@@ -163,5 +168,6 @@ def format_span(values: Sequence[int]) -> str:
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
-def _words(words: str) -> Entry:
+def _as_entry(words: str) -> Entry:
+    """Return a text as an entry of a table."""
     return Entry(words, words)
