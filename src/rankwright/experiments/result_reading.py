@@ -79,7 +79,7 @@ def _make_queries_table(folds: dict[int, StoredFold]) -> tuple[Table, dict[int, 
 def _make_trials_table(
     found: StoreContents, number: dict[str, int], runs: set[tuple[str, int]], chosen: Iterable[int]
 ) -> Table:
-    """Return the table of trials, with a row for each finished trial."""
+    """Return the table of trials: a row for each trial in the store, and whether it was chosen."""
     rows = [row for row in found.trials.values() if (row["method"], row["seed"]) in runs]
     rows.sort(key=lambda row: (number[row["method"]], row["fold"], row["seed"], row["candidate"]))
     names = [name for name in TRIAL_COLUMNS if name not in _INTERNAL]
@@ -115,7 +115,7 @@ def _make_documents_table(folds: dict[int, StoredFold], start: dict[int, int]) -
 
 
 def _join_tables(chosen: dict[int, StoredResult], number: dict[str, int], first: dict[int, int]) -> dict[str, Table]:
-    """Return the tables of the chosen trials by name, each with the rows of all trials."""
+    """Return the tables of the chosen trials by name; tables of one name are joined into one."""
     parts: dict[str, list[Table]] = {}
     for name in sorted({name for each in chosen.values() for name in each.artefacts if name != MODEL}):
         for each in chosen.values():

@@ -162,7 +162,7 @@ def _as_source(data: Any) -> FoldSource:
 
 
 def _as_seeds(seeds: Any) -> tuple[int, ...]:
-    """Return seeds as a tuple of integers."""
+    """Return one or several seeds as a tuple; raise InputError if there are none, too many, or one is not whole."""
     found = [seeds] if isinstance(seeds, int | np.integer | str) else list(islice(seeds, _MOST_SEEDS + 1))
     for seed in found:
         check_whole("seeds", seed, least=0)

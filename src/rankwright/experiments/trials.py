@@ -53,7 +53,7 @@ class TrialKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TrialTask:
-    """A trial to run, with the best result so far."""
+    """A trial to run: its data, method, parameters and measures, and the best trial so far, which it has to beat."""
 
     key: TrialKey
     source: FoldSource
@@ -74,7 +74,7 @@ class TrialTask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TestedModel:
-    """The model of a trial that may be chosen, its values by test measure and query, and its tables by name."""
+    """The tested model of a trial: as text, with its values by measure and test query, and its tables by name."""
 
     values: Floats
     model: str
@@ -83,7 +83,7 @@ class TestedModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldQueries:
-    """The test queries of a fold as a table, and their documents unless there are too many."""
+    """The tables of a fold's test queries and of their documents, unless there are too many of these."""
 
     queries: Table
     documents: Table | None
@@ -96,7 +96,7 @@ class FoldQueries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrialResult:
-    """The result of a finished trial."""
+    """The result of a finished trial: its validation measure, times, memory, warnings and, if tested, its model."""
 
     digest: str
     valid: float
@@ -141,14 +141,14 @@ def run_trial(task: TrialTask) -> TrialResult:
 
 @lru_cache
 def _load_kernels(ranker: type[Ranker], measure: str) -> None:
-    """Fit a tiny problem, so that the time of a first trial does not include loading kernels."""
+    """Fit the ranker to tiny data, so that the time of its first trial does not include loading kernels."""
     with suppress(Exception), progress.silent():
         few = make_queries(6, n_docs=6, n_features=3, random_state=0)
         ranker(measure=measure, backend=Serial()).fit(few, valid=few)
 
 
 def _test(task: TrialTask, ranker: Ranker, fold: Fold, max_grade: float) -> tuple[float, TestedModel]:
-    """Return the seconds of predicting the test queries, and the tested model."""
+    """Return the seconds that a fitted ranker takes to score the test queries, and the tested model."""
     start = time.perf_counter()
     scores = ranker.predict(fold.test)
     seconds = time.perf_counter() - start
@@ -162,31 +162,32 @@ def _test(task: TrialTask, ranker: Ranker, fold: Fold, max_grade: float) -> tupl
 
 
 def _measure(queries: Queries, scores: Floats, measures: tuple[Measure, ...]) -> Floats:
-    """Return the values of measures, a row each; prepared measures are shared by the trials of a fold."""
-    return compute_values(_prepare(queries, measures), scores, Serial())
+    """Return the values of measures by query, a row per measure; trials of a fold share prepared measures."""
+    return compute_values(_prepare_measures(queries, measures), scores, Serial())
 
 
 @lru_cache(maxsize=2)  # validation and test queries
-def _prepare(queries: Queries, measures: tuple[Measure, ...]) -> list[PreparedMeasure]:
+def _prepare_measures(queries: Queries, measures: tuple[Measure, ...]) -> list[PreparedMeasure]:
+    """Return measures prepared for these queries; the last results are cached."""
     return [measure.prepare(queries) for measure in measures]
 
 
 def clear_caches() -> None:
-    """Free the data that trials of a fold share."""
-    for cached in (_prepare, compute_deviations):
+    """Free the prepared measures and other data that the trials of a fold share."""
+    for cached in (_prepare_measures, compute_deviations):
         cached.cache_clear()
     clear_folds()
 
 
 def _start_memory_peak() -> float:
-    """Reset the peak of this process's memory and return the bytes in use; NaN if not known."""
+    """Reset the peak of this process's memory, and return the bytes in use now; NaN if they are not known."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
     return _read_memory("VmRSS")
 
 
 def _read_memory(key: str) -> float:
-    """Return a number of bytes from this process's status on Linux; NaN on other systems."""
+    """Return a number of bytes, such as the peak of memory, from this process's status on Linux; else NaN."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith(key + ":"):

@@ -103,7 +103,7 @@ def search_factor(value: Callable[[float], float], near: float) -> float:
 
 
 def _minimise_between(value: Callable[[float], float], low: float, high: float, most: int) -> float:
-    """Return the place between ``low`` and ``high`` where a function is least, after at most ``most`` iterations."""
+    """Return where between ``low`` and ``high`` a function is least, after at most ``most`` iterations."""
     found = minimize_scalar(value, bounds=(low, high), method="bounded", options={"maxiter": most, "xatol": 1e-4})
     return float(found.x)
 

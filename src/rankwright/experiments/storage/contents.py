@@ -30,7 +30,7 @@ Trial = dict[str, Any]  # a row of the table trials, by column
 
 
 class StoredFold(NamedTuple):
-    """The test queries of a fold, a row each: qid, n_docs, n_pairs, weight; and the text of its documents' table."""
+    """The stored test queries of a fold, a row each (qid, n_docs, n_pairs, weight), and its documents as text."""
 
     digest: str
     documents: str | None
@@ -38,7 +38,7 @@ class StoredFold(NamedTuple):
 
 
 class StoredResult(NamedTuple):
-    """The test values of a chosen trial, by measure and query, and the checksums and texts of its artefacts."""
+    """The stored result of a chosen trial: its test values by measure and query, its model and its tables."""
 
     method: str
     fold: int
@@ -49,7 +49,7 @@ class StoredResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoreContents:
-    """The intact contents of a store, and a description of each damage."""
+    """The intact contents of an experiment's store, and a description of everything that is damaged."""
 
     meta: dict[str, Any] = field(default_factory=dict)
     methods: dict[str, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class StoreContents:
 
 
 def read_contents(connection: sqlite3.Connection, *, models: bool) -> StoreContents:
-    """Read and check everything, models only if ``models``; damage is recorded, and no error is raised for it."""
+    """Read and check a whole store, with models if ``models``, and return what is intact and what is damaged."""
     found = StoreContents()
     reader = _TableReader(connection, found.damage)
     sums: list[int] = []
@@ -86,7 +86,7 @@ def read_contents(connection: sqlite3.Connection, *, models: bool) -> StoreConte
 
 
 def check_total(connection: sqlite3.Connection) -> bool:
-    """Return whether no row is missing; errors of SQLite are raised."""
+    """Return whether the store has all its rows, by the sum of their checksums; errors of SQLite are raised."""
     sums = [row[0] for table in SUMMED for row in connection.execute(f"SELECT checksum FROM {table} NOT INDEXED")]
     rows = connection.execute("SELECT value, checksum FROM meta NOT INDEXED WHERE key = ?", (TOTAL,)).fetchall()
     if len(rows) != 1 or not all(isinstance(value, int) for value in sums):
@@ -97,6 +97,7 @@ def check_total(connection: sqlite3.Connection) -> bool:
 
 
 def _read_folds(reader: _TableReader, found: StoreContents) -> list[int]:
+    """Add the intact folds of a store to ``found``, and the damaged ones to its damage; return the checksums."""
     rows = list(reader.read_rows("folds", reader.list_ids()))
     queries: dict[int, list[tuple[Any, ...]]] = {}
     for fold, query, *row in reader.read_rows("queries", [row[0] for row in rows]):
@@ -116,6 +117,7 @@ def _read_folds(reader: _TableReader, found: StoreContents) -> list[int]:
 
 
 def _read_chosen(reader: _TableReader, found: StoreContents, models: bool) -> list[int]:
+    """Add the intact chosen trials of a store to ``found``, the others to its damage; return the checksums."""
     rows = list(reader.read_checked("chosen"))
     trials = [row[3] for row in rows]
     values = _read_values(reader, trials)
@@ -134,7 +136,7 @@ def _read_chosen(reader: _TableReader, found: StoreContents, models: bool) -> li
 
 
 def _read_values(reader: _TableReader, trials: list[int]) -> dict[int, dict[str, list[Any]]]:
-    """Return the values of each trial by measure, in the order of the queries."""
+    """Return the test values of each trial, by measure, in the order of the queries."""
     values: dict[int, dict[str, list[Any]]] = {trial: {} for trial in trials}
     for trial, query, measure, value in reader.read_rows("per_query", trials):
         if trial in values:
@@ -146,7 +148,7 @@ def _read_values(reader: _TableReader, trials: list[int]) -> dict[int, dict[str,
 def _read_artefacts(
     reader: _TableReader, trials: list[int], models: bool
 ) -> dict[int, dict[str, tuple[int, str | None]]]:
-    """Return the checksum and the text of each trial's artefacts, by name."""
+    """Return the checksum and the text of each trial's model and tables, by trial and name."""
     artefacts: dict[int, dict[str, tuple[int, str | None]]] = {trial: {} for trial in trials}
     content = "content" if models else f"CASE WHEN name <> '{MODEL}' THEN content END"
     for trial, name, text, checksum in reader.read_rows("artefacts", trials, f"trial, name, {content}, checksum"):
@@ -159,7 +161,7 @@ def _read_artefacts(
 
 
 def _as_arrays(values: Mapping[str, list[Any]]) -> dict[str, Floats] | None:
-    """Return columns as arrays, NULL as NaN; None where they hold something else than numbers."""
+    """Return columns of numbers as arrays, with NaN for NULL; None if one holds anything but numbers."""
     try:
         return {name: np.array(column, dtype=np.float64) for name, column in values.items()}
     except (TypeError, ValueError):
@@ -167,7 +169,7 @@ def _as_arrays(values: Mapping[str, list[Any]]) -> dict[str, Floats] | None:
 
 
 def _try_checksum(function: Any, *arguments: Any) -> int | None:
-    """Return a checksum; None for values that no intact row has, such as bytes."""
+    """Return the checksum that ``function`` computes; None for values that no intact row has, such as bytes."""
     try:
         return int(function(*arguments))
     except (TypeError, ValueError):
@@ -175,7 +177,7 @@ def _try_checksum(function: Any, *arguments: Any) -> int | None:
 
 
 class _TableReader:
-    """A reader of tables as a whole or, where that fails, row by row; it adds to a list of damages."""
+    """A reader of SQLite tables, row by row where a table is damaged, that adds to a list of damages."""
 
     def __init__(self, connection: sqlite3.Connection, damage: list[str]) -> None:
         self._connection, self._damage = connection, damage

@@ -19,11 +19,11 @@ DAMAGED_FILE = "results.damaged.sqlite"  # the name that a damaged file gets, wi
 
 
 class DamagedStoreError(InputError):
-    """The error for a damaged store; its message says how many trials are intact and what to do."""
+    """The error for a damaged store of results; it says how many trials are intact and what to do."""
 
 
 def make_damage_error(path: Path) -> DamagedStoreError:
-    """Return the error for a damaged store."""
+    """Return the error for the damaged store at this path."""
     found = read_damaged(path)
     if found.is_empty:
         return DamagedStoreError(
@@ -39,7 +39,7 @@ def make_damage_error(path: Path) -> DamagedStoreError:
 
 
 def describe_damage(found: StoreContents) -> str:
-    """Return a short description of the damage."""
+    """Return a short text that names the damaged parts of a store."""
     counts = Counter(found.damage)
     named = [f"{what} ({n} times)" if n > 1 else what for what, n in counts.most_common(3)]
     more = f" and {len(counts) - 3} more" if len(counts) > 3 else ""
@@ -47,7 +47,7 @@ def describe_damage(found: StoreContents) -> str:
 
 
 def choose_kept_trials(found: StoreContents) -> dict[int, Trial]:
-    """Return the trials that need not be run again.
+    """Return the trials of a damaged store that need not be run again.
 
     The best trial of each method, fold and seed is the chosen one. Where it has no test values, because the row that
     says which one is chosen is damaged, it has to be run again.
@@ -66,7 +66,7 @@ def choose_kept_trials(found: StoreContents) -> dict[int, Trial]:
 
 
 def read_damaged(path: Path) -> StoreContents:
-    """Read the intact rows of a damaged store, without changing its file."""
+    """Return the intact contents of a damaged store, without changing its file."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / FILE
         found = _read_copy(path, copy)
@@ -78,6 +78,7 @@ def read_damaged(path: Path) -> StoreContents:
 
 
 def _read_copy(path: Path, copy: Path) -> StoreContents | None:
+    """Copy a store and its journal, and return the intact contents of the copy; None if it is no store."""
     shutil.copyfile(path, copy)
     journal = path.with_name(path.name + "-journal")
     if journal.exists():
@@ -86,7 +87,7 @@ def _read_copy(path: Path, copy: Path) -> StoreContents | None:
 
 
 def _read_file(path: Path) -> StoreContents | None:
-    """Read the intact rows; return None if the schema, at the head of the file, is not that of a store."""
+    """Return the intact contents of a store's file; None if the file does not have the schema of a store."""
     try:
         with closing(sqlite3.connect(path)) as connection:
             return read_contents(connection, models=True) if has_schema(connection) else None
@@ -95,23 +96,25 @@ def _read_file(path: Path) -> StoreContents | None:
 
 
 def has_schema(connection: sqlite3.Connection) -> bool:
-    """Return whether a file has the tables of a store, and no others."""
-    return _read_schema(connection) == _expected_schema()
+    """Return whether a SQLite file has all tables of a store, and no others."""
+    return _read_schema(connection) == _make_expected_schema()
 
 
 @lru_cache(maxsize=1)
-def _expected_schema() -> list[str]:
+def _make_expected_schema() -> list[str]:
+    """Return the schema that every store has."""
     with closing(sqlite3.connect(":memory:")) as fresh:
         fresh.executescript(SCHEMA)
         return _read_schema(fresh)
 
 
 def _read_schema(connection: sqlite3.Connection) -> list[str]:
+    """Return the schema of a SQLite file: its tables and indexes, sorted."""
     return sorted(map(repr, connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master")))
 
 
 def _restore_first_page(path: Path) -> None:
-    """Replace the first page of a store, which says where tables begin, by that of a new store: it is the same."""
+    """Replace the damaged first page of a store's file, which says where tables begin, by that of a new store."""
     page = bytearray(_make_first_page())
     with path.open("r+b") as file:
         n_pages = max(path.stat().st_size // PAGE, _FEWEST_PAGES)
@@ -125,6 +128,7 @@ def _restore_first_page(path: Path) -> None:
 
 @lru_cache(maxsize=1)
 def _make_first_page() -> bytes:
+    """Return the bytes of the first page of a new store."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / FILE
         with closing(sqlite3.connect(path)) as connection:

@@ -37,16 +37,18 @@ def is_damage(error: BaseException) -> bool:
 
 
 def _is_locked(error: sqlite3.Error) -> bool:
+    """Return whether an error of SQLite means that another program has locked the file."""
     return _get_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def _get_code(error: sqlite3.Error) -> int:
+    """Return the primary error code of an error of SQLite; 0 if it has none."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 @contextmanager
 def translate_errors(path: Path, consequence: str) -> Iterator[None]:
-    """Raise InputError, with the path and the consequence, for errors of SQLite."""
+    """Raise InputError, with the path and the consequence, for errors of SQLite within this context."""
     try:
         yield
     except sqlite3.Error as error:
@@ -56,7 +58,7 @@ def translate_errors(path: Path, consequence: str) -> Iterator[None]:
 
 @contextmanager
 def open_connection(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a SQLite file, and close it in the end."""
+    """Open a SQLite file for this context, and close it at the end."""
     with translate_errors(path, "cannot be opened"):
         connection = sqlite3.connect(path, timeout=_ONE_TRY, isolation_level=None)
     try:
@@ -66,7 +68,7 @@ def open_connection(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def wait_for(path: Path, call: Callable[[], T]) -> T:
-    """Call a function, and again while another program locks the file: for a minute, with a warning after 2 s."""
+    """Call a function and return its result; while another program locks the file, try again, for a minute."""
     start, waited, warned = time.monotonic(), 0.0, False
     what, total = f"waiting for {path}", int(_LONGEST)
     while True:
@@ -88,7 +90,7 @@ def wait_for(path: Path, call: Callable[[], T]) -> T:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock: an open transaction on an empty database, which ends with the process."""
+    """Hold the lock of an experiment's folder within this context; raise InputError if another process holds it."""
     path = folder / LOCK
     with open_connection(path) as connection:
         try:

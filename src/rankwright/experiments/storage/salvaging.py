@@ -25,7 +25,7 @@ from rankwright.experiments.storage.store_writer import StoreWriter
 
 @contextmanager
 def open_store(folder: Path) -> Iterator[StoreWriter]:
-    """Open the store of a folder for writing, or create it; raise InputError if another process is writing.
+    """Open the store of a folder for writing, or create one; raise InputError if another process is writing.
 
     The intact trials of a damaged store are kept; the damaged file is renamed, with a warning.
     """
@@ -49,7 +49,7 @@ def salvage(path: Path) -> None:
     if found.is_empty:
         raise make_damage_error(path)
     trials = choose_kept_trials(found)
-    aside = _unused_name(path.with_name(DAMAGED_FILE))
+    aside = _find_unused_path(path.with_name(DAMAGED_FILE))
     shutil.copy2(path, aside)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
@@ -70,7 +70,7 @@ def salvage(path: Path) -> None:
     )
 
 
-def _unused_name(path: Path) -> Path:
-    """Return the path, with a number if it exists."""
+def _find_unused_path(path: Path) -> Path:
+    """Return this path if there is no such file, else the path with the first unused number added."""
     numbered = (path.with_name(f"{path.stem}-{i}{path.suffix}") for i in count(2))
     return path if not path.exists() else next(each for each in numbered if not each.exists())

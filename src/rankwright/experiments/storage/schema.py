@@ -54,6 +54,7 @@ SUMMED = ("meta", "methods", "folds", "trials", "chosen")  # the tables whose ch
 
 
 def _list_columns(table: str) -> tuple[str, ...]:
+    """Return the names of the columns of a table of the store."""
     with closing(sqlite3.connect(":memory:")) as fresh:
         fresh.executescript(SCHEMA)
         return tuple(row[1] for row in fresh.execute(f"PRAGMA table_info({table})"))
@@ -64,28 +65,29 @@ QUERY_COLUMNS = _list_columns("queries")[2:]  # without the fold and the query's
 
 
 def checksum_row(table: str, *values: Any) -> int:
-    """Return the checksum of a row of texts, numbers and None."""
-    return _checksum(table, *values)
+    """Return the checksum of a table's row, which holds texts, numbers and None."""
+    return _compute_checksum(table, *values)
 
 
 def checksum_fold(fold: int, digest: str, documents: str | None, queries: Iterable[Iterable[Any]]) -> int:
-    """Return the checksum of a fold; a row of ``queries`` is (qid, n_docs, n_pairs, weight)."""
-    return _checksum("folds", fold, digest, documents, [list(row) for row in queries])
+    """Return the checksum of a stored fold; a row of ``queries`` is (qid, n_docs, n_pairs, weight)."""
+    return _compute_checksum("folds", fold, digest, documents, [list(row) for row in queries])
 
 
 def checksum_content(trial: int, values: Mapping[str, Floats], artefacts: Mapping[str, int]) -> int:
-    """Return the checksum of a chosen trial's values, by measure, and of its artefacts' checksums, by name."""
+    """Return the checksum of a chosen trial's test values and of the checksums of its model and tables."""
     measures = sorted(values)
     arrays = (np.ascontiguousarray(values[name], dtype="<f8").tobytes() for name in measures)
-    return _checksum("content", trial, measures, sorted(artefacts.items()), arrays=arrays)
+    return _compute_checksum("content", trial, measures, sorted(artefacts.items()), arrays=arrays)
 
 
 def sum_checksums(checksums: Iterable[int]) -> int:
-    """Return the sum of checksums in 64 bits, so that rows can be added to it and subtracted from it."""
+    """Return the sum of checksums as a 64-bit integer, to which rows can be added and from which they can be taken."""
     return _as_signed(sum(checksums))
 
 
-def _checksum(*values: Any, arrays: Iterable[bytes] = ()) -> int:
+def _compute_checksum(*values: Any, arrays: Iterable[bytes] = ()) -> int:
+    """Return the 64-bit checksum of some values, and of arrays as bytes."""
     short = [_digest_text(value) if isinstance(value, str) and len(value) > _LONG else value for value in values]
     digest = hashlib.blake2b(json.dumps(short).encode(), digest_size=8)
     for array in arrays:
@@ -94,12 +96,12 @@ def _checksum(*values: Any, arrays: Iterable[bytes] = ()) -> int:
 
 
 def _digest_text(text: str) -> list[str]:
-    """Return the digest of a long text, which is faster than writing the text as JSON."""
+    """Return the digest of a long text, in a list, to stand for the text in a checksum."""
     return [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()]
 
 
 def _as_signed(number: int) -> int:
-    """Return the lowest 64 bits as SQLite stores them."""
+    """Return the lowest 64 bits of an integer as a signed one, which SQLite can store."""
     return (number + 2**63) % 2**64 - 2**63
 
 
@@ -107,16 +109,17 @@ _LONG_COLUMN = 100  # a column of more numbers than this is stored as bytes
 
 
 def as_number(value: Any) -> float | None:
-    """Return a number as SQLite and JSON can hold it: None for NaN, and 0 for -0, whose sign SQLite loses."""
+    """Return a number that SQLite and JSON can hold: None for NaN, and 0 for -0."""
     return None if value is None or value != value else float(value) + 0.0
 
 
 def encode_table(table: Table) -> str:
-    """Return a table as JSON text: a list for each column, NaN as null; long columns of numbers as bytes in base64."""
+    """Return a table as JSON text: a list for each column, NaN as null; long columns of numbers in base64."""
     return json.dumps({name: _encode_column(np.asarray(column)) for name, column in table.items()})
 
 
 def _encode_column(column: np.ndarray) -> Any:
+    """Return a column of a table as a value that JSON can hold."""
     if column.dtype.kind in "fi" and len(column) > _LONG_COLUMN:
         bytes_ = column.astype(column.dtype.newbyteorder("<")).tobytes()
         return {"dtype": column.dtype.newbyteorder("<").str, "base64": base64.b64encode(bytes_).decode()}
@@ -126,11 +129,12 @@ def _encode_column(column: np.ndarray) -> Any:
 
 
 def decode_table(text: str) -> dict[str, np.ndarray]:
-    """Return the table of a JSON text; null becomes NaN."""
+    """Return the table that a JSON text holds, with NaN for null."""
     return {name: _decode_column(values) for name, values in json.loads(text).items()}
 
 
 def _decode_column(values: Any) -> np.ndarray:
+    """Return a column of a table from its value in JSON."""
     if isinstance(values, dict):
         return np.frombuffer(base64.b64decode(values["base64"]), dtype=np.dtype(values["dtype"]))
     first = next((value for value in values if value is not None), None)

@@ -19,7 +19,7 @@ _CANNOT_READ = "cannot be read"
 
 
 class StoreReader:
-    """A store that is open for reading; :meth:`open` opens one."""
+    """The store of an experiment's results, open for reading; :meth:`open` opens one."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection

@@ -45,7 +45,7 @@ _OF_KEY = "method = ? AND fold = ? AND seed = ? AND candidate = ?"
 
 
 class StoreWriter(StoreReader):
-    """A store that is open for reading and writing; :meth:`open` opens or creates one."""
+    """The store of an experiment's results, open for reading and writing; :meth:`open` opens or creates one."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         super().__init__(connection, path)
@@ -258,5 +258,5 @@ class StoreWriter(StoreReader):
 
 
 def _as_stored(values: Floats) -> Floats:
-    """Return values as they are read back from the file: one kind of NaN, and no -0."""
+    """Return test values as they will be read back from the store: with one kind of NaN, and 0 for -0."""
     return np.where(np.isnan(values), np.nan, values) + 0.0

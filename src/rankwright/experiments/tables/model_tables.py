@@ -20,7 +20,7 @@ from rankwright.runtime.backends import Serial
 
 
 def make_bounds_table(ranker: Ranker, train: Queries) -> Table:
-    """Return the upper bounds that are quick to compute, a row each, in means over the training queries.
+    """Return a table of upper bounds on a ranker's training loss: the mean of each bound that is quick to compute.
 
     These are the exponential type one bound, the margin type two bound, also at its best scale (NaN where no scale was
     searched), and the ranker's ``own`` bound, which may be on another ``measure``. ``loss`` is the basic loss of the
@@ -31,9 +31,9 @@ def make_bounds_table(ranker: Ranker, train: Queries) -> Table:
     found = [bounds.evaluate_one(TypeOne(measure), TypeOne(measure) == own)]
     margin = TypeTwo(measure, "margin")
     if _is_quick(measure, train):
-        found += _evaluate(bounds, margin, own, scaled=True)
+        found += _evaluate_if_possible(bounds, margin, own, scaled=True)
     if own is not None and own not in (TypeOne(measure), margin if len(found) > 1 else None):
-        found += _evaluate(bounds, own, own, scaled=False)
+        found += _evaluate_if_possible(bounds, own, own, scaled=False)
     return {
         "bound": np.array([each.name for each in found]),
         "measure": np.array([str(ranker.measure_) if each.measure == str(measure) else each.measure for each in found]),
@@ -46,10 +46,10 @@ def make_bounds_table(ranker: Ranker, train: Queries) -> Table:
     }
 
 
-def _evaluate(
+def _evaluate_if_possible(
     bounds: UpperBoundEvaluator, bound: UpperBound, own: UpperBound | None, *, scaled: bool
 ) -> list[UpperBoundValues]:
-    """Return a list with the bound, or an empty one if some query has too many rankings for it."""
+    """Return a list with the values of a bound; it is empty if a query has too many rankings for that bound."""
     try:
         return [(bounds.evaluate_scaled if scaled else bounds.evaluate_one)(bound, bound == own)]
     except InputError:
@@ -57,7 +57,7 @@ def _evaluate(
 
 
 def _is_quick(measure: Measure, train: Queries) -> bool:
-    """Return whether the most violated rankings are quick to find: for average precision, or where few ranks count."""
+    """Return whether a measure's most violated rankings are quick to find: average precision's, or with a cut-off."""
     return measure.has_arrays and (measure.cut_off is not None or measure.family == "ap")
 
 
@@ -66,7 +66,7 @@ MOST_STEPS = 100  # per feature
 
 
 def make_steps_table(model: Model) -> Table | None:
-    """Return the step functions of the features of the largest range, a row per step; None if the model has none.
+    """Return a table of the step functions of the features with the largest effects; None if the model has none.
 
     A document whose feature is above ``from`` and at most ``to`` has the ``value``; NaN stands for a step without an
     end. Where a function has very many steps, some are merged into the step before them. ``range``, ``missing`` (the
@@ -93,17 +93,17 @@ def make_steps_table(model: Model) -> Table | None:
 
 
 def _list_starts(part: StepFunction) -> Floats:
-    """Return where each step begins; the first begins at NaN, because JSON has no infinity."""
+    """Return where each step of a step function begins; NaN for the first, because JSON has no infinity."""
     return np.append(np.nan, part.thresholds.astype(np.float64))
 
 
 def _choose_steps(n: int) -> Ints:
-    """Return the numbers of at most ``MOST_STEPS`` of n steps, evenly spread, with the first and the last."""
+    """Return which of n steps to keep: at most ``MOST_STEPS``, evenly spread, with the first and the last."""
     return np.unique(np.linspace(0, n - 1, min(n, MOST_STEPS)).round().astype(np.intp))
 
 
 def make_importance_table(model: Model) -> Table | None:
-    """Return the share of the gain and the number of splits of each feature; None if the model has no splits."""
+    """Return a table of each feature's share of the gain and number of splits; None for models without splits."""
     if model.scorer.trees is None:
         return None
     found = [part for part in explain(model).parts if isinstance(part, Splits)]

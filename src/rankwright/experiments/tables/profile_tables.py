@@ -23,7 +23,7 @@ _EVENLY, _AMONG_JUMPS = 81, 80  # points at which a profile is evaluated
 def make_profiles_table(
     fold: Fold, coef: Floats, deviations: Floats, measure: Measure, names: NDArray[Any]
 ) -> Table | None:
-    """Return the exact measure of a fold's three parts along the weights of the largest effect, each in turn.
+    """Return a table of the measure as a function of single weights, those of the largest effect, for each part.
 
     ``effect`` is the effect of a feature, ``at`` are other effects that it might have while all other features keep
     theirs; 0 and ``effect`` are among them. Ties count as in training. None if no feature has any effect.
@@ -63,7 +63,7 @@ def make_profiles_table(
 
 
 class _WeightProfiles:
-    """The measure as a function of each weight of a linear model."""
+    """The measure on some queries as a function of each single weight of a linear model."""
 
     def __init__(self, landscape: Landscape, coef: Floats, deviations: Floats) -> None:
         self.landscape, self.deviations = landscape, deviations
@@ -104,7 +104,7 @@ class _WeightProfiles:
 
 
 def _make_profiles(queries: Queries, coef: Floats, deviations: Floats, measure: Measure) -> _WeightProfiles | None:
-    """Return the profiles of weights on some queries; None where the measure has no value on them."""
+    """Return the profiles of the weights on some queries; None if the measure has no value on them."""
     try:
         landscape = Landscape.of(queries, measure, Serial())
     except InputError:  # a grade that training did not have, and that the measure does not allow
@@ -113,6 +113,7 @@ def _make_profiles(queries: Queries, coef: Floats, deviations: Floats, measure: 
 
 
 def _evaluate_all(profiles: _WeightProfiles | None, lines: dict[int, Floats]) -> Floats:
+    """Return the values of the measure at all chosen points of all weights; NaN if there are no profiles."""
     if profiles is None:
         return np.full(sum(map(len, lines.values())), np.nan)
     return np.concatenate([profiles.evaluate(column, at) for column, at in lines.items()])

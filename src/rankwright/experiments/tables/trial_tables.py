@@ -31,7 +31,7 @@ MOST_BOUNDED = 100_000  # training documents of a fold
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedRanker:
-    """A ranker fitted on a fold, its scores of the test documents, and the test means of NDCG at 1, 2, ... by name."""
+    """A ranker fitted on a fold, with its scores of the test documents and its test means of NDCG at 1, 2, ..."""
 
     ranker: Ranker
     fold: Fold
@@ -40,14 +40,14 @@ class TrainedRanker:
 
 
 def tabulate_curve(trained: TrainedRanker) -> Table:
-    """Return NDCG at 1 to 10 on the test queries."""
+    """Return a table of NDCG at 1 to 10 on the test queries."""
     families = [name.replace(f"@{k}", "@{k}", 1) for k, name in enumerate(trained.curve, 1)]
     values = np.array([*trained.curve.values()])
     return {"k": np.arange(1, len(values) + 1), "measure": np.array(families), "value": values}
 
 
 def tabulate_history(trained: TrainedRanker) -> Table | None:
-    """Return the numbers that training recorded, a row per record, and the measure of ``train`` and ``valid``.
+    """Return a table of what training recorded, a row per record, with the measure of ``train`` and ``valid``.
 
     ``kept`` is 1 in the row of the kept model, where a ranker marks it.
     """
@@ -64,7 +64,7 @@ def tabulate_history(trained: TrainedRanker) -> Table | None:
 
 
 def tabulate_weights(trained: TrainedRanker) -> Table | None:
-    """Return the weight of each feature, and its effect: the weight times the standard deviation in training."""
+    """Return a table of each feature's weight and effect: the weight times the feature's standard deviation."""
     coef = getattr(trained.ranker, "coef_", None)
     if coef is None:
         return None
@@ -74,17 +74,18 @@ def tabulate_weights(trained: TrainedRanker) -> Table | None:
 
 
 def _name_features(train: Queries) -> NDArray[Any]:
+    """Return the names of the features of training queries as an array."""
     return np.array(list(feature_names(train.features, train.n_features)))
 
 
 @lru_cache(maxsize=1)
 def compute_deviations(train: Queries, scaling: QueryScaling | None) -> Floats:
-    """Return the standard deviation of each feature; the next trial on the same training queries reuses it."""
+    """Return the standard deviation of each feature on the training queries; the last result is cached."""
     return StandardScaling.fit(train if scaling is None else scaling(train)).deviation
 
 
 def tabulate_profiles(trained: TrainedRanker) -> Table | None:
-    """Return the measure along the weights of the largest effect, for rankers that search along single weights."""
+    """Return a table of the measure as a function of single weights, for rankers that search along them."""
     ranker, fold = trained.ranker, trained.fold
     if not ranker.searches_weights or sum(part.n_docs for part in fold) > MOST_PROFILED:
         return None
@@ -95,28 +96,28 @@ def tabulate_profiles(trained: TrainedRanker) -> Table | None:
 
 
 def tabulate_bounds(trained: TrainedRanker) -> Table | None:
-    """Return the loss on the training queries, and the upper bounds on it."""
+    """Return a table of the loss on the training queries and of upper bounds on it; None for large data."""
     ranker, train = trained.ranker, trained.fold.train
     return make_bounds_table(ranker, train) if train.n_docs <= MOST_BOUNDED else None
 
 
 def tabulate_steps(trained: TrainedRanker) -> Table | None:
-    """Return the step function of each feature, for models of stumps."""
+    """Return a table of the step function of each feature, for models of stumps; None for others."""
     return make_steps_table(trained.ranker.to_model())
 
 
 def tabulate_importance(trained: TrainedRanker) -> Table | None:
-    """Return each feature's share of the gains of all splits, for models of trees."""
+    """Return a table of each feature's share of the gain of all splits, for models of trees; None for others."""
     return make_importance_table(trained.ranker.to_model())
 
 
 def tabulate_pairs(trained: TrainedRanker) -> Table:
-    """Return how many pairs of test documents with different grades are in the right order, by grades."""
+    """Return a table that counts, for every two grades, the pairs of test documents in the right order."""
     return pairs_table(trained.fold.test, trained.scores)
 
 
 def tabulate_scores(trained: TrainedRanker) -> Table | None:
-    """Return the score of every test document, in the order of the documents."""
+    """Return a table of the score of every test document, in row order; None if there are too many."""
     if trained.fold.test.n_docs > results.MOST_DOCUMENTS:
         return None
     return {"document": np.arange(trained.fold.test.n_docs), "score": trained.scores}
