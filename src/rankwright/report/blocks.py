@@ -129,7 +129,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A choice among blocks, of which the reader sees one at a time: a measure, a fold.
+    """A block made of several blocks, of which the reader sees one at a time, such as one for each measure or fold.
 
     Parameters
     ----------

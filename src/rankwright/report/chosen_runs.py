@@ -28,12 +28,12 @@ def rows_on_all_folds(results: Results, name: str) -> dict[str, Table]:
 
 
 def select_rows(table: Table, mask: NDArray[np.bool_]) -> Table:
-    """Return the rows of a table that a mask chooses."""
+    """Return the rows of a table at which a mask is true."""
     return {name: column[mask] for name, column in table.items()}
 
 
 def split_runs(table: Table) -> list[Table]:
-    """Split a table by run; a run is a fold and a seed. Return the rows of each run as a table."""
+    """Split a table into one table for each run; a run is a fold and a seed."""
     runs = np.stack([table["fold"], table["seed"]], axis=1)
     return [select_rows(table, (runs == run).all(axis=1)) for run in np.unique(runs, axis=0)]
 

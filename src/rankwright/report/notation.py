@@ -10,7 +10,7 @@ DIGITS = 4  # of a measure, behind the point
 
 
 def format_number(value: float, digits: int = DIGITS) -> str:
-    """Return a number as text with so many decimals, or a dash if it is NaN.
+    """Return a number as text with ``digits`` decimals, or a dash if it is NaN.
 
     >>> format_number(0.12345), format_number(float("nan")), format_number(float("-inf"))
     ('0.1235', '–', '-∞')

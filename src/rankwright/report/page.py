@@ -30,7 +30,7 @@ _HIDDEN = re.compile(r"(?<!\\)((?:\\\\)*)\\(u(?:00[01][0-9a-f]|00[7-9][0-9a-f]|2
 
 
 def render_page(page: Page) -> str:
-    """Return the page as HTML: the same page gives the same text.
+    """Return a page as the text of one HTML file; equal pages give equal texts.
 
     Text is escaped, and data travel as JSON that the page's script turns into text nodes. As a second defence, the page
     forbids the browser every script but its own three, and every request.
@@ -56,7 +56,7 @@ def render_page(page: Page) -> str:
 
 
 def embed_json(value: Any) -> str:
-    r"""Return JSON that is safe inside a script element: pure ASCII, and no ``<`` that could end the element.
+    r"""Return a value as JSON text that is safe inside a script element: pure ASCII, and without ``<``.
 
     Control characters, and what reverses the direction of text, show themselves as escapes.
 
@@ -68,7 +68,7 @@ def embed_json(value: Any) -> str:
 
 
 def _escape_text(text: str) -> str:
-    """Return a text escaped for HTML, without characters that cannot be printed."""
+    """Return a text escaped for HTML; control characters are made visible."""
     return escape(printable(text))
 
 
@@ -103,7 +103,7 @@ def _make_anchor(number: int, section: Section) -> str:
 
 
 def _make_policy(*scripts: str) -> str:
-    """Return a content security policy: these scripts only, inline styles (Plotly's), and no requests at all."""
+    """Return a content security policy that allows these scripts and inline styles (Plotly's), but no requests."""
     return "; ".join(
         [
             "default-src 'none'",

@@ -98,7 +98,7 @@ def make_fold_table(summary: Summary) -> TextTable | None:
 
 
 def list_notes(summary: Summary) -> list[str]:
-    """Return the explanations of the figures that are far from the published ones."""
+    """Return the explanations of those of our figures that are far from the published ones."""
     return [
         f"{figure.method}, {label_measure(summary, figure.measure)} ({format_signed(figure.difference)}): {figure.note}"
         for figure in match_published(summary)
@@ -107,5 +107,5 @@ def list_notes(summary: Summary) -> list[str]:
 
 
 def label_measure(summary: Summary, measure: str) -> str:
-    """Return the short label of a measure, even if the experiment did not compute it."""
+    """Return the short label of a measure, or its full name if the experiment did not compute it."""
     return summary.labels.get(measure, measure)

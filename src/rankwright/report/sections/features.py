@@ -37,7 +37,7 @@ def compute_effects(table: Table, column: str) -> Effects:
 
 
 def rank_features(methods: Mapping[str, Effects]) -> list[str]:
-    """Return the features with the largest numbers in any method, the largest first."""
+    """Return the features with the largest absolute numbers in any method, the largest first."""
     largest: dict[str, float] = {}
     for effects in methods.values():
         for feature, size in zip(effects.features.tolist(), np.abs(effects.mean).tolist(), strict=True):

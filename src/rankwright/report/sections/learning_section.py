@@ -205,7 +205,7 @@ def uneven(lines: Sequence[Floats]) -> bool:
 
 
 def mean_line(table: Table, column: str) -> tuple[Floats, Floats]:
-    """Return rounds and the column's mean over runs at them, thinned; a run that ended keeps its last value."""
+    """Return some rounds, evenly spread, and the column's mean over runs there; an ended run keeps its last value."""
     rounds = np.unique(table["round"])
     values = np.stack([_fill_rounds(rounds, run, column) for run in split_runs(table)]).mean(axis=0)
     known = np.flatnonzero(np.isfinite(values))

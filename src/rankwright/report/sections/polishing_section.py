@@ -22,7 +22,7 @@ _TICKED = 12  # the most rounds of polishing with a tick each
 
 
 class PolishedRun(NamedTuple):
-    """A run whose trees were polished: its history before and during polishing, and the rows of the models kept.
+    """A run whose trees were polished: its history before and during polishing, the row it began at, the row kept.
 
     The first row of ``polishing`` is the model that it began with, in round 0. Steps inside a round are parts of it.
     """
@@ -82,7 +82,7 @@ def _make_polished_run(run: Table) -> PolishedRun:
 
 
 def places(numbers: Floats) -> Floats:
-    """Return where each step of polishing lies on the axis: the steps of a round are spread evenly over it.
+    """Return the place of each polishing step on the axis of rounds; the steps of a round are spread evenly over it.
 
     >>> places(np.array([1.0, 1.0, 2.0])).tolist()
     [0.5, 1.0, 2.0]

@@ -175,7 +175,7 @@ def _make_rank_grid(summary: Summary) -> Grid:
 
 
 def _draw_chart(summary: Summary) -> list[Chart]:
-    """Draw the deciding measure of each method with its interval, the best first; return no chart without means."""
+    """Return a list with the chart of each method's mean and interval, the best first; empty if there are no means."""
     figures = summary.figures[summary.results.measure]
     dots = [
         Dot(method, figure.mean, spread.low, spread.high)
@@ -193,7 +193,7 @@ def _draw_chart(summary: Summary) -> list[Chart]:
 
 
 def _warn_of_absent(summary: Summary) -> list[Text]:
-    """Return a warning in a list if a method has no value on a fold, else an empty list."""
+    """Return a list with a warning if a method has no value on a fold, else an empty list."""
     missing = np.isnan(summary.results.fold_means())
     for_all = missing.all(axis=0)  # a measure may skip every query of a fold
     lacking = [
@@ -210,7 +210,7 @@ def _warn_of_absent(summary: Summary) -> list[Text]:
 
 
 def _warn_of_seeds(summary: Summary) -> list[Text]:
-    """Return a warning in a list if a method has fewer seeds on some folds than on others, else an empty list."""
+    """Return a list with a warning if a method has fewer seeds on some folds than on others, else an empty list."""
     values, fold = summary.table("values"), summary.table("queries")["fold"]
     runs = np.unique(np.stack([values["method"], fold[values["query"]], values["seed"]]), axis=1)
     uneven = []

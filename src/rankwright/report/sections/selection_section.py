@@ -79,7 +79,7 @@ def _compute_mean_valid(trial: Table) -> float:
 
 
 def _list_failures(summary: Summary) -> list[Text]:
-    """Return a warning with the trials that failed in a list, or an empty list."""
+    """Return a list with one warning that names the failed trials; an empty list if none failed."""
     table = summary.table("trials")
     failed = np.flatnonzero(table["status"] == "failed")
     if not len(failed):
@@ -95,7 +95,7 @@ def _list_failures(summary: Summary) -> list[Text]:
 
 
 def _list_warnings(summary: Summary) -> list[Text]:
-    """Return a text with each warning and the number of trials that issued it in a list, or an empty list."""
+    """Return a list with one text of all warnings and the number of trials that issued each; else an empty list."""
     table = summary.table("trials")
     if "warnings" not in table:
         return []
