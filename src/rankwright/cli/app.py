@@ -100,7 +100,7 @@ def _format_error(error: Exception) -> str | None:
 
 
 def print_error(message: str) -> None:
-    """Print one line on standard error, with control characters escaped."""
+    """Print a message as one line on standard error, after ``rankwright:``, with control characters escaped."""
     from rankwright.basics.errors import printable
 
     print("rankwright: " + printable(" ".join(message.split())), file=sys.stderr)

@@ -15,7 +15,7 @@ _MAX_WEIGHT = 1e30  # sums of larger query weights, and their squares, may overf
 
 
 def as_matrix(X: Any) -> Floats:
-    """Return features as a C-ordered float32 matrix; raise InputError if they are not a table of finite numbers."""
+    """Return features as a C-ordered float32 matrix, NaN if missing; raise InputError if any is infinite or text."""
     if hasattr(X, "toarray"):
         X = X.toarray()
     try:
@@ -32,7 +32,8 @@ def as_matrix(X: Any) -> Floats:
     place = find_first_infinite(matrix)
     if place >= 0:
         row, column = divmod(place, matrix.shape[1])
-        raise InputError(f"X[{row}, {column}] is infinite or too large for float32; expected finite numbers")
+        found = f"X[{row}, {column}] is infinite or too large for float32"
+        raise InputError(f"{found}; expected finite numbers, or NaN for a missing value")
     return matrix
 
 

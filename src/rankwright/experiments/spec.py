@@ -179,7 +179,7 @@ def list_default_measures(selecting: Measure) -> list[str]:
 
 
 def _define_alike(model: Measure, name: str, k: int | None) -> Measure:
-    """Return the measure with this name and cut-off, defined as in another measure or its dialect, if possible."""
+    """Return the measure with this name and cut-off, defined as ``model`` or its dialect, else by default."""
     if not isinstance(model, TableMeasure):
         return TableMeasure.of(name, k)
     if model.name == name:

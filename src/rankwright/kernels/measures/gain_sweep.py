@@ -82,7 +82,7 @@ def _look_up_discount(discount: Floats, r: int) -> float:
 def make_gain_sweep(
     arrays: MeasureArrays, order: Ints, scores: Floats, slopes: Floats, q: int, sign: float
 ) -> GainSweep:
-    """Return a sweep of one query at its start, ranked at time t = 0; t will grow (``sign`` is 1) or fall (-1)."""
+    """Return a sweep of one query's documents with a gain, at t = 0; t will grow (``sign`` is 1) or fall (-1)."""
     gain, discount, factor, u, v = arrays.gain, arrays.discount, arrays.scale[q], arrays.u, arrays.v
     first, n = arrays.indptr[q], arrays.indptr[q + 1] - arrays.indptr[q]
     kept = 0

@@ -155,8 +155,8 @@ def _compare_softly(s: Floats, gain: Floats, own: float, per_sigma: float, p: Fl
 
 
 @loose_kernel
-def _add_rank_slopes(p: Floats, gain: Floats, by_rank: float, by_lead: float, out: Floats) -> float:
-    """Add the derivatives of one document's soft rank and lead by all scores to ``out``; return their sum."""
+def _add_term_slopes(p: Floats, gain: Floats, by_rank: float, by_lead: float, out: Floats) -> float:
+    """Add the slopes of one document's term by the other documents' scores to ``out``; return their sum."""
     total = 0.0
     for j in range(len(p)):
         x = (p[j] * (1.0 - p[j])) * (by_rank + by_lead * gain[j])
@@ -192,5 +192,5 @@ def compute_soft_ranks(
             d, slope = compute_discount(discount, 0.5 + total)
             by = scale[q] * g[i] * per_sigma
             loss += scale[q] * g[i] * lead * d
-            out[i] -= _add_rank_slopes(p[: len(s)], g, by * lead * slope, by * u * d, out)
+            out[i] -= _add_term_slopes(p[: len(s)], g, by * lead * slope, by * u * d, out)
     return loss

@@ -180,7 +180,7 @@ def _sum_third_derivatives(part: ScoredPairs, bins: FeatureBins, features: Ints)
 
 
 def _sum_splits(part: ScoredPairs, bins: FeatureBins, features: Ints) -> Floats:
-    """Return for each slot the sums of pair weights and second derivatives, yet to be accumulated over slots."""
+    """Return sums over the pairs that each threshold splits, of weights and F'', as differences from slot to slot."""
     out = np.zeros((2, bins.count_slots(features)))
     sum_splits(part.binned.graded, part.scores, part.binned.codes, bins.starts, features, out)
     return out

@@ -75,7 +75,7 @@ def sum_splits(graded: GradedDocuments, scores: Floats, codes: Ints, starts: Int
 def sum_gains(
     graded: GradedDocuments, scores: Floats, codes: Ints, features: Ints, cuts: Ints, alphas: Floats, out: Floats
 ) -> None:
-    """Add to ``out`` by how much each stump lowers the fidelity loss, as ``compute_fidelity_gains`` does."""
+    """Add each stump's decrease of the fidelity loss to ``out``; long queries are summed without visiting pairs."""
     long = _find_long(graded, scores, scores)
     compute_fidelity_gains(_ignore_queries(graded, long), scores, codes, features, cuts, alphas, out)
     for q in long:
@@ -228,7 +228,7 @@ def _compute_coefficients(period: float) -> tuple[float, Complexes]:
 
 
 def _find_long(graded: GradedDocuments, before: Floats, scores: Floats) -> list[int]:
-    """Return the numbers of the queries with so many pairs that sums by Fourier modes are faster."""
+    """Return the numbers of the queries whose sums over pairs are faster by Fourier modes."""
     found = []
     for q in np.flatnonzero((np.diff(graded.indptr) > _MIN_DOCS) & (graded.weight > 0.0)).tolist():
         rows = _find_rows(graded, q)

@@ -95,7 +95,7 @@ def _list_failures(summary: Summary) -> list[Text]:
 
 
 def _list_warnings(summary: Summary) -> list[Text]:
-    """Return a list with one text of all warnings and the number of trials that issued each; else an empty list."""
+    """Return a list with a text of the commonest warnings and how many trials issued each; empty if there are none."""
     table = summary.table("trials")
     if "warnings" not in table:
         return []

@@ -133,12 +133,12 @@ def percent(share: float) -> str:
     return MISSING if np.isnan(share) else f"{100 * share:.1f}%"
 
 
-def _format_three_digits(value: float) -> str:
+def _format_three_decimals(value: float) -> str:
     """Return a number as text with three decimals."""
     return format_number(value, 3)
 
 
-def between(low: float, high: float, written: Callable[[float], str] = _format_three_digits) -> str:
+def between(low: float, high: float, written: Callable[[float], str] = _format_three_decimals) -> str:
     """Return the range of two numbers as text, such as "0 to 1"; only one number if both read the same.
 
     >>> between(0.0, 0.25), between(0.5, 0.5)
