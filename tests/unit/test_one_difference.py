@@ -12,7 +12,7 @@ import pytest
 from tests.results import simulated
 
 from rankwright.analysis.results import Results
-from rankwright.cli.demo import _compare_with
+from rankwright.cli.demo import _describe_comparisons
 from rankwright.papers.reproduction import t_tests
 from rankwright.report.notation import format_signed
 from rankwright.report.sections.duels_section import DUELS
@@ -89,7 +89,7 @@ def test_differences_from_the_best_are_the_same(results, measure):
 
 def test_tables_texts_and_json_have_the_same_difference(results):
     expected, summary = differences(results, results.measure), Summary(results)
-    told = _compare_with(results, results.methods[0]).splitlines()
+    told = _describe_comparisons(results, results.methods[0]).splitlines()
     written = list(csv.DictReader(io.StringIO(format_csv(make_comparison_table(summary)))))
     tests = [row.split()[:3] for row in format_aligned(t_tests(summary, results.measure)).splitlines()]
     for (first, second), value in expected.items():
