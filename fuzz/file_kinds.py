@@ -9,6 +9,7 @@ import io
 import sqlite3
 import warnings
 import zipfile
+from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -38,9 +39,9 @@ class _Written(Kind):
         self.original = self.write_original()
         self.content = self.read(self.original)
 
+    @abstractmethod
     def write_original(self) -> bytes:
         """Write the file that is then damaged; always the same bytes."""
-        raise NotImplementedError
 
     def reference(self, data: bytes) -> Any:
         """Expect what was written, or that it is refused."""

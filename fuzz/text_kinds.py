@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from abc import abstractmethod
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -164,8 +165,9 @@ class _Trec(Kind):
             words.pop(rng.randrange(len(words)))
         return b"".join(word + _blank(rng, bad) for word in words)
 
+    @abstractmethod
     def _fields(self, rng: Random, document: bytes, value: bytes) -> list[bytes]:
-        raise NotImplementedError
+        """Return the words of a line about a document with this value."""
 
     def write(self, data: bytes, name: str = "file") -> Path:
         """Write the file, which will be read in blocks of some size."""
