@@ -11,11 +11,27 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rankwright.basics.version import __version__ as __version__
 
-if TYPE_CHECKING:
+
+def _read_names() -> dict[str, str]:
+    """Return the module of each public name, from the lines of this file; nothing where there is no source."""
+    try:
+        source = __spec__.loader.get_source(__name__) or ""  # type: ignore[union-attr]
+    except (AttributeError, OSError):
+        source = ""
+    return {name: module for module, name in re.findall(r"(?m)^    from (\S+) import \w+ as (\w+)$", source)}
+
+
+# Names are listed once: type checkers read the imports below, and Python makes a table of their lines, so that each
+# module is imported when a name of it is first used. Without source (compiled files only) all are imported at once.
+_MODULES = _read_names()
+_OWN = {*globals(), "_OWN"}
+
+if TYPE_CHECKING or not _MODULES:
     from rankwright.analysis.diagnosis import Diagnosis as Diagnosis
     from rankwright.analysis.diagnosis import Explanation as Explanation
     from rankwright.analysis.diagnosis import diagnose as diagnose
@@ -105,12 +121,9 @@ if TYPE_CHECKING:
     from rankwright.tuning import polish_model as polish_model
     from rankwright.tuning import tune_fusion as tune_fusion
 
-# Type checkers read the imports above; Python reads each when its name is first used, so that `import rankwright` is
-# fast. The table is made from their lines, so that names are listed once.
-_SOURCE = __spec__.loader.get_source(__name__)  # type: ignore[union-attr]
-_MODULES = {name: module for module, name in re.findall(r"(?m)^    from (\S+) import \w+ as (\w+)$", _SOURCE)}
-
-__all__ = sorted(_MODULES)
+__all__ = sorted(
+    _MODULES or [name for name, value in globals().items() if name not in _OWN and not isinstance(value, ModuleType)]
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import compileall
 import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,3 +40,18 @@ def test_an_experiment_ends_with_its_report(tmp_path):
 def test_a_simulation_ends_with_its_page(tmp_path):
     assert cli.run(["simulate", "bounds", "--out", str(tmp_path)]) == 0
     assert f"Rankwright {rw.__version__}" in (tmp_path / "bounds.html").read_text(encoding="utf-8")
+
+
+def test_compiled_files_are_enough(tmp_path):
+    package = shutil.copytree(
+        Path(rw.__file__).parent, tmp_path / "rankwright", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    assert compileall.compile_dir(package, quiet=1, legacy=True)
+    for source in package.rglob("*.py"):
+        source.unlink()
+    code = "import rankwright as rw; print(rw.__file__, *rw.__all__); rw.make_queries(2, random_state=0)"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    found = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    where, *names = found.stdout.split()
+    assert where == str(package / "__init__.pyc")
+    assert names == rw.__all__
