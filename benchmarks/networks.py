@@ -28,7 +28,7 @@ from rankwright.optimisers.devices import use_device
 from rankwright.optimisers.step_rules import Adam
 from rankwright.optimisers.torch_modules import build_network
 from rankwright.optimisers.torch_trainer import TorchTrainer, make_batches
-from rankwright.runtime.backends import n_cores
+from rankwright.runtime.backends import count_cores
 from rankwright.torch import make_loss
 
 HIDDEN, FEATURES, DOCUMENTS = (256, 128), 136, 720_000
@@ -267,7 +267,7 @@ def measure() -> list[Table]:
                 if (length, at_once) == (120, AT_ONCE[0]):
                     gpu = ours
         found.append(measure_memory())
-    n_threads = n_cores() if gpu else THREADS
+    n_threads = count_cores() if gpu else THREADS
     return [*found, measure_cpu(make(120), AT_ONCE[0], n_threads, gpu)]
 
 

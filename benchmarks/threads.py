@@ -10,7 +10,7 @@ import rankwright as rw
 from benchmarks.report import Row, Table, publish
 from benchmarks.searching import fit_round, make_large
 from rankwright.basics.files import write_atomic
-from rankwright.runtime.backends import n_cores
+from rankwright.runtime.backends import count_cores
 
 COUNTS = (1, 2, 4, 8, 16)
 SHAPE = (20_000, 24, 519)
@@ -23,8 +23,8 @@ def measure_counts(queries: rw.Queries, counts: tuple[int, ...] = COUNTS) -> Tab
     fit_round(make_large(50, SHAPE[1], 6), max(counts))  # compiles
     alone, weights, steps = 0.0, b"", 0
     for n in counts:
-        if n > n_cores():
-            rows.append(Row(f"{n} threads", f"skipped: {n_cores()} cores"))
+        if n > count_cores():
+            rows.append(Row(f"{n} threads", f"skipped: {count_cores()} cores"))
             continue
         fits = [fit_round(queries, n) for _ in range(1 if n <= _ONCE else 3)]
         seconds = median(each for each, _ in fits)

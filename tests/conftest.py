@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import rankwright as rw
-from rankwright.runtime.backends import n_shards
+from rankwright.runtime.backends import count_shards
 
 settings.register_profile(
     "rankwright", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
@@ -57,4 +57,4 @@ def random_queries(rng: np.random.Generator, m: int = 12, most: int = 9, d: int 
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut even small data into several shards."""
-    monkeypatch.setattr(sys.modules[n_shards.__module__], "_DOCS_PER_SHARD", 300)
+    monkeypatch.setattr(sys.modules[count_shards.__module__], "_DOCS_PER_SHARD", 300)

@@ -12,7 +12,7 @@ import pytest
 
 import rankwright as rw
 from rankwright.kernels.scorers.linear_scores import compute_weighted_moments, sum_weighted_columns
-from rankwright.runtime.backends import n_shards, resolve
+from rankwright.runtime.backends import count_shards, resolve
 
 BACKENDS = [rw.Serial(), rw.Threads(1), rw.Threads(2), rw.Threads(5)]
 
@@ -52,7 +52,7 @@ def test_errors_reach_the_caller(backend):
 def test_scatter_sum_concat(backend):
     queries = rw.make_queries(700, n_docs=30, random_state=0)
     shards = backend.scatter(queries)
-    assert len(shards) == n_shards(queries.n_docs) > 3
+    assert len(shards) == count_shards(queries.n_docs) > 3
     X = queries.X.astype(float)
     total = backend.sum(lambda part, power: (part.X.astype(float) ** power).sum(axis=0), shards, 2)
     assert total == pytest.approx((X**2).sum(axis=0))
@@ -64,7 +64,7 @@ def test_scatter_sum_concat(backend):
 def test_the_number_of_shards_depends_on_the_data_only():
     queries = rw.make_queries(700, n_docs=30, random_state=0)
     assert len({len(backend.scatter(queries)) for backend in BACKENDS}) == 1
-    assert (n_shards(1), n_shards(10**4), n_shards(10**9)) == (1, 2, 16)
+    assert (count_shards(1), count_shards(10**4), count_shards(10**9)) == (1, 2, 16)
 
 
 def test_threads_inside_threads_do_not_wait_for_each_other():

@@ -186,7 +186,7 @@ class TestLandscapes:
 
     @pytest.mark.parametrize("exact", [True, False])
     def test_parts_and_threads_change_nothing(self, monkeypatch, exact):
-        monkeypatch.setattr(landscapes, "n_shards", lambda n: 5)
+        monkeypatch.setattr(landscapes, "count_shards", lambda n: 5)
         rng = np.random.default_rng(3)
         queries = random_queries(rng, m=40)
         leaves, dense = made(rng, queries.n_docs, 6)
@@ -216,7 +216,7 @@ class TestLandscapes:
 @pytest.fixture
 def in_parts(monkeypatch):
     """Landscapes of three parts, whatever the number of documents."""
-    monkeypatch.setattr(landscapes, "n_shards", lambda n: 3)
+    monkeypatch.setattr(landscapes, "count_shards", lambda n: 3)
 
 
 @pytest.mark.usefixtures("in_parts")

@@ -50,11 +50,11 @@ def test_the_limit_of_a_container(tmp_path, files, limit):
 def test_cores_are_those_that_may_be_used(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
     monkeypatch.setattr(backends, "_core_limit", lambda: inf)
-    assert backends.n_cores() == 6
+    assert backends.count_cores() == 6
     monkeypatch.setattr(backends, "_core_limit", lambda: 2.0)
-    assert backends.n_cores() == 2
+    assert backends.count_cores() == 2
     assert backends.resolve(None) == backends.Threads(2)
     monkeypatch.setattr(backends, "_core_limit", lambda: 0.0)
-    assert backends.n_cores() == 1
+    assert backends.count_cores() == 1
     monkeypatch.setattr(backends, "_core_limit", lambda: 8.0)
-    assert backends.n_cores() == 6
+    assert backends.count_cores() == 6

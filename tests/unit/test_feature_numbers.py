@@ -11,7 +11,12 @@ import pytest
 
 import rankwright as rw
 from rankwright.cli import run
-from rankwright.data.feature_numbers import COLUMN_LISTS, COLUMN_PARAMETERS, columns_to_numbers, numbers_to_columns
+from rankwright.data.feature_numbers import (
+    COLUMN_LISTS,
+    COLUMN_PARAMETERS,
+    convert_columns_to_numbers,
+    convert_numbers_to_columns,
+)
 from rankwright.experiments import Experiment, Method, RandomSearch, read_experiment, read_results, run_experiment
 from rankwright.experiments.spec_files import experiment_from_json
 from rankwright.optimisers.weak.regression_trees import LIGHTGBM_NAMES
@@ -59,8 +64,8 @@ def test_every_parameter_that_names_features_is_converted():
     ],
 )
 def test_there_and_back(params):
-    said = columns_to_numbers(params)
-    assert numbers_to_columns(said) == params
+    said = convert_columns_to_numbers(params)
+    assert convert_numbers_to_columns(said) == params
     assert (said == params) == ("0" not in json.dumps(params))
 
 

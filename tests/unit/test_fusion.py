@@ -14,8 +14,8 @@ from tests.reference import fusion as reference
 import rankwright as rw
 from rankwright.data.run_fusion import (
     NORMALISATIONS,
-    equal_weights,
     fuse,
+    make_equal_weights,
     name_runs,
     normalise_scores,
     open_qrels,
@@ -104,7 +104,7 @@ class TestReciprocalRankFusion:
 
     def test_equal_weights_add_up_to_1(self):
         for n in (2, 3, 7):
-            assert equal_weights(n).sum() == pytest.approx(1.0, abs=1e-10)
+            assert make_equal_weights(n).sum() == pytest.approx(1.0, abs=1e-10)
 
 
 class TestDominance:

@@ -22,7 +22,7 @@ from rankwright.models.model import Model
 from rankwright.rankers.smooth import kernel_map as maps
 from rankwright.rankers.smooth.kernel_map import learn_map
 from rankwright.runtime.backends import Serial, Threads
-from rankwright.scorers import Kernel, KernelSum, Linear, scorer_from_json
+from rankwright.scorers import Kernel, KernelSum, Linear, read_scorer
 
 NAMES = ("rbf", "laplacian", "poly", "sigmoid", "linear")
 SMALL = [Nystroem(n_components=10), KernelPCA(10, kernel="rbf")]
@@ -83,7 +83,7 @@ class TestScorer:
     @pytest.mark.parametrize("name", NAMES)
     def test_json_keeps_every_bit(self, name):
         scorer = some(name)
-        again = scorer_from_json(json.loads(json.dumps({"kind": scorer.kind, **scorer.to_json()})))
+        again = read_scorer(json.loads(json.dumps({"kind": scorer.kind, **scorer.to_json()})))
         X = np.random.default_rng(1).normal(size=(20, 3)).astype(np.float32)
         assert again(X).tobytes() == scorer(X).tobytes()
         assert again.to_json() == scorer.to_json()

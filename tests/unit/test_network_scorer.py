@@ -14,7 +14,7 @@ import pytest
 
 import rankwright as rw
 from rankwright.models.model_files import format_model
-from rankwright.scorers import Network, scorer_from_json
+from rankwright.scorers import Network, read_scorer
 from rankwright.scorers.network import ACTIVATIONS
 
 SHAPES = [(1, 1), (5, 1), (1, 3, 1), (4, 7, 1), (3, 8, 1), (9, 33, 5, 1), (6, 1, 4, 1), (5, 4, 17, 3, 1)]
@@ -114,7 +114,7 @@ class TestSaving:
         weights[0].flat[: len(odd)] = odd[: weights[0].size]
         network = Network(usual.mean / 3.0, usual.factor, weights, [-0.0 * bias for bias in usual.biases], "tanh")
         text = json.dumps({"kind": network.kind, **network.to_json()})
-        again = scorer_from_json(json.loads(text))
+        again = read_scorer(json.loads(text))
         assert isinstance(again, Network)
         assert again.activation == "tanh"
         for one, other in ((network.mean, again.mean), (network.factor, again.factor)):

@@ -11,7 +11,7 @@ from rankwright.data.folds import Fold
 from rankwright.experiments.tables import trial_tables
 from rankwright.experiments.tables.profile_tables import make_profiles_table
 from rankwright.report.chosen_runs import select_kept_climbs
-from rankwright.report.sections.restarts_section import starts_of
+from rankwright.report.sections.restarts_section import list_starts
 from rankwright.scorers import Linear
 
 
@@ -99,7 +99,7 @@ def test_histories_of_restarts_tell_which_was_kept(queries):
     table = add_key_columns(
         trial_tables.tabulate_history(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {})), 0, 1, 0
     )
-    [run] = starts_of(table)
+    [run] = list_starts(table)
     assert run.number.tolist() == [1, 2, 3, 4]
     assert run.valid[run.kept] == pytest.approx(ranker.score(fold.valid), abs=1e-12)
     assert run.train[run.kept] == pytest.approx(ranker.score(fold.train), abs=1e-12)

@@ -15,7 +15,7 @@ import pytest
 
 import rankwright as rw
 from rankwright.rankers import RANKERS
-from rankwright.runtime.backends import Shards, n_shards
+from rankwright.runtime.backends import Shards, count_shards
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Remote:
         return [fn(item) for item in items]
 
     def scatter(self, queries):
-        return self.distribute(queries.shards(n_shards(queries.n_docs)))
+        return self.distribute(queries.shards(count_shards(queries.n_docs)))
 
     def distribute(self, parts):
         return Shards(tuple(self._store(pickle.dumps(part)) for part in parts))

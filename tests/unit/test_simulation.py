@@ -23,10 +23,10 @@ from rankwright.papers.simulation.bounds_figures.bounds_curves import (
     RANKS,
     SETS,
     STEPS,
-    nearest_arc,
+    find_nearest_arc,
 )
 from rankwright.papers.simulation.bounds_figures.bounds_page import make_page
-from rankwright.papers.simulation.bounds_figures.bounds_tables import CLAIMS, FACTS, claims_grid, make_tables
+from rankwright.papers.simulation.bounds_figures.bounds_tables import CLAIMS, FACTS, make_claims_grid, make_tables
 
 FILES = ["figure1.csv", "figure2.csv", "figure3.csv", "figure4.csv", "points1.csv", "points2.csv", "seeds.csv",
          "summary.csv"]  # fmt: skip
@@ -34,7 +34,7 @@ FILES = ["figure1.csv", "figure2.csv", "figure3.csv", "figure4.csv", "points1.cs
 
 @pytest.fixture(scope="module")
 def found():
-    return facts.samples(parse_measure("map"), 0)
+    return facts.draw_samples(parse_measure("map"), 0)
 
 
 @pytest.fixture(scope="module")
@@ -129,39 +129,39 @@ class TestFigures:
         monkeypatch.setattr(Doubtful, "measure", "map", raising=False)
         documents = curves.draw((0.2, 0.2), np.random.default_rng(0))
         with pytest.raises(InputError, match=r"type two \(pairs\) of map: not exact in 3 of 721 directions"):
-            curves.curves(parse_measure("map"), documents)
+            curves.compute_curves(parse_measure("map"), documents)
 
 
 class TestArcs:
     def test_across_zero(self):
         inside = np.zeros(STEPS, dtype=bool)
         inside[:100] = inside[-40:] = True
-        arc = nearest_arc(inside)
+        arc = find_nearest_arc(inside)
         np.testing.assert_allclose(arc, (-40 / 360, 99 / 360))
         assert arc.distance == 0.0
 
     def test_the_nearest_of_several(self):
         inside = np.zeros(STEPS, dtype=bool)
         inside[120:131] = inside[10:41] = True
-        arc = nearest_arc(inside)
+        arc = find_nearest_arc(inside)
         np.testing.assert_allclose(arc, (120 / 360, 130 / 360))
         assert arc.distance == pytest.approx(30 / 360)
 
     def test_on_the_far_side(self):
         inside = np.zeros(STEPS, dtype=bool)
         inside[QUARTER + STEPS // 2 - 3 : QUARTER + STEPS // 2 + 2] = True
-        assert nearest_arc(inside).distance == pytest.approx(1 - 2 / 360, abs=0.003)
+        assert find_nearest_arc(inside).distance == pytest.approx(1 - 2 / 360, abs=0.003)
 
     def test_all_and_none(self):
-        assert nearest_arc(np.ones(STEPS, dtype=bool)) == (-0.75, 1.25)
-        assert np.isnan(nearest_arc(np.zeros(STEPS, dtype=bool))).all()
+        assert find_nearest_arc(np.ones(STEPS, dtype=bool)) == (-0.75, 1.25)
+        assert np.isnan(find_nearest_arc(np.zeros(STEPS, dtype=bool))).all()
 
     @pytest.mark.parametrize("seed", range(20))
     def test_against_walking(self, seed):
         inside = np.repeat(np.random.default_rng(seed).random(STEPS // 20) < 0.4, 20)
         inside = np.roll(inside, 7 * seed)
         reach = next(k for k in range(STEPS) if inside[QUARTER + k - STEPS] or inside[QUARTER - k])
-        arc = nearest_arc(inside)
+        arc = find_nearest_arc(inside)
         assert arc.distance == pytest.approx(reach / 360)
         start, end = round(arc.start * 360), round(arc.end * 360)
         assert all(inside[i % STEPS] for i in range(start, end + 1))
@@ -213,13 +213,13 @@ class TestClaims:
     def test_theorem_3_where_its_condition_holds(self, found):
         """Longer weights reach condition (9), and there type two is below type one."""
         documents = found[0][0].documents
-        longer = curves.curves(parse_measure("map"), documents._replace(X=documents.X * 50))
+        longer = curves.compute_curves(parse_measure("map"), documents._replace(X=documents.X * 50))
         holds = longer.margins[PAIRS] >= 1 - longer.values[BASIC]
         assert holds.any()
         assert (longer.values[PAIRS] <= longer.values[ONE])[holds].all()
 
     def test_the_page_says_so(self, found):
-        rows = [row.cells for row in claims_grid(found).rows]
+        rows = [row.cells for row in make_claims_grid(found).rows]
         assert len(rows) == 2 * len(CLAIMS)
         assert [row[3] for row in rows[:2]] == ["π/4 among them: 6 of 6", "π/4 among them: 4 of 6"]
         assert rows[3][2] == f"at {found[0][1].facts[PAIRS].start:.3f}, in π"
@@ -257,7 +257,7 @@ class TestCommand:
         assert (status, err) == (0, "")
         assert f"page: {out / 'bounds.html'}" in told
         assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, "bounds.html"])
-        drawn = facts.samples(parse_measure("ndcg@10"), 3)[3]
+        drawn = facts.draw_samples(parse_measure("ndcg@10"), 3)[3]
         for each, sample in zip(SETS, drawn, strict=True):
             written = read(out / f"figure{each.figure}.csv")
             assert list(written) == ["theta", "theta/pi", *NAMES]

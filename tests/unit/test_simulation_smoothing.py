@@ -29,12 +29,12 @@ from rankwright.papers.simulation.smoothing.smoothing_data import (
     reach,
 )
 from rankwright.papers.simulation.smoothing.smoothing_facts import (
-    annealing_facts,
+    compute_annealing_facts,
+    compute_line_facts,
+    count_local_maxima,
     find,
-    line_facts,
-    local_maxima,
 )
-from rankwright.papers.simulation.smoothing.smoothing_page import claims_grid, make_page
+from rankwright.papers.simulation.smoothing.smoothing_page import make_claims_grid, make_page
 from rankwright.papers.simulation.smoothing.smoothing_tables import format_text, make_tables
 
 FILES = ["annealing.csv", "figure1.csv", "figure2.csv", "folds.csv", "lines.csv"]
@@ -149,12 +149,12 @@ class TestFacts:
             inside = i > 0 and j < len(values) - 1
             count += inside and bool(values[i - 1] < values[i] > values[j + 1])
             i = j + 1
-        assert local_maxima(values) == count
+        assert count_local_maxima(values) == count
 
     def test_a_line(self):
         true = np.array([0.0, 1.0, 0.0, 0.0, 0.5])
         profile = MeasureProfile(np.array([0.5, 1.5, 2.5, 3.5]), np.array([0.0, 1.0, 0.0, 0.7, 0.5]))
-        facts = line_facts(
+        facts = compute_line_facts(
             SmoothedLine(np.arange(5.0), {1.0: np.array([0.0, 0.1, 0.2, 0.4, 0.3]), TRUE: true}, profile)
         )
         assert facts[1.0] == (1, pytest.approx((0.9 + 0.2 + 0.4 + 0.2) / 5), 3.0, 0.0)
@@ -168,7 +168,7 @@ class TestFacts:
             np.array([0.9, 0.5, 0.5995, 0.6, 0.4]),
             np.array([np.nan, 0.1, 0.2, 0.3, 0.4]),
         )
-        facts = annealing_facts(own)
+        facts = compute_annealing_facts(own)
         assert (facts.train_start, facts.train_first, facts.train_last) == (0.2, 0.3, 0.5)
         assert (facts.rises, facts.halvings, facts.train_near) == (2, 3, 0.5)
         assert (facts.test_start, facts.test_first, facts.test_last) == (0.9, 0.5, 0.4)
@@ -263,9 +263,9 @@ class TestTables:
         assert f"{min(maxima):,} to {max(maxima):,}" in text
         page = make_page(found)
         assert [section.title for section in page.sections][1:] == ["Figure 1: smoothing", "Figure 2: annealing"]
-        claims = {row.cells[0]: row.cells[1] for row in claims_grid(found).rows}
+        claims = {row.cells[0]: row.cells[1] for row in make_claims_grid(found).rows}
         assert f"{own.train_first:.4f} to {own.train_last:.4f}" in claims["train rises as sigma falls"]
-        assert tables.raised(own.test_near) in claims["test saturates"]
+        assert tables.format_sigma(own.test_near) in claims["test saturates"]
 
     def test_ties_are_told(self, folds):
         fold = folds[0]

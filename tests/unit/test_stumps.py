@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rankwright as rw
 from rankwright.optimisers.weak.threshold_stumps import BinnedShard, FeatureBins, Stump, round_weight, sum_stumps
-from rankwright.scorers import Stumps, scorer_from_json
+from rankwright.scorers import Stumps, read_scorer
 
 LARGEST, TINY = float(np.finfo(np.float32).max), float(np.finfo(np.float32).smallest_subnormal)
 ODD = [0.0, -0.0, 1.0, np.nextafter(np.float32(1), np.float32(2)), LARGEST, -LARGEST, TINY, -TINY, 2 * TINY, 1e30, 0.1]
@@ -105,7 +105,7 @@ class TestScores:
             empty = sum_stumps([], missing)
             assert empty(np.ones((2, 3), np.float32)).tolist() == [0.0, 0.0]
             assert empty.accepts(1)
-            assert len(scorer_from_json({"kind": "stumps", **empty.to_json()})) == 0
+            assert len(read_scorer({"kind": "stumps", **empty.to_json()})) == 0
 
     def test_added_in_training_as_in_prediction(self):
         """A stump of these bins goes by codes, one from elsewhere by values."""
@@ -129,7 +129,7 @@ class TestJson:
     def test_there_and_back(self, seed, n, missing):
         rng = np.random.default_rng(seed)
         stumps = random_stumps(rng, n, 5, missing, values=[*ODD, *rng.normal(size=9)])
-        again = scorer_from_json(json.loads(json.dumps({"kind": "stumps", **stumps.to_json()}, allow_nan=False)))
+        again = read_scorer(json.loads(json.dumps({"kind": "stumps", **stumps.to_json()}, allow_nan=False)))
         X = rng.choice(ODD, (40, 5)).astype(np.float32)
         assert again(X).tobytes() == stumps(X).tobytes()
         assert again.allow_nan == stumps.allow_nan == missing

@@ -13,7 +13,7 @@ import numpy as np
 from rankwright.analysis.feature_effects import Slope, Splits, StepFunction
 from rankwright.basics.errors import InputError, printable
 from rankwright.basics.optional_imports import require
-from rankwright.data.feature_numbers import feature_names
+from rankwright.data.feature_numbers import name_features
 from rankwright.models.model import Fitted, as_model
 from rankwright.scorers import Feature, Linear, Scorer, Stumps, Trees
 
@@ -115,7 +115,7 @@ def explain(fitted: Fitted) -> Explanation:
     2.0 inf 0.75
     """
     model = as_model(fitted)
-    parts = _explain_scorer(model.scorer, feature_names(model.features, model.n_features))
+    parts = _explain_scorer(model.scorer, name_features(model.features, model.n_features))
     ordered = sorted(parts.parts, key=lambda part: -part.size)
     return Explanation(model.ranker, parts.what, tuple(ordered), parts.kind, parts.intercept, model.scaling is not None)
 

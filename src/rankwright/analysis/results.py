@@ -149,7 +149,7 @@ class Results:
         return name
 
 
-def queries_table(queries: Queries) -> Table:
+def make_queries_table(queries: Queries) -> Table:
     """Return a table of queries: their ids, numbers of documents and pairs, and weights."""
     return {
         "qid": ids_as_text(queries.qid),
@@ -159,7 +159,7 @@ def queries_table(queries: Queries) -> Table:
     }
 
 
-def documents_table(queries: Queries) -> Table | None:
+def make_documents_table(queries: Queries) -> Table | None:
     """Return a table of the documents of queries, or None where there are too many to look at."""
     if queries.n_docs > MOST_DOCUMENTS:
         return None
@@ -180,7 +180,7 @@ def count_pairs(queries: Queries) -> np.ndarray:
     return np.asarray((queries.sizes**2 - (counts**2).sum(axis=1)) // 2)
 
 
-def pairs_table(queries: Queries, scores: Floats) -> Table:
+def make_pairs_table(queries: Queries, scores: Floats) -> Table:
     """Return a table that counts, for every two grades, the pairs of documents in the right order, tied, and in all."""
     counts: dict[tuple[float, float], list[int]] = {}
     scores, queries = queries.group(scores), queries.grouped()

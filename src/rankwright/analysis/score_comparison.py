@@ -13,9 +13,9 @@ from rankwright.analysis.results import (
     Table,
     add_key_columns,
     concatenate_tables,
-    documents_table,
-    pairs_table,
-    queries_table,
+    make_documents_table,
+    make_pairs_table,
+    make_queries_table,
 )
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
@@ -56,7 +56,7 @@ def compare_scores(
     grouped = queries.grouped()
     prepared = [measure.prepare(grouped) for measure in parsed]
     values = [compute_values(prepared, row) for row in found]
-    pairs = [pairs_table(grouped, row) for row in found]
+    pairs = [make_pairs_table(grouped, row) for row in found]
     return _make_results(name, tuple(scores), parsed, queries, found, values, pairs)
 
 
@@ -112,12 +112,12 @@ def _make_results(
     """Return results of methods given by the scores of their grouped rows, NaN where a row is not ranked."""
     names, places = tuple(map(str, measures)), {"query": np.arange(len(queries))}
     tables: dict[str, Table] = {
-        "queries": {"fold": np.ones(len(queries), int), **queries_table(queries)},
+        "queries": {"fold": np.ones(len(queries), int), **make_queries_table(queries)},
         "values": _concatenate_methods([{**places, **dict(zip(names, row, strict=True))} for row in values]),
     }
     if pairs:
         tables["pairs"] = _concatenate_methods(pairs)
-    documents = documents_table(queries)
+    documents = make_documents_table(queries)
     if documents is not None:
         known = [(np.flatnonzero(~np.isnan(row)), row) for row in scores]
         rows = [{"document": at, "score": row[at]} for at, row in known]

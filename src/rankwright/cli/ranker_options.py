@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Ranker:
     """Return the unfitted ranker that the command's options describe; ``settings`` are texts such as ``alpha=1``."""
     from rankwright.basics.errors import InputError
-    from rankwright.data.feature_numbers import numbers_to_columns
+    from rankwright.data.feature_numbers import convert_numbers_to_columns
     from rankwright.measures import parse_measure
     from rankwright.rankers import find_ranker
     from rankwright.rankers.parameter_names import explain_unknown
@@ -47,7 +47,7 @@ def make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Rank
         raise InputError(
             "--set warm_start=true: nothing was fitted before; continue a saved model by --set init_model=PATH"
         )
-    return ranker_class(**numbers_to_columns(chosen))
+    return ranker_class(**convert_numbers_to_columns(chosen))
 
 
 def _parse_value(key: str, text: str, default: Any) -> Any:

@@ -33,10 +33,10 @@ class _NumberedNames(Sequence[str]):
         return list(map(str, found)) if isinstance(found, range) else str(found)
 
 
-def feature_names(features: Sequence[str] | None, n_features: int) -> Sequence[str]:
+def name_features(features: Sequence[str] | None, n_features: int) -> Sequence[str]:
     """Return the given names of features or, if there are none, their numbers from 1 as texts.
 
-    >>> list(feature_names(None, 3))
+    >>> list(name_features(None, 3))
     ['1', '2', '3']
     """
     return _NumberedNames(n_features) if features is None else features
@@ -71,19 +71,19 @@ def find_column_lists(lists: Any, names: Sequence[str], parameter: str) -> list[
     return [[find_column(feature, names, parameter) for feature in each] for each in lists]
 
 
-def numbers_to_columns(params: Mapping[str, Any]) -> dict[str, Any]:
+def convert_numbers_to_columns(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return a ranker's parameters with features counted from 0, as in Python, given those counted from 1.
 
-    >>> numbers_to_columns({"feature": 25, "lightgbm_params": {"interaction_constraints": [[1, 2], ["bm25"]]}})
+    >>> convert_numbers_to_columns({"feature": 25, "lightgbm_params": {"interaction_constraints": [[1, 2], ["bm25"]]}})
     {'feature': 24, 'lightgbm_params': {'interaction_constraints': [[0, 1], ['bm25']]}}
     """
     return {name: _convert_parameter(name, value, -1) for name, value in params.items()}
 
 
-def columns_to_numbers(params: Mapping[str, Any]) -> dict[str, Any]:
+def convert_columns_to_numbers(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return a ranker's parameters with features counted from 1, as in specs, given those counted from 0.
 
-    >>> columns_to_numbers({"feature": 24, "sign": 1})
+    >>> convert_columns_to_numbers({"feature": 24, "sign": 1})
     {'feature': 25, 'sign': 1}
     """
     return {name: _convert_parameter(name, value, 1) for name, value in params.items()}
@@ -92,9 +92,9 @@ def columns_to_numbers(params: Mapping[str, Any]) -> dict[str, Any]:
 def convert_grid(convert: Callable[[Mapping[str, Any]], dict[str, Any]], grid: Mapping[str, Any]) -> dict[str, Any]:
     """Return a grid, or the ranges of a random search, with every value converted by ``convert``.
 
-    >>> convert_grid(columns_to_numbers, {"feature": [0, "bm25"], "sign": [1, -1]})
+    >>> convert_grid(convert_columns_to_numbers, {"feature": [0, "bm25"], "sign": [1, -1]})
     {'feature': [1, 'bm25'], 'sign': [1, -1]}
-    >>> convert_grid(numbers_to_columns, {"feature": {"int": [1, 45]}})
+    >>> convert_grid(convert_numbers_to_columns, {"feature": {"int": [1, 45]}})
     {'feature': {'int': [0, 44]}}
     """
 

@@ -11,7 +11,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import SplitQueryWarning, warn
 from rankwright.data.queries import Queries, query_ranges
 from rankwright.kernels.data.row_keys import compute_query_keys, compute_row_keys, sort_within_queries
-from rankwright.runtime.backends import Backend, n_shards
+from rankwright.runtime.backends import Backend, count_shards
 
 LARGEST = 1 << 28  # bytes of features: more are not copied, and are trained on in the caller's order
 
@@ -31,7 +31,7 @@ def sort_by_content(queries: Queries, backend: Backend) -> Queries:
     """
     if queries.X.nbytes > LARGEST:
         return queries
-    ranges = query_ranges(queries.indptr, n_shards(queries.n_docs))
+    ranges = query_ranges(queries.indptr, count_shards(queries.n_docs))
     parts = backend.each(lambda part: _sort_part(queries, *part), ranges)
     within, keys = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     order = np.argsort(keys, kind="stable")

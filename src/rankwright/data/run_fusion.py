@@ -153,7 +153,7 @@ def _select_run_scores(pool: DocumentPool, run: int) -> _RunScores:
     return _RunScores(rows, pool.scores[:, run][rows], queries, starts[queries], (ends - starts)[queries])
 
 
-def equal_weights(n_runs: int) -> Floats:
+def make_equal_weights(n_runs: int) -> Floats:
     """Return a weight per run, nearly equal: a little more for earlier runs, which decide ties."""
     return (1.0 + _TILT * np.arange(n_runs, 0, -1)) / n_runs
 
@@ -161,7 +161,9 @@ def equal_weights(n_runs: int) -> Floats:
 def sum_reciprocal_ranks(pool: DocumentPool) -> Floats:
     """Return reciprocal rank fusion's score of each document: the sum of ``1 / (60 + rank)`` over the runs."""
     scores = np.zeros(len(pool.scores))
-    for column, weight in zip(normalise_scores(pool, "rrf").T, pool.n_runs * equal_weights(pool.n_runs), strict=True):
+    for column, weight in zip(
+        normalise_scores(pool, "rrf").T, pool.n_runs * make_equal_weights(pool.n_runs), strict=True
+    ):
         scores += weight * column
     return scores
 

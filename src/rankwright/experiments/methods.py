@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rankwright.basics.errors import InputError, quote
-from rankwright.data.feature_numbers import columns_to_numbers, convert_grid
+from rankwright.data.feature_numbers import convert_columns_to_numbers, convert_grid
 from rankwright.experiments.parameter_search import Params, RandomSearch, as_json
 from rankwright.measures import parse_measure
 from rankwright.rankers import Ranker, find_ranker
@@ -142,9 +142,12 @@ class Method:
             "name": self.name,
             "measure": self.measure,
         }
-        content |= {"set": columns_to_numbers(self.params), "grid": convert_grid(columns_to_numbers, self.grid)}
+        content |= {
+            "set": convert_columns_to_numbers(self.params),
+            "grid": convert_grid(convert_columns_to_numbers, self.grid),
+        }
         if self.search is not None:
-            space = convert_grid(columns_to_numbers, self.search.space)
+            space = convert_grid(convert_columns_to_numbers, self.search.space)
             content["search"] = {"n_candidates": self.search.n_candidates, "seed": self.search.seed, **space}
         return {key: value for key, value in content.items() if value not in (None, {})}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.basics.files import StrPath
-from rankwright.data.feature_numbers import convert_grid, numbers_to_columns
+from rankwright.data.feature_numbers import convert_grid, convert_numbers_to_columns
 from rankwright.experiments.data_sources import source_from_json
 from rankwright.experiments.methods import Method
 from rankwright.experiments.parameter_search import RandomSearch
@@ -70,7 +70,7 @@ def _read_method(entry: Any, where: str) -> Method:
         raise InputError(f'{where}.grid is {quote(grid)}; expected a table of lists, or "default"')
     try:
         search = _read_search(entry["search"]) if "search" in entry else None
-        params, grid = numbers_to_columns(entry.get("set", {})), convert_grid(numbers_to_columns, grid)
+        params, grid = convert_numbers_to_columns(entry.get("set", {})), convert_grid(convert_numbers_to_columns, grid)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     return Method(entry["ranker"], entry.get("name", ""), entry.get("measure"), params, grid, search)
@@ -79,7 +79,9 @@ def _read_method(entry: Any, where: str) -> Method:
 def _read_search(entry: Mapping[str, Any]) -> RandomSearch:
     """Return the random search that an entry of a spec describes."""
     space = {key: value for key, value in entry.items() if key not in ("n_candidates", "seed")}
-    return RandomSearch(entry.get("n_candidates", 20), convert_grid(numbers_to_columns, space), entry.get("seed", 0))
+    return RandomSearch(
+        entry.get("n_candidates", 20), convert_grid(convert_numbers_to_columns, space), entry.get("seed", 0)
+    )
 
 
 def _read_published(entry: Any, where: str) -> PublishedFigure:

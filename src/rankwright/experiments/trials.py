@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from rankwright.analysis.results import Table, documents_table, queries_table
+from rankwright.analysis.results import Table, make_documents_table, make_queries_table
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, collect_warnings
@@ -91,7 +91,7 @@ class FoldQueries:
     @classmethod
     def from_queries(cls, test: Queries) -> FoldQueries:
         """Return the tables of a fold's test queries."""
-        return cls(queries_table(test.grouped()), documents_table(test))
+        return cls(make_queries_table(test.grouped()), make_documents_table(test))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

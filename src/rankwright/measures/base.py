@@ -15,7 +15,7 @@ from rankwright.data.queries import Queries, query_ranges
 from rankwright.kernels.measures.measure_values import MeasureArrays, sum_weighted
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.measures.jumps import Jumps, ScoreLines
-from rankwright.runtime.backends import Backend, n_shards, resolve
+from rankwright.runtime.backends import Backend, count_shards, resolve
 
 
 class Measure(ABC):
@@ -207,7 +207,7 @@ def _fill_values_of_measures(
         for each, out in zip(prepared, rows, strict=True):
             each.fill_values(keys, order, *part, out)
 
-    backend.each(work, query_ranges(indptr, n_shards(len(keys))))
+    backend.each(work, query_ranges(indptr, count_shards(len(keys))))
 
 
 def compute_retrieved_values(

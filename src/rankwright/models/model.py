@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
-from rankwright.data.feature_numbers import feature_names
+from rankwright.data.feature_numbers import name_features
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import find_first_missing
 from rankwright.measures import parse_measure
@@ -143,7 +143,7 @@ def check_complete(queries: Queries, what: str, ranker: str, features: tuple[str
     place = find_first_missing(queries.grouped().X)
     if place >= 0:
         row, column = divmod(place, queries.n_features)
-        names = feature_names(queries.features or features, queries.n_features)
+        names = name_features(queries.features or features, queries.n_features)
         where = f"row {queries.caller_row(row)}, feature {names[column]}"
         raise InputError(
             f"{what} contain NaN ({where}); {ranker} takes complete features only: fill them in, or use a ranker that "

@@ -9,9 +9,9 @@ from typing import Any
 
 from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import StrPath, open_binary, write_atomic
-from rankwright.data.feature_numbers import columns_to_numbers, numbers_to_columns
+from rankwright.data.feature_numbers import convert_columns_to_numbers, convert_numbers_to_columns
 from rankwright.models.model import Fitted, Model, as_model, to_json_value
-from rankwright.scorers import scorer_from_json
+from rankwright.scorers import read_scorer
 from rankwright.scorers.scaling import QueryScaling
 
 FORMAT, VERSION = "rankwright", 1
@@ -38,7 +38,7 @@ def format_model(model: Model, indent: int | None = None) -> str:
         "format": FORMAT,
         "version": VERSION,
         "ranker": model.ranker,
-        "params": columns_to_numbers(to_json_value(model.params)),
+        "params": convert_columns_to_numbers(to_json_value(model.params)),
         "measure": model.measure,
         "n_features": model.n_features,
         "features": model.features,
@@ -133,12 +133,12 @@ def _build_model(content: Mapping[str, Any]) -> Model:
         raise InputError("history is not a list of records")
     for name in ("params", "history"):
         _check_value(content[name], name)
-    scorer = scorer_from_json(content["scorer"])
+    scorer = read_scorer(content["scorer"])
     if not scorer.accepts(n_features):
         raise InputError(f"the scorer does not fit {n_features} features")
     return Model(
         content["ranker"],
-        numbers_to_columns(content["params"]),
+        convert_numbers_to_columns(content["params"]),
         content["measure"],
         scorer,
         n_features,

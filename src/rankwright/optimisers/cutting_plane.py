@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.optimisers.loss_protocols import ConvexLoss, CuttingPlane
-from rankwright.optimisers.rounds import Stop, never
+from rankwright.optimisers.rounds import Stop, never_stop
 
 _PATIENCE, _SHRUNK = 40, 0.99  # rounds in which the gap must shrink to this part of it, or else rounding prevails
 _MAX_IDLE = 20  # rounds after which a plane with a multiplier of 0 is dropped
@@ -42,7 +42,7 @@ def minimise_by_cutting_planes(
     planes: CuttingPlaneModel | None = None,
     tol: float = 1e-4,
     max_iter: int = 1000,
-    stop: Stop = never,
+    stop: Stop = never_stop,
 ) -> Iterator[CuttingPlaneRound]:
     """Minimise |w|^2 / 2 + C loss(w) and yield each round's result, until the relative duality gap is below ``tol``.
 

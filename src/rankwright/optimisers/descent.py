@@ -16,7 +16,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.optimisers.descent_methods import DescentMethod
 from rankwright.optimisers.loss_protocols import DifferentiableLoss
-from rankwright.optimisers.rounds import Stop, never
+from rankwright.optimisers.rounds import Stop, never_stop
 from rankwright.optimisers.wolfe import ROUNDING, WolfeTrial, search_wolfe
 
 _FIRST_REFRESH = 12  # steps after which the method is prepared again, then after twice as many and so on
@@ -64,7 +64,7 @@ def descend(
     *,
     tol: float = 1e-6,
     max_iter: int = 100,
-    stop: Stop = never,
+    stop: Stop = never_stop,
 ) -> Iterator[DescentPoint]:
     """Minimise a loss plus a penalty by gradients; yield the start and the point after every step.
 
@@ -139,7 +139,7 @@ def anneal(
     *,
     tol: float = 1e-6,
     max_iter: int = 100,
-    stop: Stop = never,
+    stop: Stop = never_stop,
 ) -> Iterator[AnnealingStage]:
     """Minimise less and less smoothed losses, each from the minimum of the one before; yield the end of each descent.
 
@@ -163,7 +163,7 @@ def descend_reweighted(
     rounds: int,
     tol: float = 1e-6,
     max_iter: int = 100,
-    stop: Stop = never,
+    stop: Stop = never_stop,
 ) -> Iterator[DescentPoint]:
     """Minimise a loss several times, each time reweighted at the last minimum; yield the end of each descent.
 

@@ -21,7 +21,7 @@ from rankwright.kernels.measures.jump_buckets import select_jumps
 from rankwright.kernels.scorers.linear_scores import move_scores, sum_log_range, sum_log_ranges
 from rankwright.measures import Jumps, JumpTotals, Measure, PreparedMeasure, ScoreLines
 from rankwright.optimisers.columns import Direction, MatrixColumns, ScoreColumns
-from rankwright.runtime.backends import Backend, Shards, n_shards
+from rankwright.runtime.backends import Backend, Shards, count_shards
 
 _FIXED_POINT = 2.0**60
 _EXACT_SIZE = 1 << 22  # documents times columns up to which every step computes all scores again
@@ -112,7 +112,7 @@ class Landscape:
     ) -> Landscape:
         """Return the landscape of a prepared measure: a row for each of its documents, a weight for each query."""
         indptr, shards = measure.indptr, []
-        for start, stop in query_ranges(indptr, n_shards(columns.shape[0])):
+        for start, stop in query_ranges(indptr, count_shards(columns.shape[0])):
             own = columns.rows(int(indptr[start]), int(indptr[stop]))
             shards.append(_make_shard(own, measure.slice(start, stop), weight[start:stop]))
         return cls(backend.distribute(shards), columns.shape[1], backend)

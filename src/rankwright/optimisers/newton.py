@@ -9,7 +9,7 @@ import numpy as np
 from rankwright.basics.array_types import Floats
 from rankwright.kernels.optimisers.linear_systems import factorise_shifted, solve_factorised
 from rankwright.optimisers.pair_loss import PairLoss, PairPoint
-from rankwright.optimisers.rounds import Stop, never
+from rankwright.optimisers.rounds import Stop, never_stop
 
 _FIRST_SMOOTHING, _WARM_SMOOTHING, _LAST_SMOOTHING = 4.0, 0.0625, 1e-12  # of cold starts, of warm starts, of the end
 _GRADIENT_SHARE = 0.5  # smoothing is reduced where the gradient causes less than this part of its share of the gap
@@ -49,7 +49,7 @@ def minimise_by_newton(
     squared: bool = False,
     tol: float = 1e-6,
     max_iter: int = 200,
-    stop: Stop = never,
+    stop: Stop = never_stop,
 ) -> NewtonResult:
     """Return the weights w of the least |w|^2 / 2 + C loss(w), to a duality gap of ``tol`` times the minimum.
 

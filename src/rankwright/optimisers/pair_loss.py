@@ -28,7 +28,7 @@ from rankwright.kernels.objectives.linear_pairs import (
     sum_centred_rows,
     sum_linear_pairs,
 )
-from rankwright.runtime.backends import Backend, Serial, Shards, n_shards
+from rankwright.runtime.backends import Backend, Serial, Shards, count_shards
 from rankwright.scorers.scaling import compute_moments
 
 _FEATURES_PER_STRIDE = 48  # with k times as many features, every k-th query makes up the approximate Hessian
@@ -123,7 +123,7 @@ class PairLoss:
         self.mean = compute_moments(X)[0] if mean is None else mean
         self.backend = Serial() if backend is None else backend
         parts = []
-        for start, stop in query_ranges(indptr, n_shards(len(y))):
+        for start, stop in query_ranges(indptr, count_shards(len(y))):
             rows, own = slice(int(indptr[start]), int(indptr[stop])), indptr[start : stop + 1] - indptr[start]
             parts.append(_PairShard(X[rows], PairLabels(place[rows], cost[rows], weight[start:stop], own)))
         self.shards = self.backend.distribute(parts)

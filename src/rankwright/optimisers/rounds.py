@@ -18,7 +18,7 @@ Stop = Callable[[], bool]  # whether to end after the iteration at hand
 Keep = Literal["valid", "best", "last"]
 
 
-def never() -> bool:
+def never_stop() -> bool:
     """Return False, as the default rule of stopping: training then goes on until it converges."""
     return False
 

@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from rankwright.basics.array_types import Floats
-from rankwright.runtime.backends import single_blas
+from rankwright.runtime.backends import limit_blas
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,7 @@ class WeightSpace:
         n, d = X.shape
         if d <= n:
             return cls(X, mean, factor)
-        with single_blas():
+        with limit_blas():
             Q, R = np.linalg.qr(((X - mean) * factor).T)
         return cls(np.ascontiguousarray(R.T), np.zeros(n), np.ones(n), np.ascontiguousarray(Q.T))
 
@@ -52,7 +52,7 @@ class WeightSpace:
         """Return the weights of scaled features, from weights of this space."""
         if self.basis is None:
             return z
-        with single_blas():
+        with limit_blas():
             weights: Floats = z @ self.basis
         return weights
 
@@ -60,6 +60,6 @@ class WeightSpace:
         """Return the weights of this space that give the training documents the same differences of scores."""
         if self.basis is None:
             return w
-        with single_blas():
+        with limit_blas():
             coordinates: Floats = self.basis @ w
         return coordinates

@@ -11,18 +11,18 @@ from rankwright.analysis.results import Results, Table, concatenate_tables
 from rankwright.basics.array_types import Floats, Ints
 
 
-def rows_by_method(results: Results, name: str) -> dict[str, Table]:
+def split_by_method(results: Results, name: str) -> dict[str, Table]:
     """Return a table's rows by method, in the order of the methods, without the methods that have no rows."""
     table = results.tables[name]
     masks = {method: table["method"] == number for number, method in enumerate(results.methods)}
     return {method: select_rows(table, mask) for method, mask in masks.items() if mask.any()}
 
 
-def rows_on_all_folds(results: Results, name: str) -> dict[str, Table]:
+def select_on_all_folds(results: Results, name: str) -> dict[str, Table]:
     """Return a table's rows by method, without the methods that lack a fold, so that means can be compared."""
     return {
         method: table
-        for method, table in rows_by_method(results, name).items()
+        for method, table in split_by_method(results, name).items()
         if np.isin(results.folds, table["fold"]).all()
     }
 
@@ -48,7 +48,7 @@ def drop_polishing(table: Table) -> Table:
     return select_rows(table, ~np.isfinite(table["polish"])) if "polish" in table else table
 
 
-def deciding_values(run: Table) -> Floats:
+def find_deciding_values(run: Table) -> Floats:
     """Return the measure by which a run chose among the rows of its history: on validation or else training queries."""
     names = [name for name in ("valid", "train") if name in run and np.isfinite(run[name]).any()]
     value = np.asarray(run[names[0]], dtype=np.float64) if names else np.zeros(len(run["round"]))
@@ -58,7 +58,7 @@ def deciding_values(run: Table) -> Floats:
 def find_best_points(run: Table) -> Ints:
     """Return the row of the best point of each restart of a run, in the order of the restarts."""
     numbers = np.unique(run["restart"])
-    value, found = deciding_values(run), [np.flatnonzero(run["restart"] == number) for number in numbers]
+    value, found = find_deciding_values(run), [np.flatnonzero(run["restart"] == number) for number in numbers]
     return np.array([own[np.argmax(value[own])] for own in found], dtype=np.intp)
 
 
@@ -72,7 +72,7 @@ def select_kept_climbs(table: Table) -> Table:
 
 def _select_kept_climb(run: Table) -> Table:
     """Return the rows of the start that a run kept, with its steps numbered as rounds."""
-    kept = run["restart"][np.argmax(deciding_values(run))]
+    kept = run["restart"][np.argmax(find_deciding_values(run))]
     climb = select_rows(run, run["restart"] == kept)
     return {**climb, "round": np.arange(len(climb["round"]))}
 

@@ -118,7 +118,7 @@ class _LocalBackend(ABC):
     def each(self, fn: Callable[[T], R], items: Sequence[T]) -> list[R]: ...
 
     def scatter(self, queries: D) -> Shards[D]:
-        return self.distribute(queries.shards(n_shards(queries.n_docs)))
+        return self.distribute(queries.shards(count_shards(queries.n_docs)))
 
     def distribute(self, parts: Iterable[T]) -> Shards[T]:
         return Shards(tuple(parts))
@@ -232,7 +232,7 @@ class _WorkerFlag(threading.local):
 _inside = _WorkerFlag()
 
 
-def side_by_side(backend: Backend, fn: Callable[[T], R], items: Sequence[T], n_docs: int) -> Iterator[R]:
+def map_fits(backend: Backend, fn: Callable[[T], R], items: Sequence[T], n_docs: int) -> Iterator[R]:
     """Yield ``fn(item)`` of each item, a whole fit: several at a time if the data is small, else one by one."""
     return backend.map(fn, items) if len(items) > 1 and n_docs <= _SMALL else map(fn, items)
 
@@ -241,7 +241,7 @@ _blas_alone = threading.Lock()  # only one thread of a process can limit BLAS at
 
 
 @contextmanager
-def single_blas() -> Iterator[None]:
+def limit_blas() -> Iterator[None]:
     """Limit BLAS to one thread inside the block, so that its results are the same in every process."""
     with _blas_alone, _get_blas_controller().limit(limits=1):
         yield
@@ -261,11 +261,11 @@ def resolve(backend: Backend | None) -> Backend:
         if not isinstance(backend, _LocalBackend) and not isinstance(backend, Backend):  # the latter is slow to check
             raise InputError(f"backend={backend!r}; expected Serial(), Threads(n) or None")
         return backend
-    cores = n_cores()
+    cores = count_cores()
     return Serial() if cores == 1 or parent_process() is not None else Threads(cores)
 
 
-def n_cores() -> int:
+def count_cores() -> int:
     """Return how many cores this process may use: those it may run on, at most the limit of its container."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, int(min(cores, _core_limit())))
@@ -277,12 +277,12 @@ def _core_limit() -> float:
     return read_core_limit()
 
 
-def n_threads(backend: Backend) -> int:
+def count_threads(backend: Backend) -> int:
     """Return how many threads a library such as LightGBM may start: one in a pool's worker, at most the cores."""
-    return 1 if _inside.pool else min(getattr(backend, "n", 1), n_cores())
+    return 1 if _inside.pool else min(getattr(backend, "n", 1), count_cores())
 
 
-def n_shards(n_docs: int) -> int:
+def count_shards(n_docs: int) -> int:
     """Return into how many shards a data set of ``n_docs`` documents is cut, on any backend."""
     return max(1, min(_MOST_SHARDS, n_docs // _DOCS_PER_SHARD))
 

@@ -20,7 +20,7 @@ from rankwright.scorers.tree_sum import Trees as Trees
 KINDS = {scorer.kind: scorer for scorer in (Linear, Feature, Stumps, KernelSum, Network, Trees)}
 
 
-def scorer_from_json(values: Mapping[str, Any]) -> Scorer:
+def read_scorer(values: Mapping[str, Any]) -> Scorer:
     """Rebuild a scorer from its JSON values, whose ``kind`` names its class."""
     kind = values.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:

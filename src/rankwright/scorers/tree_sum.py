@@ -12,7 +12,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.basics.optional_imports import require
 from rankwright.kernels.scorers.tree_scores import compute_tree_scores, find_leaves
-from rankwright.runtime.backends import Backend, n_threads, resolve
+from rankwright.runtime.backends import Backend, count_threads, resolve
 from rankwright.scorers.base import Scorer
 from rankwright.scorers.lightgbm_text import Forest
 
@@ -98,7 +98,7 @@ class Trees(Scorer):
             raise InputError(f"a tree of more than {_MAX_DEPTH} levels; expected less deep ones for SHAP values")
         if any((tree.columns[name] < 1).any() for tree in trees for name in ("leaf_count", "internal_count")):
             raise InputError("trees without the number of documents in each leaf; expected counts for SHAP values")
-        threads = n_threads(resolve(None)) if X.size * len(trees) > _LARGE else 1
+        threads = count_threads(resolve(None)) if X.size * len(trees) > _LARGE else 1
         found: Floats = self.booster().predict(X, pred_contrib=True, num_threads=threads)
         return found
 

@@ -14,14 +14,14 @@ from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.ids import as_ids
 from rankwright.data.queries import Queries, query_ranges
-from rankwright.data.run_fusion import equal_weights, make_features, sum_reciprocal_ranks
+from rankwright.data.run_fusion import make_equal_weights, make_features, sum_reciprocal_ranks
 from rankwright.data.trec import DocumentPool
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.optimisers.dominance import mark_top_candidates
 from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 from rankwright.measures import Measure, P, PreparedMeasure, check_counted, compute_retrieved_values, weighted_mean
 from rankwright.optimisers.ascent import find_best_weights
-from rankwright.runtime.backends import Backend, n_shards
+from rankwright.runtime.backends import Backend, count_shards
 from rankwright.tuning.fusion_result import EQUAL, RRF, TUNED
 
 _MOST_STARTS, _MOST_CLIMBS = 300, 20
@@ -114,7 +114,7 @@ class FusionProblem:
         """Return the measure of each query for each run alone, for RRF, and for equal weights."""
         alone = {name: self._evaluate_scores(self.pool.scores[:, run]) for run, name in enumerate(names)}
         fused = self._evaluate_scores(sum_reciprocal_ranks(self.pool))
-        return alone | {RRF: fused, EQUAL: self.evaluate(equal_weights(self.pool.n_runs))}
+        return alone | {RRF: fused, EQUAL: self.evaluate(make_equal_weights(self.pool.n_runs))}
 
     def _evaluate_scores(self, scores: Floats) -> Floats:
         """Return the measure of documents ranked by scores; NaN is not ranked, and queries with no ranking get 0."""
@@ -165,7 +165,7 @@ def _find_candidates(queries: Queries, k: int, backend: Backend) -> Mask:
         sort_rows(sums, y, indptr, *part, order)
         mark_top_candidates(X, y, order, indptr, k, *part, keep)
 
-    backend.each(work, query_ranges(indptr, n_shards(len(y))))
+    backend.each(work, query_ranges(indptr, count_shards(len(y))))
     return keep
 
 

@@ -20,7 +20,7 @@ from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.polishing import polish_weights
 from rankwright.optimisers.rounds import Deadline
 from rankwright.rankers.input_checks import check_number, check_whole
-from rankwright.runtime.backends import Backend, n_threads, resolve
+from rankwright.runtime.backends import Backend, count_threads, resolve
 from rankwright.scorers.scaling import compute_moments
 from rankwright.tuning.tree_ensembles import make_ensemble
 
@@ -206,7 +206,7 @@ def polish_model(
     sets = {what: each.grouped() for what, each in sets.items()}
     wanted = wanted.with_max_grade(max(each.max_grade for each in sets.values()))
     ensemble, rules = (
-        make_ensemble(model, str(wanted), n_threads(found)),
+        make_ensemble(model, str(wanted), count_threads(found)),
         _make_rules(max_iter, max_seconds, nonnegative),
     )
     if ensemble.monotone:

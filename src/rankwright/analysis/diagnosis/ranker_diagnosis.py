@@ -11,7 +11,7 @@ from rankwright.analysis.diagnosis.training_facts import read_training_facts
 from rankwright.analysis.diagnosis.verdicts import DiagnosisFacts, decide_verdict
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
-from rankwright.data.feature_numbers import feature_names
+from rankwright.data.feature_numbers import name_features
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse_measure, weighted_mean
 from rankwright.models.model import Fitted, Model
@@ -83,7 +83,7 @@ def diagnose(
     after = (
         None
         if own is None or training.own is None
-        else _bound_after_change(model, queries, gains, training.own, backend)
+        else _evaluate_after_change(model, queries, gains, training.own, backend)
     )
     seen = training.matches_training(_compute_training_measure(training.measure, queries, scores, backend))
     mean_loss = mean(loss, queries.query_weight)
@@ -118,12 +118,12 @@ def _search_weights(model: Model, queries: Queries, measure: Measure, backend: B
     linear = model.scorer.linear
     if linear is None:
         return None
-    names = tuple(feature_names(queries.features or model.features, queries.n_features))
+    names = tuple(name_features(queries.features or model.features, queries.n_features))
     scaled = queries if model.scaling is None else model.scaling(queries)
     return search_single_weights(scaled, np.asarray(linear.coef), measure, names, backend)
 
 
-def _bound_after_change(
+def _evaluate_after_change(
     model: Model, queries: Queries, gains: SingleWeightGains | None, own: UpperBound, backend: Backend
 ) -> float | None:
     """Return the mean of the bound that the ranker minimises, after the best change of one weight."""

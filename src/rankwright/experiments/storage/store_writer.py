@@ -19,7 +19,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
-from rankwright.data.feature_numbers import columns_to_numbers
+from rankwright.data.feature_numbers import convert_columns_to_numbers
 from rankwright.experiments.storage.contents import StoreContents, StoredFold, StoredResult, Trial
 from rankwright.experiments.storage.damage import make_damage_error
 from rankwright.experiments.storage.locking import open_connection, translate_errors, wait_for
@@ -197,7 +197,7 @@ class StoreWriter(StoreReader):
         self._delete("trials", _OF_KEY, tuple(key))  # one that failed
         [(unused,)] = self.select("SELECT coalesce(max(trial), 0) + 1 FROM trials")
         trial: int = known[0][0] if known else unused
-        self._insert("trials", trial, *key, json.dumps(columns_to_numbers(params)), status, task, *rest)
+        self._insert("trials", trial, *key, json.dumps(convert_columns_to_numbers(params)), status, task, *rest)
         return trial
 
     def _check_digest(self, fold: int, digest: str) -> None:

@@ -10,7 +10,7 @@ from rankwright.analysis.feature_effects import Splits, StepFunction
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
-from rankwright.data.feature_numbers import feature_names
+from rankwright.data.feature_numbers import name_features
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.models.model import Model
@@ -112,5 +112,5 @@ def make_importance_table(model: Model) -> Table | None:
     gain, splits = np.zeros(model.n_features), np.zeros(model.n_features, dtype=np.int64)
     for part in found:
         gain[part.index], splits[part.index] = part.gain, part.n_splits
-    names = feature_names(model.features, model.n_features)
+    names = name_features(model.features, model.n_features)
     return {"feature": np.array(list(names)), "gain": gain, "splits": splits}

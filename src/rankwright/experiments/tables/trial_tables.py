@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.analysis import results
-from rankwright.analysis.results import Table, pairs_table
+from rankwright.analysis.results import Table, make_pairs_table
 from rankwright.basics.array_types import Floats
-from rankwright.data.feature_numbers import feature_names
+from rankwright.data.feature_numbers import name_features
 from rankwright.data.folds import Fold
 from rankwright.data.queries import Queries
 from rankwright.experiments.tables.model_tables import make_bounds_table, make_importance_table, make_steps_table
@@ -75,7 +75,7 @@ def tabulate_weights(trained: TrainedRanker) -> Table | None:
 
 def _name_features(train: Queries) -> NDArray[Any]:
     """Return the names of the features of training queries as an array."""
-    return np.array(list(feature_names(train.features, train.n_features)))
+    return np.array(list(name_features(train.features, train.n_features)))
 
 
 @lru_cache(maxsize=1)
@@ -113,7 +113,7 @@ def tabulate_importance(trained: TrainedRanker) -> Table | None:
 
 def tabulate_pairs(trained: TrainedRanker) -> Table:
     """Return a table that counts, for every two grades, the pairs of test documents in the right order."""
-    return pairs_table(trained.fold.test, trained.scores)
+    return make_pairs_table(trained.fold.test, trained.scores)
 
 
 def tabulate_scores(trained: TrainedRanker) -> Table | None:

@@ -85,7 +85,7 @@ def write_findings(
     page = folder / f"{name}.html"
     check_writable(page)
     findings = find()
-    texts = {folder / f"{name}.csv": csv_text(table) for name, table in findings.tables.items()}
+    texts = {folder / f"{name}.csv": format_csv_text(table) for name, table in findings.tables.items()}
     texts[page] = render_page(findings.page)
     for path, text in texts.items():
         with write_atomic(path) as file:
@@ -93,11 +93,11 @@ def write_findings(
     return WrittenFindings(findings, page)
 
 
-def csv_text(table: Table) -> str:
+def format_csv_text(table: Table) -> str:
     r"""Return a table as CSV text: numbers with all digits, and empty cells for NaN.
 
     >>> import numpy as np
-    >>> csv_text({"set": np.array(["a", "b"]), "value": np.array([0.5, np.nan])})
+    >>> format_csv_text({"set": np.array(["a", "b"]), "value": np.array([0.5, np.nan])})
     'set,value\na,0.5\nb,\n'
     """
     buffer = io.StringIO()

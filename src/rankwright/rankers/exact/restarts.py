@@ -17,7 +17,7 @@ from rankwright.optimisers.landscape import Landscape, LandscapePoint
 from rankwright.optimisers.rounds import Evaluator, RoundRecorder
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker, SeededRanker
 from rankwright.rankers.input_checks import check_among, check_whole
-from rankwright.runtime.backends import Backend, side_by_side
+from rankwright.runtime.backends import Backend, map_fits
 from rankwright.scorers.scaling import StandardScaling
 
 
@@ -138,7 +138,7 @@ def climb_from_starts(
         recorder.history[recorder.n_kept - 1] |= found
         return found["valid"] if "valid" in found else objective(data.objective.evaluate(recorder.model)), recorder
 
-    runs = side_by_side(data.backend, run, range(len(starts)), data.n_docs)
+    runs = map_fits(data.backend, run, range(len(starts)), data.n_docs)
     finished = list(progress.track(runs, "restarts", len(starts)))
     best = max(range(len(starts)), key=lambda i: (finished[i][0], -i))
     history: list[dict[str, Any]] = []

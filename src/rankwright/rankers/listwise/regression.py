@@ -18,7 +18,7 @@ from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import LinearModelRanker
 from rankwright.rankers.input_checks import check_strength
 from rankwright.rankers.regularisation_path import PathRanker
-from rankwright.runtime.backends import Backend, single_blas
+from rankwright.runtime.backends import Backend, limit_blas
 from rankwright.scorers import Linear
 from rankwright.scorers.scaling import StandardScaling
 
@@ -156,7 +156,7 @@ def _solve_ridge(moments: Floats, penalty: Floats) -> tuple[Floats, float]:
     diagonal = np.diag(system)
     size = np.sqrt(np.where(diagonal > noise * np.diag(full), diagonal, 0.0))
     unit = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
-    with single_blas():
+    with limit_blas():
         values, vectors = np.linalg.eigh(system * np.outer(unit, unit))
     kept = values > noise * max(values[-1], 0.0)
     target = (xg - x * g / total) * unit

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from rankwright.basics.errors import InputError
-from rankwright.data.feature_numbers import check_feature, feature_names, find_column
+from rankwright.data.feature_numbers import check_feature, find_column, name_features
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.optimisers.weak.single_features import BestFeature
@@ -48,7 +48,7 @@ class SingleFeature(Ranker):
             raise InputError(f"sign={self.sign!r}; expected 1, -1 or None")
         if self.feature is not None:
             check_feature(self.feature, "feature")
-        names = feature_names(train.features, train.n_features)
+        names = name_features(train.features, train.n_features)
         wanted = (
             np.arange(len(names)) if self.feature is None else np.array([find_column(self.feature, names, "feature")])
         )

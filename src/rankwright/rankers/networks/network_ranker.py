@@ -18,7 +18,7 @@ from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import IterativeRanker, ScaledRanker, SeededRanker
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, train_epochs
 from rankwright.rankers.networks.training_options import TrainingOptions
-from rankwright.runtime.backends import Backend, side_by_side
+from rankwright.runtime.backends import Backend, map_fits
 
 if TYPE_CHECKING:
     from torch import nn
@@ -98,7 +98,7 @@ class NetworkDesign(NamedTuple):
 
         with use_device(device):
             if device.type == "cpu":
-                return list(side_by_side(backend, run, strengths, train.n_docs))
+                return list(map_fits(backend, run, strengths, train.n_docs))
             return [run(alpha) for alpha in strengths]
 
     def _build_module(self, n_features: int, seed: int) -> nn.Module:

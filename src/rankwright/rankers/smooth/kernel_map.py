@@ -16,7 +16,7 @@ from rankwright.basics.errors import InputError, quote
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.landmarks import compute_kernel_features
 from rankwright.kernels.scorers.linear_scores import compute_linear_scores
-from rankwright.runtime.backends import Backend, single_blas
+from rankwright.runtime.backends import Backend, limit_blas
 from rankwright.scorers import Kernel, KernelSum, Linear
 from rankwright.scorers.scaling import StandardScaling
 
@@ -150,7 +150,7 @@ def _fit_landmarks(unfitted: Any, X: Floats) -> tuple[Floats, Floats]:
     if isinstance(n, (int, np.integer)) and n > len(X):
         unfitted.set_params(n_components=len(X))
     try:
-        with single_blas(), np.errstate(all="ignore"):
+        with limit_blas(), np.errstate(all="ignore"):
             fitted = unfitted.fit(X)
     except ValueError as error:  # a parameter, or a kernel that is none; of a few lines the first says it
         raise InputError(f"kernel_map: {str(error).splitlines()[0]}") from None

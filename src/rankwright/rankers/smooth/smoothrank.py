@@ -36,7 +36,7 @@ from rankwright.rankers.networks.network_ranker import NetworkDesign, NetworkRan
 from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.rankers.smooth.feature_spaces import FeatureSpace, make_feature_space
-from rankwright.runtime.backends import Backend, side_by_side
+from rankwright.runtime.backends import Backend, map_fits
 from rankwright.scorers.scaling import scale_weights
 
 
@@ -194,7 +194,7 @@ class SmoothRank(PathRanker, LinearModelRanker, ConvergentRanker, NetworkRanker)
             stages = progress.track(chain([firsts[at]], rest), "sigmas", len(sigmas))
             return self._record_stages(stages, problem, space, deadline)
 
-        found = side_by_side(backend, run, range(len(strengths)), train.n_docs)
+        found = map_fits(backend, run, range(len(strengths)), train.n_docs)
         return list(progress.track(found, "values of alpha", len(strengths)) if len(strengths) > 1 else found)
 
     def _phases(self, n_epochs: int, train: Queries, measure: Measure) -> list[Phase]:

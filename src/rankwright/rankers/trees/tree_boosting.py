@@ -18,7 +18,7 @@ from rankwright.optimisers.additive import Additive
 from rankwright.optimisers.functional_gradient import FunctionalGradient, compute_residuals
 from rankwright.optimisers.line_search import StepChoice
 from rankwright.optimisers.weak.regression_trees import RegressionTree, TreeGrower
-from rankwright.runtime.backends import Backend, n_threads
+from rankwright.runtime.backends import Backend, count_threads
 from rankwright.scorers import Trees
 from rankwright.scorers.lightgbm_text import Forest
 
@@ -70,7 +70,7 @@ class TreeStages(ABC):
     @property
     def n_threads(self) -> int:
         """Return how many threads LightGBM has; few for little work, since they wait for each other by spinning."""
-        return n_threads(self.backend) if self.queries.X.size > _LARGE else 1
+        return count_threads(self.backend) if self.queries.X.size > _LARGE else 1
 
     @cached_property
     def growing(self) -> TreeGrower:

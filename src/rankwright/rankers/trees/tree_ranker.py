@@ -15,7 +15,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import open_binary
 from rankwright.basics.randomness import make_generator
-from rankwright.data.feature_numbers import COLUMN_LISTS, feature_names, find_column_lists
+from rankwright.data.feature_numbers import COLUMN_LISTS, find_column_lists, name_features
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.models.model import Model, check_features
@@ -155,7 +155,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         self._check_trees()
         self._check_own(measure)
         check_early_stopping("early_stopping_rounds", early_stopping_rounds, valid is not None)
-        weak = self._weak(feature_names(train.features, train.n_features))
+        weak = self._weak(name_features(train.features, train.n_features))
         if float(np.abs(train.y).max()) > _HIGHEST:
             raise InputError(f"a grade of {np.abs(train.y).max():g}; LightGBM takes {_HIGHEST:g} at most")
         recorder = RoundRecorder[None](deadline=Deadline(self.max_seconds), early_stopping_rounds=early_stopping_rounds)

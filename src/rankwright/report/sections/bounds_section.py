@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwright.analysis.results import Table
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
-from rankwright.report.chosen_runs import rows_by_method, rows_on_all_folds, select_rows
+from rankwright.report.chosen_runs import select_on_all_folds, select_rows, split_by_method
 from rankwright.report.notation import DIGITS
 from rankwright.report.sections.base import Content, ReportSection, TrainingMeasure, find_training_measure
 from rankwright.report.summary import Summary
@@ -43,8 +43,8 @@ Methods = Mapping[str, Sequence[Bounded]]
 
 def _make_content(summary: Summary) -> Content | None:
     """Make the lead and the blocks of section "Bounds"; return None if there is nothing to show."""
-    methods = {method: bounded(table) for method, table in rows_by_method(summary.results, "bounds").items()}
-    complete = rows_on_all_folds(summary.results, "bounds")
+    methods = {method: average_bounds(table) for method, table in split_by_method(summary.results, "bounds").items()}
+    complete = select_on_all_folds(summary.results, "bounds")
     trained_on = find_training_measure(summary, complete)
     lead = (
         "The loss is 1 - E, where E is the measure divided by its highest value on the query. Most methods "
@@ -58,7 +58,7 @@ def _make_content(summary: Summary) -> Content | None:
     return Content(lead, [*blocks, _make_grid(summary, methods)])
 
 
-def bounded(table: Table) -> list[Bounded]:
+def average_bounds(table: Table) -> list[Bounded]:
     """Return the bounds on a method's training loss, as means over its runs; those on its own measure first."""
     found = []
     for bound, measure in dict.fromkeys(zip(table["bound"].tolist(), table["measure"].tolist(), strict=True)):

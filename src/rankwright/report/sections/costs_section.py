@@ -7,7 +7,7 @@ import numpy as np
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Block, Column, Grid, Row
-from rankwright.report.chosen_runs import rows_by_method, select_rows
+from rankwright.report.chosen_runs import select_rows, split_by_method
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.sections.panels import Dot, make_dot_chart
 from rankwright.report.summary import Summary
@@ -17,7 +17,7 @@ _MEGABYTE = 1e6
 
 def _make_content(summary: Summary) -> Content | None:
     """Make the lead and the blocks of section "Time and memory"; return None if there is nothing to show."""
-    tables = rows_by_method(summary.results, "trials")
+    tables = split_by_method(summary.results, "trials")
     methods = {
         m: done for m, table in tables.items() if len((done := select_rows(table, table["status"] == "done"))["method"])
     }

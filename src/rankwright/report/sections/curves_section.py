@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from rankwright.analysis.results import Table
 from rankwright.report.blocks import Chart
-from rankwright.report.chosen_runs import compute_fold_means, rows_on_all_folds
+from rankwright.report.chosen_runs import compute_fold_means, select_on_all_folds
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
 
 
 def _make_content(summary: Summary) -> Content | None:
     """Make the lead and the blocks of section "Curves"; return None if there is nothing to show."""
-    methods = rows_on_all_folds(summary.results, "curve")
+    methods = select_on_all_folds(summary.results, "curve")
     if not methods:
         return None
     data = []

@@ -77,12 +77,12 @@ def _choose_documents(summary: Summary, methods: Ints) -> dict[int, DuelDocument
     n_queries = len(summary.table("queries")["qid"])
     starts = np.searchsorted(table["query"], np.arange(n_queries + 1))
     values = summary.values[summary.results.measure][methods]
-    chosen = within_budget(most_different(values), _estimate_sizes(table, starts, len(methods)))
-    scores = first_scores(summary.table("scores"), methods, len(table["query"]))
+    chosen = select_within_budget(sort_by_difference(values), _estimate_sizes(table, starts, len(methods)))
+    scores = find_first_scores(summary.table("scores"), methods, len(table["query"]))
     return {int(query): _make_documents(table, scores, int(starts[query]), int(starts[query + 1])) for query in chosen}
 
 
-def most_different(values: Floats) -> Ints:
+def sort_by_difference(values: Floats) -> Ints:
     """Return the queries by descending difference between their best and worst method; those without values last."""
     known = ~np.isnan(values)
     highest = np.max(values, axis=0, where=known, initial=-np.inf)
@@ -90,7 +90,7 @@ def most_different(values: Floats) -> Ints:
     return np.argsort(-(highest - lowest), kind="stable")
 
 
-def within_budget(order: Ints, sizes: Floats) -> Ints:
+def select_within_budget(order: Ints, sizes: Floats) -> Ints:
     """Return the first queries of an order whose sizes together are at most ``DOCUMENT_BYTES``."""
     return order[np.cumsum(sizes[order]) <= DOCUMENT_BYTES]
 
@@ -104,7 +104,7 @@ def _estimate_sizes(table: Table, starts: Ints, n_methods: int) -> Floats:
     return sizes
 
 
-def first_scores(table: Table, methods: Ints, n_docs: int) -> Floats:
+def find_first_scores(table: Table, methods: Ints, n_docs: int) -> Floats:
     """Return the scores of all documents by each method (row), of the first seed that has one; NaN if none has."""
     scores = np.full((len(methods), n_docs), np.nan)
     for row, method in enumerate(methods):
@@ -117,10 +117,10 @@ def first_scores(table: Table, methods: Ints, n_docs: int) -> Floats:
 def _make_documents(table: Table, scores: Floats, start: int, stop: int) -> DuelDocuments:
     """Make the record of one query's documents, which are the rows from ``start`` to ``stop``."""
     ids = [str(docid) for docid in table["docid"][start:stop]]
-    return DuelDocuments(ids, table["grade"][start:stop], ranks(scores[:, start:stop]))
+    return DuelDocuments(ids, table["grade"][start:stop], compute_ranks(scores[:, start:stop]))
 
 
-def ranks(scores: Floats) -> Ints:
+def compute_ranks(scores: Floats) -> Ints:
     """Return the rank of each document in each row, by descending score; of equals the earlier first; 0 for NaN."""
     order = np.argsort(-scores, axis=1, kind="stable")
     places = np.argsort(order, axis=1, kind="stable") + 1

@@ -9,7 +9,7 @@ import numpy as np
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Chart
-from rankwright.report.chosen_runs import rows_on_all_folds
+from rankwright.report.chosen_runs import select_on_all_folds
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
 
@@ -21,8 +21,8 @@ _LETOR_NOTE = " d: definitely relevant (2), p: possibly relevant (1), n: not rel
 
 def _make_content(summary: Summary) -> Content | None:
     """Make the lead and the blocks of section "Pairs of grades"; return None if there is nothing to show."""
-    methods = rows_on_all_folds(summary.results, "pairs")
-    pairs = pairs_of(methods.values())
+    methods = select_on_all_folds(summary.results, "pairs")
+    pairs = list_grade_pairs(methods.values())
     if not pairs:
         return None
     letor = set(pairs) == set(_LETOR)
@@ -46,7 +46,7 @@ def _make_content(summary: Summary) -> Content | None:
     return Content(lead, [Chart(data, layout, caption, height=420)])
 
 
-def pairs_of(tables: Iterable[Table]) -> list[Pair]:
+def list_grade_pairs(tables: Iterable[Table]) -> list[Pair]:
     """Return the pairs of grades that occur in the tables: those with the highest grade first."""
     found = {
         (float(high), float(low))

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwright.analysis.results import Table
 from rankwright.report.blocks import Block, Cell, Column, Grid, Row
-from rankwright.report.chosen_runs import rows_on_all_folds
+from rankwright.report.chosen_runs import select_on_all_folds
 from rankwright.report.notation import DIGITS
 from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.sections.features import Effects, compute_effects, make_feature_bars, make_feature_map
@@ -20,7 +20,7 @@ _COLOURS = {"cmin": 0, "colorscale": [[0, "var(--paper)"], [1, "var(--better)"]]
 
 def _make_content(summary: Summary) -> Content | None:
     """Make the lead and the blocks of section "Feature importance"; return None if there is nothing to show."""
-    tables = rows_on_all_folds(summary.results, "importance")
+    tables = select_on_all_folds(summary.results, "importance")
     if not tables:
         return None
     methods = {method: compute_effects(table, "gain") for method, table in tables.items()}

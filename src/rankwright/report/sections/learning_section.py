@@ -13,9 +13,9 @@ from rankwright.report.blocks import Block, Chart
 from rankwright.report.chosen_runs import (
     drop_polishing,
     has_restarts,
-    rows_by_method,
     select_kept_climbs,
     select_rows,
+    split_by_method,
     split_runs,
 )
 from rankwright.report.sections.base import Content, ReportSection, find_training_measure, make_choice
@@ -83,7 +83,7 @@ _TITLES = {
 def _make_content(summary: Summary) -> Content | None:
     """Make the lead and the blocks of section "Learning curves"; return None if there is nothing to show."""
     histories = {
-        m: drop_polishing(select_kept_climbs(table)) for m, table in rows_by_method(summary.results, "history").items()
+        m: drop_polishing(select_kept_climbs(table)) for m, table in split_by_method(summary.results, "history").items()
     }
     methods = {m: table for m, table in histories.items() if _count_rounds(table) > 1}
     found = [(name, _draw_folds(summary, methods, columns)) for name, columns in _choose_quantities(methods).items()]
@@ -135,7 +135,7 @@ def _draw_curves(summary: Summary, methods: Mapping[str, Table], columns: tuple[
         (method, i, *line)
         for i, column in enumerate(columns)
         for method, table in methods.items()
-        if len((line := mean_line(table, column))[0]) > 0
+        if len((line := compute_mean_line(table, column))[0]) > 0
     ]
     seldom = {(m, i) for m, i, *_ in lines if _is_seldom(methods[m][columns[i]])}
     data = [
@@ -165,7 +165,7 @@ def _draw_curves(summary: Summary, methods: Mapping[str, Table], columns: tuple[
         caption += " Where it was recorded in some rounds only, these have markers."
     if where == _MEAN:
         caption += " A run that stopped early keeps its last value."
-    steep = columns[0] in _STEEP or (columns[0] in _OWN and uneven([y for *_, y in lines]))
+    steep = columns[0] in _STEEP or (columns[0] in _OWN and is_uneven([y for *_, y in lines]))
     return Chart(data, _make_layout(columns, value, unit, steep), caption, height=400)
 
 
@@ -194,22 +194,23 @@ def _make_layout(columns: tuple[str, ...], value: str, unit: str, steep: bool) -
     }
 
 
-def uneven(lines: Sequence[Floats]) -> bool:
+def is_uneven(lines: Sequence[Floats]) -> bool:
     """Return whether lines differ so much in height that they need a logarithmic axis; all must be above 0.
 
-    >>> uneven([np.array([0.5, 0.4]), np.array([90.0, 60.0])]), uneven([np.array([0.5, 0.4]), np.array([2.0, 1.0])])
+    >>> low, high = np.array([0.5, 0.4]), np.array([90.0, 60.0])
+    >>> is_uneven([low, high]), is_uneven([low, 4 * low])
     (True, False)
     """
     levels = [float(np.median(line)) for line in lines]
     return min((float(np.min(line)) for line in lines), default=0.0) > 0 and max(levels) > _UNEVEN * min(levels)
 
 
-def mean_line(table: Table, column: str) -> tuple[Floats, Floats]:
+def compute_mean_line(table: Table, column: str) -> tuple[Floats, Floats]:
     """Return some rounds, evenly spread, and the column's mean over runs there; an ended run keeps its last value."""
     rounds = np.unique(table["round"])
     values = np.stack([_fill_rounds(rounds, run, column) for run in split_runs(table)]).mean(axis=0)
     known = np.flatnonzero(np.isfinite(values))
-    kept = known[thinned(len(known))]
+    kept = known[thin_numbers(len(known))]
     return rounds[kept], values[kept]
 
 
@@ -234,7 +235,7 @@ def _is_seldom(recorded: Floats) -> bool:
     return bool(np.isfinite(recorded).mean() < _SELDOM)
 
 
-def thinned(n: int) -> Ints:
+def thin_numbers(n: int) -> Ints:
     """Return at most ``MOST_POINTS`` of the indexes 0 to n - 1, evenly spread, with both ends."""
     return np.unique(np.linspace(0, n - 1, min(n, MOST_POINTS)).round().astype(np.intp))
 

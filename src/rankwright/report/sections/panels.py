@@ -13,19 +13,19 @@ _BETWEEN = 50  # pixels between rows: ticks, and the name of the next panel
 _LONGEST = 18  # the most characters of a feature's name
 
 
-def chart_height(n: int) -> int:
+def compute_height(n: int) -> int:
     """Return the height in pixels of a chart with n panels."""
     return _REST + _PANEL * _count_rows(n)
 
 
-def axis_suffix(panel: int) -> str:
+def find_axis_suffix(panel: int) -> str:
     """Return the suffix of Plotly's axis names for a panel: none for the first, then 2, 3 and so on."""
     return "" if panel == 0 else str(panel + 1)
 
 
-def panel_axes(panel: int) -> dict[str, str]:
+def name_axes(panel: int) -> dict[str, str]:
     """Return Plotly's names of the two axes of a panel, for the traces drawn in it."""
-    return {"xaxis": f"x{axis_suffix(panel)}", "yaxis": f"y{axis_suffix(panel)}"}
+    return {"xaxis": f"x{find_axis_suffix(panel)}", "yaxis": f"y{find_axis_suffix(panel)}"}
 
 
 def make_layout(names: list[str], x: str, y: str) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def make_layout(names: list[str], x: str, y: str) -> dict[str, Any]:
     made: dict[str, Any] = {"annotations": [_make_title(name, panel) for panel, name in enumerate(names)]}
     for panel in range(n):
         made |= _make_axes(panel, n, x)
-    made[f"yaxis{axis_suffix(WIDE * ((_count_rows(n) - 1) // 2))}"]["title"] = {"text": y}
+    made[f"yaxis{find_axis_suffix(WIDE * ((_count_rows(n) - 1) // 2))}"]["title"] = {"text": y}
     return made
 
 
@@ -51,7 +51,7 @@ def _count_rows(n: int) -> int:
 def _make_title(feature: str, panel: int) -> dict[str, Any]:
     """Return Plotly's annotation with a panel's name above its left corner."""
     corner = {"x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 12.5}}
-    axes = {"xref": f"x{axis_suffix(panel)} domain", "yref": f"y{axis_suffix(panel)} domain"}
+    axes = {"xref": f"x{find_axis_suffix(panel)} domain", "yref": f"y{find_axis_suffix(panel)} domain"}
     return {"text": _shorten(name_feature(feature)), **corner, **axes}
 
 
@@ -69,12 +69,15 @@ def _make_axes(panel: int, n: int, title: str) -> dict[str, Any]:
     top, bottom = 1 - row / n_rows - between / 2, 1 - (row + 1) / n_rows + between / 2
     x: dict[str, Any] = {
         "domain": [column / WIDE + 0.02 * (column > 0), (column + 1) / WIDE - 0.02 * (column < WIDE - 1)],
-        "anchor": f"y{axis_suffix(panel)}",
+        "anchor": f"y{find_axis_suffix(panel)}",
         "nticks": 5,
         "title": {"text": title if panel + WIDE >= n else ""},
     }
-    y = {"domain": [bottom, top], "anchor": f"x{axis_suffix(panel)}", "nticks": 5, "showticklabels": column == 0}
-    return {f"xaxis{axis_suffix(panel)}": x, f"yaxis{axis_suffix(panel)}": y if panel == 0 else {**y, "matches": "y"}}
+    y = {"domain": [bottom, top], "anchor": f"x{find_axis_suffix(panel)}", "nticks": 5, "showticklabels": column == 0}
+    return {
+        f"xaxis{find_axis_suffix(panel)}": x,
+        f"yaxis{find_axis_suffix(panel)}": y if panel == 0 else {**y, "matches": "y"},
+    }
 
 
 _ROW = 26  # pixels for each method

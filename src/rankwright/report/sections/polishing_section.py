@@ -10,10 +10,10 @@ import numpy as np
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row
-from rankwright.report.chosen_runs import deciding_values, drop_polishing, rows_by_method, select_rows, split_runs
+from rankwright.report.chosen_runs import drop_polishing, find_deciding_values, select_rows, split_by_method, split_runs
 from rankwright.report.notation import DIGITS
 from rankwright.report.sections.base import Content, ReportSection, TrainingMeasure, find_training_measure, make_choice
-from rankwright.report.sections.learning_section import mean_line, thinned
+from rankwright.report.sections.learning_section import compute_mean_line, thin_numbers
 from rankwright.report.summary import Summary
 
 _PARTS = {"train": ("training", "dot"), "valid": ("validation", "solid")}  # label and dash of each part
@@ -43,8 +43,8 @@ Methods = Mapping[str, Sequence[PolishedRun]]
 
 def _make_content(summary: Summary) -> Content | None:
     """Make the lead and the blocks of section "Polishing"; return None if there is nothing to show."""
-    histories = {m: table for m, table in rows_by_method(summary.results, "history").items() if "polish" in table}
-    found = {method: polished_runs(table) for method, table in histories.items()}
+    histories = {m: table for m, table in split_by_method(summary.results, "history").items() if "polish" in table}
+    found = {method: find_polished_runs(table) for method, table in histories.items()}
     methods = {method: runs for method, runs in found.items() if runs}
     if not methods:
         return None
@@ -62,7 +62,7 @@ def _make_content(summary: Summary) -> Content | None:
     return Content(lead, [_make_grid(methods, n_runs, trained_on), make_choice("Method", charts)])
 
 
-def polished_runs(table: Table) -> list[PolishedRun]:
+def find_polished_runs(table: Table) -> list[PolishedRun]:
     """Return the runs of a history in which polishing took a step."""
     return [_make_polished_run(run) for run in split_runs(table) if np.isfinite(run["polish"]).any()]
 
@@ -71,20 +71,20 @@ def _make_polished_run(run: Table) -> PolishedRun:
     """Make the record of a polished run from its history."""
     growing, steps = drop_polishing(run), select_rows(run, np.isfinite(run["polish"]))
     has_valid = "valid" in growing and bool(np.isfinite(growing["valid"]).any())
-    begun = int(np.argmax(deciding_values(growing))) if has_valid else len(growing["round"]) - 1
+    begun = int(np.argmax(find_deciding_values(growing))) if has_valid else len(growing["round"]) - 1
     marked = np.flatnonzero(np.nan_to_num(steps["kept"])) if "kept" in steps else np.empty(0)
     first = {name: growing[name][begun : begun + 1] for name in _PARTS if name in growing}
     polishing = {name: np.append(first[name], steps[name]).astype(np.float64) for name in first}
     for name in ("fold", "seed"):
         polishing[name] = np.append(run[name][:1], steps[name])
-    polishing["round"] = np.append(0.0, places(steps["polish"]))
+    polishing["round"] = np.append(0.0, place_steps(steps["polish"]))
     return PolishedRun(int(run["fold"][0]), growing, polishing, begun, int(marked[0]) + 1 if len(marked) else 0)
 
 
-def places(numbers: Floats) -> Floats:
+def place_steps(numbers: Floats) -> Floats:
     """Return the place of each polishing step on the axis of rounds; the steps of a round are spread evenly over it.
 
-    >>> places(np.array([1.0, 1.0, 2.0])).tolist()
+    >>> place_steps(np.array([1.0, 1.0, 2.0])).tolist()
     [0.5, 1.0, 2.0]
     """
     starts = np.searchsorted(numbers, numbers, side="left")
@@ -179,12 +179,12 @@ def _compute_line(runs: Sequence[PolishedRun], stage: str, part: str) -> tuple[F
         return np.empty(0), np.empty(0)
     if len(tables) == 1:
         known = np.flatnonzero(np.isfinite(tables[0][part]))
-        known = known[thinned(len(known))] if len(known) else known
+        known = known[thin_numbers(len(known))] if len(known) else known
         return tables[0]["round"][known], tables[0][part][known]
     whole = [select_rows(table, table["round"] == np.floor(table["round"])) for table in tables]
     numbered = [{**table, "seed": np.full(len(table["round"]), i)} for i, table in enumerate(whole)]
     columns = ("fold", "seed", "round", part)
-    return mean_line({name: np.concatenate([table[name] for table in numbered]) for name in columns}, part)
+    return compute_mean_line({name: np.concatenate([table[name] for table in numbered]) for name in columns}, part)
 
 
 def _make_marks(method: str, run: PolishedRun) -> list[dict[str, Any]]:

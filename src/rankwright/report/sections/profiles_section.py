@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
-from rankwright.report.chosen_runs import rows_by_method, select_rows, split_runs
+from rankwright.report.chosen_runs import select_rows, split_by_method, split_runs
 from rankwright.report.notation import DIGITS, format_number
 from rankwright.report.sections import panels
 from rankwright.report.sections.base import Content, ReportSection, find_training_measure, make_choice
@@ -52,7 +52,7 @@ class ProfileLine(NamedTuple):
 
 def _make_content(summary: Summary) -> Content | None:
     """Make the lead and the blocks of section "Along each weight"; return None if there is nothing to show."""
-    methods = rows_by_method(summary.results, "profiles")
+    methods = split_by_method(summary.results, "profiles")
     if not methods:
         return None
     n_folds = max(MOST_CHARTS // len(methods), 1)
@@ -65,7 +65,7 @@ def _make_content(summary: Summary) -> Content | None:
     return Content(lead, [make_choice("Method", charts), _make_grid(summary, methods)])
 
 
-def lines_of(run: Table) -> list[ProfileLine]:
+def list_lines(run: Table) -> list[ProfileLine]:
     """Return the profile of each weight of a run, the weight with the largest effect first."""
     found = []
     for feature in dict.fromkeys(run["feature"].tolist()):
@@ -82,7 +82,7 @@ def _draw_folds(summary: Summary, method: str, table: Table, n_folds: int) -> Bl
     measure = find_training_measure(summary, {method: table}).axis
     first = {int(run["fold"][0]): run for run in reversed(split_runs(table))}
     charts = [
-        (f"fold {fold}", _draw_chart(lines_of(first[fold]), measure, f"{method}, fold {fold}"))
+        (f"fold {fold}", _draw_chart(list_lines(first[fold]), measure, f"{method}, fold {fold}"))
         for fold in sorted(first)[:n_folds]
     ]
     return make_choice("Fold", charts)
@@ -92,7 +92,7 @@ def _draw_chart(lines: Sequence[ProfileLine], measure: str, where: str) -> Chart
     """Draw the profiles of a run's weights, a panel for each."""
     layout = panels.make_layout([line.feature for line in lines], "effect", f"change of {measure}")
     layout["shapes"] = [_mark_weight(line, panel) for panel, line in enumerate(lines)]
-    layout["yaxis"] |= {"range": heights(lines)}
+    layout["yaxis"] |= {"range": choose_heights(lines)}
     levels = ", ".join(
         f"{format_number(lines[0].chosen(part))} on {name} queries"
         for part, name in _PARTS.items()
@@ -105,7 +105,7 @@ def _draw_chart(lines: Sequence[ProfileLine], measure: str, where: str) -> Chart
         "that leaves its panel falls further."
     )
     data = [trace for panel, line in enumerate(lines) for trace in _make_traces(line, panel)]
-    return Chart(data, layout, caption, panels.chart_height(len(lines)))
+    return Chart(data, layout, caption, panels.compute_height(len(lines)))
 
 
 def _name_weights(n: int) -> str:
@@ -118,7 +118,7 @@ def _has_values(line: ProfileLine, part: str) -> bool:
     return bool(np.isfinite(line.values[part]).all())
 
 
-def heights(lines: Sequence[ProfileLine]) -> list[float]:
+def choose_heights(lines: Sequence[ProfileLine]) -> list[float]:
     """Return the vertical range of the panels: it holds all rises, and falls as deep as those of most panels."""
     changes = [[line.change(part) for part in _PARTS if _has_values(line, part)] for line in lines]
     rise = max(float(np.max(change)) for panel in changes for change in panel)
@@ -135,7 +135,7 @@ def _make_traces(line: ProfileLine, panel: int) -> list[dict[str, Any]]:
 def _make_trace(line: ProfileLine, part: str, panel: int) -> dict[str, Any]:
     """Return Plotly's trace of a weight's profile on one part of the queries, such as the test queries."""
     at, change = _round_effects(line.at), np.round(line.change(part), 5)
-    kept = turns(change)
+    kept = find_turns(change)
     return {
         "type": "scatter",
         "mode": "lines",
@@ -145,14 +145,14 @@ def _make_trace(line: ProfileLine, part: str, panel: int) -> dict[str, Any]:
         "meta": f"{panels.name_feature(line.feature)}, {_PARTS[part]}",
         "line": {"shape": "hvh", "width": 1.3, "color": _COLOURS[part], "dash": "solid"},
         "hovertemplate": "effect %{x:.4g}<br>%{y:+.4f}",
-        **panels.panel_axes(panel),
+        **panels.name_axes(panel),
     }
 
 
-def turns(values: Floats) -> NDArray[np.bool_]:
+def find_turns(values: Floats) -> NDArray[np.bool_]:
     """Return a mask of the points that a line of steps needs: its ends, and those beside a step.
 
-    >>> turns(np.array([1.0, 1.0, 1.0, 2.0, 2.0])).tolist()
+    >>> find_turns(np.array([1.0, 1.0, 1.0, 2.0, 2.0])).tolist()
     [True, False, True, True, True]
     """
     same = values[1:] == values[:-1]
@@ -168,7 +168,7 @@ def _round_effects(at: Floats) -> Floats:
 
 def _mark_weight(line: ProfileLine, panel: int) -> dict[str, Any]:
     """Return Plotly's dotted vertical line at the weight that training chose."""
-    axes = {"xref": f"x{panels.axis_suffix(panel)}", "yref": f"y{panels.axis_suffix(panel)} domain"}
+    axes = {"xref": f"x{panels.find_axis_suffix(panel)}", "yref": f"y{panels.find_axis_suffix(panel)} domain"}
     stroke = {"color": "var(--muted)", "width": 1.5, "dash": "dot"}
     return {"type": "line", "x0": line.effect, "x1": line.effect, "y0": 0, "y1": 1, **axes, "line": stroke}
 
@@ -199,7 +199,7 @@ def _make_rows(method: str, table: Table) -> list[Row]:
     """Return a row for each feature of a method, the one whose weight is worth most in training first."""
     found: dict[str, list[list[float]]] = {}
     for run in split_runs(table):
-        lines = lines_of(run)
+        lines = list_lines(run)
         for line in lines:
             lost, missed = [line.lost(part) for part in _PARTS], [line.missed(part) for part in ("valid", "test")]
             found.setdefault(line.feature, []).append([line.effect / abs(lines[0].effect), *lost, *missed])

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
-from rankwright.report.chosen_runs import deciding_values, find_best_points, has_restarts, rows_by_method, split_runs
+from rankwright.report.chosen_runs import (
+    find_best_points,
+    find_deciding_values,
+    has_restarts,
+    split_by_method,
+    split_runs,
+)
 from rankwright.report.notation import DIGITS
 from rankwright.report.sections.base import Content, ReportSection, TrainingMeasure, find_training_measure, make_choice
 from rankwright.report.summary import Summary
@@ -40,8 +46,8 @@ Methods = Mapping[str, Sequence[StartValues]]
 
 def _make_content(summary: Summary) -> Content | None:
     """Make the lead and the blocks of section "Restarts"; return None if there is nothing to show."""
-    histories = {m: table for m, table in rows_by_method(summary.results, "history").items() if has_restarts(table)}
-    found = {method: starts_of(table) for method, table in histories.items()}
+    histories = {m: table for m, table in split_by_method(summary.results, "history").items() if has_restarts(table)}
+    found = {method: list_starts(table) for method, table in histories.items()}
     methods = {m: runs for m, runs in found.items() if max((len(run.number) for run in runs), default=0) > 1}
     if not methods:
         return None
@@ -55,7 +61,7 @@ def _make_content(summary: Summary) -> Content | None:
     )
 
 
-def starts_of(table: Table) -> list[StartValues]:
+def list_starts(table: Table) -> list[StartValues]:
     """Return the values of the starts of each run that has both training and validation measures."""
     if not {"train", "valid"} <= table.keys():
         return []
@@ -66,16 +72,16 @@ def starts_of(table: Table) -> list[StartValues]:
         if np.isfinite(train).all() and np.isfinite(valid).all():
             numbers = run["restart"][best].astype(np.int64)
             found.append(
-                StartValues(int(run["fold"][0]), numbers, train, valid, int(np.argmax(deciding_values(run)[best])))
+                StartValues(int(run["fold"][0]), numbers, train, valid, int(np.argmax(find_deciding_values(run)[best])))
             )
     return found
 
 
-def agreement(runs: Sequence[StartValues]) -> float:
+def compute_agreement(runs: Sequence[StartValues]) -> float:
     """Return the correlation of the starts' training and validation measures within runs; NaN if one is constant.
 
     >>> run = StartValues(1, np.arange(3), np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.6, 0.7]), 2)
-    >>> round(agreement([run, run._replace(valid=np.array([0.1, 0.2, 0.3]))]), 6)
+    >>> round(compute_agreement([run, run._replace(valid=np.array([0.1, 0.2, 0.3]))]), 6)
     1.0
     """
     train = np.concatenate([run.centred().train for run in runs])
@@ -84,7 +90,7 @@ def agreement(runs: Sequence[StartValues]) -> float:
     return float((train * valid).sum()) / scale if scale > 1e-18 else float("nan")
 
 
-def best_so_far(runs: Sequence[StartValues]) -> Floats:
+def compute_best_so_far(runs: Sequence[StartValues]) -> Floats:
     """Return the best validation measure among the first 1, 2, 3, ... starts, as means over runs."""
     longest = max(len(run.valid) for run in runs)
     lines = [np.maximum.accumulate(run.valid) for run in runs]
@@ -135,7 +141,7 @@ def _compute_cells(runs: Sequence[StartValues]) -> list[float]:
         mean([run.valid.std() for run in runs]),
         mean([run.valid[run.kept] for run in runs]),
         mean([run.valid[run.kept] - run.valid[0] for run in runs]),
-        agreement(runs),
+        compute_agreement(runs),
     ]
 
 
@@ -197,7 +203,7 @@ def _choose_points(kept: NDArray[np.bool_]) -> Ints:
 
 def _draw_gains(methods: Methods, trained_on: TrainingMeasure) -> Chart:
     """Draw the best validation measure of each method against the number of starts."""
-    lines = {method: best_so_far(runs) for method, runs in methods.items()}
+    lines = {method: compute_best_so_far(runs) for method, runs in methods.items()}
     longest = max(map(len, lines.values()))
     mode = "lines+markers" if longest <= _MARKED else "lines"
     data = [

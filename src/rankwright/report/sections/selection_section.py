@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwright.analysis.results import Table
 from rankwright.report.blocks import Block, Cell, Column, Grid, Row, Text
-from rankwright.report.chosen_runs import rows_by_method, select_rows
+from rankwright.report.chosen_runs import select_rows, split_by_method
 from rankwright.report.notation import DIGITS, format_count, format_parameters
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
@@ -18,7 +18,7 @@ MOST_FAILURES = 10  # shown one by one
 
 def _make_content(summary: Summary) -> Content | None:
     """Make the lead and the blocks of section "Selection"; return None if there is nothing to show."""
-    methods = rows_by_method(summary.results, "trials")
+    methods = split_by_method(summary.results, "trials")
     several = {m: table for m, table in methods.items() if len(np.unique(table["candidate"])) > 1}
     blocks: list[Block] = [*_list_failures(summary), *_list_warnings(summary)]
     if several:

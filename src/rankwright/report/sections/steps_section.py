@@ -12,7 +12,7 @@ from rankwright.analysis.feature_effects import describe_trend
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Cell, Chart, Column, Grid, Row
-from rankwright.report.chosen_runs import rows_by_method, select_rows, split_runs
+from rankwright.report.chosen_runs import select_rows, split_by_method, split_runs
 from rankwright.report.notation import DIGITS, format_count
 from rankwright.report.sections import panels
 from rankwright.report.sections.base import Content, ReportSection, make_choice
@@ -65,8 +65,11 @@ class Learned(NamedTuple):
 
 def _make_content(summary: Summary) -> Content:
     """Make the lead and the blocks of section "Step functions" of the report."""
-    methods = rows_by_method(summary.results, "steps")
-    charts = [(method, _draw_chart(method, learned(_select_first_seeds(table)))) for method, table in methods.items()]
+    methods = split_by_method(summary.results, "steps")
+    charts = [
+        (method, _draw_chart(method, collect_step_functions(_select_first_seeds(table))))
+        for method, table in methods.items()
+    ]
     lead = (
         "Each feature adds the value of a step function to the score of a method with stumps. A step on which "
         "the folds agree has been confirmed by other queries. Where the folds differ, the step may be chance, "
@@ -77,7 +80,7 @@ def _make_content(summary: Summary) -> Content:
     return Content(lead, [make_choice("Method", charts), _make_grid(methods)])
 
 
-def learned(table: Table) -> list[Learned]:
+def collect_step_functions(table: Table) -> list[Learned]:
     """Return the step functions of each feature that a method uses, the feature with the largest mean range first."""
     runs, found = split_runs(table), dict[str, list[Function]]()
     for run in runs:
@@ -106,7 +109,7 @@ def _draw_chart(method: str, features: Sequence[Learned]) -> Chart:
     data = []
     for panel, feature in enumerate(shown):
         axis = _choose_axis(feature.thresholds)
-        layout[f"xaxis{panels.axis_suffix(panel)}"] |= axis.layout
+        layout[f"xaxis{panels.find_axis_suffix(panel)}"] |= axis.layout
         data += _make_traces(method, feature, axis, panel)
     what = (
         f"the {format_count(len(shown), 'feature')} of the largest range" if len(features) > 1 else "its only feature"
@@ -116,7 +119,7 @@ def _draw_chart(method: str, features: Sequence[Learned]) -> Chart:
         f"{method}: step functions of {what}. {folds if shown[0].n_runs > 1 else ''}Each starts at 0 on the left, as "
         "only differences matter. All panels have the same height; each has a width of its own."
     )
-    return Chart(data, layout, caption, panels.chart_height(len(shown)))
+    return Chart(data, layout, caption, panels.compute_height(len(shown)))
 
 
 class _PanelAxis(NamedTuple):
@@ -160,9 +163,7 @@ def _make_traces(method: str, feature: Learned, axis: _PanelAxis, panel: int) ->
         hover = "mean: %{y:.4f} above %{x:.4g}"
         line = _make_line(places, values, axis)
         own.append({"name": _MEAN, "meta": f"{name}, mean", "line": thick, "hovertemplate": hover, **line})
-    return [
-        {"type": "scatter", "mode": "lines", "method": method, **panels.panel_axes(panel), **trace} for trace in own
-    ]
+    return [{"type": "scatter", "mode": "lines", "method": method, **panels.name_axes(panel), **trace} for trace in own]
 
 
 def _make_line(thresholds: Floats, values: Floats, axis: _PanelAxis) -> dict[str, list[float]]:
@@ -174,7 +175,7 @@ def _make_line(thresholds: Floats, values: Floats, axis: _PanelAxis) -> dict[str
 
 def _make_grid(methods: Mapping[str, Table]) -> Grid:
     """Make the table of the features that each method uses, with the range of their step functions."""
-    features = {method: learned(table) for method, table in methods.items()}
+    features = {method: collect_step_functions(table) for method, table in methods.items()}
     lacks = any(np.nan_to_num(table["missing"]).any() for table in methods.values())
     columns = [
         Column("method"),

@@ -10,10 +10,10 @@ import numpy as np
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Chart, Column, Grid, Row
-from rankwright.report.chosen_runs import rows_by_method, select_rows, split_runs
+from rankwright.report.chosen_runs import select_rows, split_by_method, split_runs
 from rankwright.report.sections import panels
 from rankwright.report.sections.base import Content, ReportSection, make_choice
-from rankwright.report.sections.learning_section import MOST_POINTS, thinned
+from rankwright.report.sections.learning_section import MOST_POINTS, thin_numbers
 from rankwright.report.summary import Summary
 
 MOST_PANELS = 8  # most folds of a method in one chart
@@ -42,8 +42,8 @@ class Weighted(NamedTuple):
 
 def _make_content(summary: Summary) -> Content | None:
     """Make the lead and the blocks of section "Tree weights"; return None if there is nothing to show."""
-    histories = {m: table for m, table in rows_by_method(summary.results, "history").items() if "searched" in table}
-    found = {method: weighted_runs(table) for method, table in histories.items()}
+    histories = {m: table for m, table in split_by_method(summary.results, "history").items() if "searched" in table}
+    found = {method: list_tree_weights(table) for method, table in histories.items()}
     methods = {method: runs for method, runs in found.items() if runs}
     if not methods:
         return None
@@ -57,7 +57,7 @@ def _make_content(summary: Summary) -> Content | None:
     )
 
 
-def weighted_runs(table: Table) -> list[Weighted]:
+def list_tree_weights(table: Table) -> list[Weighted]:
     """Return the searched and the clipped weights of each run's trees."""
     searched = select_rows(table, np.isfinite(table["searched"]))
     return [
@@ -71,21 +71,21 @@ def _draw_chart(method: str, runs: Sequence[Weighted]) -> Chart:
     first = {run.fold: run for run in reversed(runs)}
     shown = [first[fold] for fold in sorted(first)][:MOST_PANELS]
     layout = panels.make_layout([f"fold {run.fold}" for run in shown], "tree", "weight")
-    layout["yaxis"] |= {"range": heights(shown)}
+    layout["yaxis"] |= {"range": choose_heights(shown)}
     data = [trace for panel, run in enumerate(shown) for trace in _make_traces(method, run, panel)]
     caption = f"{method}: the weight of each tree as searched (points) and as used (line)."
     if len(first) > len(shown):
         caption += f" The first {len(shown)} folds."
     if max(len(run.tree) for run in shown) > MOST_POINTS:
         caption += f" {MOST_POINTS} trees of each, evenly spread."
-    low, high = heights(shown)
+    low, high = choose_heights(shown)
     outside = np.mean(np.concatenate([(run.searched < low) | (run.searched > high) for run in shown]))
     if outside > 0:
         caption += f" {outside:.0%} of the searched weights lie outside." if outside > 0.01 else " A few lie outside."
-    return Chart(data, layout, caption, panels.chart_height(len(shown)))
+    return Chart(data, layout, caption, panels.compute_height(len(shown)))
 
 
-def heights(runs: Sequence[Weighted]) -> list[float]:
+def choose_heights(runs: Sequence[Weighted]) -> list[float]:
     """Return the vertical range of the panels: it holds all clipped weights, and most of the searched ones."""
     given = np.concatenate([run.weight for run in runs])
     least, most = min(float(given.min()), 0.0), max(float(given.max()), 0.0)
@@ -98,7 +98,7 @@ def heights(runs: Sequence[Weighted]) -> list[float]:
 
 def _make_traces(method: str, run: Weighted, panel: int) -> list[dict[str, Any]]:
     """Return Plotly's traces of a run's weights: points as searched, and a line as clipped."""
-    some = thinned(len(run.tree))
+    some = thin_numbers(len(run.tree))
     own: list[dict[str, Any]] = [
         {
             "name": "searched",
@@ -108,7 +108,7 @@ def _make_traces(method: str, run: Weighted, panel: int) -> list[dict[str, Any]]
         },
         {"name": "given", "mode": "lines", "y": run.weight[some], "line": {"width": 1.5, "dash": "solid"}},
     ]
-    about = {"type": "scatter", "method": method, "x": run.tree[some], **panels.panel_axes(panel)}
+    about = {"type": "scatter", "method": method, "x": run.tree[some], **panels.name_axes(panel)}
     hover = "tree %{x}: %{y:.3f}"
     return [{**about, "meta": f"fold {run.fold}, {each['name']}", "hovertemplate": hover, **each} for each in own]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.report.blocks import Block
-from rankwright.report.chosen_runs import rows_on_all_folds
+from rankwright.report.chosen_runs import select_on_all_folds
 from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.sections.features import Effects, compute_effects, make_feature_bars, make_feature_map
 from rankwright.report.summary import Summary
@@ -20,7 +20,7 @@ _COLOURS = {
 def _make_content(summary: Summary) -> Content | None:
     """Make the lead and the blocks of section "Feature weights"; return None if there is nothing to show."""
     methods = {
-        m: compute_effects(table, "effect") for m, table in rows_on_all_folds(summary.results, "weights").items()
+        m: compute_effects(table, "effect") for m, table in select_on_all_folds(summary.results, "weights").items()
     }
     if not methods:
         return None
@@ -33,7 +33,7 @@ def _make_content(summary: Summary) -> Content | None:
         "The {} features of the largest effect in any method: the mean over the folds, in shares of the method's "
         "largest. Where it is positive, a larger value of the feature raises the score."
     )
-    shares = {m: relative(effects) for m, effects in methods.items()}
+    shares = {m: scale_to_largest(effects) for m, effects in methods.items()}
     options = [("all methods", make_feature_map(shares, _COLOURS, caption)), *bars] if len(bars) > 1 else bars
     lead = (
         "The weights of linear methods. The effect of a feature is its weight times its standard deviation in "
@@ -42,7 +42,7 @@ def _make_content(summary: Summary) -> Content | None:
     return Content(lead, [make_choice("Method", options)])
 
 
-def relative(effects: Effects) -> Effects:
+def scale_to_largest(effects: Effects) -> Effects:
     """Return effects as shares of the method's largest, since the scores of methods have different scales."""
     largest = float(np.abs(effects.mean).max(initial=0.0))
     return effects.scaled(1.0 / largest) if largest > 0 else effects

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from rankwright.basics.errors import InputError
-from rankwright.runtime.backends import Backend, Serial, Threads, enter_pool, n_cores
+from rankwright.runtime.backends import Backend, Serial, Threads, count_cores, enter_pool
 from rankwright.runtime.workers.base import SerialWorkers as SerialWorkers
 from rankwright.runtime.workers.base import TaskOutcome as TaskOutcome
 from rankwright.runtime.workers.base import TaskQueue as TaskQueue
@@ -30,14 +30,14 @@ _SPARE = 2  # extra tasks queued on a cluster, so that no machine is idle while 
 def open_workers(wanted: int | Backend | Executor | Any | None) -> Iterator[Workers]:
     """Yield workers made of a number of processes (None: one per core), a backend, an executor or a Dask client."""
     if wanted is None or isinstance(wanted, int):
-        yield ProcessWorkers(n_cores() if wanted is None else wanted)
+        yield ProcessWorkers(count_cores() if wanted is None else wanted)
     elif isinstance(wanted, Serial):
         yield SerialWorkers()
     elif isinstance(wanted, Threads):
         with ThreadPoolExecutor(wanted.n, initializer=enter_pool) as pool:
             yield ExecutorWorkers(pool, lambda: wanted.n, shares_memory=True)
     elif isinstance(wanted, Executor):
-        n = int(getattr(wanted, "_max_workers", 0) or n_cores())  # executors have no public attribute for it
+        n = int(getattr(wanted, "_max_workers", 0) or count_cores())  # executors have no public attribute for it
         yield ExecutorWorkers(wanted, lambda: n, shares_memory=isinstance(wanted, ThreadPoolExecutor))
     elif hasattr(wanted, "get_executor"):  # a Dask client
         client: Any = wanted

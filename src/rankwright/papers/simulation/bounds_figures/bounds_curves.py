@@ -67,7 +67,7 @@ class Curves(NamedTuple):
     margins: Mapping[str, Floats]  # by type two bound: the left side of condition (9)
 
 
-def curves(measure: Measure, documents: SimulatedDocuments) -> Curves:
+def compute_curves(measure: Measure, documents: SimulatedDocuments) -> Curves:
     """Compute the basic loss of a query and the exponential bounds on it, for linear models in every direction."""
     theta = np.linspace(0.0, 2.0 * np.pi, STEPS + 1)
     scores = (np.cos(theta)[:, None] * documents.X[:, 0] + np.sin(theta)[:, None] * documents.X[:, 1]).ravel()
@@ -140,12 +140,12 @@ class Arc(NamedTuple):
         return max(self.start - 0.25, 0.25 - self.end, 0.0)
 
 
-def nearest_arc(inside: NDArray[np.bool_]) -> Arc:
+def find_nearest_arc(inside: NDArray[np.bool_]) -> Arc:
     """Return the arc nearest to pi / 4 among those where ``inside`` is true; its ends are NaN if there is none.
 
     >>> inside = np.zeros(STEPS, dtype=bool)
     >>> inside[[0, 1, 2, -1, 500]] = True
-    >>> [round(float(end), 4) for end in nearest_arc(inside)]
+    >>> [round(float(end), 4) for end in find_nearest_arc(inside)]
     [-0.0028, 0.0056]
     """
     if inside.all() or not inside.any():
@@ -175,7 +175,7 @@ class UpperBoundFacts(NamedTuple):
     margin: float  # the largest left side of condition (9)
 
 
-def facts(found: Curves) -> dict[str, UpperBoundFacts]:
+def compute_facts(found: Curves) -> dict[str, UpperBoundFacts]:
     """Compute the facts about each bound of some curves; return them by the bound's name."""
     values = {name: column[:STEPS] for name, column in found.values.items()}
     return {name: _compute_bound_facts(name, values, found.margins) for name in values}
@@ -185,12 +185,12 @@ def _compute_bound_facts(name: str, values: Mapping[str, Floats], margins: Mappi
     """Compute the facts about the bound of this name, such as its minimum and the directions where it is reached."""
     own = values[name]
     least = own.min()
-    arc = nearest_arc(own <= least + _FLAT)
+    arc = find_nearest_arc(own <= least + _FLAT)
     there = round(float(np.clip(0.25, *arc)) / _UNIT) % STEPS
     below, below_arc, condition, margin = np.nan, Arc(np.nan, np.nan), np.nan, np.nan
     if name in margins:
         lower, left = own < values[ONE], margins[name][:STEPS]
-        below, below_arc = lower.mean(), nearest_arc(lower)
+        below, below_arc = lower.mean(), find_nearest_arc(lower)
         condition, margin = (left >= 1.0 - values[BASIC]).mean(), left.max()
     at = (own[QUARTER], values[BASIC][there], values[ONE][there])
     return UpperBoundFacts(*map(float, (least, *arc, arc.distance, *at, below, *below_arc, condition, margin)))
@@ -207,7 +207,7 @@ class Sample(NamedTuple):
 Samples = Mapping[int, tuple[Sample, ...]]  # by seed, a sample for each of SETS
 
 
-def samples(measure: Measure, seed: int) -> Samples:
+def draw_samples(measure: Measure, seed: int) -> Samples:
     """Draw both data sets with this seed and the next five, and compute their curves and facts; return them by seed."""
     seeds = range(seed, seed + N_SEEDS)
     return {each: _draw_sets(measure, each) for each in track(seeds, "seeds", N_SEEDS)}
@@ -217,8 +217,8 @@ def _draw_sets(measure: Measure, seed: int) -> tuple[Sample, ...]:
     """Draw both data sets with one seed, and compute their curves and facts."""
     rng = make_generator(seed)
     documents = [draw(each.variances, rng) for each in SETS]
-    found = [curves(measure, each) for each in documents]
-    return tuple(Sample(each, its, facts(its)) for each, its in zip(documents, found, strict=True))
+    found = [compute_curves(measure, each) for each in documents]
+    return tuple(Sample(each, its, compute_facts(its)) for each, its in zip(documents, found, strict=True))
 
 
 def find_ranges(samples: Samples, number: int, name: str) -> tuple[UpperBoundFacts, UpperBoundFacts]:

@@ -25,7 +25,12 @@ from rankwright.papers.simulation.bounds_figures.bounds_curves import (
     compute_type_two_curves,
     find_ranges,
 )
-from rankwright.papers.simulation.bounds_figures.bounds_tables import between, claims_grid, percent, where
+from rankwright.papers.simulation.bounds_figures.bounds_tables import (
+    format_percent,
+    format_place,
+    format_range,
+    make_claims_grid,
+)
 from rankwright.report.blocks import Block, Chart, Choice, Column, Grid, Page, Row, Section, Text
 from rankwright.report.notation import MISSING, format_number
 
@@ -38,7 +43,7 @@ _QUARTERS = {
 _DOTTED = {"color": "var(--muted)", "width": 1, "dash": "dot"}
 
 
-def figure_1() -> Chart:
+def draw_figure_1() -> Chart:
     """Draw figure 1: the basic loss and its type one bounds against E, the measure's value."""
     table = compute_type_one_curves()
     names = {
@@ -50,7 +55,7 @@ def figure_1() -> Chart:
     return Chart(data, _label_axes("E", "loss"), "Figure 1: the basic loss of a query and type one bounds on it.", 380)
 
 
-def figure_2() -> Chart:
+def draw_figure_2() -> Chart:
     """Draw figure 2: one term of the loss and its type two bounds against F(b) - F(c), a difference of two rankings."""
     x, *_ = table = compute_type_two_curves()
     data = [_make_trace(table[x], column, name) for name, column in table.items() if name != x]
@@ -59,7 +64,7 @@ def figure_2() -> Chart:
     return Chart(data, layout, "Figure 2: one term of eq. (6), the step, and bounds on it.", 380)
 
 
-def figure(measure: Measure, each: SyntheticSet, sample: Sample) -> Choice:
+def draw_figure(measure: Measure, each: SyntheticSet, sample: Sample) -> Choice:
     """Draw figure 3 or 4, the bounds in every direction, as two charts: losses up to 1.2, and all losses."""
     low = _draw_circle(measure, each, sample, {"range": [0, 1.2]}, "")
     whole = _draw_circle(measure, each, sample, {"type": "log"}, " A loss of 0 is not on the logarithmic axis.")
@@ -92,7 +97,7 @@ def _mark_minimum(name: str, own: UpperBoundFacts) -> dict[str, Any]:
     )
 
 
-def points(each: SyntheticSet, sample: Sample) -> Chart:
+def draw_points(each: SyntheticSet, sample: Sample) -> Chart:
     """Draw the documents of a data set, and the directions of the linear models that are best for them."""
     X, y = sample.documents
     kinds = ((1, "relevant", "var(--ink)", "circle"), (0, "irrelevant", "var(--muted)", "diamond-open"))
@@ -145,9 +150,9 @@ def make_page(measure: Measure, found: Samples) -> Page:
         ("All seeds", f"{seed} to {last}"),
     ]
     sections = [
-        Section("Claims and findings", _CLAIMS, [claims_grid(found), Text(_READING)]),
-        Section("Figure 1: type one", _TYPE_ONE, [figure_1()]),
-        Section("Figure 2: type two", _TYPE_TWO, [figure_2()]),
+        Section("Claims and findings", _CLAIMS, [make_claims_grid(found), Text(_READING)]),
+        Section("Figure 1: type one", _TYPE_ONE, [draw_figure_1()]),
+        Section("Figure 2: type two", _TYPE_TWO, [draw_figure_2()]),
         *(_make_section(measure, each, found[seed][each.number - 1]) for each in SETS),
         Section("All seeds", _SEEDS.format(seed, last), [_make_seed_grid(found)]),
     ]
@@ -194,7 +199,7 @@ def _make_section(measure: Measure, each: SyntheticSet, sample: Sample) -> Secti
         f"Gaussians around (1, 1) and (-1, -1); the features have the variances {first} and {second}, and no "
         f"correlation. The ranking model is w = (cos θ, sin θ)."
     )
-    blocks: list[Block] = [figure(measure, each, sample), _make_fact_grid(each, sample), points(each, sample)]
+    blocks: list[Block] = [draw_figure(measure, each, sample), _make_fact_grid(each, sample), draw_points(each, sample)]
     return Section(f"Figure {each.figure}: set {each.number}", lead, blocks)
 
 
@@ -210,7 +215,7 @@ def _make_fact_grid(each: SyntheticSet, sample: Sample) -> Grid:
         Column("below type one, θ/π", title="The directions nearest to π/4, and how much of the circle in all"),
     ]
     rows = [
-        Row([name, own.minimum, where(own), own.distance, own.at_quarter, own.basic, _describe_below(own)])
+        Row([name, own.minimum, format_place(own), own.distance, own.at_quarter, own.basic, _describe_below(own)])
         for name, own in sample.facts.items()
     ]
     return Grid(columns, rows, f"Where the curves of figure {each.figure} are least")
@@ -218,7 +223,7 @@ def _make_fact_grid(each: SyntheticSet, sample: Sample) -> Grid:
 
 def _describe_below(own: UpperBoundFacts) -> str:
     """Say where a type two bound is below the type one bound, and on how much of the circle."""
-    arc = f"{format_number(own.below_start, 3)} to {format_number(own.below_end, 3)} ({percent(own.below)})"
+    arc = f"{format_number(own.below_start, 3)} to {format_number(own.below_end, 3)} ({format_percent(own.below)})"
     return arc if own.below > 0.0 else "nowhere" if own.below == 0.0 else MISSING
 
 
@@ -249,4 +254,4 @@ def _format_ranges(low: UpperBoundFacts, high: UpperBoundFacts) -> list[str]:
         (low.end, high.end),
         (low.distance, high.distance),
     ]
-    return [*(between(*pair) for pair in pairs), between(low.below, high.below, percent)]
+    return [*(format_range(*pair) for pair in pairs), format_range(low.below, high.below, format_percent)]

@@ -103,9 +103,9 @@ def format_text(measure: Measure, found: Samples) -> str:
             low, high = find_ranges(found, each.number, name)
             rows.append([
                 Entry(each.number, str(each.number)), _as_entry(name), Entry(own.minimum, format_number(own.minimum)),
-                _as_entry(where(own)), Entry(own.distance, format_number(own.distance, 3)),
-                _as_entry(between(low.distance, high.distance)), _as_entry(percent(own.below)),
-                _as_entry(between(low.below, high.below, percent)),
+                _as_entry(format_place(own)), Entry(own.distance, format_number(own.distance, 3)),
+                _as_entry(format_range(low.distance, high.distance)), _as_entry(format_percent(own.below)),
+                _as_entry(format_range(low.below, high.below, format_percent)),
             ])  # fmt: skip
     caption = f"Exponential bounds on the loss 1 - E of {measure}, seed {seed}: where they are least."
     note = (
@@ -115,7 +115,7 @@ def format_text(measure: Measure, found: Samples) -> str:
     return format_aligned(TextTable(header, rows, caption, note))
 
 
-def where(own: UpperBoundFacts) -> str:
+def format_place(own: UpperBoundFacts) -> str:
     """Return as text the direction in which a bound is least, in units of pi, or the range of such directions."""
     return (
         format_number(own.start, 3)
@@ -124,10 +124,10 @@ def where(own: UpperBoundFacts) -> str:
     )
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     """Return a share of the circle as a percentage, or a dash if it is NaN.
 
-    >>> percent(0.25), percent(0.0), percent(float("nan"))
+    >>> format_percent(0.25), format_percent(0.0), format_percent(float("nan"))
     ('25.0%', '0.0%', '–')
     """
     return MISSING if np.isnan(share) else f"{100 * share:.1f}%"
@@ -138,10 +138,10 @@ def _format_three_decimals(value: float) -> str:
     return format_number(value, 3)
 
 
-def between(low: float, high: float, written: Callable[[float], str] = _format_three_decimals) -> str:
+def format_range(low: float, high: float, written: Callable[[float], str] = _format_three_decimals) -> str:
     """Return the range of two numbers as text, such as "0 to 1"; only one number if both read the same.
 
-    >>> between(0.0, 0.25), between(0.5, 0.5)
+    >>> format_range(0.0, 0.25), format_range(0.5, 0.5)
     ('0.000 to 0.250', '0.500')
     """
     ends = written(low), written(high)
@@ -164,7 +164,7 @@ class Claim(NamedTuple):
 
 def _describe_minimum(own: UpperBoundFacts) -> str:
     """Say in which direction the bound is least, under one seed."""
-    return f"at {where(own)}, in π"
+    return f"at {format_place(own)}, in π"
 
 
 def _count_at_quarter(own: Sequence[UpperBoundFacts]) -> str:
@@ -175,7 +175,7 @@ def _count_at_quarter(own: Sequence[UpperBoundFacts]) -> str:
 
 def _describe_minima(own: Sequence[UpperBoundFacts]) -> str:
     """Say between which directions the bound is least, over all seeds."""
-    return f"at {between(min(one.start for one in own), max(one.end for one in own))}, in π"
+    return f"at {format_range(min(one.start for one in own), max(one.end for one in own))}, in π"
 
 
 def _compare_with_type_one(own: UpperBoundFacts) -> str:
@@ -199,7 +199,8 @@ def _describe_conditions(own: Sequence[UpperBoundFacts]) -> str:
     """Say in how many directions condition (9) holds, over all seeds, and the largest value of its left side."""
     margin = max(one.margin for one in own)
     shares = [one.condition for one in own]
-    return f"in {between(min(shares), max(shares), _to_directions)} of {STEPS}; left side ≤ {format_number(margin, 3)}"
+    held = format_range(min(shares), max(shares), _to_directions)
+    return f"in {held} of {STEPS}; left side ≤ {format_number(margin, 3)}"
 
 
 def _describe_lower_part(own: UpperBoundFacts) -> str:
@@ -210,7 +211,7 @@ def _describe_lower_part(own: UpperBoundFacts) -> str:
 def _describe_lower_parts(own: Sequence[UpperBoundFacts]) -> str:
     """Say in how many directions the bound is below the type one bound, over all seeds."""
     shares = [one.below for one in own]
-    return f"in {between(min(shares), max(shares), _to_directions)} of {STEPS}"
+    return f"in {format_range(min(shares), max(shares), _to_directions)} of {STEPS}"
 
 
 def _to_directions(share: float) -> str:
@@ -228,7 +229,7 @@ CLAIMS = (
 )
 
 
-def claims_grid(found: Samples) -> Grid:
+def make_claims_grid(found: Samples) -> Grid:
     """Make the table of the paper's claims about bounds, with what each data set answers to them."""
     seed, last = min(found), max(found)
     rows = []

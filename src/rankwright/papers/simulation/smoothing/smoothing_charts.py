@@ -13,19 +13,21 @@ from rankwright.papers.simulation.smoothing.smoothing_data import (
     SmoothedLine,
 )
 from rankwright.papers.simulation.smoothing.smoothing_facts import SmoothingFindings
-from rankwright.papers.simulation.smoothing.smoothing_tables import raised
+from rankwright.papers.simulation.smoothing.smoothing_tables import format_sigma
 from rankwright.report.blocks import Chart, Choice
 
 _COLOURS = [f"var(--method-{i})" for i in (3, 0, 4, 2, 5, 1, 7)]  # from cold to warm, as smoothing falls
 _DOTTED = {"color": "var(--muted)", "width": 1, "dash": "dot"}
 
 
-def figure_1(found: SmoothingFindings) -> Choice:
+def draw_figure_1(found: SmoothingFindings) -> Choice:
     """Draw figure 1: the measure and its smooth forms along each line of weights, a chart for each view."""
-    return Choice("Line", [(named(view), _draw_line_chart(found, view, line)) for view, line in found.lines.items()])
+    return Choice(
+        "Line", [(name_view(view), _draw_line_chart(found, view, line)) for view, line in found.lines.items()]
+    )
 
 
-def named(view: LineView) -> str:
+def name_view(view: LineView) -> str:
     """Return the name of a view of figure 1, as the page shows it."""
     queries = "" if view.queries == "mean" else ", one query"
     return f"direction {view.direction}{queries}, {view.range}"
@@ -34,7 +36,7 @@ def named(view: LineView) -> str:
 def _draw_line_chart(found: SmoothingFindings, view: LineView, line: SmoothedLine) -> Chart:
     """Draw the measure and its smooth forms along one line of weights."""
     data: list[dict[str, Any]] = [
-        _make_trace(line.t, line.values[sigma], f"sigma = {raised(sigma)}", {"color": colour})
+        _make_trace(line.t, line.values[sigma], f"sigma = {format_sigma(sigma)}", {"color": colour})
         for sigma, colour in zip(SIGMAS, _COLOURS, strict=True)
     ]
     true = {"color": "var(--ink)", "width": 1, "shape": "hvh"}
@@ -51,7 +53,7 @@ def _draw_line_chart(found: SmoothingFindings, view: LineView, line: SmoothedLin
     return Chart(data, layout, caption, 460)
 
 
-def figure_2(found: SmoothingFindings) -> Choice:
+def draw_figure_2(found: SmoothingFindings) -> Choice:
     """Draw figure 2: the measure while the smoothing falls, a chart for each strength alpha of the penalty."""
     options = [(_name_alpha(name), _draw_annealing(found, name, each)) for name, each in found.annealings.items()]
     return Choice("alpha", options)
@@ -73,7 +75,7 @@ def _draw_annealing(found: SmoothingFindings, name: str, each: Annealing) -> Cha
         _make_trace(sigma[[0, -1]], each.train[[0, 0]], "train, start", train | {"width": 1, "dash": "dot"}),
         _make_trace(sigma[[0, -1]], each.test[[0, 0]], "test, start", test | {"width": 1, "dash": "dot"}),
     ]
-    ticks = {"tickvals": sigma[::2], "ticktext": [raised(float(each)) for each in sigma[::2]]}
+    ticks = {"tickvals": sigma[::2], "ticktext": [format_sigma(float(each)) for each in sigma[::2]]}
     axes = _label_axes("sigma, halved from left to right", str(found.measure))
     low = float(min(each.train.min(), each.test.min()))
     high = float(max(each.train.max(), each.test.max()))

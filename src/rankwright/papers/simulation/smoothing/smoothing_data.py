@@ -168,7 +168,7 @@ def fold_mean(found: Sequence[Annealing]) -> Annealing:
     return Annealing(*np.mean(np.array(found), axis=0))
 
 
-def by_name(found: Sequence[Annealed]) -> dict[str, Annealing]:
+def group_by_name(found: Sequence[Annealed]) -> dict[str, Annealing]:
     """Return the means of the annealings over the folds: for each alpha, and for the alpha that each fold chose."""
     means = {f"alpha {alpha:g}": fold_mean([fold.by_alpha[alpha] for fold in found]) for alpha in ALPHAS}
     return {CHOSEN: fold_mean([fold.by_alpha[fold.chosen] for fold in found])} | means

@@ -20,8 +20,8 @@ from rankwright.papers.simulation.smoothing.smoothing_data import (
     LineView,
     SmoothedLine,
     anneal_folds,
-    by_name,
     draw_lines,
+    group_by_name,
     with_fold_grades,
 )
 
@@ -37,7 +37,7 @@ class LineFacts(NamedTuple):
     measure_there: float  # the measure itself at that t
 
 
-def line_facts(line: SmoothedLine) -> dict[float, LineFacts]:
+def compute_line_facts(line: SmoothedLine) -> dict[float, LineFacts]:
     """Compute the facts about a line for each sigma; 0 stands for the measure itself."""
     found = {}
     for sigma, values in line.values.items():
@@ -45,15 +45,15 @@ def line_facts(line: SmoothedLine) -> dict[float, LineFacts]:
         top = int(np.argmax(values))
         distance = np.abs(values - line.values[TRUE]).mean()
         found[sigma] = LineFacts(
-            local_maxima(steps), float(distance), float(line.t[top]), float(line.values[TRUE][top])
+            count_local_maxima(steps), float(distance), float(line.t[top]), float(line.values[TRUE][top])
         )
     return found
 
 
-def local_maxima(values: Floats) -> int:
+def count_local_maxima(values: Floats) -> int:
     """Count the local maxima of a sequence of values; a flat top counts once, and the two ends do not count.
 
-    >>> local_maxima(np.array([0.0, 1.0, 1.0, 0.0, 2.0, 2.0])), local_maxima(np.array([1.0, 0.0, 1.0]))
+    >>> count_local_maxima(np.array([0.0, 1.0, 1.0, 0.0, 2.0, 2.0])), count_local_maxima(np.array([1.0, 0.0, 1.0]))
     (1, 0)
     """
     rounding = 1e-12  # smaller differences are rounding
@@ -84,7 +84,7 @@ class AnnealingFacts(NamedTuple):
     smooth_last: float
 
 
-def annealing_facts(found: Annealing) -> AnnealingFacts:
+def compute_annealing_facts(found: Annealing) -> AnnealingFacts:
     """Compute the facts about an annealing, or about the mean of several."""
     sigma, train, test, smooth = (column[1:] for column in found)
     best = int(np.argmax(test))
@@ -133,7 +133,7 @@ def find(measure: Measure, seed: int, data: FoldData) -> SmoothingFindings:
     folds = anneal_folds(data.folds, measure)
     first = data.folds[0]
     lines = draw_lines(first.train, with_fold_grades(measure, first), folds[0].coef, seed)
-    means = by_name(folds)
+    means = group_by_name(folds)
     return SmoothingFindings(
         measure,
         data.name,
@@ -142,9 +142,9 @@ def find(measure: Measure, seed: int, data: FoldData) -> SmoothingFindings:
         _count_tied_queries(first.train, folds[0].coef),
         folds,
         means,
-        {name: annealing_facts(each) for name, each in means.items()},
+        {name: compute_annealing_facts(each) for name, each in means.items()},
         lines,
-        {view: line_facts(line) for view, line in lines.items()},
+        {view: compute_line_facts(line) for view, line in lines.items()},
     )
 
 

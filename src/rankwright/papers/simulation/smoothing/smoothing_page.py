@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.basics.version import __version__
-from rankwright.papers.simulation.smoothing.smoothing_charts import figure_1, figure_2, named
+from rankwright.papers.simulation.smoothing.smoothing_charts import draw_figure_1, draw_figure_2, name_view
 from rankwright.papers.simulation.smoothing.smoothing_data import CHOSEN, SIGMAS, STEPS, TRUE
 from rankwright.papers.simulation.smoothing.smoothing_facts import AnnealingFacts, SmoothingFindings
-from rankwright.papers.simulation.smoothing.smoothing_tables import format_span, raised
+from rankwright.papers.simulation.smoothing.smoothing_tables import format_sigma, format_span
 from rankwright.report.blocks import Column, Grid, Page, Row, Section, Text
 from rankwright.report.notation import format_count, format_number, format_signed
 
@@ -24,9 +24,9 @@ def make_page(found: SmoothingFindings) -> Page:
         ("Seed", f"{found.seed}"),
     ]
     sections = [
-        Section("Claims and findings", _CLAIMS, [claims_grid(found), Text(_READING)]),
-        Section("Figure 1: smoothing", _FIGURE_1, [figure_1(found), _make_line_grid(found)]),
-        Section("Figure 2: annealing", _FIGURE_2, [figure_2(found), _make_annealing_grid(found)]),
+        Section("Claims and findings", _CLAIMS, [make_claims_grid(found), Text(_READING)]),
+        Section("Figure 1: smoothing", _FIGURE_1, [draw_figure_1(found), _make_line_grid(found)]),
+        Section("Figure 2: annealing", _FIGURE_2, [draw_figure_2(found), _make_annealing_grid(found)]),
     ]
     subtitle = "A measure made smooth, less and less: figures 1 and 2 of Chapelle and Wu, recomputed"
     return Page("Smoothing", subtitle, facts, (), sections, f"Rankwright {__version__}")
@@ -68,7 +68,16 @@ def _make_line_grid(found: SmoothingFindings) -> Grid:
         Column("measure there", 4, "The measure itself at that t"),
     ]
     rows = [
-        Row([named(view), raised(sigma), own.maxima, own.distance, float(f"{own.highest_at:.3g}"), own.measure_there])
+        Row(
+            [
+                name_view(view),
+                format_sigma(sigma),
+                own.maxima,
+                own.distance,
+                float(f"{own.highest_at:.3g}"),
+                own.measure_there,
+            ]
+        )
         for view, by_sigma in found.line_facts.items()
         for sigma, own in by_sigma.items()
     ]
@@ -93,8 +102,8 @@ def _make_annealing_grid(found: SmoothingFindings) -> Grid:
     rows = [
         Row([
             name.removeprefix("alpha "), own.train_start, own.train_first, own.train_last,
-            f"{own.rises} of {own.halvings}", own.test_start, own.test_first, own.test_best, raised(own.best_sigma),
-            own.test_last,
+            f"{own.rises} of {own.halvings}", own.test_start, own.test_first, own.test_best,
+            format_sigma(own.best_sigma), own.test_last,
         ])
         for name, own in found.annealing_facts.items()
     ]  # fmt: skip
@@ -105,7 +114,7 @@ def _make_annealing_grid(found: SmoothingFindings) -> Grid:
 _FIRST, _END, _LEAST = SIGMAS[0], SIGMAS[-2], SIGMAS[-1]  # annealing goes from the first to the second
 
 
-def claims_grid(found: SmoothingFindings) -> Grid:
+def make_claims_grid(found: SmoothingFindings) -> Grid:
     """Make the table of the paper's claims about smoothing, with what was found."""
     rows = [
         Row([claim, answer]) for claim, answer in (_check_line_claims(found) | _check_annealing_claims(found)).items()
@@ -129,12 +138,13 @@ def _check_line_claims(found: SmoothingFindings) -> dict[str, str]:
 
     return {
         "small sigma: not smooth": (
-            f"local maxima on a line: {maxima(_END)} at {raised(_END)}, {maxima(_LEAST)} at {raised(_LEAST)}, "
-            f"{maxima(TRUE)} of the measure"
+            f"local maxima on a line: {maxima(_END)} at {format_sigma(_END)}, "
+            f"{maxima(_LEAST)} at {format_sigma(_LEAST)}, {maxima(TRUE)} of the measure"
         ),
-        "large sigma: smooth": f"local maxima on a line: {maxima(_FIRST)} at {raised(_FIRST)}",
+        "large sigma: smooth": f"local maxima on a line: {maxima(_FIRST)} at {format_sigma(_FIRST)}",
         "large sigma: another function": (
-            f"distance from the measure: {distance(_FIRST)} at {raised(_FIRST)}, {distance(_END)} at {raised(_END)}"
+            f"distance from the measure: {distance(_FIRST)} at {format_sigma(_FIRST)}, "
+            f"{distance(_END)} at {format_sigma(_END)}"
         ),
     }
 
@@ -145,13 +155,15 @@ def _check_annealing_claims(found: SmoothingFindings) -> dict[str, str]:
     return {
         "train rises as sigma falls": (
             f"{format_number(own.train_first)} to {format_number(own.train_last)}; "
-            f"after {own.rises} of {own.halvings} halvings; first within 0.001 of its best at {raised(own.train_near)}"
+            f"after {own.rises} of {own.halvings} halvings; "
+            f"first within 0.001 of its best at {format_sigma(own.train_near)}"
         ),
         "test saturates": (
             f"{format_number(own.test_first)} to {format_number(own.test_last)}; first within 0.001 of its best at "
-            f"{raised(own.test_near)}"
+            f"{format_sigma(own.test_near)}"
         ),
         "test deteriorates at last": (
-            f"{format_signed(own.test_last - own.test_best)} against its best, which is at {raised(own.best_sigma)}"
+            f"{format_signed(own.test_last - own.test_best)} against its best, "
+            f"which is at {format_sigma(own.best_sigma)}"
         ),
     }

@@ -15,22 +15,22 @@ from rankwright.report.text_tables import Entry, TextTable, format_aligned
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def power(sigma: float) -> str:
+def format_power(sigma: float) -> str:
     """Return a sigma as text for files and terminals: a power of two such as 2^6, or 0 for the measure itself.
 
-    >>> power(64.0), power(0.25), power(0.0)
+    >>> format_power(64.0), format_power(0.25), format_power(0.0)
     ('2^6', '2^-2', '0')
     """
     return f"2^{round(np.log2(sigma))}" if sigma > 0.0 else "0"
 
 
-def raised(sigma: float) -> str:
+def format_sigma(sigma: float) -> str:
     """Return a sigma as text for a page: a power of two with a raised exponent, such as 2⁶.
 
-    >>> raised(64.0), raised(0.25)
+    >>> format_sigma(64.0), format_sigma(0.25)
     ('2⁶', '2⁻²')
     """
-    base, _, exponent = power(sigma).partition("^")
+    base, _, exponent = format_power(sigma).partition("^")
     return base + exponent.translate(_RAISED)
 
 
@@ -59,7 +59,7 @@ def _tabulate_lines(found: SmoothingFindings) -> Table:
     }
     columns["t"] = np.concatenate([line.t for line in lines])
     for sigma in (*SIGMAS, TRUE):
-        columns[f"sigma {power(sigma)}"] = np.concatenate([line.values[sigma] for line in lines])
+        columns[f"sigma {format_power(sigma)}"] = np.concatenate([line.values[sigma] for line in lines])
     return columns
 
 
@@ -109,7 +109,7 @@ def _format_lines(found: SmoothingFindings) -> str:
         own = {view: by_sigma[sigma] for view, by_sigma in found.line_facts.items()}
         maxima = [format_span([own[view].maxima for view in views]) for views in (wide, close, [one])]
         distances = [format_number(float(np.mean([own[view].distance for view in views]))) for views in (wide, close)]
-        rows.append([_as_entry(cell) for cell in (power(sigma), *maxima, *distances)])
+        rows.append([_as_entry(cell) for cell in (format_power(sigma), *maxima, *distances)])
     jumps = format_span([len(found.lines[view].profile.times) for view in wide])
     caption = (
         f"Figure 1: {found.measure} made smooth, along {format_count(len(wide), 'random line')} through "
@@ -141,9 +141,9 @@ def _format_annealing(found: SmoothingFindings) -> str:
             *train,
             rises,
             *test,
-            power(own.best_sigma),
+            format_power(own.best_sigma),
             format_number(own.test_last),
-            power(own.test_near),
+            format_power(own.test_near),
         )
         rows.append([_as_entry(cell) for cell in cells])
     sigma = next(iter(found.annealings.values())).sigma
@@ -151,8 +151,9 @@ def _format_annealing(found: SmoothingFindings) -> str:
         f"Figure 2: {found.measure} while sigma falls; {found.data}, means of {format_count(len(found.folds), 'fold')}."
     )
     note = (
-        f"start: the regression. sigma from {power(sigma[1])} to {power(sigma[-1])}. rises: halvings after which train "
-        f"is higher. near best: the first sigma within 0.001 of it. chosen: the alpha that is best on validation "
+        f"start: the regression. sigma from {format_power(sigma[1])} to {format_power(sigma[-1])}. "
+        f"rises: halvings after which train is higher. near best: the first sigma within 0.001 of it. "
+        f"chosen: the alpha that is best on validation "
         f"queries, in each fold."
     )
     return format_aligned(TextTable(header, rows, caption, note))
