@@ -57,6 +57,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.data.letor import read_letor as read_letor
     from rankwright.data.letor import write_letor as write_letor
     from rankwright.data.queries import Queries as Queries
+    from rankwright.data.reading import read as read
     from rankwright.data.synthetic import make_queries as make_queries
     from rankwright.data.trec import read_qrels as read_qrels
     from rankwright.data.trec import read_run as read_run

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rankwright as rw
-from rankwright.data.queries import query_ranges
+from rankwright.data.grouping import query_ranges
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", "dd"]), min_size=1, max_size=20))

@@ -247,7 +247,7 @@ class TestTables:
         rows = (figure["queries"] == "mean") & (figure["direction"] == 2) & (figure["range"] == "close")
         for sigma in (*SIGMAS, TRUE):
             own = found.lines[LineView("mean", 2, "close")].values[sigma]
-            np.testing.assert_array_equal(figure[f"sigma {tables.power(sigma)}"][rows], own)
+            np.testing.assert_array_equal(figure[f"sigma {tables.format_power(sigma)}"][rows], own)
         by_fold = made["folds"]
         rows = (by_fold["fold"] == 2) & (by_fold["alpha"] == 10.0)
         np.testing.assert_array_equal(by_fold["test"][rows], found.folds[1].by_alpha[10.0].test)

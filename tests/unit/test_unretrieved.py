@@ -12,7 +12,7 @@ from tests.reference import measures as reference
 
 import rankwright as rw
 from rankwright.data.folds import Fold
-from rankwright.data.queries import Unretrieved
+from rankwright.data.unretrieved import Unretrieved
 from rankwright.experiments.fold_cache import digest_fold
 from rankwright.experiments.saved_queries import load_queries, save_queries
 from rankwright.objectives.swap_lambdas import Lambdas

@@ -20,8 +20,8 @@ from rankwright.analysis.results import (
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
-from rankwright.data.letor import read_letor
 from rankwright.data.queries import Queries
+from rankwright.data.reading import read
 from rankwright.data.run_fusion import Source, name_runs, open_qrels, open_runs
 from rankwright.data.score_files import read_scores
 from rankwright.data.trec import join_runs
@@ -133,7 +133,7 @@ def compare_files(
     if not paths:
         raise InputError("nothing to compare; give --scores or --model, at least one of them")
     loaded = {path: load(path) for path in models}
-    queries = read_letor(data, n_features=max((model.n_features for model in loaded.values()), default=None))
+    queries = read(data, n_features=max((model.n_features for model in loaded.values()), default=None))
     names = [path.name.partition(".")[0] or path.name for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]

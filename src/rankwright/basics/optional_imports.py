@@ -6,7 +6,14 @@ from importlib import import_module
 from typing import Any
 
 # package -> the extra of rankwright that brings it
-_EXTRAS = {"torch": "torch", "distributed": "dask", "onnx": "onnx", "xgboost": "xgboost", "pandas": "pandas"}
+_EXTRAS = {
+    "torch": "torch",
+    "distributed": "dask",
+    "onnx": "onnx",
+    "xgboost": "xgboost",
+    "pandas": "pandas",
+    "pyarrow": "tables",
+}
 
 
 def require(package: str) -> Any:

@@ -39,15 +39,15 @@ def fit(
     import time
 
     from rankwright.basics.files import check_apart, check_writable
-    from rankwright.data.letor import read_letor
+    from rankwright.data.reading import read
     from rankwright.models.model_files import save
 
     unfitted = make_ranker(ranker, measure, set_ or [], seed)
     check_apart({"--model": [model], "--set training.checkpoint": _list_checkpoint_files(unfitted)}, [*train, valid])
     check_writable(model)
     with progress_bar():
-        train_queries = read_letor(*train)
-        valid_queries = None if valid is None else read_letor(valid, n_features=train_queries.n_features)
+        train_queries = read(*train)
+        valid_queries = None if valid is None else read(valid, n_features=train_queries.n_features)
         start = time.perf_counter()
         fitted = unfitted.fit(train_queries, valid=valid_queries)
         seconds = time.perf_counter() - start
@@ -115,7 +115,7 @@ def evaluate(
     from rankwright.analysis import evaluation
     from rankwright.basics.errors import InputError
     from rankwright.basics.files import check_outputs
-    from rankwright.data.letor import read_letor
+    from rankwright.data.reading import read
     from rankwright.data.score_files import read_scores
     from rankwright.data.trec import join_runs, read_qrels, read_run
     from rankwright.measures import parse_measure, split_measures
@@ -135,7 +135,7 @@ def evaluate(
         elif data is not None and model is not None:
             queries, found = _score_file(load(model), data)
         elif data is not None and scores is not None:
-            queries = read_letor(data)
+            queries = read(data)
             found = read_scores(scores, queries)
         result = evaluation.evaluate(found, queries, wanted)
     if per_query is not None:
@@ -179,9 +179,9 @@ def _count_rounds(fitted: Ranker) -> int:
 
 def _score_file(model: Model, data: Path) -> tuple[Queries, Floats]:
     """Read the documents of a file with as many features as the model has, and return them with their scores."""
-    from rankwright.data.letor import read_letor
+    from rankwright.data.reading import read
 
-    queries = read_letor(data, n_features=model.n_features)
+    queries = read(data, n_features=model.n_features)
     return queries, model.predict(queries)
 
 

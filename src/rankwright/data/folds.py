@@ -13,8 +13,8 @@ import numpy as np
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
 from rankwright.basics.randomness import make_generator
-from rankwright.data.letor import read_letor
 from rankwright.data.queries import Queries
+from rankwright.data.reading import read
 from rankwright.runtime.backends import Backend
 
 
@@ -49,7 +49,7 @@ class Folds(Sequence[Fold]):
     def __getitem__(self, index: int | slice) -> Fold | Folds:
         if isinstance(index, slice):
             return Folds(self.files[index], self.backend)
-        parts = [read_letor(*files, backend=self.backend) for files in self.files[index]]
+        parts = [read(*files, backend=self.backend) for files in self.files[index]]
         width = max(part.n_features for part in parts)
         return Fold(*(_widen(part, width) for part in parts))
 

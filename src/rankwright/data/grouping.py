@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -93,8 +94,37 @@ def as_weights(weight: ArrayLike | None, n_queries: int) -> Floats | None:
     weights = np.array(weight, dtype=np.float64)
     if weights.shape != (n_queries,):
         raise InputError(f"weight has shape {weights.shape}; there are {n_queries} queries")
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
-        raise InputError("weight must be finite, not negative and not all zero")
-    if weights.max() > _MAX_WEIGHT:
-        raise InputError(f"weight[{int(weights.argmax())}] is {weights.max():g}; expected at most {_MAX_WEIGHT:g}")
+    _check_weights(weights, "weight")
     return weights
+
+
+def as_doc_weights(weight: ArrayLike | None, n_docs: int) -> Floats | None:
+    """Return one weight per document as an array, or None; raise InputError if one is negative or not finite."""
+    if weight is None:
+        return None
+    weights = np.array(weight, dtype=np.float64)
+    if weights.shape != (n_docs,):
+        raise InputError(f"doc_weight has shape {weights.shape}; X has {n_docs} rows")
+    _check_weights(weights, "doc_weight")
+    return weights
+
+
+def _check_weights(weights: Floats, name: str) -> None:
+    """Raise InputError if a weight is negative, not finite or too large, or if all are 0."""
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+        raise InputError(f"{name} must be finite, not negative and not all zero")
+    if weights.max() > _MAX_WEIGHT:
+        raise InputError(f"{name}[{int(weights.argmax())}] is {weights.max():g}; expected at most {_MAX_WEIGHT:g}")
+
+
+def query_ranges(indptr: Ints, n: int) -> list[tuple[int, int]]:
+    """Cut queries into at most ``n`` ranges (start, stop) with about equal numbers of documents.
+
+    >>> query_ranges(np.array([0, 5, 6, 7, 12]), 2)
+    [(0, 2), (2, 4)]
+    """
+    if n == 1 or len(indptr) == 2:
+        return [(0, len(indptr) - 1)]
+    targets = np.linspace(0, indptr[-1], n + 1)[1:-1]
+    cuts = np.unique(np.concatenate([[0], np.searchsorted(indptr, targets), [len(indptr) - 1]]))
+    return [(int(a), int(b)) for a, b in pairwise(cuts)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +20,7 @@ from rankwright.data.grouping import group_runs
 from rankwright.data.ids import as_ids, check_tokens
 from rankwright.data.letor_blocks import MAX_FEATURES, BadLine, Bytes, LetorPart, count_lines, parse_block
 from rankwright.data.queries import Queries
+from rankwright.data.row_sources import RowBlock, RowSource
 from rankwright.kernels.data import letor_text as kernel
 from rankwright.runtime.backends import Backend, resolve
 from rankwright.runtime.process_limits import read_available_memory
@@ -66,6 +67,22 @@ def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend 
     if empty:
         raise InputError(f"{empty[0]}: no documents; expected lines such as '2 qid:1 1:0.5 2:0'")
     return _group_parts(parts, X, y)
+
+
+class LetorSource(RowSource):
+    """The documents in files of LETOR text."""
+
+    def __init__(self, paths: Sequence[StrPath], n_features: int | None = None) -> None:
+        self.paths, self.n_features = paths, n_features
+
+    def read(self, backend: Backend | None = None) -> Queries:
+        """Read all files as one data set."""
+        return read_letor(*self.paths, n_features=self.n_features, backend=backend)
+
+    def read_blocks(self) -> Iterator[RowBlock]:
+        """Yield the documents of all files in blocks."""
+        queries = self.read()
+        yield RowBlock(queries.X, queries.y, queries.row_qid, queries.docid)
 
 
 def _read_plain(files: list[Path], n_features: int | None, backend: Backend) -> _Parsed:

@@ -4,44 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
-from rankwright.data.grouping import as_grades, as_matrix, as_weights, group_rows
+from rankwright.data.grouping import as_doc_weights, as_grades, as_matrix, as_weights, group_rows, query_ranges
 from rankwright.data.ids import ids_as_text, validate_ids
+from rankwright.data.unretrieved import Unretrieved, join_by_query
 
 T = TypeVar("T", bound=np.generic)
-
-
-class Unretrieved(NamedTuple):
-    """The grades of judged documents that no run found: they count in ideal rankings, but are never ranked.
-
-    Parameters
-    ----------
-    y : array of shape (n_unretrieved,)
-        Grades; those of a query are adjacent.
-    indptr : array of shape (n_queries + 1,)
-        Query ``i`` has the grades ``indptr[i]`` to ``indptr[i + 1]``, perhaps none.
-    """
-
-    y: Floats
-    indptr: Ints
-
-    def take(self, queries: Ints) -> Unretrieved:
-        """Return the grades of the queries at these positions."""
-        sizes = np.diff(self.indptr)[queries]
-        indptr = np.concatenate([[0], np.cumsum(sizes)])
-        return Unretrieved(self.y[np.repeat(self.indptr[queries] - indptr[:-1], sizes) + np.arange(indptr[-1])], indptr)
+Categories = tuple[tuple[str, ...] | None, ...]
 
 
 class Queries:
-    """A data set of judged documents, grouped by query.
+    """A data set of documents, mostly judged ones, grouped by query.
 
-    Make one with :meth:`from_arrays`, :meth:`from_frame` or ``rankwright.read_letor``, which validate and convert. The
+    Make one with :meth:`from_arrays`, :meth:`from_frame` or ``rankwright.read``, which validate and convert. The
     rows of a query need not be adjacent. Whatever has a value per row (``X``, ``y``, ``docid``, ``row_qid``, scores
     that go into or come out of a function) is in the caller's order; whatever has a value per query is in the order
     in which the queries first appear. A ``Queries`` cannot be changed.
@@ -51,8 +32,8 @@ class Queries:
     X : array of shape (n_docs, n_features), float32
         Features; NaN means missing, infinity is refused. The constructor takes rows of which those of a query are
         adjacent.
-    y : array of shape (n_docs,)
-        Relevance grades.
+    y : array of shape (n_docs,), or None
+        Relevance grades; None for documents that are only to be scored.
     indptr : array of shape (n_queries + 1,)
         Query ``i`` owns the rows ``indptr[i]`` to ``indptr[i + 1]``.
     qid : array of shape (n_queries,)
@@ -68,6 +49,11 @@ class Queries:
     unretrieved : Unretrieved, optional
         Judged documents that cannot be ranked, because no run found them. They count in what a measure divides by: the
         ideal ranking, the number of relevant documents. None where every judged document is a row.
+    doc_weight : array of shape (n_docs,), optional
+        Document weights, for objectives that are sums over documents or over pairs of them.
+    categories : tuple, optional
+        For each feature None or, where it is categorical, the tuple of its values: ``X`` has the numbers of these
+        values from 0 up, and NaN for a missing one. None where no feature is categorical.
 
     Examples
     --------
@@ -81,16 +67,18 @@ class Queries:
     """
 
     __slots__ = (
-        *("_X", "_docid", "_docid_ranks", "_grouped", "_indptr", "_source", "_y"),
-        *("features", "qid", "unretrieved", "weight"),
+        *("_X", "_doc_weight", "_docid", "_docid_ranks", "_grouped", "_indptr", "_source", "_y"),
+        *("categories", "features", "qid", "unretrieved", "weight"),
     )
 
     qid: NDArray[Any]
     weight: Floats | None
     features: tuple[str, ...] | None
     unretrieved: Unretrieved | None
+    categories: Categories | None
     _X: Floats
-    _y: Floats
+    _y: Floats | None
+    _doc_weight: Floats | None
     _indptr: Ints
     _docid: NDArray[Any] | None
     _source: Ints | None
@@ -100,7 +88,7 @@ class Queries:
     def __init__(
         self,
         X: Floats,
-        y: Floats,
+        y: Floats | None,
         indptr: Ints,
         qid: NDArray[Any],
         docid: NDArray[Any] | None = None,
@@ -108,9 +96,12 @@ class Queries:
         features: tuple[str, ...] | None = None,
         source: Ints | None = None,
         unretrieved: Unretrieved | None = None,
+        doc_weight: Floats | None = None,
+        categories: Categories | None = None,
     ) -> None:
         own: dict[str, Any] = {"_X": X, "_y": y, "_indptr": indptr, "qid": qid, "_docid": docid, "weight": weight}
         own |= {"features": features, "_source": source, "unretrieved": unretrieved}
+        own |= {"_doc_weight": doc_weight, "categories": categories}
         own |= {"_grouped": None, "_docid_ranks": None}
         for name, value in own.items():
             object.__setattr__(self, name, value)
@@ -136,19 +127,23 @@ class Queries:
             "features": self.features,
             "source": self._source,
             "unretrieved": self.unretrieved,
+            "doc_weight": self._doc_weight,
+            "categories": self.categories,
         }
 
     @classmethod
     def from_arrays(
         cls,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None,
         qid: ArrayLike | None = None,
         *,
         group: ArrayLike | None = None,
         docid: ArrayLike | None = None,
         weight: ArrayLike | None = None,
+        doc_weight: ArrayLike | None = None,
         features: Sequence[str] | None = None,
+        categories: Categories | None = None,
     ) -> Queries:
         """Build from arrays, data frames or a scipy sparse matrix.
 
@@ -156,8 +151,8 @@ class Queries:
         ----------
         X : array-like or sparse matrix of shape (n_docs, n_features)
             Features. Column names of a data frame become ``features``.
-        y : array-like of shape (n_docs,)
-            Relevance grades: finite numbers, larger is better.
+        y : array-like of shape (n_docs,), or None
+            Relevance grades: finite numbers, larger is better. None if the documents are only to be scored.
         qid : array-like of shape (n_docs,), optional
             A query id per row: integers or strings, in any order.
         group : array-like of shape (n_queries,), optional
@@ -166,22 +161,32 @@ class Queries:
             Document ids.
         weight : array-like of shape (n_queries,), optional
             Query weights, in order of the queries' first appearance.
+        doc_weight : array-like of shape (n_docs,), optional
+            Document weights.
         features : sequence of str, optional
             Feature names.
+        categories : tuple, optional
+            For each feature None or, where it is categorical, its values; ``X`` has their numbers from 0 up.
         """
         if features is None and hasattr(X, "columns"):
             features = [str(name) for name in X.columns]
         matrix = as_matrix(X)
-        grades = as_grades(y, len(matrix))
+        grades = None if y is None else as_grades(y, len(matrix))
+        doc_weights = as_doc_weights(doc_weight, len(matrix))
         ids, indptr, order = group_rows(qid, group, len(matrix))
         docs = None if docid is None else validate_ids(docid, len(matrix), "docid")
         if order is not None:
-            matrix, grades = matrix[order], grades[order]
-            docs = None if docs is None else docs[order]
+            matrix = matrix[order]
+            grades, docs, doc_weights = (
+                None if values is None else values[order] for values in (grades, docs, doc_weights)
+            )
         names = None if features is None else tuple(str(name) for name in features)
         if names is not None and len(names) != matrix.shape[1]:
             raise InputError(f"{len(names)} feature names; X has {matrix.shape[1]} columns")
-        return cls(matrix, grades, indptr, ids, docs, as_weights(weight, len(ids)), names, order)
+        weights = as_weights(weight, len(ids))
+        return cls(
+            matrix, grades, indptr, ids, docs, weights, names, order, doc_weight=doc_weights, categories=categories
+        )
 
     @classmethod
     def from_frame(cls, frame: Any, *, label: str, qid: str, docid: str | None = None) -> Queries:
@@ -231,8 +236,28 @@ class Queries:
 
     @property
     def y(self) -> Floats:
-        """The relevance grade of each row."""
-        return self.restore(self._y)
+        """The relevance grade of each row; raises InputError if the documents have none."""
+        return self.restore(self._grades)
+
+    @property
+    def _grades(self) -> Floats:
+        """The relevance grades by row of ``grouped()``."""
+        if self._y is None:
+            raise InputError(
+                "these documents have no grades: they can be scored, not trained on or evaluated. Name the column of "
+                "grades (label=, or --label on the command line)"
+            )
+        return self._y
+
+    @property
+    def has_grades(self) -> bool:
+        """Whether the documents have relevance grades."""
+        return self._y is not None
+
+    @property
+    def doc_weight(self) -> Floats | None:
+        """The weight of each row, if documents are weighted."""
+        return None if self._doc_weight is None else self.restore(self._doc_weight)
 
     @property
     def docid(self) -> NDArray[Any] | None:
@@ -257,7 +282,7 @@ class Queries:
     @property
     def n_docs(self) -> int:
         """The number of documents."""
-        return len(self._y)
+        return len(self._X)
 
     @property
     def n_features(self) -> int:
@@ -329,11 +354,12 @@ class Queries:
         return self.replace(X=X)
 
     def replace(self, **parts: Any) -> Queries:
-        """Return the same documents with other ``X``, ``y``, ``weight``, ``features``, ``unretrieved`` or no ``docid``.
+        """Return the same documents with other ``X``, ``y``, weights, ``features``, ``unretrieved`` or no ``docid``.
 
         Rows are in the caller's order.
         """
-        given = {name: self.group(value) if name in ("X", "y") else value for name, value in parts.items()}
+        by_row = [name for name in ("X", "y", "doc_weight") if parts.get(name) is not None]
+        given = {name: self.group(value) if name in by_row else value for name, value in parts.items()}
         other = Queries(**self._parts() | given)
         return other if "docid" in parts else self._sharing_ranks(other, slice(None))
 
@@ -368,13 +394,15 @@ class Queries:
             unretrieved = unretrieved.take(np.arange(len(self))[at])
         part = Queries(
             self._X[rows],
-            self._y[rows],
+            None if self._y is None else self._y[rows],
             indptr,
             self.qid[at],
             None if self._docid is None else self._docid[rows],
             None if self.weight is None else self.weight[at],
             self.features,
             unretrieved=unretrieved,
+            doc_weight=None if self._doc_weight is None else self._doc_weight[rows],
+            categories=self.categories,
         )
         return self._sharing_ranks(part, rows)
 
@@ -388,9 +416,9 @@ class Queries:
         indptr = before[self._indptr]
         if (np.diff(indptr) == 0).any():
             raise InputError("a query without a document cannot be ranked; expected at least one of each query")
-        left = Unretrieved(self._y[~kept], self._indptr - indptr)
+        left = Unretrieved(self._grades[~kept], self._indptr - indptr)
         if self.unretrieved is not None:
-            left = Unretrieved(*_join_by_query(left, self.unretrieved)[:2])
+            left = Unretrieved(*join_by_query(left, self.unretrieved)[:2])
         return self._part(kept, indptr, slice(None)).replace(unretrieved=left if len(left.y) else None)
 
     def with_unretrieved(self) -> tuple[Queries, NDArray[np.bool_] | None]:
@@ -400,13 +428,13 @@ class Queries:
         """
         if self.unretrieved is None:
             return self.grouped(), None
-        y, indptr, is_row = _join_by_query((self._y, self._indptr), self.unretrieved)
+        y, indptr, is_row = join_by_query((self._grades, self._indptr), self.unretrieved)
         return Queries(np.empty((len(y), 0), np.float32), y, indptr, self.qid, weight=self.weight), is_row
 
     @property
     def max_grade(self) -> float:
         """The highest grade of a judged document."""
-        highest = float(self._y.max())
+        highest = float(self._grades.max())
         return highest if self.unretrieved is None else float(np.max(self.unretrieved.y, initial=highest))
 
     @property
@@ -429,27 +457,3 @@ class Queries:
     def shards(self, n: int) -> list[Queries]:
         """Return at most ``n`` parts of whole queries, sharing memory, of about equal numbers of documents."""
         return [self.slice(start, stop) for start, stop in query_ranges(self.indptr, n)]
-
-
-def _join_by_query(rows: tuple[Floats, Ints], others: tuple[Floats, Ints]) -> tuple[Floats, Ints, NDArray[np.bool_]]:
-    """Join two sets of values query by query; return the values, their ``indptr`` and which are of the first set."""
-    (first, first_indptr), (second, second_indptr) = rows, others
-    indptr = first_indptr + second_indptr
-    sizes = np.stack([np.diff(first_indptr), np.diff(second_indptr)], axis=1)
-    of_first: NDArray[np.bool_] = np.repeat(np.tile([True, False], len(sizes)), sizes.ravel())
-    values = np.empty(len(of_first))
-    values[of_first], values[~of_first] = first, second
-    return values, indptr, of_first
-
-
-def query_ranges(indptr: Ints, n: int) -> list[tuple[int, int]]:
-    """Cut queries into at most ``n`` ranges (start, stop) with about equal numbers of documents.
-
-    >>> query_ranges(np.array([0, 5, 6, 7, 12]), 2)
-    [(0, 2), (2, 4)]
-    """
-    if n == 1 or len(indptr) == 2:
-        return [(0, len(indptr) - 1)]
-    targets = np.linspace(0, indptr[-1], n + 1)[1:-1]
-    cuts = np.unique(np.concatenate([[0], np.searchsorted(indptr, targets), [len(indptr) - 1]]))
-    return [(int(a), int(b)) for a, b in pairwise(cuts)]

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import SplitQueryWarning, warn
-from rankwright.data.queries import Queries, query_ranges
+from rankwright.data.grouping import query_ranges
+from rankwright.data.queries import Queries
 from rankwright.kernels.data.row_keys import compute_query_keys, compute_row_keys, sort_within_queries
 from rankwright.runtime.backends import Backend, count_shards
 

@@ -12,8 +12,8 @@ from typing import Any
 from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.basics.files import open_binary
 from rankwright.data.folds import Fold, read_folds, split_folds
-from rankwright.data.letor import read_letor
 from rankwright.data.queries import Queries
+from rankwright.data.reading import read
 from rankwright.data.trec import read_trec
 from rankwright.experiments.saved_queries import load_queries, save_queries
 from rankwright.runtime.backends import Serial
@@ -129,7 +129,7 @@ class LetorFiles(CutQueries):
 
     def read_queries(self) -> Queries:
         """Read the files as one."""
-        return read_letor(*self.file, backend=Serial())
+        return read(*self.file, backend=Serial())
 
     def _count_queries(self, most: int) -> int:
         return _count_ids(self.files, 1, most)

@@ -11,7 +11,8 @@ import numpy as np
 from rankwright.basics.array_files import digest_arrays, read_arrays, write_arrays
 from rankwright.basics.errors import InputError
 from rankwright.data.ids import as_ids, ids_as_text
-from rankwright.data.queries import Queries, Unretrieved
+from rankwright.data.queries import Queries
+from rankwright.data.unretrieved import Unretrieved
 
 _EXPECTED = "queries that an experiment saved"
 

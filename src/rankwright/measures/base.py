@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
-from rankwright.data.queries import Queries, query_ranges
+from rankwright.data.grouping import query_ranges
+from rankwright.data.queries import Queries
 from rankwright.kernels.measures.measure_values import MeasureArrays, sum_weighted
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.measures.jumps import Jumps, ScoreLines

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
-from rankwright.data.queries import Queries, Unretrieved
+from rankwright.data.queries import Queries
+from rankwright.data.unretrieved import Unretrieved
 from rankwright.kernels.measures.jump_buckets import sum_jumps
 from rankwright.measures.base import Measure, PreparedMeasure
 from rankwright.measures.jumps import N_BUCKETS, Jumps, JumpTotals, ScoreLines

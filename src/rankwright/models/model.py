@@ -82,7 +82,7 @@ class Model:
             raise InputError("this model scales features within each query: predict needs qid")
         n_docs = X.shape[0] if hasattr(X, "shape") else len(X)
         ids = {"group": [n_docs]} if self.scaling is None else {"qid": qid}
-        queries = Queries.from_arrays(X, np.zeros(n_docs), **ids)
+        queries = Queries.from_arrays(X, None, **ids)
         return self.predict(queries)
 
     def _score_rows(self, queries: Queries) -> Floats:

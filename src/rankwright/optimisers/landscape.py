@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.data.queries import Queries, query_ranges
+from rankwright.data.grouping import query_ranges
+from rankwright.data.queries import Queries
 from rankwright.kernels.measures.jump_buckets import select_jumps
 from rankwright.kernels.scorers.linear_scores import move_scores, sum_log_range, sum_log_ranges
 from rankwright.measures import Jumps, JumpTotals, Measure, PreparedMeasure, ScoreLines

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.data.queries import query_ranges
+from rankwright.data.grouping import query_ranges
 from rankwright.kernels.objectives.hinge_pairs import (
     CURVATURE,
     HINGE_LOSS,

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
+from rankwright.data.grouping import query_ranges
 from rankwright.data.ids import as_ids
-from rankwright.data.queries import Queries, query_ranges
+from rankwright.data.queries import Queries
 from rankwright.data.run_fusion import make_equal_weights, make_features, sum_reciprocal_ranks
 from rankwright.data.trec import DocumentPool
 from rankwright.kernels.measures.sorting import sort_rows

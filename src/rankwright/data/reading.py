@@ -1,0 +1,69 @@
+"""Reading of data sets in any format, which is recognised by the content and the name of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rankwright.basics.errors import InputError
+from rankwright.basics.files import StrPath
+from rankwright.data.column_roles import ColumnRoles
+from rankwright.data.letor import LetorSource
+from rankwright.data.queries import Queries
+from rankwright.data.row_sources import RowSource
+from rankwright.runtime.backends import Backend
+
+
+def read(
+    *paths: StrPath,
+    qid: str | None = None,
+    label: str | None = None,
+    docid: str | None = None,
+    weight: str | None = None,
+    doc_weight: str | None = None,
+    ignore: Sequence[str] = (),
+    features: Sequence[str] | None = None,
+    categorical: Sequence[str] = (),
+    n_features: int | None = None,
+    backend: Backend | None = None,
+) -> Queries:
+    """Read files of one format and return their documents as one data set.
+
+    Parameters
+    ----------
+    *paths : str or path
+        One or more files; the same query id in two files is the same query.
+    qid, label, docid, weight, doc_weight : str, optional
+        The columns of a table that have the query ids, grades, document ids, query weights and document weights.
+    ignore : sequence of str
+        Columns of a table to leave out: names, or patterns such as ``*_text``.
+    features : sequence of str, optional
+        Columns of a table that are features: names, or patterns; by default every other column of numbers.
+    categorical : sequence of str
+        Features of a table whose values are categories.
+    n_features : int, optional
+        The number of features of LETOR text, where the files may not mention the last ones.
+    backend : Serial, Threads or None
+        Where to parse.
+
+    Returns
+    -------
+    Queries
+    """
+    roles = ColumnRoles(
+        qid=qid,
+        label=label,
+        docid=docid,
+        weight=weight,
+        doc_weight=doc_weight,
+        ignore=tuple(ignore),
+        features=None if features is None else tuple(features),
+        categorical=tuple(categorical),
+    )
+    return open_source(paths, roles, n_features).read(backend)
+
+
+def open_source(paths: Sequence[StrPath], roles: ColumnRoles, n_features: int | None = None) -> RowSource:
+    """Return the documents of files as a source of rows; raise InputError if their format is unknown."""
+    if not paths:
+        raise InputError("no file to read; expected at least one")
+    return LetorSource(paths, n_features)
