@@ -49,7 +49,7 @@ def fit(queries: rw.Queries, n_estimators: int) -> Fit:
             began.append(perf_counter())
 
     ranker = rw.AdaRank(n_estimators=n_estimators, backend=rw.Threads(THREADS))
-    with progress.listening(note):
+    with progress.listen(note):
         start = perf_counter()
         ranker.fit(queries)
         stop = perf_counter()

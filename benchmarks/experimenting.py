@@ -16,7 +16,7 @@ from benchmarks.starting import find_data
 from benchmarks.timing import take_turns
 from rankwright.basics import progress
 from rankwright.experiments.data_sources import FoldFolder
-from rankwright.papers.reproduction import reproduction
+from rankwright.papers.reproduction import make_reproductions
 from rankwright.runtime.backends import Serial
 
 _TURNS = 3
@@ -58,7 +58,7 @@ def run(experiment: rw.Experiment, workers: Any) -> rw.Results:
 def answering(experiment: rw.Experiment, workers: int) -> float:
     """Run it, and tell the seconds from the first answer to the last: without the start of the workers."""
     times: list[float] = []
-    with progress.listening(lambda what, done, total: times.append(time.perf_counter()) if what == "trials" else None):
+    with progress.listen(lambda what, done, total: times.append(time.perf_counter()) if what == "trials" else None):
         run(experiment, workers)
     return times[-1] - times[1]
 
@@ -112,7 +112,7 @@ def measure() -> Iterator[Table]:
     if found is None or not (found.parents[1] / "OHSUMED").is_dir():
         yield Table("Experiments", [skipped("the OHSUMED protocol", "no OHSUMED; RANKWRIGHT_DATA names the data sets")])
         return
-    experiment = reproduction("ohsumed", Path(found.parents[1]))
+    experiment = make_reproductions(["ohsumed"], Path(found.parents[1]))["ohsumed"]
     yield measure_protocol("Experiments: the OHSUMED protocol as shipped", experiment)
     yield measure_protocol("Experiments: OHSUMED, AdaRank on 16 measures", longer(experiment))
 

@@ -23,7 +23,7 @@ from rankwright.analysis.significance import compare
 from rankwright.basics.array_types import Floats
 from rankwright.optimisers.ascent import ClimbRules
 from rankwright.optimisers.polishing import polish_weights
-from rankwright.rankers.trees.tree_polishing import make_tree_landscape
+from rankwright.rankers.trees.tree_boosting import make_tree_landscape
 from rankwright.scorers import Trees
 
 QUERIES, VALID, TEST, DOCUMENTS, FEATURES = 6_000, 1_500, 2_000, 120, 136

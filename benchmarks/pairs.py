@@ -17,7 +17,7 @@ from benchmarks.report import Row, Table, below, faster, publish
 from benchmarks.timing import THREADS, medians, take_turns, timed
 from rankwright.basics.array_types import Floats
 from rankwright.optimisers.pair_loss import PairLoss
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 PASSES = 1000  # of LinearSVC over the pairs, at most: its default
 SVMRANK_C = 5.0

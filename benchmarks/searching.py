@@ -24,11 +24,11 @@ from benchmarks.timing import THREADS, find_peer, medians, take_turns, timed
 from rankwright.basics.array_types import Floats
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.measures import PreparedMeasure, ScoreLines
-from rankwright.measures.prepared_table import PreparedTableMeasure
+from rankwright.measures.table_measure import PreparedTableMeasure
 from rankwright.optimisers.ascent import ClimbRules, climb_cyclic
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, search_line
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 MEASURE = "ndcg@10"
 _BARS = (0.0, 0.8, 1.6, 2.4)  # a document's grade is how many of these its relevance passes

@@ -15,8 +15,8 @@ from benchmarks.report import Row, Table, below, faster, publish
 from benchmarks.smoothing import wild
 from benchmarks.timing import THREADS, medians, take_turns
 from benchmarks.web_search import web_search
+from rankwright.optimisers.boosting_loop import boost
 from rankwright.optimisers.rounds import RoundRecorder
-from rankwright.optimisers.stagewise import boost
 from rankwright.scorers import Trees
 
 QUERIES, ROUNDS, TURNS = 6_000, 100, 3

@@ -126,7 +126,7 @@ def fit(queries: rw.Queries, n_estimators: int) -> Fit:
             times.append(perf_counter())
 
     ranker = rw.FRank(n_estimators=n_estimators, max_bins=BINS, backend=rw.Threads(THREADS))
-    with progress.listening(note):
+    with progress.listen(note):
         start = perf_counter()
         ranker.fit(queries)
         total = perf_counter() - start

@@ -115,7 +115,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.report import write_report as write_report
     from rankwright.runtime.backends import Serial as Serial
     from rankwright.runtime.backends import Threads as Threads
-    from rankwright.scorers.scaling import scale_features as scale_features
+    from rankwright.scorers.linear import scale_features as scale_features
     from rankwright.tuning import FusionResult as FusionResult
     from rankwright.tuning import PolishResult as PolishResult
     from rankwright.tuning import polish as polish

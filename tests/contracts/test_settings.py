@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rankwright as rw
-from rankwright.basics.errors import printable
+from rankwright.basics.errors import make_printable
 from rankwright.cli import run
 from rankwright.cli.app import list_parameters
 from rankwright.rankers import RANKERS
@@ -50,7 +50,7 @@ def test_every_setting_is_used_or_refused_in_one_line(ranker, data, capsys):
             said = capsys.readouterr().err
             where = (name, text[:20], said)
             assert status in (0, 2), where
-            assert printable(said, keep="\n") == said, where
+            assert make_printable(said, keep="\n") == said, where
             assert all(line.startswith("rankwright: ") and len(line) < 1_500 for line in said.splitlines()), where
             errors = [line for line in said.splitlines() if not line.startswith("rankwright: warning: ")]
             assert len(errors) == (status == 2), where

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import data_folder
 
 import rankwright as rw
-from rankwright.papers.reproduction import NAMES, reproduction
+from rankwright.papers.reproduction import NAMES, make_reproductions
 from rankwright.report.published_tables import match_published
 from rankwright.report.summary import Summary
 
@@ -40,7 +40,7 @@ def shortened(method: rw.Method) -> rw.Method:
 
 def check_published(name, folder, wanted, change=lambda method: method) -> set[str]:
     """Run the wanted methods that have published figures, and compare; the names of those that were run."""
-    protocol = reproduction(name, data_folder(FOLDERS[name]))
+    protocol = make_reproductions([name], data_folder(FOLDERS[name]))[name]
     published = {figure.method for figure in protocol.published}
     methods = tuple(change(method) for method in protocol.methods if method.name in published and wanted(method))
     results = rw.run_experiment(replace(protocol, methods=methods), folder, rw.Serial())

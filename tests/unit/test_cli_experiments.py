@@ -293,7 +293,7 @@ class TestReproduce:
     @pytest.fixture(autouse=True)
     def few_methods(self, monkeypatch):
         """What a protocol holds is tested elsewhere: the quick methods of it will do."""
-        whole = rankwright.papers.reproduction._protocol
+        whole = rankwright.papers.reproduction._read_protocol
 
         def quick(*arguments):
             protocol = whole(*arguments)
@@ -302,7 +302,7 @@ class TestReproduce:
             ]
             return replace(protocol, methods=tuple(kept))
 
-        monkeypatch.setattr(rankwright.papers.reproduction, "_protocol", quick)
+        monkeypatch.setattr(rankwright.papers.reproduction, "_read_protocol", quick)
 
     @pytest.fixture
     def data(self, tmp_path):

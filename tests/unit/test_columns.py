@@ -13,8 +13,8 @@ from tests.reference.line_search import crossings, inner_points, values_along
 
 import rankwright as rw
 from rankwright.optimisers import landscape as landscapes
-from rankwright.optimisers.additive import Additive
 from rankwright.optimisers.ascent import ClimbRules, climb_cyclic
+from rankwright.optimisers.boosting_loop import AdditiveScores
 from rankwright.optimisers.columns import MatrixColumns, TreeColumns
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, search_line
@@ -291,7 +291,7 @@ class TestAdditive:
         wanted = own_measure() if measure == "own" else rw.parse_measure(measure).with_max_grade(4.0)
         rng = np.random.default_rng(7)
         queries = random_queries(rng, m=20)
-        scored = Additive(queries, wanted.for_training(), rw.Serial())
+        scored = AdditiveScores(queries, wanted.for_training(), rw.Serial())
         total = np.zeros(queries.n_docs)
         assert scored.value == pytest.approx(wanted.for_training().mean(queries, total), abs=1e-12)
         for t in range(6):
@@ -315,7 +315,7 @@ class TestAdditive:
         if not queries.y.any():
             queries.y[0] = 1.0
         wanted = rw.parse_measure(measure).with_max_grade(4.0).for_training()
-        scored = Additive(queries, wanted, rw.Serial())
+        scored = AdditiveScores(queries, wanted, rw.Serial())
         scored.add(rng.normal(size=queries.n_docs))
         before, scores = scored.value, scored.scores
         column = rng.normal(size=queries.n_docs)
@@ -343,7 +343,7 @@ class TestAdditive:
         )
         found = []
         for each, values in ((weighted, column), (repeated, column[rows])):
-            scored = Additive(each, rw.parse_measure("map").for_training(), rw.Serial())
+            scored = AdditiveScores(each, rw.parse_measure("map").for_training(), rw.Serial())
             scored.add(values)
             found.append(scored.value)
         assert found[0] == pytest.approx(found[1], abs=1e-12)

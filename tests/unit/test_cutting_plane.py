@@ -16,7 +16,7 @@ from rankwright.optimisers import cutting_plane as module
 from rankwright.optimisers.cutting_plane import find_best_scale, minimise_by_cutting_planes
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.loss_protocols import CuttingPlane
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 STRENGTHS = [1e-3, 0.1, 1.0, 30.0, 1e4]
 

@@ -22,7 +22,7 @@ from rankwright.optimisers.ascent import (
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import MaximumLikelihoodStep, search_line
 from rankwright.scorers import Linear
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 rw.make_measure(lambda grades: float(grades[:2].mean() / 2), name="two_first")
 MEASURES = ["ndcg@10", "ndcg@3", "map", "err", "mrr", "two_first"]

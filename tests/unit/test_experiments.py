@@ -664,7 +664,7 @@ class TestWaiting:
             timer.start()
             try:
                 match = r"results\.sqlite: another program has it open; waiting for it"
-                with pytest.warns(rw.StoreWarning, match=match), progress.listening(lambda *r: reports.append(r)):
+                with pytest.warns(rw.StoreWarning, match=match), progress.listen(lambda *r: reports.append(r)):
                     rw.run_experiment(spec(file), tmp_path / "out", rw.Serial())
             finally:
                 timer.join()

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from tests.reference.line_search import crossings, inner_points, log_likelihood, values_along
 
 import rankwright as rw
-from rankwright.measures import prepared_table as table
+from rankwright.measures import table_measure as table
 from rankwright.optimisers import landscape as landscapes
 from rankwright.optimisers.columns import MatrixColumns
 from rankwright.optimisers.landscape import Landscape

@@ -14,7 +14,7 @@ from tests.reference.line_search import crossings, inner_points, values_along
 
 import rankwright as rw
 from rankwright.kernels.measures.sorting import bucket_sort
-from rankwright.measures import long_lists, prepared_table
+from rankwright.measures import jumps, table_measure
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import search_line
 
@@ -38,10 +38,10 @@ def make_list(kind, n, seed=0, n_queries=1):
 def search(queries, measure, start, direction, most_pairs, room=64, low=-np.inf, high=np.inf):
     """The tally, the best interval and the whole profile along a line."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(long_lists, "MAX_PAIRS", most_pairs)
-        patch.setattr(long_lists, "_ROOM", room)
-        patch.setattr(long_lists, "_PER_DOCUMENT", 1)
-        patch.setattr(prepared_table, "MAX_TOP_DEPTH", 0)
+        patch.setattr(table_measure, "MAX_PAIRS", most_pairs)
+        patch.setattr(jumps, "_ROOM", room)
+        patch.setattr(jumps, "_PER_DOCUMENT", 1)
+        patch.setattr(table_measure, "MAX_TOP_DEPTH", 0)
         landscape = Landscape.of(queries, rw.parse_measure(measure).for_training(), rw.Serial())
         here = landscape.evaluate(np.asarray(start, dtype=float))
         jumping = landscape.find_jumps(here, direction, low, high)
@@ -107,8 +107,8 @@ def test_lists_are_swept_again_only_from_snapshots_before_the_wanted_buckets():
     wanted[3000] = 1
     expected = (profile.times >= jumping.edges[3000]) & (profile.times < jumping.edges[3001])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(long_lists, "_ROOM", 64)
-        patch.setattr(long_lists, "_PER_DOCUMENT", 1)
+        patch.setattr(jumps, "_ROOM", 64)
+        patch.setattr(jumps, "_PER_DOCUMENT", 1)
         picked = right.select_jumps(wanted)
         assert len(left.select_jumps(wanted)) == 0
     np.testing.assert_array_equal(np.sort(picked[:, 0].view(np.float64)), profile.times[expected])

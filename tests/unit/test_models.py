@@ -17,7 +17,7 @@ import pytest
 from tests.warned import may_learn_nothing
 
 import rankwright as rw
-from rankwright.basics.errors import printable
+from rankwright.basics.errors import make_printable
 from rankwright.basics.files import write_atomic
 from rankwright.cli import run
 from rankwright.scorers import Linear
@@ -345,8 +345,8 @@ def test_control_characters_of_a_model_are_shown_not_sent(saved, capsys):
     assert run(["explain", "--model", str(saved)]) == 0
     assert run(["predict", "--model", str(saved), "--data", f"no{hostile}file", "--out", "x"]) == 2
     out, err = capsys.readouterr()
-    assert printable(out, keep="\n") == out
-    assert printable(err, keep="\n") == err
+    assert make_printable(out, keep="\n") == out
+    assert make_printable(err, keep="\n") == err
     assert err.count("\n") == 1
 
 

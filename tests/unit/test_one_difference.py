@@ -13,7 +13,7 @@ from tests.results import simulated
 
 from rankwright.analysis.results import Results
 from rankwright.cli.demo import _describe_comparisons
-from rankwright.papers.reproduction import t_tests
+from rankwright.papers.reproduction import tabulate_t_tests
 from rankwright.report.notation import format_signed
 from rankwright.report.sections.duels_section import DUELS
 from rankwright.report.sections.results_section import RESULTS
@@ -91,7 +91,7 @@ def test_tables_texts_and_json_have_the_same_difference(results):
     expected, summary = differences(results, results.measure), Summary(results)
     told = _describe_comparisons(results, results.methods[0]).splitlines()
     written = list(csv.DictReader(io.StringIO(format_csv(make_comparison_table(summary)))))
-    tests = [row.split()[:3] for row in format_aligned(t_tests(summary, results.measure)).splitlines()]
+    tests = [row.split()[:3] for row in format_aligned(tabulate_t_tests(summary, results.measure)).splitlines()]
     for (first, second), value in expected.items():
         [row] = [row for row in written if (row["first"], row["second"]) == (first, second)]
         [found] = [f for f in make_results_json(results)["tests"] if (f["first"], f["second"]) == (first, second)]

@@ -17,7 +17,7 @@ from rankwright.kernels.optimisers.linear_systems import factorise_shifted, solv
 from rankwright.objectives.pairwise_objectives import Hinge, SquaredHinge, count_query_pairs
 from rankwright.optimisers.newton import minimise_by_newton
 from rankwright.optimisers.pair_loss import PairLoss
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 
 @st.composite

@@ -16,7 +16,7 @@ from rankwright.data.row_hashes import sort_by_content
 from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.rankers.bounds.working_sets import WorkingSets
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from tests.reference import adarank as reference
 from tests.reference import measures
 
 import rankwright as rw
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 
 class TestAdaRank:

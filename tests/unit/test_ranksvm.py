@@ -13,7 +13,7 @@ import rankwright as rw
 from rankwright.analysis import selection
 from rankwright.objectives.pairwise_objectives import count_query_pairs
 from rankwright.rankers import PathRanker
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 CS = (0.1, 1.0, 10.0, 100.0)
 

@@ -13,7 +13,7 @@ from rankwright.optimisers import newton
 from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.bounds import permurank, ranksvm
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 
 def wide_queries(n_docs=60, n_features=150, seed=0):

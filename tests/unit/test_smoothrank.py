@@ -15,7 +15,7 @@ from rankwright.objectives.listwise_objectives import Cosine
 from rankwright.objectives.objective_names import OBJECTIVES
 from rankwright.objectives.smooth_objectives import APPROXIMATIONS, SoftRanks
 from rankwright.objectives.swap_lambdas import Lambdas
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 
 @pytest.fixture(scope="module")

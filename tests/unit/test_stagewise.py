@@ -11,8 +11,8 @@ from sklearn.base import clone
 from tests.warned import may_learn_nothing
 
 import rankwright as rw
+from rankwright.optimisers.boosting_loop import boost
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
-from rankwright.optimisers.stagewise import boost
 
 RANKERS = (rw.RankBoost, rw.FRank, rw.AdaRank)
 # What the search costs depends on what it has seen, and which round is kept on those that follow; the rounds do not.

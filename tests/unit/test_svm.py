@@ -14,7 +14,7 @@ import rankwright as rw
 from rankwright.analysis import selection
 from rankwright.objectives import rankings as searching
 from rankwright.objectives.upper_bounds import Basic
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 #: Rankers, the measure that they train on, and which rankings are perfect.
 TRAINED = {

@@ -15,7 +15,7 @@ from tests.scored import by_query, problems
 import rankwright as rw
 from rankwright.objectives.rankings import prepare_rankings
 from rankwright.objectives.upper_bounds import SURROGATES, Basic, TypeOne, TypeTwo
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 PHIS = ["pairs", "ranks"]
 

@@ -19,7 +19,7 @@ from rankwright.objectives.swap_lambdas import Lambdas
 from rankwright.optimisers.columns import MatrixColumns
 from rankwright.optimisers.landscape import Landscape
 from rankwright.rankers import RANKERS
-from rankwright.scorers.scaling import QueryScaling, StandardScaling
+from rankwright.scorers.linear import QueryScaling, StandardScaling
 
 
 def make(n_queries: int = 40, seed: int = 0, grades: int = 4) -> rw.Queries:

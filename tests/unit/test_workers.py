@@ -137,7 +137,7 @@ def test_tasks_run_in_spawned_processes_with_one_thread():
 
 def test_progress_crosses_processes():
     heard = []
-    with progress.listening(lambda *report: heard.append(report)):
+    with progress.listen(lambda *report: heard.append(report)):
         list(ProcessWorkers(1).run(square, FifoQueue([1, 2])))
     assert ("work", 1, 2) in heard
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwright.analysis.feature_effects import Slope, Splits, StepFunction
-from rankwright.basics.errors import InputError, printable
+from rankwright.basics.errors import InputError, make_printable
 from rankwright.basics.optional_imports import require
 from rankwright.data.feature_numbers import name_features
 from rankwright.models.model import Fitted, as_model
@@ -80,7 +80,7 @@ class Explanation:
     def __str__(self) -> str:
         units = "Features are scaled within each query first, from 0 to 1: all numbers are of scaled features."
         meaning = f"{self.kind.meaning} {units}" if self.scaled else self.kind.meaning
-        lines = [f"{printable(self.ranker)}: {self.what}.", fill(meaning, _WIDTH)]
+        lines = [f"{make_printable(self.ranker)}: {self.what}.", fill(meaning, _WIDTH)]
         if self.parts:
             lines += ["", *_format_lines(self.kind.header, self.parts[:MAX_SHOWN])]
         if len(self.parts) > MAX_SHOWN:
@@ -187,7 +187,7 @@ def _format_lines(header: tuple[str, ...], parts: Sequence[Part]) -> list[str]:
     largest = parts[0].size or 1.0
     shares = [1.0 if part.size >= largest else part.size / largest for part in parts]  # a size may be infinite
     bars = ["#" * max(round(_BAR * share), 1) for share in shares]
-    rows = [header, *((*map(printable, part.cells()), bar) for part, bar in zip(parts, bars, strict=True))]
+    rows = [header, *((*map(make_printable, part.cells()), bar) for part, bar in zip(parts, bars, strict=True))]
     widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
     left = (0, len(header) - 2, len(header) - 1)
     return [

@@ -101,13 +101,13 @@ def collect_warnings(*, issue: bool = False) -> Iterator[list[CollectedWarning]]
         _collector.reset(token)
 
 
-def printable(text: str, keep: str = "") -> str:
+def make_printable(text: str, keep: str = "") -> str:
     r"""Return text that is safe to print: control characters and marks of direction are escaped.
 
     Names in files are written by others: unescaped, they could move the cursor of a terminal or hide lines.
     Characters in ``keep`` stay.
 
-    >>> printable("bm25" + chr(27) + "[2J" + chr(10))
+    >>> make_printable("bm25" + chr(27) + "[2J" + chr(10))
     'bm25\\x1b[2J\\n'
     """
     if text.isprintable():

@@ -18,7 +18,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def listen(listener: Listener) -> Iterator[None]:
     """Send every ``(what, done, total)`` that is reported inside the block to ``listener``."""
     token = _listener.set(listener)
     try:
@@ -35,18 +35,18 @@ def report(what: str, done: int, total: int) -> None:
 
 
 @contextmanager
-def labelled(label: str) -> Iterator[None]:
+def add_label(label: str) -> Iterator[None]:
     """Put ``label`` before the name of all work whose progress is reported inside the block."""
     listener = _listener.get()
     if listener is None:
         yield
         return
-    with listening(lambda what, done, total: listener(f"{label}: {what}", done, total)):
+    with listen(lambda what, done, total: listener(f"{label}: {what}", done, total)):
         yield
 
 
 @contextmanager
-def silent() -> Iterator[None]:
+def mute() -> Iterator[None]:
     """Suppress all progress that is reported inside the block."""
     token = _listener.set(None)
     try:
@@ -58,7 +58,7 @@ def silent() -> Iterator[None]:
 def track(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """Yield the items, and report progress after each; leaving early reports the work as finished.
 
-    >>> with listening(lambda what, done, total: print(what, done, "of", total)):
+    >>> with listen(lambda what, done, total: print(what, done, "of", total)):
     ...     for _ in track(range(2), "rounds", 2):
     ...         pass
     rounds 0 of 2

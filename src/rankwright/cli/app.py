@@ -38,9 +38,9 @@ class _EscapedOutput:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        from rankwright.basics.errors import printable
+        from rankwright.basics.errors import make_printable
 
-        self._stream.write(printable(text, keep="\n\t"))
+        self._stream.write(make_printable(text, keep="\n\t"))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:
@@ -101,9 +101,9 @@ def _format_error(error: Exception) -> str | None:
 
 def print_error(message: str) -> None:
     """Print a message as one line on standard error, after ``rankwright:``, with control characters escaped."""
-    from rankwright.basics.errors import printable
+    from rankwright.basics.errors import make_printable
 
-    print("rankwright: " + printable(" ".join(message.split())), file=sys.stderr)
+    print("rankwright: " + make_printable(" ".join(message.split())), file=sys.stderr)
 
 
 def print_json(value: Any) -> None:
@@ -136,7 +136,7 @@ def progress_bar() -> Iterator[None]:
             elif what in tasks:
                 bar.remove_task(tasks.pop(what))
 
-        with progress.listening(show):
+        with progress.listen(show):
             yield
 
 

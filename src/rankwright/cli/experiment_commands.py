@@ -89,10 +89,10 @@ def reproduce(
 ) -> None:
     """Run the protocols of papers and print published figures beside ours, with standard errors."""
     from rankwright.basics.files import check_outputs, write_atomic
-    from rankwright.papers.reproduction import format_text, reproductions, tabulate_winning_numbers, written
+    from rankwright.papers.reproduction import format_page, format_text, make_reproductions, tabulate_winning_numbers
     from rankwright.report.text_tables import format_aligned
 
-    planned = reproductions(names, data)
+    planned = make_reproductions(names, data)
     inputs = [path for each in planned.values() for path in each.data.files]
     for name in planned:
         _check_inputs_kept(out / name, inputs)
@@ -109,7 +109,7 @@ def reproduce(
     if write is not None:
         commands = [f"rankwright reproduce {' '.join(results)} --data DIR --write {write}"]
         with write_atomic(write) as file:
-            file.write(written(results, commands))
+            file.write(format_page(results, commands))
 
 
 @app.command()

@@ -76,7 +76,7 @@ def read_folds(folder: StrPath, backend: Backend | None = None) -> Folds:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CutFolds(Sequence[Fold]):
+class FoldSplit(Sequence[Fold]):
     """The folds that one data set was cut into, as a sequence; a fold's queries are copied when it is indexed."""
 
     queries: Queries
@@ -97,7 +97,7 @@ class CutFolds(Sequence[Fold]):
         return Fold(*(self.queries.take(np.sort(part)) for part in (np.concatenate(train), valid, test)))
 
 
-def split_folds(queries: Queries, n: int = 5, random_state: int | np.random.Generator | None = None) -> CutFolds:
+def split_folds(queries: Queries, n: int = 5, random_state: int | np.random.Generator | None = None) -> FoldSplit:
     """Cut a data set into ``n`` folds of whole queries, each with training, validation and test queries.
 
     The queries are shuffled and dealt into ``n`` parts. Each part is the test set of one fold and the validation set
@@ -112,7 +112,7 @@ def split_folds(queries: Queries, n: int = 5, random_state: int | np.random.Gene
     if len(queries) < n:
         raise InputError(f"{len(queries)} queries cannot make {n} folds")
     order = make_generator(random_state).permutation(len(queries))
-    return CutFolds(queries, tuple(np.array_split(order, n)))
+    return FoldSplit(queries, tuple(np.array_split(order, n)))
 
 
 def _sort_by_number(name: str, paths: list[Path]) -> list[Path]:

@@ -114,7 +114,7 @@ def run_trial(task: TrialTask) -> TrialResult:
 
     This runs in a worker. Warnings of training are kept in the result, not issued.
     """
-    with progress.labelled(task.label), collect_warnings():
+    with progress.add_label(task.label), collect_warnings():
         of_caller, digest = read_fold(task.source, task.key.fold - 1, task.run)
         fold = Fold(*(part.grouped() for part in of_caller))
         max_grade = max(part.max_grade for part in fold)  # so that all parts are measured alike
@@ -142,7 +142,7 @@ def run_trial(task: TrialTask) -> TrialResult:
 @lru_cache
 def _load_kernels(ranker: type[Ranker], measure: str) -> None:
     """Fit the ranker to tiny data, so that the time of its first trial does not include loading kernels."""
-    with suppress(Exception), progress.silent():
+    with suppress(Exception), progress.mute():
         few = make_queries(6, n_docs=6, n_features=3, random_state=0)
         ranker(measure=measure, backend=Serial()).fit(few, valid=few)
 

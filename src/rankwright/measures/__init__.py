@@ -33,5 +33,5 @@ from rankwright.measures.parsing import Recall as Recall
 from rankwright.measures.parsing import make_measure as make_measure
 from rankwright.measures.parsing import parse_measure as parse_measure
 from rankwright.measures.parsing import split_measures as split_measures
-from rankwright.measures.prepared_table import PreparedTableMeasure as PreparedTableMeasure
+from rankwright.measures.table_measure import PreparedTableMeasure as PreparedTableMeasure
 from rankwright.measures.table_measure import TableMeasure as TableMeasure

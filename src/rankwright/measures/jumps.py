@@ -1,12 +1,18 @@
-"""Jumps: where measures change while scores move along lines."""
+"""Jumps of measures along score lines, and those of lists that are too long for all of them to be kept."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
+from rankwright.kernels.measures.gain_sweep import GainSweep, make_gain_sweep
+from rankwright.kernels.measures.jump_buckets import select_jumps
+from rankwright.kernels.measures.long_sweep import SweepSnapshots, allocate_snapshots, select_from_blocks, sum_blocks
+from rankwright.kernels.measures.measure_values import MeasureArrays
+from rankwright.kernels.measures.meetings import choose_block_ends
 
 N_BUCKETS = 4096
 
@@ -51,14 +57,6 @@ class JumpTotals(NamedTuple):
         return JumpTotals(*(own + its for own, its in zip(self, other, strict=True)))
 
 
-class LongList(Protocol):
-    """A query with too many jumps to keep all of them; those in chosen buckets of times are computed again."""
-
-    def select_jumps(self, wanted: Ints) -> Ints:
-        """Return the jumps of the buckets where ``wanted`` is not 0, as the kernel ``select_jumps`` does."""
-        ...
-
-
 class Jumps(NamedTuple):
     """The times t at which measures of queries change as scores move along lines, and the changes there.
 
@@ -68,4 +66,56 @@ class Jumps(NamedTuple):
     times: Floats
     deltas: Ints  # as t increases
     totals: JumpTotals  # of all jumps, those of long lists included
-    long_lists: tuple[LongList, ...] = ()
+    long_lists: tuple[LongSweep, ...] = ()  # queries with too many jumps to keep: they are computed again
+
+
+MAX_PAIRS = 1 << 18  # of documents of a query that may swap: the jumps of longer lists are not kept
+_ROOM, _PER_DOCUMENT = 1 << 16, 32  # the meetings held at a time, at least and by document
+_MAX_SNAPSHOTS = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LongSweep:
+    """The sweep of one long query's scores one way along lines: its start, and snapshots. Made by :meth:`of`."""
+
+    lines: ScoreLines  # of the query alone
+    arrays: MeasureArrays  # of the query alone, in fixed point
+    sign: float
+    ends: Floats
+    snapshots: SweepSnapshots
+    n_snapshots: int
+    times: Floats  # of the jumps, and their changes, if they are few; then there are no snapshots
+    deltas: Ints
+    change: int  # of the value, from t = 0 to the end
+
+    @classmethod
+    def of(cls, lines: ScoreLines, arrays: MeasureArrays, sign: float, sums: Ints, gains: Floats) -> LongSweep:
+        """Sweep a query to the end of the range, and add its jumps to the sums of the buckets."""
+        limit = lines.high if sign > 0.0 else -lines.low
+        sweep = _start_sweep(lines, arrays, sign)
+        start, room = int(sweep.whole[0]), _count_room(lines)
+        ends = choose_block_ends(sweep, limit, room)
+        snapshots = allocate_snapshots(sweep, min(_MAX_SNAPSHOTS, len(ends)))
+        times, deltas, n_snapshots = sum_blocks(sweep, ends, room, lines.unit, snapshots, sums, gains)
+        change = int(sweep.whole[0]) - start
+        return cls(lines, arrays, sign, ends, snapshots, n_snapshots, times, deltas, change)
+
+    def select_jumps(self, wanted: Ints) -> Ints:
+        """Return the jumps of the buckets where ``wanted`` is not 0, as the kernel ``select_jumps`` does."""
+        unit = self.lines.unit
+        if self.n_snapshots == 0:
+            return select_jumps(self.times, self.deltas, 1.0 / unit, wanted)
+        sweep = _start_sweep(self.lines, self.arrays, self.sign)
+        return select_from_blocks(
+            sweep, self.ends, _count_room(self.lines), unit, self.snapshots, self.n_snapshots, wanted
+        )
+
+
+def _count_room(lines: ScoreLines) -> int:
+    """Return how many meetings of two documents a sweep holds in memory at a time."""
+    return max(_ROOM, _PER_DOCUMENT * len(lines.scores))
+
+
+def _start_sweep(lines: ScoreLines, arrays: MeasureArrays, sign: float) -> GainSweep:
+    """Return a sweep of one query at t = 0, towards higher t (``sign`` is 1) or lower t (-1)."""
+    return make_gain_sweep(arrays, lines.order, lines.scores, lines.slopes, 0, sign)

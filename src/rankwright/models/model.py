@@ -17,7 +17,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import find_first_missing
 from rankwright.measures import parse_measure
 from rankwright.scorers import Scorer
-from rankwright.scorers.scaling import QueryScaling
+from rankwright.scorers.linear import QueryScaling
 
 NAN_RANKERS = ("BoostedTrees", "DirectRankTrees", "LambdaMART", "MART", "RankBoost")
 

@@ -12,7 +12,7 @@ from rankwright.basics.files import StrPath, open_binary, write_atomic
 from rankwright.data.feature_numbers import convert_columns_to_numbers, convert_numbers_to_columns
 from rankwright.models.model import Fitted, Model, as_model, to_json_value
 from rankwright.scorers import read_scorer
-from rankwright.scorers.scaling import QueryScaling
+from rankwright.scorers.linear import QueryScaling
 
 FORMAT, VERSION = "rankwright", 1
 MAX_FEATURES = 10_000_000  # of a model

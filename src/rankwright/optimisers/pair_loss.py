@@ -29,7 +29,7 @@ from rankwright.kernels.objectives.linear_pairs import (
     sum_linear_pairs,
 )
 from rankwright.runtime.backends import Backend, Serial, Shards, count_shards
-from rankwright.scorers.scaling import compute_moments
+from rankwright.scorers.linear import compute_moments
 
 _FEATURES_PER_STRIDE = 48  # with k times as many features, every k-th query makes up the approximate Hessian
 _DOCS_PER_FEATURE = 4  # but no fewer documents than this for each feature

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.scorers import Scorer
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 ROWS = 8192  # scored at a time
 

@@ -18,13 +18,12 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.objectives.base import Objective
-from rankwright.optimisers.cuda_graphs import CudaGraphs
-from rankwright.optimisers.devices import check_device, seed_torch
+from rankwright.optimisers.devices import CudaGraphs, check_device, seed_torch
 from rankwright.optimisers.step_rules import Adam, LossPoint
 from rankwright.optimisers.torch_modules import ROWS, TorchScorer, read_layers
 from rankwright.runtime.backends import Backend, Serial
 from rankwright.scorers import Network, Scorer
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 from rankwright.torch import Loss, make_loss
 from rankwright.torch.batches import DeviceLabels, QueryRows
 

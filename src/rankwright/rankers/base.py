@@ -28,10 +28,10 @@ from rankwright.objectives.upper_bounds import UpperBound
 from rankwright.rankers.fit_result import FitResult as FitResult
 from rankwright.rankers.fit_result import check_finite, warn_if_degenerate_or_unconverged
 from rankwright.rankers.input_checks import QueryEstimator, check_number, is_changed
-from rankwright.rankers.parameter_docs import ComposedDocstring
+from rankwright.rankers.parameter_names import ComposedDocstring
 from rankwright.runtime.backends import Backend, Serial, resolve
 from rankwright.scorers import Scorer
-from rankwright.scorers.scaling import QueryScaling, check_scale
+from rankwright.scorers.linear import QueryScaling, check_scale
 
 
 class FitInput(NamedTuple):
@@ -163,7 +163,7 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         resolve(self.backend)
         nothing = cast(Queries, _NoQueries())
         try:
-            with collect_warnings(), progress.silent():
+            with collect_warnings(), progress.mute():
                 self._fit(nothing, nothing, measure, Serial())
         except InputError:
             raise

@@ -12,8 +12,8 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.models.model import Model, check_features
 from rankwright.models.model_files import load
+from rankwright.optimisers.boosting_loop import AdditiveModel, boost
 from rankwright.optimisers.rounds import RoundRecorder
-from rankwright.optimisers.stagewise import Stages, boost
 from rankwright.rankers.common_parameters import IterativeRanker, ScaledRanker
 from rankwright.rankers.input_checks import check_among, check_whole
 
@@ -71,7 +71,7 @@ class BoostingRanker(AdditiveRanker):
 
     def _boost(
         self,
-        stages: Stages[W],
+        stages: AdditiveModel[W],
         restore: Callable[[Mapping[str, Any]], W],
         train: Queries,
         recorder: RoundRecorder[None],

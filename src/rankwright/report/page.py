@@ -12,7 +12,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from rankwright.basics.errors import printable
+from rankwright.basics.errors import make_printable
 from rankwright.basics.optional_imports import require
 from rankwright.report.blocks import Block, Page, Section
 
@@ -69,7 +69,7 @@ def embed_json(value: Any) -> str:
 
 def _escape_text(text: str) -> str:
     """Return a text escaped for HTML; control characters are made visible."""
-    return escape(printable(text))
+    return escape(make_printable(text))
 
 
 def _render_section(number: int, section: Section) -> str:

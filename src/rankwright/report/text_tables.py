@@ -11,7 +11,7 @@ from math import isnan
 from typing import Any
 
 from rankwright.analysis.results import Results
-from rankwright.basics.errors import printable
+from rankwright.basics.errors import make_printable
 from rankwright.report.notation import format_number, format_p, format_signed
 from rankwright.report.summary import BELOW, COMPARISON_NOTE, TESTS, Figure, Summary, choose_mark, order_p_values
 
@@ -148,7 +148,7 @@ def format_aligned(table: TextTable) -> str:
     ]
     lines = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
     best = "* the best of its column." if any(entry.best for row in table.rows for entry in row) else ""
-    return "\n\n".join(filter(None, [printable(table.caption), lines, " ".join(filter(None, [best, table.note]))]))
+    return "\n\n".join(filter(None, [make_printable(table.caption), lines, " ".join(filter(None, [best, table.note]))]))
 
 
 def make_results_table(summary: Summary) -> TextTable:
@@ -212,8 +212,8 @@ def _align(name: str, entries: Sequence[Entry], numeric: bool) -> list[str]:
     signs = [("*" if entry.best else "") + entry.mark for entry in entries]
     room = max(map(len, signs), default=0)
     cells = [
-        printable(name),
-        *(printable(entry.text) + sign.ljust(room) for entry, sign in zip(entries, signs, strict=True)),
+        make_printable(name),
+        *(make_printable(entry.text) + sign.ljust(room) for entry, sign in zip(entries, signs, strict=True)),
     ]
     width = max(map(len, cells))
     return [cell.rjust(width) if numeric else cell.ljust(width) for cell in cells]
@@ -232,13 +232,13 @@ def _format_markdown_entry(entry: Entry) -> str:
 
 def _escape_markdown(words: str) -> str:
     """Return a text on one line, with Markdown's special characters escaped."""
-    return _MARKDOWN_SPECIAL.sub(lambda found: "\\" + found[0], printable(" ".join(words.split())))
+    return _MARKDOWN_SPECIAL.sub(lambda found: "\\" + found[0], make_printable(" ".join(words.split())))
 
 
 def _make_csv_value(value: float | int | str) -> float | int | str:
     """Return a value for CSV: empty if it is NaN; a text that a spreadsheet would run as a formula is quoted."""
     if isinstance(value, str):  # a spreadsheet would read such a text as a formula
-        value = printable(value, keep="\n")
+        value = make_printable(value, keep="\n")
         return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
     return "" if isnan(value) else value
 
@@ -258,7 +258,7 @@ def _format_latex_entry(entry: Entry) -> str:
 
 def _escape_latex(words: str) -> str:
     """Return a text on one line, with LaTeX's special characters escaped."""
-    return "".join(_LATEX_SPECIAL.get(letter, letter) for letter in printable(" ".join(words.split())))
+    return "".join(_LATEX_SPECIAL.get(letter, letter) for letter in make_printable(" ".join(words.split())))
 
 
 def format_results(results: Results) -> str:

@@ -1,4 +1,4 @@
-"""Scorers of raw features: a weighted sum of all, or one of them."""
+"""Scorers of raw features, a weighted sum of all or one of them, and the scaling that is folded into such sums."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
-from rankwright.kernels.scorers.linear_scores import compute_linear_scores
+from rankwright.data.queries import Queries
+from rankwright.kernels.scorers.linear_scores import compute_column_moments, compute_linear_scores
+from rankwright.runtime.backends import Backend, resolve
 from rankwright.scorers.base import Scorer, parse_number, parse_numbers
 
 
@@ -82,3 +84,108 @@ class Feature(Scorer):
         if type(index) is not int or type(sign) is not int or sign not in (1, -1):
             raise InputError(f"index {quote(index)} with sign {quote(sign)}; expected a column, from 0, and 1 or -1")
         return cls(index, int(sign))
+
+
+SCALES = ("standard", "query")
+_COLUMNS = 32  # that are scaled in one task
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StandardScaling:
+    """A scaling that subtracts the mean and divides by the standard deviation of the training documents.
+
+    A feature that was constant has deviation 0 and becomes 0 whatever its value. Missing values stay missing.
+    """
+
+    mean: Floats
+    deviation: Floats
+
+    @classmethod
+    def fit(cls, queries: Queries, backend: Backend | None = None) -> StandardScaling:
+        """Compute mean and deviation of documents in float64, columns in parallel, rows in their order."""
+        starts, X = range(0, queries.n_features, _COLUMNS), queries.X
+        parts = resolve(backend).each(lambda start: compute_moments(X[:, start : start + _COLUMNS]), starts)
+        mean, deviation = np.concatenate(parts, axis=1)
+        return cls(mean, deviation)
+
+    @property
+    def factor(self) -> Floats:
+        """The factor that turns a weight of a scaled feature into that of a raw one; 0 for a constant feature."""
+        return np.divide(1.0, self.deviation, out=np.zeros_like(self.deviation), where=self.deviation > 0)
+
+    def factor_for(self, scale: str | None) -> Floats:
+        """Return ``factor`` if the ranker scales features to deviation 1; otherwise 1, or 0 for a constant feature."""
+        return self.factor if scale == "standard" else (self.deviation > 0).astype(np.float64)
+
+    def for_scale(self, scale: str | None) -> StandardScaling:
+        """Return this scaling if the ranker scales features to deviation 1; otherwise one that changes nothing."""
+        return self if scale == "standard" else StandardScaling(np.zeros(len(self.mean)), np.ones(len(self.mean)))
+
+    def fold(self, coef: Floats, intercept: float = 0.0) -> Linear:
+        """Return the linear scorer on raw features that equals these weights on scaled ones."""
+        raw = coef * self.factor
+        return Linear(raw, intercept - float(raw @ self.mean))
+
+    def __call__(self, queries: Queries) -> Queries:
+        """Scale by the training documents' mean and deviation."""
+        X = queries.X
+        scaled = np.empty_like(X)
+        for start in range(0, len(scaled), 65536):
+            rows = slice(start, start + 65536)
+            scaled[rows] = (X[rows] - self.mean) * self.factor
+        return queries.with_X(scaled)
+
+
+def scale_weights(coef: Floats, factor: Floats) -> Floats:
+    """Convert weights of raw features to the equal weights of scaled features; 0 where the factor is 0."""
+    return np.divide(coef, factor, out=np.zeros(len(coef)), where=factor > 0)
+
+
+def compute_moments(X: Floats) -> Floats:
+    """Return two rows: the mean and the standard deviation of each column."""
+    count, total, _, low, high = compute_column_moments(X, np.zeros(X.shape[1]))
+    mean = total / np.maximum(count, 1)
+    # a second pass about the mean is exact even where the mean is large against the deviation
+    squares = compute_column_moments(X, mean)[2]
+    varies = high > low  # rounding of the mean must not make a constant vary
+    return np.array([mean, np.where(varies, np.sqrt(squares / np.maximum(count, 1)), 0.0)])
+
+
+@dataclass(frozen=True, slots=True)
+class QueryScaling:
+    """A min-max scaling within each query: a feature's smallest value becomes 0 and its largest 1.
+
+    A feature that is constant within a query becomes 0.
+    """
+
+    def __call__(self, queries: Queries) -> Queries:
+        """Scale each query by its own documents; rows stay in the caller's order."""
+        of_caller, queries = queries, queries.grouped()
+        starts = queries.indptr[:-1]
+        low = np.fmin.reduceat(queries.X, starts)
+        high = np.fmax.reduceat(queries.X, starts)
+        spread = high.astype(np.float64) - low
+        factor = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+        scaled = np.empty_like(queries.X)
+        for q, rows in enumerate(queries):
+            scaled[rows] = (queries.X[rows] - low[q].astype(np.float64)) * factor[q]
+        return of_caller.with_X(of_caller.restore(scaled))
+
+
+def scale_features(queries: Queries, kind: str) -> Queries:
+    """Scale features: ``"standard"`` (mean 0, deviation 1 over all documents) or ``"query"`` (min-max per query).
+
+    Examples
+    --------
+    >>> queries = Queries.from_arrays([[1.0], [3.0], [7.0], [7.0]], [0, 1, 0, 1], qid=[1, 1, 2, 2])
+    >>> scale_features(queries, "query").X.ravel().tolist()
+    [0.0, 1.0, 0.0, 0.0]
+    """
+    check_scale(kind)
+    return StandardScaling.fit(queries)(queries) if kind == "standard" else QueryScaling()(queries)
+
+
+def check_scale(kind: str) -> None:
+    """Raise InputError if ``kind`` is not a known kind of scaling."""
+    if kind not in SCALES:
+        raise InputError(f"scale={kind!r}; expected one of {', '.join(SCALES)}, or None")

@@ -21,7 +21,7 @@ from rankwright.optimisers.polishing import polish_weights
 from rankwright.optimisers.rounds import Deadline
 from rankwright.rankers.input_checks import check_number, check_whole
 from rankwright.runtime.backends import Backend, count_threads, resolve
-from rankwright.scorers.scaling import compute_moments
+from rankwright.scorers.linear import compute_moments
 from rankwright.tuning.tree_ensembles import make_ensemble
 
 _PERTURBATION_SIZE = 0.3

@@ -19,7 +19,7 @@ from rankwright.models.model import Model, check_features
 from rankwright.optimisers.columns import TreeColumns
 from rankwright.optimisers.polishing import PolishedWeights
 from rankwright.rankers import Ranker
-from rankwright.rankers.trees.tree_polishing import join_histories
+from rankwright.rankers.trees.tree_boosting import join_histories
 from rankwright.scorers import Trees
 
 _MAX_LEAVES = 1 << 24  # at a time: other libraries need several bytes for each

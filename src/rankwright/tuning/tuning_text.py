@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.basics.errors import printable
+from rankwright.basics.errors import make_printable
 from rankwright.data.run_fusion import NORMALISATIONS
 from rankwright.report.notation import (
     MISSING,
@@ -32,7 +32,7 @@ def format_text(result: FusionResult) -> str:
         f"{_format_verdict(result)}\n{reach}",
         "\n".join(_format_counts(result)),
     ]
-    return printable("\n\n".join(parts), keep="\n")
+    return make_printable("\n\n".join(parts), keep="\n")
 
 
 def _format_formula(result: FusionResult) -> str:

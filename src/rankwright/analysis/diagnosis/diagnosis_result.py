@@ -15,7 +15,7 @@ from rankwright.analysis.diagnosis.single_weights import SingleWeightGains
 from rankwright.analysis.diagnosis.training_facts import Certificate
 from rankwright.analysis.diagnosis.verdicts import Verdict, format_percent
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import printable
+from rankwright.basics.errors import make_printable
 from rankwright.basics.optional_imports import require
 from rankwright.measures import weighted_mean
 
@@ -131,7 +131,7 @@ def format_text(found: Diagnosis) -> str:
         "\n".join(_describe_optimiser(found)),
         _format_verdict(found),
     ]
-    return printable("\n\n".join(part for part in parts if part), keep="\n")
+    return make_printable("\n\n".join(part for part in parts if part), keep="\n")
 
 
 def _describe_queries(found: Diagnosis) -> list[str]:

@@ -23,7 +23,7 @@ from rankwright.data.queries import Queries
 from rankwright.experiments.tables.model_tables import make_bounds_table, make_importance_table, make_steps_table
 from rankwright.experiments.tables.profile_tables import make_profiles_table
 from rankwright.rankers import Ranker
-from rankwright.scorers.scaling import QueryScaling, StandardScaling
+from rankwright.scorers.linear import QueryScaling, StandardScaling
 
 MOST_PROFILED = 200_000  # documents of a fold
 MOST_BOUNDED = 100_000  # training documents of a fold

@@ -24,21 +24,16 @@ from rankwright.report.text_tables import Entry, TextTable, format_aligned, form
 NAMES = ("ohsumed", "ohsumed-2.0", "mq2008")
 
 
-def reproductions(names: Sequence[str], data: StrPath) -> dict[str, Experiment]:
+def make_reproductions(names: Sequence[str], data: StrPath) -> dict[str, Experiment]:
     """Return the experiments of published protocols by name; ``data`` holds a folder of each one's data set.
 
     If there is but one, ``data`` may be that folder.
     """
     wanted = dict.fromkeys(names)
-    return {name: _protocol(name, Path(data), [Path(data)] if len(wanted) == 1 else []) for name in wanted}
+    return {name: _read_protocol(name, Path(data), [Path(data)] if len(wanted) == 1 else []) for name in wanted}
 
 
-def reproduction(name: str, data: StrPath) -> Experiment:
-    """Return the experiment of the published protocol of this name, on its data set in ``data``."""
-    return reproductions([name], data)[name]
-
-
-def _protocol(name: str, data: Path, elsewhere: list[Path]) -> Experiment:
+def _read_protocol(name: str, data: Path, elsewhere: list[Path]) -> Experiment:
     """Read a protocol's spec, and return its experiment on the folds in ``data`` or in a folder of ``elsewhere``."""
     if name not in NAMES:
         raise InputError(f"unknown reproduction {name!r}; {suggest(name, NAMES)}")
@@ -54,7 +49,7 @@ def _protocol(name: str, data: Path, elsewhere: list[Path]) -> Experiment:
     )
 
 
-def t_tests(summary: Summary, measure: str) -> TextTable:
+def tabulate_t_tests(summary: Summary, measure: str) -> TextTable:
     """Make the table of paired t-tests of every two methods under a measure, as in the papers."""
     rows = [
         [
@@ -79,7 +74,7 @@ def _read_means(results: Results, start: str) -> dict[str, float]:
     return dict(zip(results.methods, results.means(measure).tolist(), strict=True))
 
 
-def means(results: Results) -> TextTable:
+def tabulate_means(results: Results) -> TextTable:
     """Make the table of each method's means on the test queries, under MAP and NDCG at several cut-offs."""
     columns = [_read_means(results, start) for start in _SHOWN.values()]
     rows = [[Entry(m, m), *(Entry(c[m], format_number(c[m])) for c in columns)] for m in results.methods]
@@ -102,23 +97,23 @@ def tabulate_winning_numbers(results: Mapping[str, Results]) -> TextTable:
 def format_text(results: Results) -> str:
     """Return the tables of one reproduction for a terminal: published figures beside ours, all means, the t-tests."""
     summary = Summary(results)
-    tests = t_tests(summary, first_place(results))
+    tests = tabulate_t_tests(summary, find_ndcg_at_one(results))
     parts = [
         results.name,
         format_aligned(make_published_table(summary)),
         *list_notes(summary),
-        format_aligned(means(results)),
+        format_aligned(tabulate_means(results)),
         format_aligned(tests),
     ]
     return "\n\n".join(parts)
 
 
-def first_place(results: Results) -> str:
+def find_ndcg_at_one(results: Results) -> str:
     """Return the full name of the NDCG@1 of a reproduction, the measure of the papers' t-tests."""
     return next(measure for measure in results.measures if measure.startswith("ndcg@1("))
 
 
-def written(results: Mapping[str, Results], commands: Sequence[str]) -> str:
+def format_page(results: Mapping[str, Results], commands: Sequence[str]) -> str:
     """Return the page of all reproductions as Markdown text; ``commands`` are those that made it."""
     parts = [_OPENING, "```\n" + "\n".join(commands) + "\n```"]
     for name, found in results.items():
@@ -128,8 +123,8 @@ def written(results: Mapping[str, Results], commands: Sequence[str]) -> str:
         parts += [f"- {note}" for note in list_notes(summary)]
         folds = make_fold_table(summary)
         parts += [] if folds is None else [format_markdown(folds).strip()]
-        parts += [format_markdown(means(found)).strip()]
-        parts += [format_markdown(t_tests(summary, first_place(found))).strip()]
+        parts += [format_markdown(tabulate_means(found)).strip()]
+        parts += [format_markdown(tabulate_t_tests(summary, find_ndcg_at_one(found))).strip()]
         parts += [_CLAIM] * (name == "ohsumed-2.0")
         parts += [f"{len(trials['method'])} trials, {trials['seconds'].sum():.1f} s of training in all."]
     if len(results) > 1:

@@ -23,7 +23,7 @@ from rankwright.rankers.common_parameters import LinearModelRanker
 from rankwright.rankers.input_checks import check_among
 from rankwright.runtime.backends import Backend, Shards
 from rankwright.scorers import Linear
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 
 @final

@@ -25,7 +25,7 @@ from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRa
 from rankwright.rankers.input_checks import check_among, check_number, check_strength, check_whole
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 
 @final

@@ -24,7 +24,7 @@ from rankwright.rankers.input_checks import check_among, check_number, check_str
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 
 @final

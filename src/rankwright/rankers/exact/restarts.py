@@ -18,7 +18,7 @@ from rankwright.optimisers.rounds import Evaluator, RoundRecorder
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker, SeededRanker
 from rankwright.rankers.input_checks import check_among, check_whole
 from rankwright.runtime.backends import Backend, map_fits
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -31,7 +31,7 @@ from rankwright.rankers.networks.training_options import TrainingOptions, check_
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
-from rankwright.scorers.scaling import StandardScaling, scale_weights
+from rankwright.scorers.linear import StandardScaling, scale_weights
 
 _ROUNDS = 20  # of an objective that depends on the ranking
 _FLAT = 1e-9  # an objective that is 0, and whose slope over a step as long as the weights is, cannot fall

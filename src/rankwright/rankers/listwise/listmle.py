@@ -23,12 +23,6 @@ class ListMLE(DescentRanker, NetworkRanker):
 
     The problem is convex: there is one answer.
 
-    Attributes
-    ----------
-    history_ : list of dict
-        Of the steps 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
-        ``train``, ``valid``.
-
     Notes
     -----
     Xia et al. (2008). Documents of one grade have no order: each is chosen among all of its grade or lower ones, so

@@ -24,12 +24,6 @@ class ListNet(DescentRanker, NetworkRanker):
     where P = softmax(grades) and Q = softmax(scores) are the probabilities that a document is the first. The problem is
     convex: there is one answer.
 
-    Attributes
-    ----------
-    history_ : list of dict
-        Of the steps 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
-        ``train``, ``valid``.
-
     Notes
     -----
     Cao et al. (2007), with top-one probabilities. By L-BFGS (optimisers/descent.py) in place of the paper's gradient

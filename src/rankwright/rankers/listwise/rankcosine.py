@@ -33,12 +33,6 @@ class RankCosine(DescentRanker):
         The vector that scores are aligned with: gains by their direction, or gains divided by the query's ideal DCG,
         the form that is consistent with NDCG.
 
-    Attributes
-    ----------
-    history_ : list of dict
-        Of the steps 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
-        ``train``, ``valid``.
-
     Notes
     -----
     Qin et al. (2008); the consistent form is Ravikumar et al. (2011). The paper adds up weak rankers; this is a linear

@@ -31,12 +31,6 @@ class RankNet(DescentRanker, NetworkRanker):
     pair_weighting : "pair" or "query"
         Whether all pairs have equal weight, or all queries that have pairs.
 
-    Attributes
-    ----------
-    history_ : list of dict
-        Of the steps 1, 2, 4, 8, ... and the last, which is the model: ``loss``, ``objective`` (with the penalty),
-        ``train``, ``valid``.
-
     Notes
     -----
     Burges et al. (2005). Gradients are summed per document, not per pair. By L-BFGS (optimisers/descent.py) in place of

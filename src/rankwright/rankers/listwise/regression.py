@@ -20,7 +20,7 @@ from rankwright.rankers.input_checks import check_strength
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend, limit_blas
 from rankwright.scorers import Linear
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # the paper's
 _HIGH_GRADE = 8.0

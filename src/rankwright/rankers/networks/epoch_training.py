@@ -18,14 +18,13 @@ from rankwright.measures import Measure
 from rankwright.measures.base import weighted_mean
 from rankwright.objectives.base import Objective
 from rankwright.optimisers.checkpoints import Checkpoint, digest_queries
-from rankwright.optimisers.epochs import EpochLoop, EpochTrainer
-from rankwright.optimisers.linear_epochs import LinearTrainer
+from rankwright.optimisers.epochs import EpochLoop, EpochTrainer, LinearTrainer
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.input_checks import check_early_stopping
 from rankwright.rankers.networks.training_options import TrainingOptions
 from rankwright.runtime.backends import Backend
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 _NUMBERS = {"phase": int, "n_done": int, "n_waited": int, "n_kept": int, "value": float}  # of a checkpoint
 _RUN = ("optimiser", "learning_rate", "batch_size", "activation")  # of the training: what a checkpoint must agree in

@@ -18,7 +18,7 @@ from rankwright.kernels.scorers.landmarks import compute_kernel_features
 from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 from rankwright.runtime.backends import Backend, limit_blas
 from rankwright.scorers import Kernel, KernelSum, Linear
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 MOST_DOCUMENTS = 2000  # that a map is fitted on: kernel PCA's time grows with their cube, that of prediction with them
 _COMPONENTS = 100

@@ -37,7 +37,7 @@ from rankwright.rankers.networks.training_options import TrainingOptions, check_
 from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.rankers.smooth.feature_spaces import FeatureSpace, make_feature_space
 from rankwright.runtime.backends import Backend, map_fits
-from rankwright.scorers.scaling import scale_weights
+from rankwright.scorers.linear import scale_weights
 
 
 @final

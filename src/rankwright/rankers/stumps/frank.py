@@ -18,7 +18,7 @@ from rankwright.optimisers.weak.long_fidelity import sum_state
 from rankwright.optimisers.weak.threshold_stumps import sum_stumps
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.input_checks import check_bins, check_number
-from rankwright.rankers.stumps.stump_boosting import Chosen, PairSums, StumpRanker, StumpStages
+from rankwright.rankers.stumps.stump_boosting import PairSums, StumpChoice, StumpRanker, StumpStages
 from rankwright.runtime.backends import Backend
 
 
@@ -110,15 +110,15 @@ class _FidelityStages(StumpStages):
         super().__init__(train, valid, measure, n_bins, "query", backend)  # Eq. (1): D = 1 / #_q
         self.search = FidelityStumpSearch(self.bins, smoothing, backend)
 
-    def choose(self) -> Chosen | None:
+    def choose(self) -> StumpChoice | None:
         """Return the stump with the least loss; None if no stump lowers it."""
         found = self.search.find(self.parts, self.worths())
         if found is None:
             return None
         notes = {"gain": found.gain, "scanned": found.n_scanned, "tried": found.n_tried}
-        return Chosen(self.bins.make_stump(found.slot, found.alpha), notes)
+        return StumpChoice(self.bins.make_stump(found.slot, found.alpha), notes)
 
-    def add(self, chosen: Chosen) -> dict[str, Any]:
+    def add(self, chosen: StumpChoice) -> dict[str, Any]:
         """Add the stump; what was known of the weights of pairs is a little less so."""
         record = super().add(chosen)
         self.search.relax_bounds(self.totals[1:])

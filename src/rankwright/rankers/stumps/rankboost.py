@@ -17,7 +17,7 @@ from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.optimisers.weak.threshold_stumps import find_best_stump, round_weight, sum_stumps
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.input_checks import check_among, check_bins
-from rankwright.rankers.stumps.stump_boosting import Chosen, PairSums, StumpRanker, StumpStages
+from rankwright.rankers.stumps.stump_boosting import PairSums, StumpChoice, StumpRanker, StumpStages
 from rankwright.runtime.backends import Backend
 
 
@@ -96,7 +96,7 @@ class _ExponentialStages(StumpStages):
     noted: ClassVar[Mapping[str, type]] = {"r": float}
     takes_missing: ClassVar[bool] = True
 
-    def choose(self) -> Chosen | None:
+    def choose(self) -> StumpChoice | None:
         """Return the stump with the largest abs(r); None if the loss is about 0."""
         if self.loss <= _NOTHING_LEFT:
             return None
@@ -105,9 +105,9 @@ class _ExponentialStages(StumpStages):
         alpha = round_weight(0.5 * math.log((1.0 + bounded) / (1.0 - bounded)))
         if alpha == 0.0:
             return None
-        return Chosen(self.bins.make_stump(slot, alpha, missing), {"r": r})
+        return StumpChoice(self.bins.make_stump(slot, alpha, missing), {"r": r})
 
-    def add(self, chosen: Chosen) -> dict[str, Any]:
+    def add(self, chosen: StumpChoice) -> dict[str, Any]:
         """Add the stump; Z is by how much the loss shrinks."""
         before = self.loss
         record = super().add(chosen)

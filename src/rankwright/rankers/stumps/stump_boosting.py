@@ -24,14 +24,14 @@ _LARGEST = float(np.finfo(np.float32).max)
 _LARGEST_STEP = 20.0
 
 
-class Chosen(NamedTuple):
+class StumpChoice(NamedTuple):
     """The stump chosen in a round, and the values to record about the choice in the history."""
 
     stump: Stump
     notes: dict[str, Any]
 
 
-class Scored(NamedTuple):
+class StumpShard(NamedTuple):
     """A part of the training documents, sorted by grade, with their scores, ranking, and sums at these scores."""
 
     binned: BinnedShard
@@ -52,7 +52,7 @@ class PairSums(Protocol):
         ...
 
 
-class Rules(NamedTuple):
+class RoundInputs(NamedTuple):
     """The fixed inputs of every round: the function of sums over pairs, the bins, and the features summed at once."""
 
     pair_sums: PairSums
@@ -118,13 +118,13 @@ class StumpStages(ABC):
         self.features = np.flatnonzero(self.bins.sizes > 2)  # that have a threshold
         self.groups, self.slots = self.bins.group_features(self.features), self.bins.list_slots(self.features)
         at_once = self.features if len(self.groups) == 1 else self.features[:0]
-        self.rules = Rules(self.pair_sums, self.bins, at_once)
-        self.parts: Shards[Scored] = backend.apply(_add_to_part, parts, None, None, self.rules)
+        self.rules = RoundInputs(self.pair_sums, self.bins, at_once)
+        self.parts: Shards[StumpShard] = backend.apply(_add_to_part, parts, None, None, self.rules)
         self.totals = backend.sum(attrgetter("totals"), self.parts)
         self.valid = None if valid is None else (valid, measure.prepare(valid), np.zeros(valid.n_docs))
 
     @abstractmethod
-    def choose(self) -> Chosen | None:
+    def choose(self) -> StumpChoice | None:
         """Return the next stump and its step; None where nothing is left to gain."""
 
     def worths(self) -> Floats:
@@ -142,16 +142,16 @@ class StumpStages(ABC):
         """The first sum over pairs."""
         return float(self.totals[1])
 
-    def restore(self, record: Mapping[str, Any]) -> Chosen:
+    def restore(self, record: Mapping[str, Any]) -> StumpChoice:
         """Return the stump of a round from its row in a history."""
         feature = read_value(record, "feature", int, 0, self.bins.n_features - 1)
         threshold = read_value(record, "threshold", float, -_LARGEST, _LARGEST)
         alpha = read_value(record, "alpha", float, -_LARGEST_STEP, _LARGEST_STEP)
         missing = read_value(record, "missing", bool, False, self.takes_missing)
         notes = {name: read_value(record, name, kind, -np.inf, np.inf) for name, kind in self.noted.items()}
-        return Chosen(Stump(feature, threshold, alpha, missing), notes)
+        return StumpChoice(Stump(feature, threshold, alpha, missing), notes)
 
-    def add(self, chosen: Chosen) -> dict[str, Any]:
+    def add(self, chosen: StumpChoice) -> dict[str, Any]:
         """Add a stump to the sum; returns the record of the round."""
         stump = chosen.stump
         self.stumps.append(stump)
@@ -180,7 +180,9 @@ def _sum_pair_weights(queries: Queries, pair_weighting: str) -> float:
     return float((compute_pair_weights(queries, pair_weighting) * count_query_pairs(queries.y, queries.indptr)).sum())
 
 
-def _prepare_part(queries: Queries, measure: Measure, bins: FeatureBins, pair_weighting: str, total: float) -> Scored:
+def _prepare_part(
+    queries: Queries, measure: Measure, bins: FeatureBins, pair_weighting: str, total: float
+) -> StumpShard:
     """Return these queries as a part of the training documents, binned, where all scores are 0."""
     rows, lower = find_grade_order(queries.y, queries.indptr)
     graded = GradedDocuments(queries.indptr, lower, compute_pair_weights(queries, pair_weighting) / total)
@@ -189,15 +191,15 @@ def _prepare_part(queries: Queries, measure: Measure, bins: FeatureBins, pair_we
     prepared = measure.prepare(by_grade)
     weight = np.where(prepared.is_counted, queries.query_weight, 0.0)
     none = np.empty(0)
-    return Scored(binned, prepared, weight, np.zeros(queries.n_docs), np.arange(queries.n_docs), none, none, none)
+    return StumpShard(binned, prepared, weight, np.zeros(queries.n_docs), np.arange(queries.n_docs), none, none, none)
 
 
-def _sum_query_weights(part: Scored) -> float:
+def _sum_query_weights(part: StumpShard) -> float:
     """Return the sum of the weights of a part's queries that the measure counts."""
     return float(part.weight.sum())
 
 
-def _add_to_part(part: Scored, stump: Stump | None, cut: BinCut | None, rules: Rules) -> Scored:
+def _add_to_part(part: StumpShard, stump: Stump | None, cut: BinCut | None, rules: RoundInputs) -> StumpShard:
     """Return a part with a stump added to its scores, and the ranking and sums at the new scores."""
     binned, before, order = part.binned, part.scores, part.order.copy()
     scores = before if stump is None else binned.add_stump(before, stump, cut)
@@ -205,9 +207,9 @@ def _add_to_part(part: Scored, stump: Stump | None, cut: BinCut | None, rules: R
     worths = binned.sum_by_slot(potentials[0], rules.bins, rules.features)
     value = part.prepared.rank_and_sum(scores, order, part.weight)
     totals = np.concatenate([[value], totals])
-    return Scored(binned, part.prepared, part.weight, scores, order, potentials, worths, totals)
+    return StumpShard(binned, part.prepared, part.weight, scores, order, potentials, worths, totals)
 
 
-def _sum_worths(part: Scored, bins: FeatureBins, features: Ints) -> Floats:
+def _sum_worths(part: StumpShard, bins: FeatureBins, features: Ints) -> Floats:
     """Return for each bin of these features the sum of the potentials of this part's documents in it."""
     return part.binned.sum_by_slot(part.potentials[0], bins, features)

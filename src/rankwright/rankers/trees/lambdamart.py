@@ -82,7 +82,7 @@ class LambdaMART(GradientTreeRanker):
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         train, _, measure, *_ = setting
         if self._native:
-            return NativeStages(*setting, objective=lambdarank(measure, train))
+            return NativeStages(*setting, objective=make_lambdarank_options(measure, train))
         return GradientStages(*setting, objective=Lambdas(adapt_for_training(measure)))
 
 
@@ -91,7 +91,7 @@ _MOST_GRADES = 1_000  # a table has an entry for each
 _KNOWN_GRADES = 30  # whose gains LightGBM knows
 
 
-def lambdarank(measure: Measure, queries: Queries) -> dict[str, Any]:
+def make_lambdarank_options(measure: Measure, queries: Queries) -> dict[str, Any]:
     """Return LightGBM's parameters for its lambdarank objective, with the gains and cut-off of the measure."""
     wanted = _require_ndcg(measure)
     whole = bool((queries.y == np.floor(queries.y)).all()) and float(queries.y.min()) >= 0.0

@@ -14,9 +14,13 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.tree_scores import look_up_leaf_values
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
-from rankwright.optimisers.additive import Additive
+from rankwright.optimisers.ascent import ClimbRules
+from rankwright.optimisers.boosting_loop import AdditiveScores
+from rankwright.optimisers.columns import TreeColumns
 from rankwright.optimisers.functional_gradient import FunctionalGradient, compute_residuals
+from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import StepChoice
+from rankwright.optimisers.polishing import polish_weights
 from rankwright.optimisers.weak.regression_trees import RegressionTree, TreeGrower
 from rankwright.runtime.backends import Backend, count_threads
 from rankwright.scorers import Trees
@@ -27,7 +31,7 @@ _LARGE = 2_000_000  # values of features
 _MANY = 100_000  # documents: on more, not every round of LightGBM's own is evaluate_training on them
 
 
-class Grown(NamedTuple):
+class GrownTree(NamedTuple):
     """The tree grown in a round, its values on the training documents if known, and what to record of it."""
 
     tree: Forest
@@ -54,12 +58,12 @@ class TreeStages(ABC):
         self, train: Queries, valid: Queries | None, measure: Measure, weak: RegressionTree, backend: Backend
     ) -> None:
         self.queries, self.valid_queries, self.weak, self.backend = train, valid, weak, backend
-        self.train = Additive(train, measure.for_training(), backend)
-        self.valid = None if valid is None else Additive(valid, measure, backend)
+        self.train = AdditiveScores(train, measure.for_training(), backend)
+        self.valid = None if valid is None else AdditiveScores(valid, measure, backend)
         self.trees: list[Forest] = []
 
     @abstractmethod
-    def choose(self) -> Grown | None:
+    def choose(self) -> GrownTree | None:
         """Return the next tree; None where nothing is left to gain."""
 
     @property
@@ -77,7 +81,7 @@ class TreeStages(ABC):
         """Return LightGBM's booster with the binned documents."""
         return self.weak.prepare(self.queries, self.n_threads)
 
-    def add(self, grown: Grown) -> dict[str, Any]:
+    def add(self, grown: GrownTree) -> dict[str, Any]:
         """Add a tree to the sum; returns the record of the round."""
         self.trees.append(grown.tree)
         record = {**grown.notes, **self._scored(grown)}
@@ -104,7 +108,7 @@ class TreeStages(ABC):
         self.train.set_scores(Trees(self.forest.take_first(n))(self.queries.X))
         return {"loss": 1.0 - self.train.value, "train": self.train.value}
 
-    def _scored(self, grown: Grown) -> dict[str, Any]:
+    def _scored(self, grown: GrownTree) -> dict[str, Any]:
         """Bring the training scores up to date; what follows from them."""
         self.train.add(self.values_of(grown.tree, self.queries) if grown.values is None else grown.values)
         return {"train": self.train.value}
@@ -132,10 +136,10 @@ class NativeStages(TreeStages):
         start = self.train.scores if self.trees else None
         return self.weak.prepare(self.queries, self.n_threads, start, **self.objective)
 
-    def choose(self) -> Grown | None:
+    def choose(self) -> GrownTree | None:
         """Return LightGBM's next tree; None if it cannot split."""
         tree = self.growing.fit_own_objective()
-        return None if tree is None else Grown(tree, None, {})
+        return None if tree is None else GrownTree(tree, None, {})
 
     def evaluate_training(self, n: int) -> dict[str, Any]:
         """Return the mean measure by LightGBM's own scores, if these are all the trees."""
@@ -144,7 +148,7 @@ class NativeStages(TreeStages):
         self.train.set_scores(self.growing.own_objective_scores())
         return {"loss": 1.0 - self.train.value, "train": self.train.value}
 
-    def _scored(self, grown: Grown) -> dict[str, Any]:
+    def _scored(self, grown: GrownTree) -> dict[str, Any]:
         n = len(self.trees)
         if "growing" not in self.__dict__:
             found = super()._scored(grown)
@@ -168,7 +172,7 @@ class GradientStages(TreeStages):
         self.n_warmup_trees = n_warmup_trees
         self.gradient = FunctionalGradient(self.queries, objective, self.backend)
 
-    def choose(self) -> Grown | None:
+    def choose(self) -> GrownTree | None:
         """Return the tree along the gradient, or of least squares at the start and where there is no gradient."""
         point = self.train.point
         found = self.gradient(point, (self.weak.seed, len(self.trees)))
@@ -178,7 +182,7 @@ class GradientStages(TreeStages):
         is_start = is_flat or len(self.trees) < self.n_warmup_trees
         target = compute_residuals(self.queries, self.train.scores) if is_start else self.gradient.make_target(found)
         tree = self.growing.fit(*target)
-        return None if tree is None else Grown(tree, None, {"loss": found.loss})
+        return None if tree is None else GrownTree(tree, None, {"loss": found.loss})
 
 
 class SearchedStages(TreeStages):
@@ -197,19 +201,19 @@ class SearchedStages(TreeStages):
         self.choice, self.limits = choice, limits
         self.least = self.weak.min_weight
 
-    def choose(self) -> Grown | None:
+    def choose(self) -> GrownTree | None:
         """Return the least squares tree of the residuals, and its weight."""
         tree = self.growing.fit(*compute_residuals(self.queries, self.train.scores))
         if tree is None:
             return None
         if tree.trees[0].n_splits == 0:
-            return Grown(tree, None, {"loss": 1.0 - self.train.value, "weight": 0.0, "searched": 0.0})
+            return GrownTree(tree, None, {"loss": 1.0 - self.train.value, "weight": 0.0, "searched": 0.0})
         values = self.values_of(tree, self.queries)
         weight, searched = self._weight(values)
         if weight == 0.0:
             return None
         notes = {"loss": 1.0 - self.train.value, "weight": weight, "searched": searched}
-        return Grown(self.growing.rescale(tree, weight), weight * values, notes)
+        return GrownTree(self.growing.rescale(tree, weight), weight * values, notes)
 
     def _weight(self, values: Floats) -> tuple[float, float]:
         """Return the weight of a tree with these values, and the weight before clipping; 0 is no tree."""
@@ -218,3 +222,43 @@ class SearchedStages(TreeStages):
         if found is not None and found.value <= self.train.value and abs(best) < _STEP:
             best = 0.0  # the next tree would be the same
         return best if self.limits is None else float(np.clip(best, *self.limits)), best
+
+
+def polish_trees(
+    forest: Forest,
+    train: Queries,
+    valid: Queries | None,
+    measure: Measure,
+    rules: ClimbRules,
+    seed: int,
+    backend: Backend,
+) -> tuple[Forest, list[dict[str, Any]]]:
+    """Improve the measure by exact line searches on the weights of trees; return the trees, and the history."""
+    trees = Trees(forest)
+    own = make_tree_landscape(trees, train, measure.for_training(), backend)
+    other = None if valid is None else make_tree_landscape(trees, valid, measure, backend)
+    found = polish_weights(own, other, np.ones(len(trees)), rules, np.random.default_rng(seed))
+    return forest.with_weights(found.level), found.history
+
+
+def make_tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Backend) -> Landscape:
+    """Return the mean measure on the queries as a function of the weights of the trees."""
+    nodes = trees.forest.nodes
+    columns = TreeColumns(trees.leaves(queries.X, backend), nodes.first_leaf, nodes.value)
+    return Landscape.of_prepared(columns, measure.prepare(queries), queries.query_weight, backend)
+
+
+def join_histories(history: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join the rows of growing trees and of polishing: the last step of each of its rounds, and each new best."""
+    start, *steps = more
+    if "kept" not in start:
+        history = [{name: value for name, value in row.items() if name != "kept"} for row in history]
+    best, rows = start.get("valid", start["train"]), list[dict[str, Any]]()
+    for i, step in enumerate(steps):
+        value = step.get("valid", step["train"])
+        is_last = i + 1 == len(steps) or steps[i + 1]["round"] != step["round"]
+        if is_last or (value > best and "valid" in step):
+            row = {"round": len(history) + len(rows) + 1, "polish": step["round"], "loss": 1.0 - step["train"]}
+            rows.append(row | {name: step[name] for name in ("train", "valid", "kept") if name in step})
+        best = max(best, value)
+    return history + rows

@@ -21,15 +21,14 @@ from rankwright.measures import Measure
 from rankwright.models.model import Model, check_features
 from rankwright.models.model_files import parse_model
 from rankwright.optimisers.ascent import ClimbRules
+from rankwright.optimisers.boosting_loop import boost
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
-from rankwright.optimisers.stagewise import boost
 from rankwright.optimisers.weak.regression_trees import LIGHTGBM_NAMES, RegressionTree, check_lightgbm_params
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.boosting import AdditiveRanker
 from rankwright.rankers.common_parameters import SeededRanker
 from rankwright.rankers.input_checks import check_early_stopping, check_number, check_whole
-from rankwright.rankers.trees.tree_boosting import Grown, TreeStages
-from rankwright.rankers.trees.tree_polishing import join_histories, polish_trees
+from rankwright.rankers.trees.tree_boosting import GrownTree, TreeStages, join_histories, polish_trees
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Trees
 from rankwright.scorers.lightgbm_text import MAX_LEAVES, Forest
@@ -183,14 +182,14 @@ class TreeRanker(AdditiveRanker, SeededRanker):
             return f"{n_docs} documents cannot be split into leaves of {least} or more; lower min_child_samples={least}"
         return "no split of the documents lowers the loss; lower min_child_samples, or check the features"
 
-    def _done(self, train: Queries) -> list[Grown]:
+    def _done(self, train: Queries) -> list[GrownTree]:
         """Return the trees to continue after, with the records of their rounds."""
         forest, history = self._earlier(train)
         if forest is None:
             return []
         notes = [{name: row[name] for name in row if name not in _OF_A_ROUND} for row in history[: len(forest)]]
         notes += [{} for _ in range(len(forest) - len(notes))]
-        return [Grown(Forest(forest.header, (tree,)), None, note) for tree, note in zip(forest.trees, notes)]
+        return [GrownTree(Forest(forest.header, (tree,)), None, note) for tree, note in zip(forest.trees, notes)]
 
     def _earlier(self, train: Queries) -> tuple[Forest | None, list[dict[str, Any]]]:
         """Return the trees and the history of the model to continue."""

@@ -25,7 +25,7 @@ _SYMBOLS = {
 _LOSS, _OWN, _ONE, _TWO = _SYMBOLS
 
 
-class Bounded(NamedTuple):
+class LossBound(NamedTuple):
     """A bound on a method's training loss: the values of both, as means over folds and seeds."""
 
     bound: str
@@ -38,7 +38,7 @@ class Bounded(NamedTuple):
     exact: float
 
 
-Methods = Mapping[str, Sequence[Bounded]]
+Methods = Mapping[str, Sequence[LossBound]]
 
 
 def _make_content(summary: Summary) -> Content | None:
@@ -58,14 +58,14 @@ def _make_content(summary: Summary) -> Content | None:
     return Content(lead, [*blocks, _make_grid(summary, methods)])
 
 
-def average_bounds(table: Table) -> list[Bounded]:
+def average_bounds(table: Table) -> list[LossBound]:
     """Return the bounds on a method's training loss, as means over its runs; those on its own measure first."""
     found = []
     for bound, measure in dict.fromkeys(zip(table["bound"].tolist(), table["measure"].tolist(), strict=True)):
         of = select_rows(table, (table["bound"] == bound) & (table["measure"] == measure))
         loss, value, least, exact = (float(np.mean(of[name])) for name in ("loss", "value", "least", "exact"))
         factor = float(np.median(of["factor"]))  # the median, as factors differ by powers of ten
-        found.append(Bounded(str(bound), str(measure), bool(of["own"][0]), loss, value, least, factor, exact))
+        found.append(LossBound(str(bound), str(measure), bool(of["own"][0]), loss, value, least, factor, exact))
     return found
 
 
@@ -92,7 +92,7 @@ def _draw_chart(methods: Methods, trained_on: TrainingMeasure) -> Chart:
     return Chart(data, layout, caption, height=_REST + _ROW * max(len(methods), 3))
 
 
-def _select_marked_bounds(bounds: Sequence[Bounded]) -> dict[str, float]:
+def _select_marked_bounds(bounds: Sequence[LossBound]) -> dict[str, float]:
     """Return the values of the bounds that the chart shows, by their name in its legend."""
     marks: dict[str, float] = {}
     for bound in bounds:
@@ -161,7 +161,7 @@ def _make_grid(summary: Summary, methods: Methods) -> Grid:
     return Grid(columns, body, "Loss and bounds on the training queries.", note)
 
 
-def _list_cells(summary: Summary, bound: Bounded) -> list[Any]:
+def _list_cells(summary: Summary, bound: LossBound) -> list[Any]:
     """Return the cells of a bound's row, after the method."""
     label = summary.labels.get(bound.measure, bound.measure)
     gaps = bound.value - bound.loss, bound.least, bound.least - bound.loss, bound.factor, bound.exact

@@ -40,7 +40,7 @@ class Function(NamedTuple):
         return above
 
 
-class Learned(NamedTuple):
+class LearnedSteps(NamedTuple):
     """The step functions that several runs learned for one feature; a run that does not use it counts as 0 in means."""
 
     feature: str
@@ -80,13 +80,13 @@ def _make_content(summary: Summary) -> Content:
     return Content(lead, [make_choice("Method", charts), _make_grid(methods)])
 
 
-def collect_step_functions(table: Table) -> list[Learned]:
+def collect_step_functions(table: Table) -> list[LearnedSteps]:
     """Return the step functions of each feature that a method uses, the feature with the largest mean range first."""
     runs, found = split_runs(table), dict[str, list[Function]]()
     for run in runs:
         for feature in dict.fromkeys(run["feature"].tolist()):
             found.setdefault(feature, []).append(_make_function(select_rows(run, run["feature"] == feature)))
-    made = [Learned(feature, functions, len(runs)) for feature, functions in found.items()]
+    made = [LearnedSteps(feature, functions, len(runs)) for feature, functions in found.items()]
     return sorted(made, key=lambda feature: -feature.range)
 
 
@@ -102,7 +102,7 @@ def _select_first_seeds(table: Table) -> Table:
     return select_rows(table, table["seed"] == np.array([first[fold] for fold in table["fold"].tolist()]))
 
 
-def _draw_chart(method: str, features: Sequence[Learned]) -> Chart:
+def _draw_chart(method: str, features: Sequence[LearnedSteps]) -> Chart:
     """Draw the step functions of the features with the largest ranges, a panel for each."""
     shown = features[:MOST_PANELS]
     layout = panels.make_layout([feature.feature for feature in shown], "value of the feature", "adds to the score")
@@ -140,7 +140,7 @@ def _choose_axis(thresholds: Floats) -> _PanelAxis:
     return _PanelAxis(low - margin, high + margin, {})
 
 
-def _make_traces(method: str, feature: Learned, axis: _PanelAxis, panel: int) -> list[dict[str, Any]]:
+def _make_traces(method: str, feature: LearnedSteps, axis: _PanelAxis, panel: int) -> list[dict[str, Any]]:
     """Return Plotly's traces of a feature: its step function on each fold, and their mean."""
     name = panels.name_feature(feature.feature)
     several = feature.n_runs > 1
@@ -204,7 +204,7 @@ def _make_grid(methods: Mapping[str, Table]) -> Grid:
     return Grid(columns, body, "The largest effect of each feature, and its direction.", note)
 
 
-def _list_cells(feature: Learned, largest: float, lacks: bool) -> list[Any]:
+def _list_cells(feature: LearnedSteps, largest: float, lacks: bool) -> list[Any]:
     """Return the cells of a feature's row, after the method."""
     functions, n = feature.functions, feature.n_runs
     stumps = sum(function.stumps for function in functions) / n

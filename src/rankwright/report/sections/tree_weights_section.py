@@ -21,7 +21,7 @@ _USUAL = (2.0, 98.0)  # percentiles of the searched weights that a chart shows
 _REACH = 3.0  # a chart extends at most this many times the height of the used weights, or they would be flat
 
 
-class Weighted(NamedTuple):
+class TreeWeights(NamedTuple):
     """The weights of a run's trees: as the search found them, and as clipped to the allowed range."""
 
     fold: int
@@ -57,16 +57,16 @@ def _make_content(summary: Summary) -> Content | None:
     )
 
 
-def list_tree_weights(table: Table) -> list[Weighted]:
+def list_tree_weights(table: Table) -> list[TreeWeights]:
     """Return the searched and the clipped weights of each run's trees."""
     searched = select_rows(table, np.isfinite(table["searched"]))
     return [
-        Weighted(int(run["fold"][0]), *(np.asarray(run[name], np.float64) for name in ("round", "searched", "weight")))
+        TreeWeights(int(run["fold"][0]), *(run[name].astype(float) for name in ("round", "searched", "weight")))
         for run in (split_runs(searched) if len(searched["fold"]) else [])
     ]
 
 
-def _draw_chart(method: str, runs: Sequence[Weighted]) -> Chart:
+def _draw_chart(method: str, runs: Sequence[TreeWeights]) -> Chart:
     """Draw the weights of a method's trees, a panel for the first seed of each fold."""
     first = {run.fold: run for run in reversed(runs)}
     shown = [first[fold] for fold in sorted(first)][:MOST_PANELS]
@@ -85,7 +85,7 @@ def _draw_chart(method: str, runs: Sequence[Weighted]) -> Chart:
     return Chart(data, layout, caption, panels.compute_height(len(shown)))
 
 
-def choose_heights(runs: Sequence[Weighted]) -> list[float]:
+def choose_heights(runs: Sequence[TreeWeights]) -> list[float]:
     """Return the vertical range of the panels: it holds all clipped weights, and most of the searched ones."""
     given = np.concatenate([run.weight for run in runs])
     least, most = min(float(given.min()), 0.0), max(float(given.max()), 0.0)
@@ -96,7 +96,7 @@ def choose_heights(runs: Sequence[Weighted]) -> list[float]:
     return [low - margin, high + margin]
 
 
-def _make_traces(method: str, run: Weighted, panel: int) -> list[dict[str, Any]]:
+def _make_traces(method: str, run: TreeWeights, panel: int) -> list[dict[str, Any]]:
     """Return Plotly's traces of a run's weights: points as searched, and a line as clipped."""
     some = thin_numbers(len(run.tree))
     own: list[dict[str, Any]] = [
@@ -113,7 +113,7 @@ def _make_traces(method: str, run: Weighted, panel: int) -> list[dict[str, Any]]
     return [{**about, "meta": f"fold {run.fold}, {each['name']}", "hovertemplate": hover, **each} for each in own]
 
 
-def _make_grid(methods: Mapping[str, Sequence[Weighted]]) -> Grid:
+def _make_grid(methods: Mapping[str, Sequence[TreeWeights]]) -> Grid:
     """Make the table of how many trees' weights each method clipped."""
     of_run = "mean over folds and seeds"
     columns = [
@@ -136,7 +136,7 @@ def _make_grid(methods: Mapping[str, Sequence[Weighted]]) -> Grid:
     return Grid(columns, body, "Weights of trees, as searched and as clipped.", note)
 
 
-def _compute_cells(runs: Sequence[Weighted]) -> list[float]:
+def _compute_cells(runs: Sequence[TreeWeights]) -> list[float]:
     """Return the cells of a method's row, as means over its runs."""
     found = [
         (

@@ -145,7 +145,7 @@ def _serve_tasks(fn: Callable[[Any], Any], connection: Connection) -> None:
             last = now
             connection.send((what, done, total))
 
-    with suppress(EOFError, BrokenPipeError), progress.listening(report):
+    with suppress(EOFError, BrokenPipeError), progress.listen(report):
         connection.send(None)  # the process has started
         while True:
             outcome = run_task(fn, connection.recv())

@@ -21,7 +21,7 @@ from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.rankers import Regression, SmoothRank
 from rankwright.rankers.listwise.regression import ALPHAS as TRIED
 from rankwright.runtime.backends import Backend, resolve
-from rankwright.scorers.scaling import StandardScaling
+from rankwright.scorers.linear import StandardScaling
 
 SIGMAS = (64.0, 4.0, 1.0, 2.0**-2, 2.0**-4, 2.0**-6, 2.0**-10)  # the last is below where annealing ends
 TRUE = 0.0  # the sigma of the measure itself
@@ -109,7 +109,7 @@ class Annealing(NamedTuple):
     smooth: Floats  # the smooth measure on the training queries, which is maximised; NaN for the regression
 
 
-class Annealed(NamedTuple):
+class FoldAnnealing(NamedTuple):
     """The results of SmoothRank on a fold: an annealing for each alpha, the chosen alpha, and its weights."""
 
     by_alpha: Mapping[float, Annealing]
@@ -117,7 +117,7 @@ class Annealed(NamedTuple):
     coef: Floats  # w* under it, in raw units
 
 
-def anneal_fold(fold: Fold, measure: Measure) -> Annealed:
+def anneal_fold(fold: Fold, measure: Measure) -> FoldAnnealing:
     """Train SmoothRank on a fold for each alpha; the validation queries choose the alpha and the regression's strength.
 
     The smooth measure has the measure's own cut-off, so that the measure is its limit.
@@ -133,7 +133,7 @@ def anneal_fold(fold: Fold, measure: Measure) -> Annealed:
     by_alpha = {alpha: _make_annealing(ranker, before, total) for alpha, ranker in zip(ALPHAS, path, strict=True)}
     valid = [measure.mean(fold.valid, ranker.predict(fold.valid)) for ranker in path]
     best = int(np.argmax(valid))
-    return Annealed(by_alpha, ALPHAS[best], path[best].coef_)
+    return FoldAnnealing(by_alpha, ALPHAS[best], path[best].coef_)
 
 
 def _sum_query_weights(measure: Measure, fold: Fold) -> float:
@@ -148,11 +148,11 @@ def _make_annealing(ranker: SmoothRank, before: tuple[float, float], total: floa
     return Annealing(*np.array([(np.inf, *before, np.nan), *rows]).T)
 
 
-def anneal_folds(folds: Sequence[Fold], measure: Measure) -> list[Annealed]:
+def anneal_folds(folds: Sequence[Fold], measure: Measure) -> list[FoldAnnealing]:
     """Train SmoothRank on every fold for each alpha; return the results by fold."""
     found = []
     for i in range(len(folds)):
-        with progress.labelled(f"fold {i + 1} of {len(folds)}"):
+        with progress.add_label(f"fold {i + 1} of {len(folds)}"):
             fold = folds[i]
             found.append(anneal_fold(fold, with_fold_grades(measure, fold)))
     return found
@@ -168,7 +168,7 @@ def fold_mean(found: Sequence[Annealing]) -> Annealing:
     return Annealing(*np.mean(np.array(found), axis=0))
 
 
-def group_by_name(found: Sequence[Annealed]) -> dict[str, Annealing]:
+def group_by_name(found: Sequence[FoldAnnealing]) -> dict[str, Annealing]:
     """Return the means of the annealings over the folds: for each alpha, and for the alpha that each fold chose."""
     means = {f"alpha {alpha:g}": fold_mean([fold.by_alpha[alpha] for fold in found]) for alpha in ALPHAS}
     return {CHOSEN: fold_mean([fold.by_alpha[fold.chosen] for fold in found])} | means

@@ -15,8 +15,8 @@ from rankwright.objectives.smooth_objectives import smooth_measure
 from rankwright.papers.simulation.base import FoldData
 from rankwright.papers.simulation.smoothing.smoothing_data import (
     TRUE,
-    Annealed,
     Annealing,
+    FoldAnnealing,
     LineView,
     SmoothedLine,
     anneal_folds,
@@ -119,7 +119,7 @@ class SmoothingFindings(NamedTuple):
     seed: int
     n_train: int  # training queries of the first fold, which figure 1 is about
     n_tied: int  # training queries in which w* gives several documents the same score
-    folds: Sequence[Annealed]
+    folds: Sequence[FoldAnnealing]
     annealings: Mapping[str, Annealing]  # fold means, by name
     annealing_facts: Mapping[str, AnnealingFacts]
     lines: Mapping[LineView, SmoothedLine]

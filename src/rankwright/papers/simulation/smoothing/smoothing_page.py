@@ -20,7 +20,7 @@ def make_page(found: SmoothingFindings) -> Page:
         ("Measure", str(found.measure)),
         ("Queries", found.data),
         ("Folds", f"{len(found.folds)}"),
-        ("Chosen alpha by fold", chosen),
+        ("StumpChoice alpha by fold", chosen),
         ("Seed", f"{found.seed}"),
     ]
     sections = [

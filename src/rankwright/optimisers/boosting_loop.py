@@ -1,21 +1,25 @@
-"""The scores of an additive model on a set of queries, ranked and evaluated."""
+"""Boosting: the loop that adds weak rankers one at a time, and the scores of the model that it makes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import attrgetter
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.optimisers.columns import MatrixColumns
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import LineSearchResult, StepChoice, search_line
+from rankwright.optimisers.rounds import RoundRecorder
 from rankwright.runtime.backends import Backend
 
 
-class Additive:
+class AdditiveScores:
     """The scores of an additive model, to which columns are added one by one, and the mean measure of its ranking.
 
     Each ranking is found from the last one, which costs little where a column changes little.
@@ -53,3 +57,44 @@ class Additive:
     def set_scores(self, scores: Floats) -> None:
         """Replace the scores."""
         self.point = self.landscape.with_scores(self.point, scores)
+
+
+W = TypeVar("W")
+
+
+class AdditiveModel(Protocol[W]):
+    """The interface of an additive model in training: it chooses the next weak ranker, and adds it."""
+
+    def choose(self) -> W | None:
+        """Return the next weak ranker and its step; None where nothing is left to gain."""
+        ...
+
+    def add(self, weak: W) -> dict[str, Any]:
+        """Add a weak ranker to the model; return what to record, with ``train`` and ``valid`` where they are known."""
+        ...
+
+
+def boost(stages: AdditiveModel[W], n_estimators: int, recorder: RoundRecorder[None], done: Sequence[W] = ()) -> None:
+    """Add up to ``n_estimators`` weak rankers one at a time, and record the measure after each.
+
+    Parameters
+    ----------
+    stages : AdditiveModel
+        A model without weak rankers.
+    n_estimators : int
+        The largest number of weak rankers; fewer where nothing is left to gain, or where the recorder says to stop.
+    recorder : RoundRecorder
+        It records the rounds; its ``n_kept`` is the number of weak rankers of the model that is kept.
+    done : sequence
+        The first weak rankers, where they are known from an earlier run: they are added again without the search, and
+        do not count for early stopping.
+    """
+    for t in progress.track(range(n_estimators), "rounds", n_estimators):
+        weak = done[t] if t < len(done) else stages.choose()
+        if weak is None:
+            break
+        recorder.record(None, {"round": t + 1, **stages.add(weak)})
+        if t < len(done):
+            recorder.n_waited = 0
+        elif t + 1 < n_estimators and recorder.should_stop():
+            break
