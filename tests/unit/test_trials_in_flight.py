@@ -34,7 +34,7 @@ def file(tmp_path_factory):
 def plan(file) -> rw.Experiment:
     search = {"alpha": np.geomspace(1e-3, 1e3, 30).tolist()}
     methods = [rw.Method("regression", grid=search), rw.Method("singlefeature")]
-    return rw.Experiment(sources.LetorFiles(n_folds=3, file=(str(file),)), methods, "ndcg@5", ["ndcg@5"])
+    return rw.Experiment(sources.DocumentFiles(n_folds=3, file=(str(file),)), methods, "ndcg@5", ["ndcg@5"])
 
 
 @pytest.fixture
@@ -73,8 +73,8 @@ def test_few_trials_are_tested_wherever_they_run(file, tmp_path, tested, kind):
 
 
 def test_threads_read_every_fold_once_and_share_it(file, monkeypatch):
-    source = sources.LetorFiles(n_folds=3, file=(str(file),))
-    read, cut, calls = sources.LetorFiles.read_queries, sources.LetorFiles.cut, []
+    source = sources.DocumentFiles(n_folds=3, file=(str(file),))
+    read, cut, calls = sources.DocumentFiles.read_queries, sources.DocumentFiles.cut, []
 
     def slow_read(self):
         calls.append("read")
@@ -86,8 +86,8 @@ def test_threads_read_every_fold_once_and_share_it(file, monkeypatch):
         time.sleep(0.05)
         return cut(self, index, queries)
 
-    monkeypatch.setattr(sources.LetorFiles, "read_queries", slow_read)
-    monkeypatch.setattr(sources.LetorFiles, "cut", slow_cut)
+    monkeypatch.setattr(sources.DocumentFiles, "read_queries", slow_read)
+    monkeypatch.setattr(sources.DocumentFiles, "cut", slow_cut)
     found: dict[int, set[int]] = {0: set(), 1: set()}
     start = threading.Barrier(6)
 
@@ -110,7 +110,7 @@ def test_threads_read_every_fold_once_and_share_it(file, monkeypatch):
 
 
 def test_a_fold_that_cannot_be_read_is_an_error_each_time(tmp_path):
-    source = sources.LetorFiles(n_folds=3, file=(str(tmp_path / "absent"),))
+    source = sources.DocumentFiles(n_folds=3, file=(str(tmp_path / "absent"),))
     for _ in range(2):
         with pytest.raises(FileNotFoundError):
             fold_cache.read_fold(source, 0, "run")

@@ -20,12 +20,13 @@ from rankwright.analysis.results import (
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
+from rankwright.data.column_roles import NO_ROLES, ColumnRoles
 from rankwright.data.queries import Queries
-from rankwright.data.reading import read
 from rankwright.data.run_fusion import Source, name_runs, open_qrels, open_runs
 from rankwright.data.score_files import read_scores
 from rankwright.data.trec import join_runs
 from rankwright.measures import Measure, compute_retrieved_values, compute_values, parse_measure, split_measures
+from rankwright.models.block_scoring import score_documents
 from rankwright.models.model_files import load
 
 
@@ -126,20 +127,24 @@ def _make_results(
 
 
 def compare_files(
-    data: StrPath, scores: Sequence[Path], models: Sequence[Path], measures: str = "ndcg@10,map"
+    data: StrPath,
+    scores: Sequence[Path],
+    models: Sequence[Path],
+    measures: str = "ndcg@10,map",
+    *,
+    columns: ColumnRoles = NO_ROLES,
 ) -> Results:
     """Return results that compare score files and saved models on judged documents; file names name the methods."""
     paths = [*scores, *models]
     if not paths:
         raise InputError("nothing to compare; give --scores or --model, at least one of them")
-    loaded = {path: load(path) for path in models}
-    queries = read(data, n_features=max((model.n_features for model in loaded.values()), default=None))
     names = [path.name.partition(".")[0] or path.name for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
     if len(set(names)) < len(names):
         raise InputError(f"{next(name for name in names if names.count(name) > 1)}: given twice")
-    found = [loaded[path].predict(queries) if path in loaded else read_scores(path, queries) for path in paths]
+    queries, of_models = score_documents([load(path) for path in models], [data], columns)
+    found = [*(read_scores(path, queries) for path in scores), *of_models]
     return compare_scores(dict(zip(names, found, strict=True)), queries, measures, name=Path(data).name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -52,7 +53,7 @@ def run(arguments: Sequence[str]) -> int:
     replace_unencodable_characters()
     try:
         command = typer.main.get_command(app)
-        with _print_warnings_as_lines(), redirect_stdout(cast(TextIO, _EscapedOutput(sys.stdout))):
+        with _print_warnings_as_lines(), _print_log(), redirect_stdout(cast(TextIO, _EscapedOutput(sys.stdout))):
             # without arguments it prints the help; an interruption returns status 130
             result = command.main(args=list(arguments) or ["--help"], prog_name="rankwright", standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -81,6 +82,34 @@ def _print_warnings_as_lines() -> Iterator[None]:
                 "default", UserWarning
             )  # those of Rankwright and scikit-learn, whatever the caller's filters
         yield
+
+
+class _LineHandler(logging.Handler):
+    """A log handler that prints each message once, as a line on standard error."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._printed: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if message not in self._printed:
+            self._printed.add(message)
+            print_error(message)
+
+
+@contextmanager
+def _print_log() -> Iterator[None]:
+    """Print what the library logs within this context, such as the columns that it chose, on standard error."""
+    logger, handler = logging.getLogger("rankwright"), _LineHandler()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 def _format_error(error: Exception) -> str | None:

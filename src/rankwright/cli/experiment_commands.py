@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.app import JsonOption, app, get_command_name, print_error, print_json, progress_bar
+from rankwright.cli.app import app, get_command_name, print_error, progress_bar
+from rankwright.cli.column_options import add_column_options
 
 if TYPE_CHECKING:
     from rankwright.analysis.results import Results
+    from rankwright.data.column_roles import ColumnRoles
     from rankwright.experiments import Experiment
 
 OutOption = Annotated[Path, typer.Option(help="The folder of the results; an unfinished experiment in it is resumed.")]
@@ -27,10 +28,15 @@ _OTHER_LOGGERS = ("tornado", "tornado.application", "asyncio")  # of Dask's conn
 
 
 @app.command()
+@add_column_options
 def experiment(
+    columns: ColumnRoles,
     out: OutOption,
     spec: Annotated[Path | None, typer.Argument(help="A spec in TOML, instead of the options.")] = None,
-    data: Annotated[Path | None, typer.Option(help="A folder of folds, or a LETOR file to cut into folds.")] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="A folder of folds, or a file to cut into folds, a table or LETOR text; may be repeated."),
+    ] = None,
     qrels: Annotated[Path | None, typer.Option(help="Instead of --data: TREC judgments, with --run.")] = None,
     run: Annotated[
         list[Path] | None, typer.Option(help="A TREC run, whose scores are a feature; may be repeated.")
@@ -53,13 +59,17 @@ def experiment(
 
     given = {"--data": data, "--qrels": qrels, "--run": run, "--folds": folds, "--rankers": rankers}
     given |= {"--measure": measure, "--measures": measures, "--seeds": seeds}
+    given |= {f"--{role.replace('_', '-')}": role for role in columns.list_given()}
     if spec is not None:
         for option, value in given.items():
             if value is not None:
                 raise InputError(f"{option} and a spec; expected one or the other")
         planned = read_experiment(spec)
+    elif rankers is None:
+        raise InputError("expected a spec, or --data and --rankers (see rankwright experiment --help)")
     else:
-        planned = _make_experiment(data, qrels, run, folds, rankers, measure, measures, seeds)
+        source = _describe_data(data or [], columns, qrels, run or [], folds)
+        planned = _make_experiment(source, rankers, measure, measures, seeds)
     _check_inputs_kept(out, [spec, *planned.data.files])
     results = _run_experiment(planned, out, workers)
     print(format_results(results))
@@ -112,81 +122,38 @@ def reproduce(
             file.write(format_page(results, commands))
 
 
-@app.command()
-def compare(
-    data: Annotated[Path | None, typer.Option(help="Judged documents in LETOR format.")] = None,
-    scores: Annotated[
-        list[Path] | None,
-        typer.Option(help="A file of scores, one per line, in the order of the data; may be repeated."),
-    ] = None,
-    model: Annotated[list[Path] | None, typer.Option(help="A model saved by fit; may be repeated.")] = None,
-    qrels: Annotated[Path | None, typer.Option(help="Instead of --data: TREC judgments, with --run.")] = None,
-    run: Annotated[list[str] | None, typer.Option(help="A TREC run, as FILE or NAME=FILE; may be repeated.")] = None,
-    measures: Annotated[
-        str | None,
-        typer.Option(
-            help="Measures, separated by commas, the main one first (default: ndcg@10,map; for runs as in trec_eval)."
-        ),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="A folder for a report page and tables.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Compare score files, models or TREC runs on judged documents: means, paired tests, wins and losses."""
-    from rankwright.analysis.score_comparison import compare_files, compare_runs
+def _describe_data(
+    data: list[Path], columns: ColumnRoles, qrels: Path | None, runs: list[Path], folds: int | None
+) -> dict[str, Any]:
+    """Return the part of a spec that describes the data of the command's options."""
     from rankwright.basics.errors import InputError
-    from rankwright.basics.files import check_apart
-    from rankwright.cli.tuning_commands import parse_named_runs
-    from rankwright.report import format_comparisons, format_results, list_report_files, make_results_json
+    from rankwright.data.folds import has_folds
 
-    if out is not None and (out / "results.sqlite").exists():
-        raise InputError(f"{out}: holds an experiment and its report; choose another folder")
-    if (data is None) == (qrels is None) or (qrels is None) != (not run) or (qrels is not None and (scores or model)):
-        raise InputError("expected --data with --scores and --model, or --qrels with --run")
-    runs = parse_named_runs(run or [])
-    if out is not None:
-        check_apart({"--out": list_report_files(out)}, [data, *(scores or []), *(model or []), qrels, *runs.values()])
-    with progress_bar():
-        options = {} if measures is None else {"measures": measures}
-        if data is not None:
-            results = compare_files(data, scores or [], model or [], **options)
-        elif qrels is not None:
-            results = compare_runs(qrels, runs, name=qrels.name, **options)
-    if as_json:
-        print_json(make_results_json(results))
-    else:
-        print(format_results(results) + "\n\n" + format_comparisons(results))
-    if out is not None:
-        print(f"report: {_write_report(results, out)}", file=sys.stderr if as_json else sys.stdout)
+    cut = {} if folds is None else {"n_folds": folds}
+    roles = {"columns": columns.to_json()} if columns.list_given() else {}
+    if data and qrels is None and not runs:
+        if len(data) > 1 or not has_folds(data[0]):
+            return {"file": [str(path) for path in data], **cut, **roles}
+        if cut:
+            raise InputError(f"--folds {folds}, but {data[0]} is a folder of folds already")
+        return {"folds": str(data[0]), **roles}
+    if qrels is not None and runs and not data:
+        columns.check_unused(qrels, "TREC files have no columns to choose")
+        return {"qrels": str(qrels), "runs": [str(path) for path in runs], **cut}
+    raise InputError("expected --data, or --qrels with one --run or several")
 
 
 def _make_experiment(
-    data: Path | None,
-    qrels: Path | None,
-    run: list[Path] | None,
-    folds: int | None,
-    rankers: str | None,
-    measure: str | None,
-    measures: str | None,
-    seeds: str | None,
+    source: dict[str, Any], rankers: str, measure: str | None, measures: str | None, seeds: str | None
 ) -> Experiment:
     """Return the experiment that the command's options describe."""
     from rankwright.basics.errors import InputError, quote
     from rankwright.experiments import experiment_from_json
     from rankwright.measures import split_measures
 
-    if rankers is None:
-        raise InputError("expected a spec, or --data and --rankers (see rankwright experiment --help)")
-    cut = {} if folds is None else {"n_folds": folds}
-    if data is not None and qrels is None and not run:
-        source: dict[str, Any] = {"folds": str(data)} if data.is_dir() else {"file": [str(data)], **cut}
-        if data.is_dir() and cut:
-            raise InputError(f"--folds {folds}, but {data} is a folder of folds already")
-    elif data is None and qrels is not None and run:
-        source = {"qrels": str(qrels), "runs": [str(path) for path in run], **cut}
-    else:
-        raise InputError("expected --data, or --qrels with one --run or several")
     methods = [{"ranker": name.strip(), "grid": "default"} for name in rankers.split(",")]
-    content: dict[str, Any] = {"data": source, "methods": methods, "name": (data or qrels or Path()).resolve().name}
+    path = Path(source.get("folds") or source.get("qrels") or source["file"][0])
+    content: dict[str, Any] = {"data": source, "methods": methods, "name": path.resolve().name}
     if measure is not None:
         content["measure"] = measure
     if measures is not None:

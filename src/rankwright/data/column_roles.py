@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from rankwright.basics.errors import InputError, quote, suggest
+from rankwright.basics.files import StrPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +42,38 @@ class ColumnRoles:
     ignore: tuple[str, ...] = ()
     features: tuple[str, ...] | None = None
     categorical: tuple[str, ...] = ()
+
+    def list_given(self) -> list[str]:
+        """Return the roles that were given to columns, such as ``["qid", "ignore"]``."""
+        return [each.name for each in fields(self) if getattr(self, each.name) != each.default]
+
+    def check_unused(self, path: StrPath, why: str) -> None:
+        """Raise InputError if a column has a role, although the format of this file has no columns to choose."""
+        if given := self.list_given():
+            names = ", ".join(f"{role} (--{role.replace('_', '-')})" for role in given)
+            raise InputError(f"{path}: {why}; expected no {names}, which names columns of tables")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the roles that were given, as a spec has them."""
+        given = {role: getattr(self, role) for role in self.list_given()}
+        return {role: list(value) if isinstance(value, tuple) else value for role, value in given.items()}
+
+    @classmethod
+    def from_json(cls, content: Any, where: str) -> ColumnRoles:
+        """Return the roles that a part of a spec gives; ``where`` is how an error calls that part."""
+        if not isinstance(content, Mapping):
+            raise InputError(f'{where} is {quote(content)}; expected a table such as {{qid = "query"}}')
+        roles: dict[str, Any] = {}
+        for role, value in content.items():
+            if role not in cls.__dataclass_fields__:
+                raise InputError(f"{where}: unknown key {quote(role)}; {suggest(role, cls.__dataclass_fields__)}")
+            several = role in ("ignore", "features", "categorical")
+            names = [value] if isinstance(value, str) else value if several and isinstance(value, list) else []
+            if not names or not all(isinstance(name, str) and name for name in names):
+                expected = "the names of columns" if several else "the name of a column"
+                raise InputError(f"{where}.{role} is {quote(value)}; expected {expected}")
+            roles[role] = tuple(names) if several else value
+        return cls(**roles)
+
+
+NO_ROLES = ColumnRoles()

@@ -13,8 +13,9 @@ import numpy as np
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
 from rankwright.basics.randomness import make_generator
+from rankwright.data.column_roles import NO_ROLES, ColumnRoles
 from rankwright.data.queries import Queries
-from rankwright.data.reading import read
+from rankwright.data.reading import open_source
 from rankwright.runtime.backends import Backend
 
 
@@ -27,6 +28,7 @@ class Fold(NamedTuple):
 
 
 _PART_NAMES = (("train", "trainingset"), ("vali", "valid", "validationset"), ("test", "testset"))
+_FORMATS = ("txt", "csv", "tsv", "parquet", "arrow", "feather", "ipc", "jsonl", "ndjson", "rwq")
 _EXPECTED = "expected folders Fold1, Fold2, ... or parts S1.txt, S2.txt, ..."
 
 Files = tuple[Path, ...]
@@ -38,6 +40,7 @@ class Folds(Sequence[Fold]):
 
     files: tuple[tuple[Files, Files, Files], ...]  # for each fold, the files to train, validate and test on
     backend: Backend | None = None
+    columns: ColumnRoles = NO_ROLES
 
     def __len__(self) -> int:
         return len(self.files)
@@ -48,31 +51,52 @@ class Folds(Sequence[Fold]):
     def __getitem__(self, index: slice) -> Folds: ...
     def __getitem__(self, index: int | slice) -> Fold | Folds:
         if isinstance(index, slice):
-            return Folds(self.files[index], self.backend)
-        parts = [read(*files, backend=self.backend) for files in self.files[index]]
+            return Folds(self.files[index], self.backend, self.columns)
+        train_files, *others = self.files[index]
+        train = open_source(train_files, self.columns).read(self.backend)
+        parts = [train]
+        for files in others:
+            source = open_source(files, self.columns, features=train.features, categories=train.categories)
+            parts.append(source.read(self.backend))
         width = max(part.n_features for part in parts)
         return Fold(*(_widen(part, width) for part in parts))
 
 
-def read_folds(folder: StrPath, backend: Backend | None = None) -> Folds:
-    """Open the folds of a LETOR folder: ``Fold1``, ``Fold2``, ... with a training, a validation and a test file each.
+def read_folds(folder: StrPath, backend: Backend | None = None, *, columns: ColumnRoles = NO_ROLES) -> Folds:
+    """Open the folds of a folder: ``Fold1``, ``Fold2``, ... with a training, a validation and a test file each.
 
     Files are called ``train``, ``vali`` and ``test``, or ``trainingset``, ``validationset`` and ``testset``, with
-    ``.txt`` and perhaps ``.gz`` or ``.xz``. A folder may also hold the parts ``S1.txt``, ``S2.txt``, ... that LETOR
-    makes its folds of: fold i tests on the part before part i, validates on the one before that, and trains on the
-    rest, from part i on. A fold is read when it is indexed: ``train, valid, test = read_folds(folder)[0]``.
+    ``.txt`` or the suffix of another format, and perhaps ``.gz`` or ``.xz``. A folder may also hold the parts
+    ``S1.txt``, ``S2.txt``, ... that LETOR makes its folds of: fold i tests on the part before part i, validates on the
+    one before that, and trains on the rest, from part i on. A fold is read when it is indexed:
+    ``train, valid, test = read_folds(folder)[0]``. Validation and test files are read with the features of the
+    training file, where these have names.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: not a folder; {_EXPECTED}")
     numbered = _sort_by_number("fold", [p for p in folder.iterdir() if p.is_dir()])
     if numbered:
-        return Folds(tuple(_find_parts(each) for each in numbered), backend)
-    cut = _sort_by_number("s", [p for p in folder.iterdir() if p.is_file()])
+        return Folds(tuple(_find_parts(each) for each in numbered), backend, columns)
+    cut = _sort_by_number("s", list(folder.iterdir()))
     if len(cut) < 3:
         raise InputError(f"{folder}: no folds; {_EXPECTED}")
     rotated = [(*cut[i:], *cut[:i]) for i in range(len(cut))]
-    return Folds(tuple((files[:-2], files[-2:-1], files[-1:]) for files in rotated), backend)
+    return Folds(tuple((files[:-2], files[-2:-1], files[-1:]) for files in rotated), backend, columns)
+
+
+def has_folds(path: StrPath) -> bool:
+    """Return whether a path is a folder of folds; a file or a folder that is one data set is not.
+
+    Any other folder counts as one of folds, so that the error says which names were expected.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        return False
+    entries = list(folder.iterdir())
+    if _sort_by_number("fold", entries) or len(_sort_by_number("s", entries)) >= 3:
+        return True
+    return folder.suffix.lower() != ".rwq" and not any(folder.rglob("*.parquet"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,8 +152,12 @@ def _find_parts(folder: Path) -> tuple[Files, Files, Files]:
 
 
 def _strip_suffixes(path: Path) -> str:
-    """Return a file's name in lower case, without ``.txt``, ``.gz`` and ``.xz``."""
-    return path.name.lower().removesuffix(".gz").removesuffix(".xz").removesuffix(".txt")
+    """Return a file's name in lower case, without the suffixes of a format and of its compression."""
+    name = path.name.lower()
+    for suffix in (".gz", ".xz", ".zst"):
+        name = name.removesuffix(suffix)
+    stem, _, suffix = name.rpartition(".")
+    return stem if suffix in _FORMATS else name
 
 
 def _find_part(folder: Path, names: tuple[str, ...]) -> Path:

@@ -8,7 +8,7 @@ from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
 from rankwright.data.column_roles import ColumnRoles
 from rankwright.data.letor import LetorSource
-from rankwright.data.queries import Queries
+from rankwright.data.queries import Categories, Queries
 from rankwright.data.row_sources import RowSource
 from rankwright.runtime.backends import Backend
 
@@ -62,8 +62,31 @@ def read(
     return open_source(paths, roles, n_features).read(backend)
 
 
-def open_source(paths: Sequence[StrPath], roles: ColumnRoles, n_features: int | None = None) -> RowSource:
-    """Return the documents of files as a source of rows; raise InputError if their format is unknown."""
+def open_source(
+    paths: Sequence[StrPath],
+    roles: ColumnRoles,
+    n_features: int | None = None,
+    *,
+    features: Sequence[str] | None = None,
+    categories: Categories | None = None,
+) -> RowSource:
+    """Return the documents of files as a source of rows; raise InputError if their format is unknown.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        One or more files of one format.
+    roles : ColumnRoles
+        The roles of columns that the caller gave; an error where the format has no columns to choose.
+    n_features : int, optional
+        The number of features of a format without names, where the files may not mention the last ones.
+    features : sequence of str, optional
+        The names of the features that a model or other documents have. A format with names is read for them: columns
+        may be in any order, others are left out, and a missing one is an error.
+    categories : tuple, optional
+        The values of categorical features that a model or other documents have; a value that is not there is missing.
+    """
     if not paths:
         raise InputError("no file to read; expected at least one")
+    roles.check_unused(paths[0], "LETOR text has no columns")
     return LetorSource(paths, n_features)

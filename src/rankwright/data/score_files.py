@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import numpy as np
@@ -44,7 +46,14 @@ def _raise_bad_score(path: StrPath, lines: list[str]) -> NoReturn:
     raise AssertionError("every line is a number")
 
 
-def write_scores(scores: Floats, path: StrPath) -> None:
-    """Write scores to a file, one per line."""
+@contextmanager
+def open_scores(path: StrPath | None) -> Iterator[Callable[[Floats], None]]:
+    """Open a file of scores and yield a function that appends scores to it, one per line; it does nothing for None.
+
+    The file is written whole or, if the block raises, not at all.
+    """
+    if path is None:
+        yield lambda scores: None
+        return
     with write_atomic(path) as file:
-        file.writelines(f"{score!r}\n" for score in scores.tolist())
+        yield lambda scores: file.writelines(f"{score!r}\n" for score in scores.tolist())

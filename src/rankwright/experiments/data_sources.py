@@ -11,9 +11,10 @@ from typing import Any
 
 from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.basics.files import open_binary
+from rankwright.data.column_roles import NO_ROLES, ColumnRoles
 from rankwright.data.folds import Fold, read_folds, split_folds
 from rankwright.data.queries import Queries
-from rankwright.data.reading import read
+from rankwright.data.reading import open_source
 from rankwright.data.trec import read_trec
 from rankwright.experiments.saved_queries import load_queries, save_queries
 from rankwright.runtime.backends import Serial
@@ -53,14 +54,17 @@ class FoldSource(ABC):
     def to_json(self) -> dict[str, Any]:
         """Return the part of a spec that describes the data."""
         content: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # type: ignore[call-overload]
-        return content
+        columns: ColumnRoles = getattr(self, "columns", NO_ROLES)
+        content.pop("columns", None)
+        return content if columns == NO_ROLES else content | {"columns": columns.to_json()}
 
 
 @dataclass(frozen=True)
 class FoldFolder(FoldSource):
-    """A source of folds in a LETOR folder, as folders of folds or as the parts that folds are made of."""
+    """A source of folds in a folder, as folders of folds or as the parts that folds are made of."""
 
     folds: str
+    columns: ColumnRoles = NO_ROLES
 
     @property
     def n_folds(self) -> int:
@@ -74,7 +78,7 @@ class FoldFolder(FoldSource):
 
     def read_fold(self, index: int, load: Load = _call) -> Fold:
         """Read the files of the fold."""
-        return read_folds(self.folds, Serial())[index]
+        return read_folds(self.folds, Serial(), columns=self.columns)[index]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,22 +121,23 @@ class CutQueries(FoldSource):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LetorFiles(CutQueries):
-    """A source of one or several LETOR files, whose queries are cut into folds."""
+class DocumentFiles(CutQueries):
+    """A source of one or several files of judged documents, in any format, whose queries are cut into folds."""
 
     file: tuple[str, ...]
+    columns: ColumnRoles = NO_ROLES
 
     @property
     def files(self) -> list[Path]:
-        """The LETOR files."""
+        """The files of documents."""
         return [Path(path) for path in self.file]
 
     def read_queries(self) -> Queries:
         """Read the files as one."""
-        return read(*self.file, backend=Serial())
+        return open_source(self.file, self.columns).read(Serial())
 
     def _count_queries(self, most: int) -> int:
-        return _count_ids(self.files, 1, most)
+        return open_source(self.file, self.columns).count_queries(most)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +238,7 @@ def _save_in_folder(queries: Queries, folder: Path) -> str:
     return str(save_queries(queries, folder.resolve()))
 
 
-_KINDS: dict[str, type[Any]] = {"folds": FoldFolder, "file": LetorFiles, "qrels": TrecFiles}
+_KINDS: dict[str, type[Any]] = {"folds": FoldFolder, "file": DocumentFiles, "qrels": TrecFiles}
 
 
 def source_from_json(content: Mapping[str, Any], folder: Path) -> FoldSource:
@@ -250,6 +255,8 @@ def source_from_json(content: Mapping[str, Any], folder: Path) -> FoldSource:
             if type(value) is not int:
                 raise InputError(f"data.{name} is {quote(value)}; expected a whole number")
             arguments[name] = value
+        elif name == "columns":
+            arguments[name] = ColumnRoles.from_json(value, "data.columns")
         elif name in ("file", "runs"):
             paths = [value] if isinstance(value, str) else value
             if not isinstance(paths, list) or not paths:

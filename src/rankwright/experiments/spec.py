@@ -13,9 +13,9 @@ import numpy as np
 
 from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import StrPath
-from rankwright.data.folds import Fold
+from rankwright.data.folds import Fold, has_folds
 from rankwright.data.queries import Queries
-from rankwright.experiments.data_sources import FoldFolder, FoldsInMemory, FoldSource, LetorFiles, QueriesInMemory
+from rankwright.experiments.data_sources import DocumentFiles, FoldFolder, FoldsInMemory, FoldSource, QueriesInMemory
 from rankwright.experiments.methods import Method, as_methods
 from rankwright.experiments.parameter_search import is_number
 from rankwright.measures import Measure, TableMeasure, parse_measure, split_measures
@@ -148,7 +148,7 @@ def _as_source(data: Any) -> FoldSource:
         return QueriesInMemory(queries=data)
     if isinstance(data, (str, PathLike)):
         path = str(Path(data).expanduser().resolve())
-        return FoldFolder(path) if Path(path).is_dir() else LetorFiles(file=(path,))
+        return FoldFolder(path) if has_folds(path) else DocumentFiles(file=(path,))
     if isinstance(data, Fold):
         return FoldsInMemory((data,))
     if not isinstance(data, Sequence):

@@ -77,7 +77,7 @@ class Model:
         ``qid`` is needed with arrays only where the model scales features per query.
         """
         if isinstance(X, Queries):
-            return self._score_rows(X)
+            return self.predict_rows(X)
         if self.scaling is not None and qid is None:
             raise InputError("this model scales features within each query: predict needs qid")
         n_docs = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -85,22 +85,23 @@ class Model:
         queries = Queries.from_arrays(X, None, **ids)
         return self.predict(queries)
 
-    def _score_rows(self, queries: Queries) -> Floats:
+    def predict_rows(self, queries: Queries, first_row: int = 0) -> Floats:
+        """Return a float64 score per row; errors count rows from ``first_row``, the place of the first in its file."""
         check_features(queries, self.n_features, self.features, "the model was trained on")
         if not self.scorer.allow_nan:
-            check_complete(queries, "the documents", self.ranker, self.features)
+            check_complete(queries, "the documents", self.ranker, self.features, first_row)
         grouped = queries.grouped()
         scores = self.scorer((grouped if self.scaling is None else self.scaling(grouped)).X)
-        return self._check_finite(queries.restore(scores))
+        return self._check_finite(queries.restore(scores), first_row)
 
-    def _check_finite(self, scores: Floats) -> Floats:
+    def _check_finite(self, scores: Floats, first_row: int) -> Floats:
         """Return the scores, or raise if some are not finite: their order would be arbitrary."""
         finite = np.isfinite(scores)
         if not finite.all():
             row = int(np.argmin(finite))
             raise InputError(
-                f"the {self.ranker} model scores row {row} with {scores[row]}; expected finite scores: its weights are "
-                "too large for these features. Scale the features, or train the model again"
+                f"the {self.ranker} model scores row {first_row + row} with {scores[row]}; expected finite scores: its "
+                "weights are too large for these features. Scale the features, or train the model again"
             )
         return scores
 
@@ -138,13 +139,15 @@ def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | N
         raise InputError(f"feature {at + 1} is called {queries.features[at]!r}; {where} {names[at]!r} in its place")
 
 
-def check_complete(queries: Queries, what: str, ranker: str, features: tuple[str, ...] | None = None) -> None:
+def check_complete(
+    queries: Queries, what: str, ranker: str, features: tuple[str, ...] | None = None, first_row: int = 0
+) -> None:
     """Raise InputError if a feature of a document is NaN; ``features`` are names for queries without names."""
     place = find_first_missing(queries.grouped().X)
     if place >= 0:
         row, column = divmod(place, queries.n_features)
         names = name_features(queries.features or features, queries.n_features)
-        where = f"row {queries.caller_row(row)}, feature {names[column]}"
+        where = f"row {first_row + queries.caller_row(row)}, feature {names[column]}"
         raise InputError(
             f"{what} contain NaN ({where}); {ranker} takes complete features only: fill them in, or use a ranker that "
             f"takes NaN ({', '.join(NAN_RANKERS)})"

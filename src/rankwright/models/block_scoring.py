@@ -1,0 +1,78 @@
+"""Scoring of documents in files, block by block, so that their features are never in memory all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+from rankwright.basics.files import StrPath
+from rankwright.data.column_roles import ColumnRoles
+from rankwright.data.queries import Queries
+from rankwright.data.reading import open_source
+from rankwright.data.row_sources import RowBlock, RowSource, join_blocks
+from rankwright.models.model import Model
+
+
+def open_for_model(model: Model, paths: Sequence[StrPath], roles: ColumnRoles) -> RowSource:
+    """Return the documents of files as a source of rows with the features of a model."""
+    for role in ("features", "categorical"):
+        if role in roles.list_given():
+            raise InputError(f"{role} (--{role}) with a model; expected neither: the model knows its features")
+    return open_source(paths, roles, model.n_features, features=model.features)
+
+
+def score_blocks(models: Sequence[Model], source: RowSource) -> Iterator[tuple[RowBlock, list[Floats]]]:
+    """Yield the documents of a source in blocks, in the order of the files, with the scores of each model.
+
+    Where a model scales features within each query, all documents are one block.
+    """
+    if any(model.scaling is not None for model in models):
+        queries = source.read()
+        yield make_block(queries), [model.predict(queries) for model in models]
+        return
+    first_row = 0
+    for block in source.read_blocks():
+        n = len(block.X)
+        queries = Queries(block.X, None, np.array([0, n]), np.zeros(1, int), features=source.features)
+        yield block, [model.predict_rows(queries, first_row) for model in models]
+        first_row += n
+
+
+def score_documents(
+    models: Sequence[Model], paths: Sequence[StrPath], roles: ColumnRoles
+) -> tuple[Queries, list[Floats]]:
+    """Return the documents of files without their features, and for each model their scores, by row.
+
+    The files are read once for all models that have the same features.
+    """
+    same: dict[Any, list[int]] = {}
+    for at, model in enumerate(models):
+        same.setdefault((model.n_features, model.features), []).append(at)
+    if len(same) > 1 and not all(Path(path).is_file() or Path(path).is_dir() for path in paths):
+        raise InputError(f"{paths[0]}: a pipe, which can be read once; expected a file, for models of other features")
+    if not models:
+        source = open_source(paths, roles)
+        return join_blocks(block.without_features() for block in source.read_blocks()), []
+    scores: dict[int, list[Floats]] = {at: [] for at in range(len(models))}
+
+    def keep_scores(places: Sequence[int]) -> Iterator[RowBlock]:
+        chosen = [models[at] for at in places]
+        for block, found in score_blocks(chosen, open_for_model(chosen[0], paths, roles)):
+            for at, values in zip(places, found, strict=True):
+                scores[at].append(values)
+            yield block.without_features()
+
+    queries = [join_blocks(keep_scores(places)) for places in same.values()]
+    return queries[0], [np.concatenate(parts) for parts in scores.values()]
+
+
+def make_block(queries: Queries) -> RowBlock:
+    """Return all documents of a data set as one block."""
+    weight = None if queries.weight is None else queries.restore(np.repeat(queries.weight, queries.sizes))
+    y = queries.y if queries.has_grades else None
+    return RowBlock(queries.X, y, queries.row_qid, queries.docid, weight, queries.doc_weight)
