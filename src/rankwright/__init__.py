@@ -52,8 +52,10 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.basics.errors import SplitQueryWarning as SplitQueryWarning
     from rankwright.basics.errors import StoreWarning as StoreWarning
     from rankwright.basics.errors import TrialWarning as TrialWarning
+    from rankwright.data.engine_logs import read_log as read_log
     from rankwright.data.folds import read_folds as read_folds
     from rankwright.data.folds import split_folds as split_folds
+    from rankwright.data.judgments import read_judgments as read_judgments
     from rankwright.data.letor import read_letor as read_letor
     from rankwright.data.letor import write_letor as write_letor
     from rankwright.data.queries import Queries as Queries

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, groupby
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,12 +48,19 @@ _RUN = _LineLayout("qid Q0 docid rank score tag", 0, 2, 4)
 
 def read_qrels(path: StrPath) -> TrecTable:
     """Read a qrels file, ``qid iteration docid grade``: return grades by query and document, negative ones as 0."""
-    return _read_table(path, _QRELS, least=0.0)
+    with open_binary(path) as file:
+        return parse_qrels(file, path)
+
+
+def parse_qrels(file: BinaryIO, path: StrPath) -> TrecTable:
+    """Read qrels from an open file and return grades by query and document; messages name the path."""
+    return _read_table(file, path, _QRELS, least=0.0)
 
 
 def read_run(path: StrPath) -> TrecTable:
     """Read a run file, ``qid Q0 docid rank score tag``: return scores by query and document; ranks are ignored."""
-    return _read_table(path, _RUN)
+    with open_binary(path) as file:
+        return _read_table(file, path, _RUN)
 
 
 def read_trec(qrels: StrPath, runs: Sequence[StrPath]) -> Queries:
@@ -198,10 +205,10 @@ class _LineFields(NamedTuple):
     values: Sequence[str]
 
 
-def _read_table(path: StrPath, layout: _LineLayout, least: float = -math.inf) -> TrecTable:
+def _read_table(file: BinaryIO, path: StrPath, layout: _LineLayout, least: float = -math.inf) -> TrecTable:
     """Read a TREC file and return its values by query and document; values below ``least`` become ``least``."""
     table: TrecTable = {}
-    for columns in _read_blocks(path, layout):
+    for columns in _read_blocks(file, path, layout):
         values = _parse_values(path, columns, layout, least)
         start = 0
         for query, group in groupby(columns.queries):
@@ -217,20 +224,19 @@ def _read_table(path: StrPath, layout: _LineLayout, least: float = -math.inf) ->
     return table
 
 
-def _read_blocks(path: StrPath, layout: _LineLayout) -> Iterator[_LineFields]:
+def _read_blocks(file: BinaryIO, path: StrPath, layout: _LineLayout) -> Iterator[_LineFields]:
     """Yield the query, document and value fields of a TREC file, for some thousand lines at a time."""
     first = 1
-    with open_binary(path) as file:
-        while block := file.read(_BLOCK):
-            text = block + file.readline()
-            text = skip_byte_order_mark(text) if first == 1 else text
-            _check_text(path, text, first)
-            text = text if text.endswith(b"\n") else text + b"\n"
-            yield _split_block(path, text, first, layout)
-            first += text.count(b"\n")
+    while block := file.read(_BLOCK):
+        text = block + file.readline()
+        text = skip_byte_order_mark(text) if first == 1 else text
+        check_text(path, text, first)
+        text = text if text.endswith(b"\n") else text + b"\n"
+        yield _split_block(path, text, first, layout)
+        first += text.count(b"\n")
 
 
-def _check_text(path: StrPath, text: bytes, first: int) -> None:
+def check_text(path: StrPath, text: bytes, first: int = 1) -> None:
     """Raise InputError if a block of text is not UTF-8, which could make two ids equal, or contains NUL."""
     place = text.find(b"\0")
     if place < 0 and not text.isascii():
