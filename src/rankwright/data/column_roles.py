@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from glob import escape
 from typing import Any
 
 from rankwright.basics.errors import InputError, quote, suggest
@@ -42,6 +43,10 @@ class ColumnRoles:
     ignore: tuple[str, ...] = ()
     features: tuple[str, ...] | None = None
     categorical: tuple[str, ...] = ()
+
+    def with_features(self, features: Sequence[str], categorical: Sequence[str]) -> ColumnRoles:
+        """Return the same roles for the features of a model, whose names are no patterns."""
+        return replace(self, features=tuple(map(escape, features)), categorical=tuple(map(escape, categorical)))
 
     def list_given(self) -> list[str]:
         """Return the roles that were given to columns, such as ``["qid", "ignore"]``."""

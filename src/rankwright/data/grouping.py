@@ -109,6 +109,18 @@ def as_doc_weights(weight: ArrayLike | None, n_docs: int) -> Floats | None:
     return weights
 
 
+def fold_query_weights(weight: Floats, indptr: Ints, qid: NDArray[Any]) -> Floats:
+    """Return one weight per query from those of its rows, which are grouped; raise InputError if they differ."""
+    weights = weight[indptr[:-1]]
+    differs = np.flatnonzero(weight != np.repeat(weights, np.diff(indptr)))
+    if len(differs):
+        query = int(np.searchsorted(indptr, differs[0], side="right")) - 1
+        found = f"query {qid[query]} has the weights {weights[query]:g} and {weight[differs[0]]:g}"
+        raise InputError(f"{found}; expected one for all its rows. Weights of documents are doc_weight= (--doc-weight)")
+    _check_weights(weights, "weight")
+    return weights
+
+
 def _check_weights(weights: Floats, name: str) -> None:
     """Raise InputError if a weight is negative, not finite or too large, or if all are 0."""
     if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):

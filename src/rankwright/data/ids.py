@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,31 @@ def as_ids(texts: Sequence[str]) -> NDArray[Any]:
     ids = np.empty(len(texts), dtype=object)
     ids[:] = texts
     return ids
+
+
+def parse_integer_ids(texts: Sequence[str]) -> NDArray[Any]:
+    """Return ids as integers if each is written as an integer, else as texts.
+
+    >>> parse_integer_ids(["7", "12"]).tolist(), parse_integer_ids(["007", "12"]).tolist()
+    ([7, 12], ['007', '12'])
+    """
+    try:
+        numbers = np.array([int(text) for text in texts], dtype=np.int64)
+    except (ValueError, OverflowError):
+        return as_ids(texts)
+    return numbers if [str(number) for number in numbers] == list(texts) else as_ids(texts)
+
+
+def join_ids(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    """Return the ids of several blocks of text files as one array: integers if those of each block are, else texts.
+
+    >>> join_ids([np.array([7]), np.array(["a"])]).tolist()
+    ['7', 'a']
+    """
+    arrays = [array for array in parts if len(array)]
+    if len({array.dtype.kind in "iu" for array in arrays}) == 2:
+        arrays = [ids_as_text(array) for array in arrays]
+    return np.concatenate(arrays) if arrays else np.empty(0, np.int64)
 
 
 def ids_as_text(ids: NDArray[Any]) -> NDArray[Any]:

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import BYTE_ORDER_MARK, StrPath, is_plain, open_binary, skip_byte_order_mark, write_atomic
 from rankwright.data.grouping import group_runs
-from rankwright.data.ids import as_ids, check_tokens
+from rankwright.data.ids import check_tokens, parse_integer_ids
 from rankwright.data.letor_blocks import MAX_FEATURES, BadLine, Bytes, LetorPart, count_lines, parse_block
 from rankwright.data.queries import Queries
 from rankwright.data.row_sources import RowBlock, RowSource
@@ -265,7 +264,7 @@ def _group_parts(parts: list[LetorPart], X: Floats, y: Floats) -> Queries:
     """Return the parsed parts of all files as one data set, with the documents of each query adjacent."""
     places = np.concatenate([[0], np.cumsum([part.rows for part in parts], dtype=np.int64)])
     starts = np.concatenate([part.starts + at for part, at in zip(parts, places[:-1], strict=True)])
-    qid = _make_query_ids([token for part in parts for token in part.qid])
+    qid = parse_integer_ids([token for part in parts for token in part.qid])
     docid = None
     if any(part.docid is not None for part in parts):
         docid = np.concatenate([np.full(p.rows, "") if p.docid is None else p.docid for p in parts])
@@ -274,15 +273,6 @@ def _group_parts(parts: list[LetorPart], X: Floats, y: Floats) -> Queries:
     if order is not None:
         X, y, docid = X[order], y[order], None if docid is None else docid[order]
     return Queries(X, y, indptr, ids, docid, source=order)
-
-
-def _make_query_ids(tokens: list[str]) -> NDArray[Any]:
-    """Return query ids as integers if each is written as an integer, else as texts."""
-    try:
-        numbers = np.array([int(token) for token in tokens], dtype=np.int64)
-    except (ValueError, OverflowError):
-        return as_ids(tokens)
-    return numbers if [str(number) for number in numbers] == tokens else as_ids(tokens)
 
 
 def write_letor(queries: Queries, path: StrPath) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
 from rankwright.data.column_roles import ColumnRoles
+from rankwright.data.file_formats import LETOR, TABLE_FILES, find_format_by_name, recognise_format
 from rankwright.data.letor import LetorSource
 from rankwright.data.queries import Categories, Queries
 from rankwright.data.row_sources import RowSource
+from rankwright.data.tables import TableSource
 from rankwright.runtime.backends import Backend
 
 
@@ -88,5 +91,30 @@ def open_source(
     """
     if not paths:
         raise InputError("no file to read; expected at least one")
-    roles.check_unused(paths[0], "LETOR text has no columns")
-    return LetorSource(paths, n_features)
+    files = [file for path in paths for file in find_files(path)]
+    formats = [recognise_format(file) for file in files]
+    for file, name in zip(files, formats, strict=True):
+        if name != formats[0]:
+            raise InputError(f"{files[0]} is {formats[0]}, {file} is {name}; expected files of one format")
+    if formats[0] == LETOR:
+        roles.check_unused(paths[0], "LETOR text has no columns")
+        return LetorSource(files, n_features)
+    return TableSource([TABLE_FILES[formats[0]](file) for file in files], roles, features, categories)
+
+
+def find_files(path: StrPath) -> list[Path]:
+    """Return the files that a path means: itself, the tables in a folder, or those that match a pattern."""
+    whole = Path(path)
+    if whole.is_dir():
+        inside = sorted(file for file in whole.rglob("*") if file.is_file() and find_format_by_name(file))
+        files = [file for file in inside if not any(part[0] in "._" for part in file.relative_to(whole).parts)]
+        if not files:
+            raise InputError(f"{path}: a folder without tables; expected Parquet, CSV, Arrow or JSON lines in it")
+        return files
+    if whole.exists() or not any(character in str(path) for character in "*?["):
+        return [whole]
+    start = Path(whole.anchor)
+    files = sorted(file for file in start.glob(str(whole.relative_to(start))) if file.is_file())
+    if not files:
+        raise InputError(f"{path}: no file matches this pattern")
+    return files

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
-from rankwright.data.grouping import group_rows
-from rankwright.data.ids import as_ids, ids_as_text
+from rankwright.data.grouping import as_doc_weights, fold_query_weights, group_rows
+from rankwright.data.ids import join_ids
 from rankwright.data.queries import Categories, Queries
 from rankwright.runtime.backends import Backend
 
@@ -65,36 +65,37 @@ class RowSource(ABC):
         return len(found)
 
 
-def join_blocks(blocks: Iterable[RowBlock]) -> Queries:
-    """Return the documents of all blocks as one data set; blocks without features make a data set without them."""
+def join_blocks(
+    blocks: Iterable[RowBlock],
+    X: Floats | None = None,
+    features: tuple[str, ...] | None = None,
+    categories: Categories | None = None,
+) -> Queries:
+    """Return the documents of all blocks as one data set; blocks without features make a data set without them.
+
+    Parameters
+    ----------
+    blocks : iterable of RowBlock
+        The blocks, in the order of the rows.
+    X : array of shape (n_docs, n_features), optional
+        The features of all rows, where those of the blocks are parts of one array already.
+    features, categories : tuple, optional
+        The names of the features, and the values of those that are categorical.
+    """
     parts = list(blocks)
     if not parts:
         raise InputError("no documents; expected at least one")
-    ids, indptr, order = group_rows(_join_ids([part.qid for part in parts]), None, sum(len(p.X) for p in parts))
-    columns: dict[str, Any] = {"X": np.concatenate([part.X for part in parts])}
+    columns: dict[str, Any] = {"X": np.concatenate([part.X for part in parts]) if X is None else X}
+    ids, indptr, order = group_rows(join_ids([part.qid for part in parts]), None, len(columns["X"]))
     for name in ("y", "weight", "doc_weight"):
         values = [getattr(part, name) for part in parts]
         columns[name] = None if values[0] is None else np.concatenate(values)
-    docid = None
+    columns["docid"] = None
     if any(part.docid is not None for part in parts):
-        docid = _join_ids([np.full(len(p.X), "") if p.docid is None else p.docid for p in parts])
-    columns["docid"] = docid
+        columns["docid"] = join_ids([np.full(len(p.X), "") if p.docid is None else p.docid for p in parts])
     if order is not None:
         columns = {name: None if values is None else values[order] for name, values in columns.items()}
-    row_weight = columns.pop("weight")
-    weight = None if row_weight is None else row_weight[indptr[:-1]]
-    if weight is not None and (row_weight != np.repeat(weight, np.diff(indptr))).any():
-        at = int(np.argmax(row_weight != np.repeat(weight, np.diff(indptr))))
-        query = ids[int(np.searchsorted(indptr, at, side="right")) - 1]
-        raise InputError(
-            f"query {query} has different weights; expected one weight per query. Weights of documents are doc_weight "
-            "(--doc-weight)"
-        )
-    return Queries(indptr=indptr, qid=ids, source=order, weight=weight, **columns)
-
-
-def _join_ids(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return the ids of all parts; as texts, if some parts have numbers and others have texts."""
-    if len({part.dtype.kind for part in parts}) == 1 and parts[0].dtype.kind != "O":
-        return np.concatenate(parts)
-    return as_ids([name for part in parts for name in ids_as_text(part).tolist()])
+    columns["doc_weight"] = as_doc_weights(columns["doc_weight"], len(columns["X"]))
+    if columns["weight"] is not None:
+        columns["weight"] = fold_query_weights(columns["weight"], indptr, ids)
+    return Queries(indptr=indptr, qid=ids, source=order, features=features, categories=categories, **columns)

@@ -1,0 +1,112 @@
+"""Tables: CSV, Parquet, Arrow and JSON lines as sources of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankwright.basics import progress
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+from rankwright.data.column_roles import ColumnRoles
+from rankwright.data.queries import Categories, Queries
+from rankwright.data.row_sources import RowBlock, RowSource, join_blocks
+from rankwright.data.table_columns import choose_columns, suggest_column
+from rankwright.data.table_files import TableFile
+from rankwright.data.table_values import BadCellError, collect_values, make_block
+from rankwright.runtime.backends import Backend, Serial, resolve
+
+
+class TableSource(RowSource):
+    """The documents in one or several files of tables, a row each.
+
+    Parameters
+    ----------
+    files : sequence of TableFile
+        The files; their columns may be in different orders.
+    roles : ColumnRoles
+        The columns that have a role.
+    features : sequence of str, optional
+        The names of the features that a model or other documents have; by default those that ``roles`` says.
+    categories : tuple, optional
+        For each of ``features`` None or its values in the model, if it is categorical; other values are missing.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[TableFile],
+        roles: ColumnRoles,
+        features: Sequence[str] | None = None,
+        categories: Categories | None = None,
+    ) -> None:
+        self.files = files
+        if features is not None:
+            missing = [name for name in features if name not in files[0].types]
+            if missing:
+                hint = suggest_column(missing[0], list(files[0].types))
+                raise InputError(f"{files[0].path}: no column {missing[0]!r}, a feature of the model; {hint}")
+            known = categories or (None,) * len(features)
+            categorical = [name for name, values in zip(features, known, strict=True) if values is not None]
+            roles = roles.with_features(features, categorical)
+        self.columns = choose_columns(files[0].types, roles, str(files[0].path))
+        self.features = self.columns.features
+        if features is None and self.columns.categorical:
+            categories = self._collect_categories()
+        self.categories = categories
+        numbered = zip(self.features, categories or (), strict=False)
+        self._numbers = {name: {v: i for i, v in enumerate(values)} for name, values in numbered if values is not None}
+        if odd := self.columns.categorical - self._numbers.keys():
+            where = f"{files[0].path}: the column {min(odd)!r}"
+            raise InputError(f"{where} is categorical; the model has numbers. Write it as numbers")
+
+    def _collect_categories(self) -> Categories:
+        """Read the categorical columns of all files and return their values in the order of their texts."""
+        chosen = tuple(name for name in self.columns.features if name in self.columns.categorical)
+        columns = self.columns._replace(label=None, docid=None, weight=None, doc_weight=None, features=chosen)
+        values: dict[str, set[str]] = {name: set() for name in chosen}
+        for file in self.files:
+            for table in file.read_blocks(columns):
+                for name in chosen:
+                    values[name] |= collect_values(table, name)
+        return tuple(tuple(sorted(values[name])) if name in values else None for name in self.columns.features)
+
+    def read(self, backend: Backend | None = None) -> Queries:
+        """Read all files as one data set."""
+        workers = resolve(backend)
+        tables = [list(file.read(self.columns)) if file.n_rows is None else None for file in self.files]
+        sizes = [
+            file.n_rows or 0 if found is None else sum(table.num_rows for table in found)
+            for file, found in zip(self.files, tables, strict=True)
+        ]
+        X = np.empty((sum(sizes), len(self.columns.features)), np.float32)
+        blocks, start = [], 0
+        for i, file in enumerate(progress.track(self.files, "reading", len(self.files))):
+            first = start
+            for table in tables[i] or file.read(self.columns):
+                part = X[start : start + table.num_rows]
+                blocks.append(self._make_block(file, table, start - first, part, workers))
+                start += len(part)
+            if start == first:
+                raise InputError(f"{file.path}: no rows; expected at least one document")
+            tables[i] = None
+        return join_blocks(blocks, X, self.features, self.categories)
+
+    def read_blocks(self) -> Iterator[RowBlock]:
+        """Yield the rows of all files in blocks."""
+        for file in self.files:
+            row = 0
+            for table in file.read_blocks(self.columns):
+                X = np.empty((table.num_rows, len(self.columns.features)), np.float32)
+                yield self._make_block(file, table, row, X, Serial())
+                row += len(X)
+            if row == 0:
+                raise InputError(f"{file.path}: no rows; expected at least one document")
+
+    def _make_block(self, file: TableFile, table: Any, row: int, X: Floats, backend: Backend) -> RowBlock:
+        """Convert rows of a file, which begin at ``row``; raise InputError with the place of a bad value."""
+        try:
+            return make_block(table, self.columns, self._numbers, X, backend, typed=file.has_types)
+        except BadCellError as error:
+            raise InputError(f"{file.locate(row + error.row)}: {error.problem}") from None
