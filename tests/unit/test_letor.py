@@ -103,6 +103,23 @@ def test_a_wider_row_in_a_later_block(tmp_path, monkeypatch):
     assert rw.read_letor(tmp_path / "a.gz").X.tolist() == queries.X.tolist()
 
 
+@pytest.mark.parametrize("word", ["nan", "NaN", "NAN", "nAn"])
+def test_nan_is_a_missing_value(tmp_path, word):
+    text = f"1 qid:1 1:{word} 2:2 3:{word} #docid = a\n0 qid:1 2:{word}\r\n2 qid:2 1:3 3:{word}"
+    for end in ("", "\n", " # comment"):
+        (tmp_path / "a.txt").write_text(text + end)
+        X = rw.read_letor(tmp_path / "a.txt").X
+        assert np.isnan(X).tolist() == [[True, False, True], [False, True, False], [False, False, True]]
+        assert np.nan_to_num(X).tolist() == [[0, 2, 0], [0, 0, 0], [3, 0, 0]]
+
+
+def test_missing_values_are_written_as_nan(tmp_path):
+    queries = rw.Queries.from_arrays([[np.nan, 1.5], [2, np.nan]], [1, 0], qid=[1, 1])
+    rw.write_letor(queries, tmp_path / "a.txt")
+    assert (tmp_path / "a.txt").read_text() == "1 qid:1 1:nan 2:1.5\n0 qid:1 1:2 2:nan\n"
+    assert np.array_equal(rw.read_letor(tmp_path / "a.txt").X, queries.X, equal_nan=True)
+
+
 def test_many_numbers_in_doubt(tmp_path):
     check(tmp_path / "a.txt", "0.12345678901234567 qid:1 1:1.00000005960464477539 2:1.00000005960464477540\n" * 900)
 
@@ -154,7 +171,9 @@ def test_long_and_foreign_document_ids(tmp_path):
         ("1 qid:1 1:abc", "found 'abc' for a feature value; expected a finite number"),
         ("1 qid:1 1:1.2.3", "found '1.2.3' for a feature value"),
         ("1 qid:1 1:1e", "found '1e' for a feature value"),
-        ("1 qid:1 1:nan", "found 'nan' for a feature value; expected a finite number"),
+        ("1 qid:1 1:nano", "found 'nano' for a feature value; expected a finite number, or nan if it is missing"),
+        ("1 qid:1 1:-nan", "found '-nan' for a feature value"),
+        ("1 qid:1 1:na", "found 'na' for a feature value"),
         ("1 qid:1 1:inf", "found 'inf' for a feature value"),
         ("1 qid:1 1:1e39", "found '1e39' for a feature value"),
         ("1 qid:1 1:1e400", "found '1e400' for a feature value"),
@@ -300,8 +319,8 @@ class TestWriting:
             assert getattr(back, field).tolist() == getattr(queries, field).tolist()
 
     def test_refuses_what_the_format_cannot_hold(self, tmp_path):
-        queries = rw.Queries.from_arrays([[np.nan]], [0], [1])
-        with pytest.raises(rw.InputError, match="NaN"):
+        queries = rw.Queries.from_arrays([[0.0]], [0], [1], features=["colour"], categories=(("red", "blue"),))
+        with pytest.raises(rw.InputError, match="feature colour is categorical; LETOR text has numbers only"):
             rw.write_letor(queries, tmp_path / "a.txt")
         queries = rw.Queries.from_arrays([[1.0]], [0], ["two words"])
         with pytest.raises(rw.InputError, match="query id 'two words'"):

@@ -15,6 +15,7 @@ from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import BYTE_ORDER_MARK, StrPath, is_plain, open_binary, skip_byte_order_mark, write_atomic
+from rankwright.data.feature_numbers import name_features
 from rankwright.data.grouping import group_runs
 from rankwright.data.ids import check_tokens, parse_integer_ids
 from rankwright.data.letor_blocks import MAX_FEATURES, BadLine, Bytes, LetorPart, count_lines, parse_block
@@ -36,10 +37,10 @@ def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend 
     """Read LETOR or SVMlight ranking files and return their documents as one data set.
 
     Lines are ``label qid:ID index:value ... #docid = ID``. Labels are numbers, query ids any text without spaces
-    (integers become integers), indices start at 1 and increase, absent features are 0. The document id is what follows
-    ``docid =`` in the comment, or the comment's first word. Files may be gzip or xz. Rows of one query need not be
-    adjacent; queries are in order of first appearance, and rows in the order of the lines. Every line is checked; the
-    first bad one raises ``InputError`` with file and line.
+    (integers become integers), indices start at 1 and increase, absent features are 0, ``nan`` is missing. The
+    document id is what follows ``docid =`` in the comment, or the comment's first word. Files may be gzip or xz.
+    Rows of one query need not be adjacent; queries are in order of first appearance, and rows in the order of the
+    lines. Every line is checked; the first bad one raises ``InputError`` with file and line.
 
     Parameters
     ----------
@@ -278,10 +279,12 @@ def _group_parts(parts: list[LetorPart], X: Floats, y: Floats) -> Queries:
 def write_letor(queries: Queries, path: StrPath) -> None:
     """Write a data set as LETOR text, whole or not at all; names in ``.gz`` and ``.xz`` are compressed.
 
-    Every feature is written, in the shortest form that reads back as the same float32.
+    Every feature is written, in the shortest form that reads back as the same float32; a missing one is ``nan``.
     """
-    if np.isnan(queries.X).any():
-        raise InputError("X contains NaN; LETOR text has no way to write a missing value")
+    names = name_features(queries.features, queries.n_features)
+    for name, categories in zip(names, queries.categories or (), strict=False):
+        if categories is not None:
+            raise InputError(f"feature {name} is categorical; LETOR text has numbers only")
     if queries.unretrieved is not None:
         n = len(queries.unretrieved.y)
         raise InputError(

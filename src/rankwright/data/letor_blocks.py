@@ -17,11 +17,11 @@ Bytes = NDArray[np.uint8]
 
 _MESSAGES = {
     kernel.BAD_LABEL: "found {found} for a label; expected a finite number",
-    kernel.NO_QID: "found {found}; expected qid:ID after the label",
+    kernel.NO_QID: "found {found}; expected qid:ID after the label, or a file of query sizes (NAME.query, NAME.group)",
     kernel.BAD_INDEX: "found {found}; expected index:value",
     kernel.ZERO_INDEX: "feature index 0; LETOR indices start at 1",
     kernel.ORDER: "feature index {found} after an equal or higher one; expected increasing indices",
-    kernel.BAD_VALUE: "found {found} for a feature value; expected a finite number",
+    kernel.BAD_VALUE: "found {found} for a feature value; expected a finite number, or nan if it is missing",
     kernel.BAD_BREAK: "found a carriage return inside a comment; expected a newline at the end of every line",
     kernel.TOO_MANY_ROWS: "the file changed while it was read",
     kernel.TOO_WIDE: "feature index {found}; expected at most {most} features",
@@ -37,7 +37,7 @@ class LetorPart(NamedTuple):
     starts: Ints  # the first row of each run of one qid
     qid: list[str]
     docid: NDArray[Any] | None
-    highest: int  # the highest feature index
+    highest: int  # the highest feature index, counted from 1
     widest: int  # the first line that has it
 
 
@@ -55,12 +55,17 @@ def count_lines(text: Bytes) -> int:
     return int(kernel.count_newlines(text)) - kernel.PADDING + unfinished
 
 
-def parse_block(file: int, text: Bytes, X: Floats, y: Floats, n_features: int | None) -> LetorPart | BadLine:
-    """Parse a block of LETOR lines into ``X`` and ``y``, and return its other facts, or its first bad line."""
+def parse_block(
+    file: int, text: Bytes, X: Floats, y: Floats, n_features: int | None, lowest: int = 1
+) -> LetorPart | BadLine:
+    """Parse a block of LETOR lines into ``X`` and ``y``, and return its other facts, or its first bad line.
+
+    Feature indices count from ``lowest``; lines that count from 0 have no query ids.
+    """
     runs, docs = np.empty((len(y), 3), np.int64), np.empty((len(y), 2), np.int64)
     hard, most = np.empty((256, 4), np.int64), n_features or MAX_FEATURES
     while True:
-        result = kernel.parse_block(text, X, y, runs, docs, hard, most)
+        result = kernel.parse_block(text, X, y, runs, docs, hard, most, lowest)
         status, n, lines, n_runs, n_hard, highest, widest, start, end = result
         if status != kernel.TOO_MANY_HARD:
             break

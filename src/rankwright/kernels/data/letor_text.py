@@ -224,17 +224,26 @@ def _find_docid(text: Bytes, i: int) -> tuple[int, int]:
 
 
 @kernel
+def _find_nan_end(text: Bytes, i: int) -> int:
+    """Return the index at which the word nan, in any case, ends at ``i``; ``i`` itself if another word is there."""
+    if load_byte(text, i) | 32 != 110 or load_byte(text, i + 1) | 32 != 97 or load_byte(text, i + 2) | 32 != 110:
+        return i
+    return i + 3 if _ends_token(load_byte(text, i + 3)) else i
+
+
+@kernel
 def parse_block(
-    text: Bytes, X: Floats, y: Floats, runs: Ints, docs: Ints, hard: Ints, most: int
+    text: Bytes, X: Floats, y: Floats, runs: Ints, docs: Ints, hard: Ints, most: int, lowest: int
 ) -> tuple[int, int, int, int, int, int, int, int, int]:
     """Parse lines of LETOR text into features ``X``, all 0 at first, and grades ``y``; return how far it came.
 
-    The text ends with a whole line and ``PADDING`` newlines more.
+    The text ends with a whole line and ``PADDING`` newlines more. Indices count from ``lowest``: 1 is LETOR's; with 0
+    the lines have no query ids, as LightGBM and XGBoost write them, and are one run.
     ``runs`` gets (row, start, end) of the qid of every run of rows with one qid, ``docs`` the (start, end) of every
     row's document id, ``hard`` (row, column or -1 for the label, start, end) of the numbers whose rounding to float32
     (for labels: float64) is in doubt. Indices above the width of ``X`` are checked but not stored, those above
-    ``most`` are an error. Returns (status, rows, lines, runs, hard numbers, highest index, its first line, start, end):
-    the last two are the text that ``status`` complains about.
+    ``most`` features are an error. Returns (status, rows, lines, runs, hard numbers, number of features, the first line
+    with the last one, start, end): the last two are the text that ``status`` complains about.
     """
     n, width = len(text) - PADDING, X.shape[1]
     i, row, line, n_runs, n_hard, highest, widest = 0, 0, 0, 0, 0, 0, 0
@@ -264,15 +273,17 @@ def parse_block(
         i = _skip_blanks(text, end)
         while load_byte(text, i) == _RETURN:
             i = _skip_blanks(text, i + 1)
-        start = i + len(_QID)
-        if not _has_word_at(text, i, _QID) or _ends_token(load_byte(text, start)):
-            return NO_QID, row, line, n_runs, n_hard, highest, widest, i, _find_token_end(text, i)
-        i = _find_token_end(text, start)
+        start = i
+        if lowest == 1:
+            start += len(_QID)
+            if not _has_word_at(text, i, _QID) or _ends_token(load_byte(text, start)):
+                return NO_QID, row, line, n_runs, n_hard, highest, widest, i, _find_token_end(text, i)
+            i = _find_token_end(text, start)
         if i - start != qid_end - qid_start or not _have_same_bytes(text, start, qid_start, i - start):
             runs[n_runs, 0], runs[n_runs, 1], runs[n_runs, 2] = row, start, i
             n_runs += 1
         qid_start, qid_end = start, i
-        last = 0
+        last = lowest - 1
         docs[row, 0] = docs[row, 1] = 0
         while True:
             i = _skip_blanks(text, i)
@@ -298,18 +309,21 @@ def parse_block(
             if i == start or load_byte(text, i) != _COLON:
                 return BAD_INDEX, row, line, n_runs, n_hard, highest, widest, start, _find_token_end(text, start)
             if index <= last:
-                status = ZERO_INDEX if index == 0 else ORDER
+                status = ZERO_INDEX if index < lowest else ORDER
                 return status, row, line, n_runs, n_hard, highest, widest, start, i
             last = index
-            if index > most:
+            if index - lowest >= most:
                 return TOO_WIDE, row, line, n_runs, n_hard, index, line, start, i
             i += 1
             value, end, exact = _parse_number(text, i)
+            if end == i:
+                end = _find_nan_end(text, i)
+                value = np.nan if end > i else value
             if end == i or not _ends_token(load_byte(text, end)):
                 return BAD_VALUE, row, line, n_runs, n_hard, highest, widest, i, _find_token_end(text, i)
             rounded = np.float32(value)
-            if index <= width:  # else the caller sees the highest index and tries again with a wider X
-                X[row, index - 1] = rounded
+            if index - lowest < width:  # else the caller sees the highest index and tries again with a wider X
+                X[row, index - lowest] = rounded
             if not exact:
                 # np.float32(float(text)) is certain if both ends of the error interval round to it
                 low, high = np.float32(value * (1 - 2e-15)), np.float32(value * (1 + 2e-15))
@@ -318,7 +332,7 @@ def parse_block(
                         return TOO_MANY_HARD, row, line, n_runs, n_hard, highest, widest, start, end
                     hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2], hard[n_hard, 3] = (
                         row,
-                        index - 1,
+                        index - lowest,
                         i,
                         end,
                     )
@@ -327,8 +341,8 @@ def parse_block(
             if np.isinf(rounded):
                 return BAD_VALUE, row, line, n_runs, n_hard, highest, widest, i, end
             i = end
-        if last > highest:
-            highest, widest = last, line
+        if last - lowest + 1 > highest:
+            highest, widest = last - lowest + 1, line
         row += 1
         i += 1
     return OK, row, line, n_runs, n_hard, highest, widest, 0, 0
