@@ -14,8 +14,8 @@ import rankwright as rw
 from benchmarks.report import Row, Table, below, faster, publish, skipped
 from benchmarks.timing import THREADS, find_peer, medians, take_turns, timed
 from rankwright.basics.array_types import Floats
+from rankwright.data.document_pools import pool_documents
 from rankwright.data.run_fusion import fuse
-from rankwright.data.trec import pool_documents
 
 MEASURE = "ndcg@10(gain=linear)"  # as ranx defines ndcg@10
 NOISE = (1.5, 1.0, 1.2)  # of the runs

@@ -52,6 +52,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.basics.errors import SplitQueryWarning as SplitQueryWarning
     from rankwright.basics.errors import StoreWarning as StoreWarning
     from rankwright.basics.errors import TrialWarning as TrialWarning
+    from rankwright.data.document_pools import read_trec as read_trec
     from rankwright.data.engine_logs import read_log as read_log
     from rankwright.data.folds import read_folds as read_folds
     from rankwright.data.folds import split_folds as split_folds
@@ -63,7 +64,6 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.data.synthetic import make_queries as make_queries
     from rankwright.data.trec import read_qrels as read_qrels
     from rankwright.data.trec import read_run as read_run
-    from rankwright.data.trec import read_trec as read_trec
     from rankwright.data.trec import write_run as write_run
     from rankwright.experiments import Experiment as Experiment
     from rankwright.experiments import Method as Method

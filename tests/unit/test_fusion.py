@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.reference import fusion as reference
 
 import rankwright as rw
+from rankwright.data.document_pools import pool_documents
 from rankwright.data.run_fusion import (
     NORMALISATIONS,
     fuse,
@@ -23,7 +24,6 @@ from rankwright.data.run_fusion import (
     sum_reciprocal_ranks,
     write_fused,
 )
-from rankwright.data.trec import pool_documents
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.optimisers.dominance import mark_top_candidates
 

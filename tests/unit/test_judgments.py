@@ -7,6 +7,7 @@ import gzip
 import pytest
 
 import rankwright as rw
+from rankwright import cli
 from rankwright.data.judgments import load_judgments
 
 RAMBO = {"rambo": {"7555": 4.0, "1370": 3.0}, "rocky ii": {"1366": 0.0}}
@@ -115,3 +116,32 @@ def test_bad_files(judgments, text, problem):
         judgments(text)
     assert "\n" not in str(raised.value)
     assert len(str(raised.value)) < 400
+
+
+def test_everywhere_qrels_are_taken(tmp_path, capsys):
+    ids = [f"q{i}" for i in range(6)]
+    texts = {
+        "qrels.txt": "".join(f"{q} 0 a 2\n{q} 0 b 0\n{q} 0 c 1\n" for q in ids),
+        "ratings.csv": "query,docid,rating\n" + "".join(f"{q},a,2\n{q},b,0\n{q},c,1\n" for q in ids),
+        "list.txt": "".join(f"2 qid:{q} # a\n0 qid:{q} # b\n1 qid:{q} # c\n" for q in ids),
+    }
+    for name, scores in (("one", {"a": 1, "b": 3, "d": 2}), ("two", {"b": 1, "c": 2, "a": 3})):
+        lines = [f"{q} Q0 {d} 1 {s} x\n" for q in ids for d, s in scores.items()]
+        (tmp_path / f"{name}.run").write_text("".join(lines))
+    runs = ["--run", str(tmp_path / "one.run"), "--run", str(tmp_path / "two.run")]
+    found: dict[str, set[str]] = {}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        qrels = ["--qrels", str(tmp_path / name)]
+        for command in (
+            ["evaluate", *qrels, *runs[:2], "--json"],
+            ["compare", *qrels, *runs, "--json"],
+            ["tune", *qrels, *runs, "--folds", "2", "--json"],
+        ):
+            assert cli.run(command) == 0, capsys.readouterr().err
+            found.setdefault(command[0], set()).add(capsys.readouterr().out.replace(name, "judgments"))
+        assert rw.read_trec(tmp_path / name, [tmp_path / "one.run"]).unretrieved.y.tolist() == [1.0] * 6
+        rankers = ["--rankers", "singlefeature", "--folds", "3", "--out", str(tmp_path / f"out_{name}")]
+        assert cli.run(["experiment", *qrels, *runs, *rankers, "--workers", "threads:1"]) == 0, capsys.readouterr().err
+        capsys.readouterr()
+    assert {command: len(outputs) for command, outputs in found.items()} == {"evaluate": 1, "compare": 1, "tune": 1}

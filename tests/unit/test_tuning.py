@@ -13,8 +13,8 @@ import pytrec_eval
 
 import rankwright as rw
 from rankwright import cli
+from rankwright.data.document_pools import pool_documents
 from rankwright.data.run_fusion import normalise_scores
-from rankwright.data.trec import pool_documents
 from rankwright.tuning import fusion_problem
 from rankwright.tuning import fusion_tuning as fusion
 from rankwright.tuning.fusion_result import EQUAL, RRF, TUNED

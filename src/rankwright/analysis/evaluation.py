@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
 from rankwright.basics.optional_imports import require
+from rankwright.data.document_pools import join_runs
 from rankwright.data.queries import Queries
 from rankwright.data.run_fusion import Source, open_qrels, open_runs
-from rankwright.data.trec import join_runs
 from rankwright.measures import Measure, compute_values, parse_measure, split_measures, weighted_mean
 from rankwright.models.model import Fitted
 from rankwright.runtime.backends import Backend

@@ -21,10 +21,10 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
 from rankwright.data.column_roles import NO_ROLES, ColumnRoles
+from rankwright.data.document_pools import join_runs
 from rankwright.data.queries import Queries
 from rankwright.data.run_fusion import Source, name_runs, open_qrels, open_runs
 from rankwright.data.score_files import read_scores
-from rankwright.data.trec import join_runs
 from rankwright.measures import Measure, compute_retrieved_values, compute_values, parse_measure, split_measures
 from rankwright.models.block_scoring import score_documents
 from rankwright.models.model_files import load

@@ -32,7 +32,9 @@ def evaluate(
     scores: Annotated[
         Path | None, typer.Option(help="A file of scores, one per line, in the order of the data.")
     ] = None,
-    qrels: Annotated[Path | None, typer.Option(help="Instead of --data: TREC judgments, with --run.")] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(help="Instead of --data: judgments (TREC qrels, CSV or a judgment list), with --run.")
+    ] = None,
     run: Annotated[
         list[str] | None,
         typer.Option(help="A TREC run, as FILE or NAME=FILE; may be repeated. By default measures follow trec_eval."),
@@ -82,7 +84,9 @@ def compare(
         typer.Option(help="A file of scores, one per line, in the order of the data; may be repeated."),
     ] = None,
     model: Annotated[list[Path] | None, typer.Option(help="A model saved by fit; may be repeated.")] = None,
-    qrels: Annotated[Path | None, typer.Option(help="Instead of --data: TREC judgments, with --run.")] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(help="Instead of --data: judgments (TREC qrels, CSV or a judgment list), with --run.")
+    ] = None,
     run: Annotated[list[str] | None, typer.Option(help="A TREC run, as FILE or NAME=FILE; may be repeated.")] = None,
     measures: Annotated[
         str | None,
@@ -139,9 +143,11 @@ def _evaluate_data(
 def _evaluate_runs(qrels: Path, runs: Mapping[str, str], measures: Sequence[Measure]) -> dict[str, dict[str, Any]]:
     """Evaluate TREC runs, each on the judged queries that it answers; return counts, means and values by name."""
     from rankwright.analysis.evaluation import evaluate as evaluate_scores
-    from rankwright.data.trec import join_runs, read_qrels, read_run
+    from rankwright.data.document_pools import join_runs
+    from rankwright.data.judgments import read_judgments
+    from rankwright.data.trec import read_run
 
-    judged, results = read_qrels(qrels), {}
+    judged, results = read_judgments(qrels), {}
     for name, path in runs.items():
         answers = read_run(path)
         queries, found = join_runs(judged, {name: answers})

@@ -37,7 +37,9 @@ def experiment(
         list[Path] | None,
         typer.Option(help="A folder of folds, or a file to cut into folds, a table or LETOR text; may be repeated."),
     ] = None,
-    qrels: Annotated[Path | None, typer.Option(help="Instead of --data: TREC judgments, with --run.")] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(help="Instead of --data: judgments (TREC qrels, CSV or a judgment list), with --run.")
+    ] = None,
     run: Annotated[
         list[Path] | None, typer.Option(help="A TREC run, whose scores are a feature; may be repeated.")
     ] = None,

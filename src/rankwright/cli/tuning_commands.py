@@ -13,7 +13,9 @@ from rankwright.cli.app import JsonOption, MeasureOption, app, print_json, progr
 
 @app.command()
 def tune(
-    qrels: Annotated[Path, typer.Option(help="TREC judgments: qid iteration docid grade.")],
+    qrels: Annotated[
+        Path, typer.Option(help="Judgments: TREC qrels (qid iteration docid grade), CSV or a judgment list.")
+    ],
     run: Annotated[list[str], typer.Option(help="A TREC run, as FILE or NAME=FILE; at least two.")],
     measure: MeasureOption = "ndcg@10",
     normalise: Annotated[

@@ -23,13 +23,14 @@ _COLUMN_NAMES = {
     "grade": ("rating", "grade", "label", "relevance", "judgment", "judgement"),
 }
 _DELIMITERS = ",\t;"
+_BLANKS = " \t\r\n\v\f"  # any other character may be part of an id
 _EXPECTED = (
     "expected qrels (qid iteration docid grade), a judgment list (grade qid:ID # docid), or CSV whose first line names "
     "its columns: query, docid, rating"
 )
-_LIST_LINE = re.compile(r"(\S+)\s+qid:([^\s#]+)([^#]*)(?:#\s*(?:docid\s*=\s*)?(\S*)\s*(.*))?")
-_KEYWORDS_LINE = re.compile(r"#\s*qid:(\S+?):\s*(.*)")
-_KEYWORDS_WEIGHT = re.compile(r"\*\d+$")  # some tools write a weight of the query behind its keywords
+_LIST_LINE = re.compile(r"(\S+)\s+qid:([^\s#]+)([^#]*)(?:#\s*(?:docid\s*=\s*)?(\S*)\s*(.*))?", re.ASCII)
+_KEYWORDS_LINE = re.compile(r"#\s*qid:(\S+?):\s*(.*)", re.ASCII)
+_KEYWORDS_WEIGHT = re.compile(r"\*[0-9]+$")  # some tools write a weight of the query behind its keywords
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,37 +80,38 @@ def load_judgments(path: StrPath) -> Judgments:
     """Read a file of judgments in any format, with the keywords of its queries."""
     with open_binary(path) as file:
         data = skip_byte_order_mark(file.read())
-    check_text(path, data)
-    text = data.decode("utf-8")
-    number, first = next(_content_lines(text), (1, ""))
+    number, first = next(_content_lines(io.BytesIO(data)), (1, ""))
     if not first:
         raise InputError(f"{path}: no judgment; {_EXPECTED}")
-    if _LIST_LINE.match(first):
-        return _read_list(path, text)
-    columns = _find_columns(path, first)
+    columns = None
+    if not _LIST_LINE.match(first):
+        columns = _find_columns(path, number, first)
+        if columns is None and len(re.split(r"\s+", first, flags=re.ASCII)) == 4:
+            return Judgments(parse_qrels(io.BytesIO(data), path))
+    check_text(path, data)
     if columns is not None:
-        return _read_csv(path, text, number, columns)
-    if len(first.split()) != 4:
-        raise InputError(f"{path}:{number}: found {quote(first)}; {_EXPECTED}")
-    return Judgments(parse_qrels(io.BytesIO(data), path))
+        return _read_csv(path, data.decode("utf-8"), number, columns)
+    if _LIST_LINE.match(first):
+        return _read_list(path, data)
+    raise InputError(f"{path}:{number}: found {quote(first)}; {_EXPECTED}")
 
 
-def _content_lines(text: str) -> Iterator[tuple[int, str]]:
+def _content_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, str]]:
     """Yield the lines that are neither blank nor comments, with their numbers from 1."""
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(lines, 1):
         stripped = line.strip()
-        if stripped and not stripped.startswith("#"):
-            yield number, stripped
+        if stripped and not stripped.startswith(b"#"):
+            yield number, stripped.decode("utf-8", errors="backslashreplace")
 
 
-def _read_list(path: StrPath, text: str) -> Judgments:
+def _read_list(path: StrPath, data: bytes) -> Judgments:
     """Read a judgment list; its keywords are those of the lines ``# qid:ID: keywords`` or of the comments."""
     keywords: dict[str, str] = {}
-    for line in text.split("\n"):
-        header = _KEYWORDS_LINE.match(line.strip())
+    for line in io.BytesIO(data):
+        header = _KEYWORDS_LINE.match(line.strip().decode("utf-8"))
         if header:
-            keywords[header[1]] = _KEYWORDS_WEIGHT.sub("", header[2]).strip()
-    found = list(_parse_list(path, text))
+            keywords[header[1]] = _KEYWORDS_WEIGHT.sub("", header[2]).rstrip(_BLANKS)
+    found = list(_parse_list(path, data))
     texts: dict[str, set[str]] = {}
     for judgment in found:
         texts.setdefault(judgment.query, set()).add(judgment.text)
@@ -119,9 +121,9 @@ def _read_list(path: StrPath, text: str) -> Judgments:
     return Judgments(_make_table(path, found), {query: words for query, words in keywords.items() if words})
 
 
-def _parse_list(path: StrPath, text: str) -> Iterator[_Judgment]:
+def _parse_list(path: StrPath, data: bytes) -> Iterator[_Judgment]:
     """Yield the lines of a judgment list."""
-    for number, line in _content_lines(text):
+    for number, line in _content_lines(io.BytesIO(data)):
         found = _LIST_LINE.fullmatch(line)
         if not found or not all(":" in word for word in found[3].split()):
             raise InputError(f"{path}:{number}: found {quote(line)}; expected 'grade qid:ID # docid'")
@@ -141,19 +143,19 @@ class _Columns(NamedTuple):
     keywords: int | None
 
 
-def _find_columns(path: StrPath, header: str) -> _Columns | None:
+def _find_columns(path: StrPath, line: int, header: str) -> _Columns | None:
     """Return the columns of judgments that the first line of a CSV file names; None if it does not name them."""
     for delimiter in _DELIMITERS:
         try:
             cells = next(csv.reader([header], delimiter=delimiter))
         except csv.Error:
             return None
-        names = [re.sub(r"[\s_-]", "", cell).lower() for cell in cells]
+        names = [re.sub(r"[\s_-]", "", cell, flags=re.ASCII).lower() for cell in cells]
         places = {role: [i for i, name in enumerate(names) if name in known] for role, known in _COLUMN_NAMES.items()}
         for role, found in places.items():
             if len(found) > 1 and places["document"] and places["grade"]:
                 both = " and ".join(quote(names[i]) for i in found[:2])
-                raise InputError(f"{path}:1: the columns {both} may both be the {role}; expected one of them")
+                raise InputError(f"{path}:{line}: the columns {both} may both be the {role}; expected one of them")
         queries = places["qid"] + places["query"]
         if queries and places["document"] and places["grade"]:
             keywords = queries[1] if len(queries) == 2 else None
@@ -185,13 +187,13 @@ def _parse_csv(path: StrPath, text: str, first: int, columns: _Columns) -> Itera
     try:
         for row in reader:
             line, end = end + 1, reader.line_num
-            if line <= first or not any(cell.strip() for cell in row):
+            if line <= first or not any(cell.strip(_BLANKS) for cell in row):
                 width = len(row) if line == first else width
                 continue
             if width is not None and len(row) > width:
                 raise InputError(f"{path}:{line}: {len(row)} fields; the first line names {width} columns")
             query, document, grade, keywords = (
-                row[place].strip() if place is not None and place < len(row) else "" for place in wanted
+                row[place].strip(_BLANKS) if place is not None and place < len(row) else "" for place in wanted
             )
             if not query:
                 raise InputError(f"{path}:{line}: a row without a query; expected one in every row")

@@ -14,7 +14,9 @@ from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.basics.files import StrPath, write_atomic
-from rankwright.data.trec import DocumentPool, Table, TrecTable, pool_documents, read_qrels, read_run, run_names
+from rankwright.data.document_pools import DocumentPool, pool_documents
+from rankwright.data.judgments import read_judgments
+from rankwright.data.trec import Table, TrecTable, read_run, run_names
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 
@@ -200,7 +202,7 @@ def open_qrels(qrels: Source) -> TrecTable:
     """Return judgments by query and document, given as a file, nested mappings, or an object with ``to_dict``."""
     source = qrels.to_dict() if hasattr(qrels, "to_dict") else qrels
     if not isinstance(source, Mapping):
-        return read_qrels(source)
+        return read_judgments(source)
     table = _as_table(source, "qrels")
     return {query: {name: max(float(grade), 0.0) for name, grade in found.items()} for query, found in table.items()}
 

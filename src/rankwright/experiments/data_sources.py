@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rankwright.basics.errors import InputError, quote, suggest
-from rankwright.basics.files import open_binary
 from rankwright.data.column_roles import NO_ROLES, ColumnRoles
+from rankwright.data.document_pools import read_trec
 from rankwright.data.folds import Fold, read_folds, split_folds
+from rankwright.data.judgments import read_judgments
 from rankwright.data.queries import Queries
 from rankwright.data.reading import open_source
-from rankwright.data.trec import read_trec
 from rankwright.experiments.saved_queries import load_queries, save_queries
 from rankwright.runtime.backends import Serial
 
@@ -142,7 +142,7 @@ class DocumentFiles(CutQueries):
 
 @dataclass(frozen=True, kw_only=True)
 class TrecFiles(CutQueries):
-    """A source of TREC files, cut into folds by query: the scores of runs are features, judgments are grades."""
+    """A source of runs and judgments, cut into folds by query: the scores of runs are features."""
 
     qrels: str
     runs: tuple[str, ...]
@@ -157,7 +157,7 @@ class TrecFiles(CutQueries):
         return read_trec(self.qrels, self.runs)
 
     def _count_queries(self, most: int) -> int:
-        return _count_ids([Path(self.qrels)], 0, most)
+        return min(len(read_judgments(self.qrels)), most)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,17 +278,3 @@ def _resolve_path(name: str, value: Any, folder: Path) -> str:
         return str((folder / Path(value).expanduser()).resolve())
     except RuntimeError as error:  # no such user, or links in a circle
         raise InputError(f"data.{name} is {quote(value)}: {error}") from None
-
-
-def _count_ids(paths: Sequence[Path], column: int, most: int) -> int:
-    """Return the number of different words in a column of text files, at most ``most``."""
-    found: set[bytes] = set()
-    for path in paths:
-        with open_binary(path) as file:
-            for line in file:
-                words = line.split(None, column + 1)
-                if len(words) > column and not words[0].startswith(b"#"):
-                    found.add(words[column])
-                    if len(found) >= most:
-                        return most
-    return len(found)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
+from rankwright.data.document_pools import DocumentPool
 from rankwright.data.grouping import query_ranges
 from rankwright.data.ids import as_ids
 from rankwright.data.queries import Queries
 from rankwright.data.run_fusion import make_equal_weights, make_features, sum_reciprocal_ranks
-from rankwright.data.trec import DocumentPool
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.kernels.optimisers.dominance import mark_top_candidates
 from rankwright.kernels.scorers.linear_scores import compute_linear_scores

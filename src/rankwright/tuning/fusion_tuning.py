@@ -10,8 +10,9 @@ from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.basics.randomness import make_generator
+from rankwright.data.document_pools import DocumentPool, pool_documents
 from rankwright.data.run_fusion import Source, check_normalisation, name_runs, open_qrels, open_runs
-from rankwright.data.trec import DocumentPool, Table, TrecTable, pool_documents
+from rankwright.data.trec import Table, TrecTable
 from rankwright.measures import Measure, parse_measure
 from rankwright.runtime.backends import Backend, resolve
 from rankwright.tuning.fusion_problem import FusionProblem, Mask, StartGrid
