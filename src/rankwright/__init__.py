@@ -38,6 +38,9 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.analysis.diagnosis import explain as explain
     from rankwright.analysis.evaluation import Evaluations as Evaluations
     from rankwright.analysis.evaluation import evaluate as evaluate
+    from rankwright.analysis.inspection import Finding as Finding
+    from rankwright.analysis.inspection import Inspection as Inspection
+    from rankwright.analysis.inspection import inspect as inspect
     from rankwright.analysis.results import Results as Results
     from rankwright.analysis.score_comparison import compare_runs as compare_runs
     from rankwright.analysis.score_comparison import compare_scores as compare_scores
@@ -46,6 +49,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.basics.errors import DegenerateModelWarning as DegenerateModelWarning
     from rankwright.basics.errors import IneffectiveParameterWarning as IneffectiveParameterWarning
     from rankwright.basics.errors import InputError as InputError
+    from rankwright.basics.errors import InspectionWarning as InspectionWarning
     from rankwright.basics.errors import KernelCacheWarning as KernelCacheWarning
     from rankwright.basics.errors import MissingQueryIdWarning as MissingQueryIdWarning
     from rankwright.basics.errors import RankwrightWarning as RankwrightWarning

@@ -46,6 +46,10 @@ class StoreWarning(RankwrightWarning):
     """A warning that an experiment's file of results was damaged and repaired, or that another program holds it."""
 
 
+class InspectionWarning(RankwrightWarning):
+    """A warning that data look wrong, such as a feature that gives the label away; ``inspect`` says more."""
+
+
 class TrialWarning(RankwrightWarning):
     """A warning that trials issued warnings, which are in the table ``trials`` of the results."""
 
