@@ -16,7 +16,7 @@ from rankwright.analysis.inspection.label_leaks import find_label_leaks, find_la
 from rankwright.analysis.inspection.order_findings import find_query_order, find_row_order, measure_row_order
 from rankwright.analysis.inspection.query_facts import describe_queries, find_grade_faults, find_query_faults
 from rankwright.analysis.inspection.row_findings import find_copied_rows
-from rankwright.analysis.inspection.row_scan import compute_feature_keys, scan_rows, scan_sample
+from rankwright.analysis.inspection.row_scan import compute_feature_keys, compute_recoded_keys, scan_rows, scan_sample
 from rankwright.analysis.inspection.set_findings import (
     InspectedSet,
     find_new_categories,
@@ -27,7 +27,7 @@ from rankwright.analysis.inspection.set_findings import (
     find_shifts,
 )
 from rankwright.basics.errors import InspectionWarning, warn
-from rankwright.data.queries import Queries
+from rankwright.data.queries import Categories, Queries
 from rankwright.runtime.backends import Backend, resolve
 
 SAMPLED_DOCS = 100_000
@@ -68,7 +68,7 @@ def inspect(queries: Queries, against: Queries | None = None, *, backend: Backen
     """
     backend = resolve(backend)
     own = _scan_set(queries, backend)
-    other = None if against is None else _scan_set(against, backend)
+    other = None if against is None else _scan_set(against, backend, queries.categories)
     facts = describe_queries(queries)
     findings = [*find_query_faults(facts, queries.qid), *find_grade_faults(facts)]
     alone, order = None, None
@@ -89,11 +89,14 @@ def inspect(queries: Queries, against: Queries | None = None, *, backend: Backen
     return Inspection(facts, own.facts, tuple(_sort(findings)), alone, order, other_facts)
 
 
-def _scan_set(queries: Queries, backend: Backend) -> InspectedSet:
-    """Return what is found out about a set's rows and features."""
+def _scan_set(queries: Queries, backend: Backend, categories: Categories | None = None) -> InspectedSet:
+    """Return what is found out about a set's rows and features; hashes of rows number categories as given."""
     grouped = queries.grouped()
     sample, scan = draw_sample(grouped, SAMPLED_DOCS), scan_rows(grouped, backend)
-    return InspectedSet(grouped, scan.row_keys, sample, describe_features(scan, sample, grouped, backend))
+    keys, own = scan.row_keys, grouped.categories
+    if categories is not None and own is not None and len(own) == len(categories) and own != categories:
+        keys = compute_recoded_keys(grouped, categories, backend)
+    return InspectedSet(grouped, keys, sample, describe_features(scan, sample, grouped, backend))
 
 
 def _compare_sets(first: InspectedSet, second: InspectedSet) -> Iterator[Finding]:

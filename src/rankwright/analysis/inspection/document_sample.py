@@ -17,7 +17,7 @@ _FEWEST_QUERIES = 20  # that a sample has room for, however long they are
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentSample:
-    """Documents of some queries: all of them, or of long queries a part.
+    """A sample of documents: those of some queries, of very long queries a part.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ KINDS = {
         "The order of the rows gives the label away",
         "The place of a document in its query goes with its grade, more than chance explains. Tools that leave tied "
         "documents in their order get figures that are too high. So do models that see row numbers or ids.",
-        "Compare tools on shuffled rows, and keep ids out of the features. Rankwright's own measures never use the "
+        "Compare tools on shuffled rows, and keep ids out of the features. Rankwright's default measures never use the "
         "order of the rows. If rows are sorted by a feature on purpose, nothing is wrong.",
     ),
     "query-order": FindingKind(

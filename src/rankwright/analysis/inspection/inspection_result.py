@@ -13,7 +13,7 @@ from rankwright.analysis.inspection.finding_kinds import KINDS, SEVERITIES, Find
 from rankwright.analysis.inspection.label_leaks import SingleFeatures
 from rankwright.analysis.inspection.order_findings import RowOrder
 from rankwright.analysis.inspection.query_facts import MOST_GRADES, QueryFacts
-from rankwright.basics.errors import printable
+from rankwright.basics.errors import make_printable
 from rankwright.models.model import to_json_value
 
 _WIDTH = 100
@@ -97,12 +97,12 @@ def format_text(found: Inspection) -> str:
     if found.against is not None:
         other = [f"  {line}" for line in describe_set(found.against)]
         parts.insert(1, "\n".join(["The other set:", *other]))
-    return printable("\n\n".join(parts), keep="\n")
+    return make_printable("\n\n".join(parts), keep="\n")
 
 
 def describe_set(facts: QueryFacts) -> list[str]:
     """Return lines of text on the queries and grades of a data set."""
-    low, first, middle, third, high = facts.sizes
+    low, first, middle, third, high = facts.size_quartiles
     lines = [
         f"{facts.n_queries:,} queries, {facts.n_docs:,} documents, {facts.n_features:,} features",
         f"Documents per query: {low:g} to {high:g}, median {middle:g}, quartiles {first:g} and {third:g}",
@@ -135,7 +135,8 @@ def _format_features(found: Inspection) -> str:
         )
         for row in rows
     ]
-    return "\n".join(line.rstrip() for line in lines) + note + f"\n{describe_columns(found)}"
+    explained = fill(f"{describe_columns(found)} A v: lower values are better.", _WIDTH)
+    return "\n".join(line.rstrip() for line in lines) + note + "\n" + explained
 
 
 def describe_columns(found: Inspection) -> str:
@@ -143,10 +144,9 @@ def describe_columns(found: Inspection) -> str:
     facts, text = found.features, ""
     if facts.sampled_docs < facts.n_docs:
         text = f"Quartiles, distinct values and alone: of a sample of {facts.sampled_docs:,} documents. "
-    return fill(
+    return (
         f"{text}Alone: of the pairs of different grades, the share that the feature alone puts in the right order; "
-        "ties count half. A v means that lower values are better.",
-        _WIDTH,
+        "ties count half."
     )
 
 

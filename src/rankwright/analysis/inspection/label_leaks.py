@@ -30,7 +30,7 @@ _LABEL_NAMES = re.compile(
 
 
 class SingleFeatures(NamedTuple):
-    """How well each feature alone orders the pairs of documents of different grades: an array per feature each."""
+    """The ranking by each feature alone: how it orders pairs of different grades, a number per feature each."""
 
     accuracy: Floats  # pairs in the right order, ties counting half: of the better direction, 0.5 to 1
     rising: Ints  # 1 if higher values are better, -1 if lower ones are

@@ -28,8 +28,8 @@ class QueryFacts:
     ----------
     n_queries, n_docs, n_features : int
         How many there are.
-    sizes : array of shape (5,)
-        The least number of documents of a query, the quartiles, and the greatest.
+    sizes : array of shape (n_queries,)
+        The number of documents of each query.
     grades, counts : arrays
         The grades that occur, ascending, and how many documents have each; empty without grades.
     is_adjacent : bool
@@ -44,7 +44,7 @@ class QueryFacts:
     n_queries: int
     n_docs: int
     n_features: int
-    sizes: Floats
+    sizes: Ints
     grades: Floats
     counts: Ints
     is_adjacent: bool
@@ -55,6 +55,12 @@ class QueryFacts:
     irrelevant: NDArray[np.bool_]
     tied: NDArray[np.bool_]
 
+    @property
+    def size_quartiles(self) -> Floats:
+        """The least number of documents of a query, the quartiles, and the greatest."""
+        quartiles: Floats = np.quantile(self.sizes, [0, 0.25, 0.5, 0.75, 1])
+        return quartiles
+
     def to_json(self) -> dict[str, Any]:
         """Return the facts as a dictionary that can be written as JSON."""
         grades = dict(zip((f"{grade:g}" for grade in self.grades), self.counts.tolist(), strict=True))
@@ -62,7 +68,7 @@ class QueryFacts:
             "queries": self.n_queries,
             "documents": self.n_docs,
             "features": self.n_features,
-            "documents_per_query": self.sizes.tolist(),
+            "documents_per_query": self.size_quartiles.tolist(),
             "grades": grades if len(grades) <= MOST_GRADES else None,
             "distinct_grades": len(grades),
             "rows_adjacent": self.is_adjacent,
@@ -91,7 +97,7 @@ def describe_queries(queries: Queries) -> QueryFacts:
         len(queries),
         queries.n_docs,
         queries.n_features,
-        np.quantile(sizes, [0, 0.25, 0.5, 0.75, 1]),
+        sizes,
         grades,
         counts.astype(np.int64),
         grouped is queries,
@@ -122,10 +128,8 @@ def find_query_faults(facts: QueryFacts, qid: NDArray[Any]) -> Iterator[Finding]
 
 def _count_queries(flags: NDArray[np.bool_], qid: NDArray[Any]) -> str:
     """Return how many queries have a flag as text, with their ids."""
-    count = int(flags.sum())
-    return (
-        f"{count:,} of {len(flags):,} queries ({count / len(flags):.1%}), such as {list_names(qid[flags][:3].tolist())}"
-    )
+    count, examples = int(flags.sum()), list_names(qid[flags][:3].tolist())
+    return f"{count:,} of {len(flags):,} queries ({count / len(flags):.1%}), such as {examples}"
 
 
 def find_grade_faults(facts: QueryFacts) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ import numpy as np
 from rankwright.analysis.inspection.document_sample import DocumentSample
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.grouping import query_ranges
-from rankwright.data.queries import Queries
+from rankwright.data.queries import Categories, Queries
 from rankwright.kernels.data.column_summaries import ColumnSummaries, summarise_columns
 from rankwright.kernels.data.row_keys import compute_row_keys
 from rankwright.runtime.backends import Backend
@@ -19,7 +19,7 @@ _PART = 1 << 22  # values that are read at a time by each thread: 16 MiB
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowScan:
-    """What one pass over the rows finds: summaries of the columns and, by row, a hash of the features."""
+    """The result of one pass over the rows: summaries of the columns and, by row, a hash of the features."""
 
     n_docs: int
     n_queries: int
@@ -46,6 +46,27 @@ def scan_sample(sample: DocumentSample) -> RowScan:
     rows = np.ascontiguousarray(sample.columns.T)
     columns, keys = _scan_block(rows, sample.indptr, 0)
     return RowScan(len(rows), len(sample.queries), _add_summaries([columns]), keys)
+
+
+def compute_recoded_keys(queries: Queries, categories: Categories, backend: Backend) -> Ints:
+    """Return the hashes of rows whose categories are numbered as in ``categories``; values not there come after."""
+    tables = {}
+    for column, (known, own) in enumerate(zip(categories, queries.categories or (), strict=True)):
+        if known is not None and own is not None:
+            numbers = {value: number for number, value in enumerate(dict.fromkeys((*known, *own)))}
+            tables[column] = np.array([numbers[value] for value in own], np.float32)
+
+    def compute(part: tuple[int, int]) -> Ints:
+        block = np.array(queries.X[slice(*part)], dtype=np.float32)
+        for column, table in tables.items():
+            codes = block[:, column]
+            present = ~np.isnan(codes)
+            codes[present] = table[codes[present].astype(np.int64)]
+        return compute_feature_keys(block)
+
+    step = max(_PART // queries.n_features, 1)
+    starts = range(0, queries.n_docs, step)
+    return np.concatenate(backend.each(compute, [(start, min(start + step, queries.n_docs)) for start in starts]))
 
 
 def compute_feature_keys(X: Floats) -> Ints:

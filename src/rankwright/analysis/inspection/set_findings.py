@@ -93,8 +93,8 @@ def find_shared_rows(first: InspectedSet, second: InspectedSet) -> Iterator[Find
     at = np.unique(np.repeat(np.arange(len(queries)), queries.sizes)[shared])
     what = (
         f"{n:,} of the {total:,} documents of other queries ({n / total:.1%}) have the features of a document of the "
-        f"first set, such as in query {list_names(queries.qid[at][:3].tolist())}; within the first set {usual:.1%} have those "
-        "of another query's document"
+        f"first set, such as in query {list_names(queries.qid[at][:3].tolist())}; within the first set {usual:.1%} "
+        "have those of another query's document"
     )
     yield make_finding("shared-rows", what, queries.qid[at][:100].tolist())
 

@@ -11,7 +11,7 @@ from rankwright.kernels.jit import Floats, Ints, kernel
 
 
 class PairOrders(NamedTuple):
-    """What each feature makes of the pairs of each query: arrays of shape (n_features, n_queries)."""
+    """The pairs of each query as each feature orders them: arrays of shape (n_features, n_queries)."""
 
     right: Ints  # pairs in which the document of the higher grade has the higher value
     wrong: Ints  # pairs in which it has the lower value

@@ -1,0 +1,68 @@
+"""The commands that look at data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankwright.cli.app import JsonOption, app, print_json, progress_bar
+from rankwright.cli.column_options import add_column_options
+
+if TYPE_CHECKING:
+    from rankwright.data.column_roles import ColumnRoles
+    from rankwright.data.queries import Queries
+
+
+@app.command()
+@add_column_options
+def inspect(
+    columns: ColumnRoles,
+    data: Annotated[list[Path], typer.Argument(help="Judged documents, a table or LETOR text; may be several files.")],
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(help="A set that should be apart, such as test data; may be repeated."),
+    ] = None,
+    page: Annotated[Path | None, typer.Option(help="The file to write a page to, in HTML.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Look at data before training: facts, what may be wrong, and the way out."""
+    from rankwright.analysis import inspection
+    from rankwright.basics.files import check_outputs, write_atomic
+
+    check_outputs({"--page": page}, [*data, *(against or [])])
+    with progress_bar():
+        queries, other = _read_alike(data, against or [], columns)
+        found = inspection.inspect(queries, other)
+    if page is not None:
+        from rankwright.report.inspection_page import make_inspection_page
+        from rankwright.report.page import render_page
+
+        with write_atomic(page) as file:
+            file.write(render_page(make_inspection_page(found, data[0].name)))
+    if as_json:
+        print_json(found.to_json() | {"page": page})
+        return
+    print(found)
+    if page is not None:
+        print(f"page: {page}")
+
+
+def _read_alike(data: list[Path], against: list[Path], columns: ColumnRoles) -> tuple[Queries, Queries | None]:
+    """Read one set or two; LETOR text that does not mention the last features of the other set has zeros there."""
+    from rankwright.data.letor import LetorSource
+    from rankwright.data.reading import open_source
+
+    source = open_source(data, columns)
+    queries = source.read()
+    if not against:
+        return queries, None
+    other_source = open_source(against, columns)
+    other = other_source.read()
+    n = max(queries.n_features, other.n_features)
+    if isinstance(source, LetorSource) and queries.n_features < n:
+        queries = open_source(data, columns, n).read()
+    if isinstance(other_source, LetorSource) and other.n_features < n:
+        other = open_source(against, columns, n).read()
+    return queries, other
