@@ -19,6 +19,7 @@ ROLES = {  # of every option that takes a path: a new one is listed here, and th
     "predict": {"model": READS, "data": READS, "out": WRITES, "run": WRITES},
     "evaluate": {**dict.fromkeys(("data", "model", "scores", "qrels", "run"), READS), "per_query": WRITES},
     "explain": {"model": READS},
+    "inspect": {"data": READS, "against": READS, "page": WRITES},
     "tune": {"qrels": READS, "run": READS, "out": WRITES},
     "experiment": {"spec": READS, "data": READS, "qrels": READS, "run": READS, "out": FILLS},
     "report": {"folder": FILLS},
@@ -36,6 +37,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {  # calls that read and write everyth
         ("--data={}/test.txt", "--scores={}/scores.txt", "--per-query={}/new.tsv"),
         ("--qrels={}/qrels", "--run={}/a.run", "--per-query={}/new.tsv"),
     ],
+    "inspect": [("{}/train.txt", "--against={}/test.txt", "--page={}/new.html")],
     "tune": [("--qrels={}/qrels", "--run={}/a.run", "--run=b={}/b.run", "--out={}/new.run")],
     "experiment": [
         ("{}/spec.toml", "--out={}/new"),
@@ -101,8 +103,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def options(call: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Options and their paths; a positional path is called spec."""
-    split = [text.partition("=") if text.startswith("--") else ("--spec", "=", text) for text in call if "{}" in text]
+    """Options and their paths; a positional path is called spec if it is one, else data."""
+    positional = {True: "--spec", False: "--data"}
+    split = [
+        text.partition("=") if text.startswith("--") else (positional[text.endswith(".toml")], "=", text)
+        for text in call
+        if "{}" in text
+    ]
     return [(name.removeprefix("--").replace("-", "_"), path.rpartition("=")[2]) for name, _, path in split]
 
 

@@ -22,6 +22,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {  # {} is a folder whose name, files 
     "predict": [("--model={}/model.json", "--data={}/train.txt", "--out=/dev/stdout")],
     "evaluate": [("--model={}/model.json", "--data={}/train.txt")],
     "explain": [("--model={}/model.json",)],
+    "inspect": [("{}/train.txt", "--against={}/train.txt", "--page={}/new–page.html")],
     "tune": [("--qrels={}/qrels", "--run=é▼={}/a.run", "--run=模型={}/b.run", "--folds=3", "--out={}/new.run")],
     "experiment": [("{}/spec.toml", "--out={}/new", "--workers=threads:1")],
     "report": [("{}/done",)],

@@ -221,6 +221,13 @@ def run_experiment(data, model, tmp_path):
             assert found.tables[name][column].tolist() == values.tolist(), (name, column)
 
 
+def inspect_data(data, model, tmp_path):
+    found, same = (rw.inspect(queries).to_json() for queries in (data.mixed, data.sorted))
+    assert found.pop("rows_adjacent") is False
+    assert same.pop("rows_adjacent") is True
+    assert found == same
+
+
 CASES: dict[str, Callable] = {
     check.__name__: check
     for check in (
@@ -237,7 +244,7 @@ CASES: dict[str, Callable] = {
         split_folds,
         run_experiment,
     )
-}
+} | {"inspect": inspect_data}
 
 
 def has_rows(function: Callable) -> bool:

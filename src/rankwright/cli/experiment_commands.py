@@ -73,6 +73,7 @@ def experiment(
         source = _describe_data(data or [], columns, qrels, run or [], folds)
         planned = _make_experiment(source, rankers, measure, measures, seeds)
     _check_inputs_kept(out, [spec, *planned.data.files])
+    _warn_of_data(planned, out)
     results = _run_experiment(planned, out, workers)
     print(format_results(results))
     print(f"report: {_write_report(results, out)}")
@@ -194,6 +195,19 @@ def _exit_if_failed(results: Results) -> None:
         where = f"{results.methods[trials['method'][at]]} on fold {trials['fold'][at]}"
         print_error(f"{failed.sum()} of {len(failed)} trials failed, such as {where}: {trials['error'][at]}")
         raise SystemExit(1)
+
+
+def _warn_of_data(planned: Experiment, out: Path) -> None:
+    """Warn if the training or test queries of the first fold look wrong; not again where an experiment continues."""
+    from rankwright.analysis.inspection import warn_of_findings
+    from rankwright.basics.errors import InputError
+    from rankwright.experiments.storage.schema import FILE
+
+    if (out / FILE).exists():
+        return
+    with suppress(InputError, OSError), progress_bar():  # the experiment itself says what cannot be read
+        fold = planned.data.read_fold(0)
+        warn_of_findings(fold.train, fold.test)
 
 
 def _run_experiment(planned: Experiment, out: Path, workers: str | None) -> Results:

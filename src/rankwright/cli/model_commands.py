@@ -36,6 +36,7 @@ def fit(
     """Fit a ranker and save the model."""
     import time
 
+    from rankwright.analysis.inspection import warn_of_findings
     from rankwright.basics.files import check_apart, check_writable
     from rankwright.data.reading import open_source
     from rankwright.models.model_files import save
@@ -46,6 +47,7 @@ def fit(
     with progress_bar():
         train_queries = open_source(train, columns).read()
         valid_queries = None if valid is None else _read_like(train_queries, valid, columns)
+        warn_of_findings(train_queries, valid_queries)
         start = time.perf_counter()
         fitted = unfitted.fit(train_queries, valid=valid_queries)
         seconds = time.perf_counter() - start
