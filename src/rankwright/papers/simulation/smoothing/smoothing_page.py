@@ -20,7 +20,7 @@ def make_page(found: SmoothingFindings) -> Page:
         ("Measure", str(found.measure)),
         ("Queries", found.data),
         ("Folds", f"{len(found.folds)}"),
-        ("StumpChoice alpha by fold", chosen),
+        ("Chosen alpha by fold", chosen),
         ("Seed", f"{found.seed}"),
     ]
     sections = [
