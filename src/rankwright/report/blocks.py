@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Protocol
 from rankwright.basics.errors import InputError, quote
 from rankwright.report.duel_blocks import Duel, DuelDocuments, DuelQuery
 from rankwright.report.grid_blocks import Cell, Column, Grid, Row
-from rankwright.report.json_values import Json, check_names, to_plain
+from rankwright.report.notation import Json, check_names, to_plain
 
 __all__ = [
     "Block",

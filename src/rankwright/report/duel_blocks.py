@@ -11,8 +11,7 @@ import numpy as np
 from rankwright.analysis.significance import EQUAL_WEIGHTS, QueryWeighting, count_wins
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError, quote
-from rankwright.report.json_values import Json, check_names, to_plain
-from rankwright.report.notation import format_signed
+from rankwright.report.notation import Json, check_names, format_signed, to_plain
 
 _SCALE = 1_000_000  # the page has values as integers, in millionths
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from rankwright.basics.errors import InputError, quote
-from rankwright.report.json_values import Json, Value, drop_none, to_plain
+from rankwright.report.notation import Json, Value, drop_none, to_plain
 
 
 @dataclass(frozen=True, slots=True)

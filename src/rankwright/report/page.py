@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -14,7 +13,7 @@ from typing import Any
 
 from rankwright.basics.errors import make_printable
 from rankwright.basics.optional_imports import require
-from rankwright.report.blocks import Block, Page, Section
+from rankwright.report.blocks import Page, Section
 
 # One scope, in this order: the later files use what the earlier ones define.
 _SCRIPTS = ("dom.js", "theme.js", "methods.js", "grids.js", "figures.js", "charts.js", "duels.js", "page.js")
@@ -35,7 +34,9 @@ def render_page(page: Page) -> str:
     Text is escaped, and data travel as JSON that the page's script turns into text nodes. As a second defence, the page
     forbids the browser every script but its own three, and every request.
     """
-    plotly, script = _read_plotly(), _join_scripts()
+    # with the line ends that a browser sees before it computes the hash
+    plotly = str(require("plotly").offline.get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
+    script = '(() => {\n"use strict";\n' + "\n".join(map(_read_asset, _SCRIPTS)) + "\n})();"
     template = Template(_read_asset("page.html"))
     return template.substitute(
         policy=_make_policy(_RESTORE_THEME, plotly, script),
@@ -44,7 +45,10 @@ def render_page(page: Page) -> str:
         facts="\n".join(
             f"<div><dt>{_escape_text(name)}</dt><dd>{_escape_text(value)}</dd></div>" for name, value in page.facts
         ),
-        navigation="\n".join(_render_link(number, section) for number, section in enumerate(page.sections, start=1)),
+        navigation="\n".join(
+            f'<li><a href="#{_make_anchor(number, section)}">{_escape_text(section.title)}</a></li>'
+            for number, section in enumerate(page.sections, start=1)
+        ),
         sections="\n".join(_render_section(number, section) for number, section in enumerate(page.sections, start=1)),
         footer=_escape_text(page.footer),
         methods=embed_json(page.methods),
@@ -75,25 +79,16 @@ def _escape_text(text: str) -> str:
 def _render_section(number: int, section: Section) -> str:
     """Return a section of the page as HTML."""
     anchor = _make_anchor(number, section)
+    blocks = (embed_json(block.to_json()) for block in section.blocks)  # from which the page's scripts draw them
     return "\n".join(
         [
             f'<section id="{anchor}" aria-labelledby="{anchor}-title">',
             f'<h2 id="{anchor}-title">{_escape_text(section.title)}</h2>',
             f'<p class="lead">{_escape_text(section.lead)}</p>',
-            *(_render_block(block) for block in section.blocks),
+            *(f'<div class="block"><script type="application/json">{each}</script></div>' for each in blocks),
             "</section>",
         ]
     )
-
-
-def _render_block(block: Block) -> str:
-    """Return a block as HTML: an element with the block's JSON, from which the page's scripts draw it."""
-    return f'<div class="block"><script type="application/json">{embed_json(block.to_json())}</script></div>'
-
-
-def _render_link(number: int, section: Section) -> str:
-    """Return the link to a section as HTML, for the table of contents."""
-    return f'<li><a href="#{_make_anchor(number, section)}">{_escape_text(section.title)}</a></li>'
 
 
 def _make_anchor(number: int, section: Section) -> str:
@@ -104,32 +99,17 @@ def _make_anchor(number: int, section: Section) -> str:
 
 def _make_policy(*scripts: str) -> str:
     """Return a content security policy that allows these scripts and inline styles (Plotly's), but no requests."""
+    hashes = (f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts)
     return "; ".join(
         [
             "default-src 'none'",
-            f"script-src {' '.join(_hash_scripts(scripts))}",
+            f"script-src {' '.join(hashes)}",
             "style-src 'unsafe-inline'",
             "img-src data: blob:",  # charts saved as images, and the icon
             "base-uri 'none'",
             "form-action 'none'",
         ]
     )
-
-
-def _hash_scripts(scripts: Sequence[str]) -> list[str]:
-    """Return the SHA-256 hash of each script, as a content security policy names it."""
-    return [f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts]
-
-
-def _join_scripts() -> str:
-    """Return the page's own scripts as one script in strict mode."""
-    parts = "\n".join(_read_asset(name) for name in _SCRIPTS)
-    return f'(() => {{\n"use strict";\n{parts}\n}})();'
-
-
-def _read_plotly() -> str:
-    """Return Plotly's script, with the line ends that a browser sees before it computes the hash."""
-    return str(require("plotly").offline.get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _read_asset(name: str) -> str:

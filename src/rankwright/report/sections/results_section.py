@@ -9,10 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row, Text
-from rankwright.report.json_values import Value
-from rankwright.report.notation import DIGITS, format_interval, format_number, format_p, format_p_equals, format_signed
-from rankwright.report.sections.base import Content, ReportSection, make_choice
-from rankwright.report.sections.panels import Dot, make_dot_chart
+from rankwright.report.chosen_runs import compute_fold_means, select_on_all_folds
+from rankwright.report.notation import (
+    DIGITS,
+    Value,
+    format_interval,
+    format_number,
+    format_p,
+    format_p_equals,
+    format_signed,
+)
+from rankwright.report.sections.base import Content, Dot, ReportSection, make_choice, make_dot_chart
 from rankwright.report.summary import BELOW, Figure, Summary
 
 
@@ -229,3 +236,30 @@ def _join_folds(folds: NDArray[Any]) -> str:
 
 
 RESULTS = ReportSection("Results", ("queries", "values"), _make_content)
+
+
+def _show_curves(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Curves"; return None if there is nothing to show."""
+    methods = select_on_all_folds(summary.results, "curve")
+    if not methods:
+        return None
+    data = []
+    for method, table in methods.items():
+        k, means = compute_fold_means(table, "k", "value")
+        data.append({"type": "scatter", "mode": "lines+markers", "x": k, "y": means.mean(axis=1), "method": method})
+    first = next(iter(methods.values()))
+    family = str(first["measure"][0]).replace("{k}", "k") if "measure" in first else "ndcg@k"
+    layout = {
+        "xaxis": {"title": {"text": "k, the number of documents that count"}, "dtick": 1},
+        "yaxis": {"title": {"text": family}, "tickformat": ".3f"},
+    }
+    caption = f"{family} on test queries for k from {k[0]} to {k[-1]}, mean over the folds."
+    if "letor4" in family:
+        caption += (
+            " LETOR 4.0 counts a query with fewer than k documents as 0, so curves fall where k exceeds many queries."
+        )
+    lead = "How good is the top of the ranking, and how far down does it stay so?"
+    return Content(lead, [Chart(data, layout, caption, height=440)])
+
+
+CURVES = ReportSection("Curves", ("curve",), _show_curves)
