@@ -177,9 +177,5 @@ def make_dot_chart(dots: Sequence[Dot], axis: dict[str, Any], hover: str, captio
         }
         for dot in dots
     ]
-    layout = {
-        "xaxis": axis,
-        "yaxis": {"autorange": "reversed", "type": "category"},
-        "showlegend": False,
-    }
+    layout = {"xaxis": axis, "yaxis": {"autorange": "reversed", "type": "category"}, "showlegend": False}
     return Chart(data, layout, caption, height=_AXES + _ROW * max(len(dots), 3))

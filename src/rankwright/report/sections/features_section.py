@@ -104,10 +104,7 @@ def make_feature_bars(method: str, effects: Effects, axis: str, caption: str) ->
             "method": method,
         }
     ]
-    layout = {
-        "xaxis": {"title": {"text": axis}},
-        "yaxis": {"type": "category", "autorange": "reversed"},
-    }
+    layout = {"xaxis": {"title": {"text": axis}}, "yaxis": {"type": "category", "autorange": "reversed"}}
     return Chart(data, layout, caption, height=_REST + _ROW * len(order))
 
 
