@@ -267,7 +267,7 @@ def test_a_measure_of_ones_own(queries):
 
 
 def test_a_measure_of_ones_own_is_not_searched_for_hours(queries, monkeypatch):
-    monkeypatch.setattr("rankwright.analysis.diagnosis.ranker_diagnosis.MAX_CROSSINGS", 10)
+    monkeypatch.setattr("rankwright.analysis.diagnosis.single_weights.MAX_CROSSINGS", 10)
     mine = rw.make_measure(lambda grades: float(grades[0] > 0), name="mine")
     found = rw.diagnose(rw.AdaRank(measure=mine).fit(queries), queries)
     assert found.weight_gains is None

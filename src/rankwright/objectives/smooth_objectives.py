@@ -15,13 +15,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.measures.discounts import DiscountFunction
 from rankwright.kernels.objectives.smooth_measures import compute_soft_positions, compute_soft_ranks
 from rankwright.measures import Measure, MeasureArrays, TableMeasure, parse_measure
-from rankwright.objectives.base import (
-    Evaluation,
-    MeasureObjective,
-    PreparedObjective,
-    check_scores,
-    infinite_evaluation,
-)
+from rankwright.objectives.base import Evaluation, MeasureObjective, PreparedObjective, check_scores
 
 
 class SmoothObjective(MeasureObjective):
@@ -99,7 +93,7 @@ class PreparedSoftPositions(PreparedSmoothObjective):
         """Return the loss at these scores with its gradient."""
         scores = check_scores(scores, len(self.data.gain))
         if not np.isfinite(scores).all():  # they cannot be sorted
-            return infinite_evaluation(len(scores))
+            return Evaluation.infinite(len(scores))
         gradient = np.empty(len(scores))
         return Evaluation(self.offset - compute_soft_positions(self.data, scores, self.sigma, gradient), -gradient)
 
@@ -167,7 +161,7 @@ class PreparedSoftRanks(PreparedSmoothObjective):
         """Return the loss at these scores with its gradient."""
         scores = check_scores(scores, len(self.data.gain))
         if not np.isfinite(scores).all():  # they cannot be sorted
-            return infinite_evaluation(len(scores))
+            return Evaluation.infinite(len(scores))
         gradient = np.empty(len(scores))
         return Evaluation(
             self.offset - compute_soft_ranks(self.data, self.discount_function, scores, self.sigma, gradient), -gradient

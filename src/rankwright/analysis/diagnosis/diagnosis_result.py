@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.analysis.diagnosis.loss_bounds import UpperBoundValues, mean
-from rankwright.analysis.diagnosis.ranker_diagnosis import SingleWeightGains
+from rankwright.analysis.diagnosis.single_weights import SingleWeightGains
 from rankwright.analysis.diagnosis.verdicts import Certificate, Verdict, format_percent
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import make_printable

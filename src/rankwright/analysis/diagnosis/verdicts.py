@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from rankwright.analysis.diagnosis.loss_bounds import UpperBoundValues, mean
-from rankwright.analysis.diagnosis.ranker_diagnosis import SingleWeightGains
+from rankwright.analysis.diagnosis.single_weights import SingleWeightGains
 from rankwright.basics.errors import InputError
 from rankwright.measures import Measure, parse_measure
 from rankwright.models.model import Fitted, Model, as_model
