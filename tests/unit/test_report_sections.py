@@ -17,7 +17,7 @@ import rankwright as rw
 from rankwright.analysis.results import Results, Table
 from rankwright.experiments.tables import trial_tables
 from rankwright.report.blocks import Block, Chart, Choice, Duel, Grid, Section, Text
-from rankwright.report.report_files import make_page, write_report
+from rankwright.report.page import make_page, write_report
 from rankwright.report.sections import SECTIONS
 from rankwright.report.sections import duels_section as duels
 from rankwright.report.sections.bounds_section import BOUNDS

@@ -130,10 +130,9 @@ def _make_mean_grid(summary: Summary) -> Grid:
         *(Column(summary.labels[name], DIGITS, title=name) for name in summary.measures[1:]),
     ]
     rows = []
+    n_ranked = {name: sum(not isnan(each.mean) for each in figures) for name, figures in summary.figures.items()}
     for m, (method, spread) in enumerate(zip(summary.methods, summary.spreads, strict=True)):
-        first, *others = (
-            _make_cell(summary.figures[name][m], _count_ranked(summary, name)) for name in summary.measures
-        )
+        first, *others = (_make_cell(figures[m], n_ranked[name]) for name, figures in summary.figures.items())
         between = Cell(None if isnan(spread.low) else spread.low, format_interval(spread.low, spread.high))
         between_seeds = [float(summary.seed_deviations[m])] * len(seeds)
         cells: list[Cell | Value] = [
@@ -159,11 +158,6 @@ def _make_cell(figure: Figure, n_ranked: int) -> Cell:
         difference, p = figure.against.difference, figure.against.adjusted.randomisation
         title += f"; {format_signed(difference)} against {figure.against.first}, {format_p_equals(p)}"
     return Cell(figure.mean, mark=BELOW if figure.below else "", title=title, emphasis="best" if figure.best else "")
-
-
-def _count_ranked(summary: Summary, measure: str) -> int:
-    """Return the number of methods that have a mean under the measure."""
-    return sum(not isnan(figure.mean) for figure in summary.figures[measure])
 
 
 def _make_rank_grid(summary: Summary) -> Grid:

@@ -39,7 +39,6 @@ class TaskQueue(Protocol[T]):
 
     def next(self, previous: T | None) -> T | None:
         """Return a task for a worker that has just finished ``previous``; None if no task is left."""
-        ...
 
 
 class Workers(Protocol):
@@ -51,11 +50,9 @@ class Workers(Protocol):
     @property
     def shares_memory(self) -> bool:
         """Whether tasks run in this process and see what is defined in it."""
-        ...
 
     def run(self, fn: Callable[[T], R], queue: TaskQueue[T]) -> Iterator[TaskOutcome[T, R]]:
         """Yield the outcomes in the order in which they come."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

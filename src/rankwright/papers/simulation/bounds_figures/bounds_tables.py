@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -122,9 +123,7 @@ def format_percent(share: float) -> str:
     return MISSING if np.isnan(share) else f"{100 * share:.1f}%"
 
 
-def _format_three_decimals(value: float) -> str:
-    """Return a number as text with three decimals."""
-    return format_number(value, 3)
+_format_three_decimals = partial(format_number, digits=3)
 
 
 def format_range(low: float, high: float, written: Callable[[float], str] = _format_three_decimals) -> str:
