@@ -21,7 +21,8 @@ from rankwright.experiments.tables import trial_tables
 from rankwright.experiments.tables.model_tables import MOST_FEATURES, MOST_STEPS, make_steps_table
 from rankwright.models.model import Model
 from rankwright.scorers import Feature, Linear, Stumps, Trees
-from rankwright.scorers.lightgbm_text import Forest, Tree
+from rankwright.scorers.lightgbm_text import Forest
+from rankwright.scorers.lightgbm_trees import Tree
 
 
 def model(

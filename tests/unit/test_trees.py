@@ -20,7 +20,8 @@ from rankwright.kernels.scorers.tree_scores import compute_leaf_scores, look_up_
 from rankwright.optimisers.functional_gradient import compute_residuals
 from rankwright.optimisers.weak.regression_trees import RegressionTree, check_lightgbm_params
 from rankwright.scorers import Trees
-from rankwright.scorers.lightgbm_text import Forest, Tree, are_valid_names
+from rankwright.scorers.lightgbm_text import Forest, are_valid_names
+from rankwright.scorers.lightgbm_trees import Tree
 
 QUIET = {"verbosity": -1, "num_threads": 1, "deterministic": True, "force_col_wise": True}
 

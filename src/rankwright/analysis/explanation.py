@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from textwrap import fill
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ import numpy as np
 from rankwright.analysis.feature_effects import Slope, Splits, StepFunction
 from rankwright.basics.errors import InputError, make_printable
 from rankwright.basics.optional_imports import require
+from rankwright.data.categories import Categories
 from rankwright.data.feature_numbers import name_features
 from rankwright.models.model import Fitted, as_model
 from rankwright.scorers import Feature, Linear, Scorer, Stumps, Trees
@@ -116,8 +118,17 @@ def explain(fitted: Fitted) -> Explanation:
     """
     model = as_model(fitted)
     parts = _explain_scorer(model.scorer, name_features(model.features, model.n_features))
+    parts = parts._replace(parts=[_count_categories(part, model.categories) for part in parts.parts])
     ordered = sorted(parts.parts, key=lambda part: -part.size)
     return Explanation(model.ranker, parts.what, tuple(ordered), parts.kind, parts.intercept, model.scaling is not None)
+
+
+def _count_categories(part: Part, categories: Categories | None) -> Part:
+    """Return the splits of a categorical feature with the number of its categories; other parts as they are."""
+    values = None if categories is None else categories[part.index]
+    if values is None or not isinstance(part, Splits):
+        return part
+    return replace(part, low=math.nan, high=math.nan, n_categories=len(values))
 
 
 class _ScorerParts(NamedTuple):

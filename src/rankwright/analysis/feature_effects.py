@@ -137,9 +137,11 @@ class Splits:
     n_splits, n_trees : int
         How many splits are on it, and how many trees have one.
     low, high : float
-        The lowest and the highest threshold.
+        The lowest and the highest threshold; NaN for a categorical feature.
     monotone : {-1, 0, 1}
         Whether trees were made to have scores that fall, or rise, with it.
+    n_categories : int or None
+        The number of its categories, if splits are by category.
     """
 
     columns: ClassVar[tuple[str, ...]] = ("feature", "index", "gain", "splits", "trees", "from", "to", "monotone")
@@ -147,7 +149,8 @@ class Splits:
     meaning: ClassVar[str] = (
         "A score is the sum of a value of each tree. Gain: the feature's share of the reduction of the loss by all "
         "splits. It is about the fit, not about the measure or the direction. Thresholds "
-        "are between from and to. Held: whether scores may only rise, or fall, with the feature."
+        "are between from and to. Held: whether scores may only rise, or fall, with the feature; the number of "
+        "categories, where splits are by category."
     )
     name: str
     index: int
@@ -157,6 +160,7 @@ class Splits:
     low: float
     high: float
     monotone: int = 0
+    n_categories: int | None = None
 
     @property
     def size(self) -> float:
@@ -171,6 +175,8 @@ class Splits:
     def cells(self) -> tuple[str, ...]:
         """Return the cells of a row of the text."""
         counts = f"{self.gain:.4f}", f"{self.n_splits:,}", f"{self.n_trees:,}"
+        if self.n_categories is not None:
+            return self.name, *counts, "", "", f"{self.n_categories:,} categories"
         return self.name, *counts, f"{self.low:.4g}", f"{self.high:.4g}", _HELD[self.monotone]
 
 

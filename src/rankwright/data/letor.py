@@ -285,6 +285,11 @@ def write_letor(queries: Queries, path: StrPath) -> None:
     for name, categories in zip(names, queries.categories or (), strict=False):
         if categories is not None:
             raise InputError(f"feature {name} is categorical; LETOR text has numbers only")
+    if queries.doc_weight is not None:
+        raise InputError(
+            "the documents have weights, and LETOR text has no place for them. Drop them with "
+            "queries.replace(doc_weight=None)"
+        )
     if queries.unretrieved is not None:
         n = len(queries.unretrieved.y)
         raise InputError(

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
+from rankwright.data.categories import Categories as Categories
+from rankwright.data.categories import check_categories, encode_frame, renumber
 from rankwright.data.grouping import as_doc_weights, as_grades, as_matrix, as_weights, group_rows, query_ranges
 from rankwright.data.ids import ids_as_text, validate_ids
 from rankwright.data.unretrieved import Unretrieved, join_by_query
 
 T = TypeVar("T", bound=np.generic)
-Categories = tuple[tuple[str, ...] | None, ...]
 
 
 class Queries:
@@ -150,7 +151,8 @@ class Queries:
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_docs, n_features)
-            Features. Column names of a data frame become ``features``.
+            Features. Column names of a data frame become ``features``, and its columns of categories (pandas'
+            ``category``, polars' ``Categorical`` and ``Enum``) categorical features.
         y : array-like of shape (n_docs,), or None
             Relevance grades: finite numbers, larger is better. None if the documents are only to be scored.
         qid : array-like of shape (n_docs,), optional
@@ -170,6 +172,7 @@ class Queries:
         """
         if features is None and hasattr(X, "columns"):
             features = [str(name) for name in X.columns]
+        X, of_frame = encode_frame(X)
         matrix = as_matrix(X)
         grades = None if y is None else as_grades(y, len(matrix))
         doc_weights = as_doc_weights(doc_weight, len(matrix))
@@ -183,6 +186,7 @@ class Queries:
         names = None if features is None else tuple(str(name) for name in features)
         if names is not None and len(names) != matrix.shape[1]:
             raise InputError(f"{len(names)} feature names; X has {matrix.shape[1]} columns")
+        categories = check_categories(of_frame if categories is None else categories, matrix, names)
         weights = as_weights(weight, len(ids))
         return cls(
             matrix, grades, indptr, ids, docs, weights, names, order, doc_weight=doc_weights, categories=categories
@@ -362,6 +366,17 @@ class Queries:
         given = {name: self.group(value) if name in by_row else value for name, value in parts.items()}
         other = Queries(**self._parts() | given)
         return other if "docid" in parts else self._sharing_ranks(other, slice(None))
+
+    def with_categories(self, categories: Categories | None, where: str) -> Queries:
+        """Return the same documents with the numbers that their categories have among these; others are missing.
+
+        Raise InputError if a feature is categorical here and not there, or the other way round; ``where`` says who
+        expects it.
+        """
+        if self.categories == categories:
+            return self
+        X = renumber(self._X, self.categories, categories, self.features, where)
+        return self._sharing_ranks(Queries(**self._parts() | {"X": X, "categories": categories}), slice(None))
 
     def take(self, queries: ArrayLike) -> Queries:
         """Return the queries at these positions, in this order, the rows of each adjacent."""

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
+from rankwright.data.categories import Categories
 from rankwright.data.grouping import as_doc_weights, fold_query_weights, group_rows
 from rankwright.data.ids import join_ids
-from rankwright.data.queries import Categories, Queries
+from rankwright.data.queries import Queries
 from rankwright.runtime.backends import Backend
 
 

@@ -75,7 +75,9 @@ def digest_fold(fold: Fold) -> str:
 
 def _update_digest(digest: Any, part: Queries) -> None:
     """Add the data of one part of a fold to a digest."""
-    for array in (part.X, part.y, part.indptr, part.query_weight, *(part.unretrieved or ())):
-        digest.update(np.ascontiguousarray(array))  # reads the bytes without copying them
+    for array in (part.X, part.y, part.indptr, part.query_weight, part.doc_weight, *(part.unretrieved or ())):
+        if array is not None:
+            digest.update(np.ascontiguousarray(array))  # reads the bytes without copying them
+    digest.update(str(part.categories or "").encode())
     for names in (part.qid.tolist(), [] if part.docid is None else part.docid.tolist(), part.features or ()):
         digest.update("\n".join(map(str, names)).encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,10 @@ def _to_arrays(queries: Queries) -> dict[str, Any]:
         arrays["source"] = queries.group(np.arange(queries.n_docs))
     if queries.weight is not None:
         arrays["weight"] = queries.weight
+    if grouped.doc_weight is not None:
+        arrays["doc_weight"] = grouped.doc_weight
+    if queries.categories is not None:
+        arrays["categories"] = np.frombuffer(json.dumps(queries.categories).encode(), np.uint8)
     if queries.unretrieved is not None:
         arrays |= {"unretrieved_y": queries.unretrieved.y, "unretrieved_indptr": queries.unretrieved.indptr}
     if queries.features is not None:
@@ -57,6 +62,9 @@ def load_queries(path: Path) -> Queries:
         if f"{name}_ends" in found:
             text, ends = found.pop(f"{name}_text").tobytes(), found.pop(f"{name}_ends").tolist()
             found[name] = as_ids([text[a:b].decode() for a, b in pairwise([0, *ends])])
+    if "categories" in found:
+        listed = json.loads(found["categories"].tobytes())
+        found["categories"] = tuple(None if values is None else tuple(values) for values in listed)
     others = [found.pop(f"unretrieved_{part}", None) for part in Unretrieved._fields]
     return Queries(**found, features=features, unretrieved=None if others[0] is None else Unretrieved(*others))
 

@@ -23,7 +23,7 @@ def open_for_model(model: Model, paths: Sequence[StrPath], roles: ColumnRoles) -
     for role in ("features", "categorical"):
         if role in roles.list_given():
             raise InputError(f"{role} (--{role}) with a model; expected neither: the model knows its features")
-    return open_source(paths, roles, model.n_features, features=model.features)
+    return open_source(paths, roles, model.n_features, features=model.features, categories=model.categories)
 
 
 def score_blocks(models: Sequence[Model], source: RowSource) -> Iterator[tuple[RowBlock, list[Floats]]]:
@@ -38,7 +38,11 @@ def score_blocks(models: Sequence[Model], source: RowSource) -> Iterator[tuple[R
     first_row = 0
     for block in source.read_blocks():
         n = len(block.X)
-        queries = Queries(block.X, None, np.array([0, n]), np.zeros(1, int), features=source.features)
+        queries = Queries(
+            *(block.X, None, np.array([0, n]), np.zeros(1, int)),
+            features=source.features,
+            categories=source.categories,
+        )
         yield block, [model.predict_rows(queries, first_row) for model in models]
         first_row += n
 
@@ -52,7 +56,7 @@ def score_documents(
     """
     same: dict[Any, list[int]] = {}
     for at, model in enumerate(models):
-        same.setdefault((model.n_features, model.features), []).append(at)
+        same.setdefault((model.n_features, model.features, model.categories), []).append(at)
     if len(same) > 1 and not all(Path(path).is_file() or Path(path).is_dir() for path in paths):
         raise InputError(f"{paths[0]}: a pipe, which can be read once; expected a file, for models of other features")
     if not models:

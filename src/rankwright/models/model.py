@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
+from rankwright.data.categories import Categories
 from rankwright.data.feature_numbers import name_features
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import find_first_missing
@@ -19,7 +20,8 @@ from rankwright.measures import parse_measure
 from rankwright.scorers import Scorer
 from rankwright.scorers.linear import QueryScaling
 
-NAN_RANKERS = ("BoostedTrees", "DirectRankTrees", "LambdaMART", "MART", "RankBoost")
+CATEGORY_RANKERS = ("BoostedTrees", "DirectRankTrees", "LambdaMART", "MART")
+NAN_RANKERS = (*CATEGORY_RANKERS, "RankBoost")
 
 
 class Fitted(Protocol):
@@ -56,6 +58,8 @@ class Model:
         Scaling that cannot be folded into the scorer.
     history : list of dict
         The record of training, a dict per round.
+    categories : tuple, optional
+        For each feature None or, where it is categorical, its values: the scorer takes their numbers.
     """
 
     ranker: str
@@ -66,6 +70,7 @@ class Model:
     features: tuple[str, ...] | None = None
     scaling: QueryScaling | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
+    categories: Categories | None = None
 
     def to_model(self) -> Model:
         """Return the model itself."""
@@ -76,23 +81,29 @@ class Model:
 
         ``qid`` is needed with arrays only where the model scales features per query.
         """
-        if isinstance(X, Queries):
-            return self.predict_rows(X)
+        return self.predict_rows(X if isinstance(X, Queries) else self.group_documents(X, qid))
+
+    def group_documents(self, X: Any, qid: ArrayLike | None, categories: Categories | None = None) -> Queries:
+        """Return documents as queries: those of ``qid``, or one of all documents where the model does not scale."""
         if self.scaling is not None and qid is None:
-            raise InputError("this model scales features within each query: predict needs qid")
+            raise InputError("this model scales features within each query: pass qid=")
         n_docs = X.shape[0] if hasattr(X, "shape") else len(X)
         ids = {"group": [n_docs]} if self.scaling is None else {"qid": qid}
-        queries = Queries.from_arrays(X, None, **ids)
-        return self.predict(queries)
+        return Queries.from_arrays(X, None, **ids, categories=categories)
 
     def predict_rows(self, queries: Queries, first_row: int = 0) -> Floats:
         """Return a float64 score per row; errors count rows from ``first_row``, the place of the first in its file."""
+        scores = self.scorer(self.adapt(queries, first_row).grouped().X)
+        return self._check_finite(queries.restore(scores), first_row)
+
+    def adapt(self, queries: Queries, first_row: int = 0) -> Queries:
+        """Return documents as the scorer takes them: checked, categories in the model's numbers, and scaled."""
         check_features(queries, self.n_features, self.features, "the model was trained on")
         if not self.scorer.allow_nan:
             check_complete(queries, "the documents", self.ranker, self.features, first_row)
-        grouped = queries.grouped()
-        scores = self.scorer((grouped if self.scaling is None else self.scaling(grouped)).X)
-        return self._check_finite(queries.restore(scores), first_row)
+        own = queries.replace(features=self.features) if queries.features is None and self.features else queries
+        recoded = own.with_categories(self.categories, "the model was trained on")
+        return recoded if self.scaling is None else self.scaling(recoded)
 
     def _check_finite(self, scores: Floats, first_row: int) -> Floats:
         """Return the scores, or raise if some are not finite: their order would be arbitrary."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import StrPath, open_binary, write_atomic
+from rankwright.data.categories import Categories, as_values, list_categorical
 from rankwright.data.feature_numbers import convert_columns_to_numbers, convert_numbers_to_columns
 from rankwright.models.model import Fitted, Model, as_model, to_json_value
 from rankwright.scorers import read_scorer
@@ -42,6 +43,7 @@ def format_model(model: Model, indent: int | None = None) -> str:
         "measure": model.measure,
         "n_features": model.n_features,
         "features": model.features,
+        "categories": model.categories,
         "scaling": None if model.scaling is None else {"kind": "query"},
         "scorer": {"kind": model.scorer.kind, **model.scorer.to_json()},
         "history": model.history,
@@ -136,6 +138,10 @@ def _build_model(content: Mapping[str, Any]) -> Model:
     scorer = read_scorer(content["scorer"])
     if not scorer.accepts(n_features):
         raise InputError(f"the scorer does not fit {n_features} features")
+    categories = _check_categories(content.get("categories"), n_features)
+    split = set() if scorer.trees is None else scorer.trees.forest.categorical
+    if not split <= set(list_categorical(categories)):
+        raise InputError(f"trees split feature {min(split) + 1} by category; expected its values in categories")
     return Model(
         content["ranker"],
         convert_numbers_to_columns(content["params"]),
@@ -145,4 +151,21 @@ def _build_model(content: Mapping[str, Any]) -> Model:
         None if features is None else tuple(features),
         None if scaling is None else QueryScaling(),
         content["history"],
+        categories,
+    )
+
+
+def _check_categories(categories: Any, n_features: int) -> Categories | None:
+    """Return the categories of a model; raise InputError unless they are texts that differ, or null, by feature."""
+    if categories is None:
+        return None
+    if not isinstance(categories, list) or len(categories) != n_features:
+        raise InputError(
+            f"categories are {quote(categories)}; expected a list, or null, for each of {n_features} features"
+        )
+    for values in categories:
+        if values is not None and not (isinstance(values, list) and all(isinstance(value, str) for value in values)):
+            raise InputError(f"categories are {quote(values)} for a feature; expected a list of texts")
+    return tuple(
+        None if values is None else as_values(values, str(number)) for number, values in enumerate(categories, start=1)
     )

@@ -42,9 +42,11 @@ class Criterion(Protocol):
 
     def widest(self, queries: Ints) -> int:
         """Return how many rows the tables of pairs need for these queries."""
+        ...
 
     def __call__(self, scores: Tensor, part: _PaddedPart, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         """Return the sum over the queries of a part, and its derivatives by their padded scores."""
+        ...
 
 
 class _PaddedPart(NamedTuple):
@@ -300,8 +302,7 @@ class TorchTrainer:
         """
         plain = read_layers(self.module)
         if plain is not None and len(X) * self.w.numel() <= (_QUICK if self.device.type == "cpu" else _QUICK // 10):
-            network, starts = Network(np.zeros(X.shape[1]), np.ones(X.shape[1]), *plain), range(0, len(X), ROWS)
-            return np.concatenate(self.backend.each(lambda start: network(X[start : start + ROWS]), starts))
+            return self._score_exactly(X, Network(np.zeros(X.shape[1]), np.ones(X.shape[1]), *plain))
         self.module.eval()
         documents, rows = self._move_documents(X), ROWS if self.device.type == "cpu" else 16 * ROWS
 
@@ -325,6 +326,10 @@ class TorchTrainer:
         if id(X) not in self.held:
             self.held[id(X)] = X, torch.as_tensor(X, device=self.device)
         return self.held[id(X)][1]
+
+    def _score_exactly(self, X: Floats, network: Network) -> Floats:
+        starts = range(0, len(X), ROWS)
+        return np.concatenate(self.backend.each(lambda start: network(X[start : start + ROWS]), starts))
 
 
 def make_batches(sizes: Ints, batch_size: int, rng: np.random.Generator) -> list[Ints]:

@@ -20,6 +20,7 @@ from rankwright.basics.errors import (
     collect_warnings,
     warn,
 )
+from rankwright.data.categories import Categories, join_categories
 from rankwright.data.queries import Queries
 from rankwright.data.row_hashes import SeenQueries, sort_by_content
 from rankwright.measures import Measure, check_counted, parse_measure
@@ -113,6 +114,10 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         """Return the bound on this measure that training minimises; None if it minimises no bound on a measure."""
         return None
 
+    def _earlier_categories(self, train: Queries) -> Categories | None:
+        """Return the categories of the model that training continues; None if there is no such model."""
+        return None
+
     def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         """Yield the parameters that have no effect together with the others, and why.
 
@@ -196,6 +201,10 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         self._check_common()
         measure, train = parse_measure(self.measure), self._group_training_rows(X, y, qid)
         self._check_sets(train, valid)
+        train = train.with_categories(
+            join_categories(self._earlier_categories(train), train.categories), "training has"
+        )
+        valid = None if valid is None else valid.with_categories(train.categories, "training has")
         for parameter, why in self._find_ineffective(measure, valid):
             if is_changed(self, parameter):
                 warn(f"{type(self).__name__}: {parameter} has no effect here: {why}", IneffectiveParameterWarning)
@@ -217,7 +226,8 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         name, params, train = type(self).__name__, to_json_value(self.get_params(deep=False)), task.train
         check_finite(outcome, name, train)
         scorer, history, d = outcome.scorer, outcome.history, train.n_features
-        self.model_ = Model(name, params, str(task.measure), scorer, d, train.features, task.scaling, history)
+        about = train.features, task.scaling, history, train.categories
+        self.model_ = Model(name, params, str(task.measure), scorer, d, *about)
         self.measure_, self.scorer_, self.history_ = task.measure, scorer, history
         self.n_features_in_, self.n_queries_ = d, len(train)
         self._seen = task.seen
@@ -227,12 +237,13 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
 
         ``qid`` is needed with arrays under ``scale="query"`` only.
         """
+        return self.to_model().predict(X if isinstance(X, Queries) else self._group_documents(X, qid))
+
+    def _group_documents(self, X: Any, qid: ArrayLike | None) -> Queries:
+        """Return documents that come as an array or a data frame as queries, checked by scikit-learn."""
         model = self.to_model()
-        return (
-            model.predict(X)
-            if isinstance(X, Queries)
-            else model.predict(self._validate_matrix(X, reset=False), qid=qid)
-        )
+        matrix, categories = self._validate_matrix(X, reset=False)
+        return model.group_documents(matrix, qid, categories)
 
     def rank(self, queries: Queries, k: int | None = None) -> dict[Any, NDArray[Any]]:
         """Return by query id its documents in ranked order, at most ``k``: their ids, or their row numbers."""
@@ -259,7 +270,7 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
                 "would count as one. Pass qid=, and sklearn.set_config(enable_metadata_routing=True) in "
                 "cross-validation"
             )
-        return self._mean(self._group_rows(self._validate_matrix(X, reset=False), y, qid, "score"))
+        return self._mean(self._group_rows(X, y, qid, "score"))
 
     def _mean(self, queries: Queries) -> float:
         """Return the mean measure on these queries."""

@@ -53,6 +53,7 @@ class AdditiveRanker(ScaledRanker, IterativeRanker):
     def _check_model(self, model: Model, train: Queries) -> Model:
         """Return the model to continue; raise InputError if it does not fit the training queries or the scaling."""
         check_features(train, model.n_features, model.features, "the model of init_model was trained on")
+        train.with_categories(model.categories, "the model of init_model was trained on")
         if model.params.get("scale") != self.scale:
             scale = model.params.get("scale")
             raise InputError(f"init_model: a model with scale={scale!r}; this ranker has {self.scale!r}")

@@ -12,13 +12,16 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, MissingQueryIdWarning, quote, warn
+from rankwright.data.categories import Categories, encode_frame, list_categorical
+from rankwright.data.feature_numbers import name_features
 from rankwright.data.queries import Queries
-from rankwright.models.model import check_complete, check_features
+from rankwright.models.model import CATEGORY_RANKERS, check_complete, check_features
 from rankwright.rankers.parameter_names import CheckedNames
 
 MOST = 2**31 - 1  # the largest count of rounds, restarts and the like: arrays take no larger one
 _LARGEST = 1e100  # the largest of all other numbers: products of larger ones are infinite
 _STRONGEST = 1e30  # the largest strength of a penalty
+_SHOWN = 10  # features in an error
 
 
 def check_whole(name: str, value: Any, least: int) -> int:
@@ -97,6 +100,7 @@ class QueryEstimator(CheckedNames):
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
     allow_nan: ClassVar[bool] = False
+    takes_categories: ClassVar[bool] = False  # whether features may be categorical
 
     feature_names_in_: NDArray[Any]
 
@@ -121,18 +125,19 @@ class QueryEstimator(CheckedNames):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None; expected relevance grades"
             )
-        matrix = self._validate_matrix(X, reset=True)
-        return self._group_rows(matrix, y, qid, "fit", getattr(self, "feature_names_in_", None))
+        return self._group_rows(X, y, qid, "fit")
 
-    def _group_rows(
-        self, matrix: Any, y: ArrayLike | None, qid: ArrayLike | None, method: str, features: Any = None
-    ) -> Queries:
+    def _group_rows(self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, method: str) -> Queries:
         """Group rows by query; warn if they came without query ids."""
+        matrix, categories = self._validate_matrix(X, reset=method == "fit")
+        features = getattr(self, "feature_names_in_", None)
         ids = _warn_about_missing_ids(matrix, method) if qid is None else qid
         grades: Floats = column_or_1d(y, warn=True)
-        return Queries.from_arrays(matrix, grades, ids, features=features)
+        return Queries.from_arrays(matrix, grades, ids, features=features, categories=categories)
 
     def _check_sets(self, train: Queries, valid: Queries | None) -> None:
+        if train.categories is not None and not self.takes_categories:
+            _refuse_categories(type(self).__name__, train)
         if valid is not None:
             if not isinstance(valid, Queries):
                 raise InputError(f"valid is a {type(valid).__name__}; expected a Queries, as from Queries.from_arrays")
@@ -141,12 +146,26 @@ class QueryEstimator(CheckedNames):
             if part is not None and not self.allow_nan:
                 check_complete(part, f"the {what} documents", type(self).__name__)
 
-    def _validate_matrix(self, X: Any, reset: bool) -> Any:
+    def _validate_matrix(self, X: Any, reset: bool) -> tuple[Any, Categories | None]:
+        """Return features as an array, checked by scikit-learn, and the categories of a data frame's columns."""
+        X, categories = encode_frame(X)
         # NaN is refused later, by a message that names the rankers which take it
         matrix = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=np.float32, ensure_all_finite="allow-nan"
         )
-        return matrix.toarray() if hasattr(matrix, "toarray") else matrix
+        return matrix.toarray() if hasattr(matrix, "toarray") else matrix, categories
+
+
+def _refuse_categories(ranker: str, train: Queries) -> None:
+    """Raise InputError for categorical features, by name, and say which rankers take them."""
+    names = name_features(train.features, train.n_features)
+    found = [str(names[column]) for column in list_categorical(train.categories)]
+    shown = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
+    what = f"feature {shown} has categories" if len(found) == 1 else f"features {shown} have categories"
+    raise InputError(
+        f"{what}; {ranker} takes numbers only: leave such features out, make one of 0 and 1 for each value, or use a "
+        f"ranker that takes categories ({', '.join(CATEGORY_RANKERS)})"
+    )
 
 
 def _warn_about_missing_ids(matrix: Floats, method: str) -> NDArray[Any]:

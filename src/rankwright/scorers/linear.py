@@ -10,6 +10,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
+from rankwright.data.categories import list_categorical
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import compute_column_moments, compute_linear_scores
 from rankwright.runtime.backends import Backend, resolve
@@ -155,7 +156,7 @@ def compute_moments(X: Floats) -> Floats:
 class QueryScaling:
     """A min-max scaling within each query: a feature's smallest value becomes 0 and its largest 1.
 
-    A feature that is constant within a query becomes 0.
+    A feature that is constant within a query becomes 0. Categorical features stay as they are.
     """
 
     def __call__(self, queries: Queries) -> Queries:
@@ -169,6 +170,8 @@ class QueryScaling:
         scaled = np.empty_like(queries.X)
         for q, rows in enumerate(queries):
             scaled[rows] = (queries.X[rows] - low[q].astype(np.float64)) * factor[q]
+        categorical = list_categorical(queries.categories)
+        scaled[:, categorical] = queries.X[:, categorical]
         return of_caller.with_X(of_caller.restore(scaled))
 
 

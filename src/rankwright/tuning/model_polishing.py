@@ -217,7 +217,8 @@ def polish_model(
     start = np.ones(len(ensemble.values))
     found_weights = polish_weights(train, held_out[0] if held_out else None, start, rules, rng)
     polished, compared = ensemble.apply_weights(found_weights), [*sets.values()][-1]
-    before, after = (wanted.mean(compared, ensemble.predict(each, compared.X), found) for each in (model, polished))
+    X = ensemble.adapt(compared).X
+    before, after = (wanted.mean(compared, ensemble.predict(each, X), found) for each in (model, polished))
     return polished if after > before else model
 
 

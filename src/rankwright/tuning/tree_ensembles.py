@@ -47,7 +47,7 @@ class TreeEnsemble(ABC):
 
     def make_columns(self, queries: Queries) -> TreeColumns:
         """Return the values of the trees for the documents of queries."""
-        check_features(queries, self.n_features, self.names, "the model was trained on")
+        queries = self.adapt(queries)
         sizes = [len(values) for values in self.values]
         if not sizes:
             raise InputError("a model without trees")
@@ -57,6 +57,16 @@ class TreeEnsemble(ABC):
         for start in range(0, queries.n_docs, rows):
             leaves[:, start : start + rows] = self.find_leaves(queries.X[start : start + rows])
         return TreeColumns(leaves, np.concatenate([[0], np.cumsum(sizes)]), np.concatenate(self.values))
+
+    def adapt(self, queries: Queries) -> Queries:
+        """Return documents as the model takes them; raise InputError if it cannot take them."""
+        check_features(queries, self.n_features, self.names, "the model was trained on")
+        if queries.categories is not None:
+            raise InputError(
+                "documents with categories, which the model of another library may number otherwise; expected the "
+                "numbers that it was trained on (queries.replace(categories=None) says that these are the same)"
+            )
+        return queries
 
     @abstractmethod
     def find_leaves(self, X: Floats) -> Ints:
@@ -198,6 +208,10 @@ class RankwrightEnsemble(TreeEnsemble):
         self.values = [tree.values for tree in self.trees.forest.trees]
         self.n_features, self.names = self.model.n_features, self.model.features
         self.monotone = self.trees.forest.is_monotone
+
+    def adapt(self, queries: Queries) -> Queries:
+        """Return documents with the categories in the model's numbers."""
+        return self.model.adapt(queries)
 
     def find_leaves(self, X: Floats) -> Ints:
         """Return the leaves that the scorer finds."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
+from rankwright.kernels.jit import Floats, Ints, inlined, kernel, loose_kernel
 from rankwright.kernels.objectives.exponentials import exp, log1p
 
 FIDELITY, LOGISTIC = 0, 1
@@ -21,6 +21,23 @@ class GradedDocuments(NamedTuple):
     indptr: Ints
     lower: Ints  # the first row of the query with a lower grade
     weight: Floats  # of a pair, per query
+    doc_weight: Floats | None = None  # of each document; a pair is weighted by the product of those of its documents
+
+
+@inlined
+def get_doc_weight(doc_weight: Floats | None, i: int) -> float:
+    """Return the weight of document ``i``; the constant 1 if documents have no weights, which costs nothing."""
+    if doc_weight is None:
+        return 1.0
+    return doc_weight[i]  # type: ignore[no-any-return]
+
+
+@inlined
+def slice_doc_weights(doc_weight: Floats | None, start: int, stop: int) -> Floats | None:
+    """Return the weights of the documents ``start`` to ``stop``; None if documents have no weights."""
+    if doc_weight is None:
+        return None
+    return doc_weight[start:stop]
 
 
 @kernel
@@ -44,7 +61,7 @@ def sum_exponential_pairs(graded: GradedDocuments, scores: Floats, gradient: Flo
 
     exp(s_j - s_i) is a product, so a document needs only two sums over other grades for all its pairs.
     """
-    indptr, lower, weight = graded
+    indptr, lower, weight, doc_weight = graded
     loss, up, down = 0.0, np.empty(len(scores)), np.empty(len(scores))
     for q in range(len(weight)):
         a, b = indptr[q], indptr[q + 1]
@@ -56,8 +73,10 @@ def sum_exponential_pairs(graded: GradedDocuments, scores: Floats, gradient: Flo
         for i in range(b - 1, a - 1, -1):
             if lower[i] < first_lower:  # a higher grade begins
                 below, here, first_lower = below + here, 0.0, lower[i]
-            up[i] = np.exp(scores[i] - middle)
-            down[i] = 1.0 / up[i]
+            own, grown = get_doc_weight(doc_weight, i), np.exp(scores[i] - middle)
+            up[i], down[i] = 0.0, 0.0
+            if own > 0.0:  # or else 0 times infinity were possible
+                up[i], down[i] = own * grown, own / grown
             here += up[i]
             gradient[i] = -weight[q] * below * down[i]
             loss -= gradient[i]
@@ -72,41 +91,44 @@ def sum_exponential_pairs(graded: GradedDocuments, scores: Floats, gradient: Flo
 
 @loose_kernel
 def _sum_logistic_pairs(
-    own: float, s: Floats, target: float, slopes: Floats, curves: Floats, w: float
+    own: float, s: Floats, others: Floats | None, target: float, slopes: Floats, curves: Floats, w: float
 ) -> tuple[float, float, float]:
-    """Return a document's logistic loss with lower grades and its own derivatives; add those by their scores."""
+    """Return a document's logistic loss with lower grades and its own derivatives; add those by their scores.
+
+    ``others`` are the weights of the documents of lower grades.
+    """
     loss, slope, curve = 0.0, 0.0, 0.0
     for j in range(len(s)):
-        o = own - s[j]
+        o, c = own - s[j], get_doc_weight(others, j)
         small = exp(-abs(o))
         p = (1.0 if o >= 0.0 else small) / (1.0 + small)
-        loss += (max(o, 0.0) - target * o) + log1p(small)
-        slope += p - target
-        curve += p * (1.0 - p)
-        slopes[j] -= w * (p - target)
-        curves[j] += w * (p * (1.0 - p))
+        loss += c * ((max(o, 0.0) - target * o) + log1p(small))
+        slope += c * (p - target)
+        curve += c * (p * (1.0 - p))
+        slopes[j] -= w * c * (p - target)
+        curves[j] += w * c * (p * (1.0 - p))
     return w * loss, w * slope, w * curve
 
 
 @loose_kernel
 def _sum_fidelity_pairs(
-    own: float, s: Floats, target: float, slopes: Floats, curves: Floats, w: float
+    own: float, s: Floats, others: Floats | None, target: float, slopes: Floats, curves: Floats, w: float
 ) -> tuple[float, float, float]:
     """Sum FRank's fidelity loss as ``_sum_logistic_pairs`` does: 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P))."""
     loss, slope, curve = 0.0, 0.0, 0.0
     for j in range(len(s)):
-        o = own - s[j]
+        o, c = own - s[j], get_doc_weight(others, j)
         small = exp(-abs(o))
         p = (1.0 if o >= 0.0 else small) / (1.0 + small)  # P, and 1 - P without cancellation
         other = (small if o >= 0.0 else 1.0) / (1.0 + small)
         agree, differ = np.sqrt(target * p), np.sqrt((1.0 - target) * other)
         first = 0.5 * (differ * p - agree * other)
         second = 0.25 * (agree * other * (3.0 * p - 1.0) + differ * p * (3.0 * other - 1.0))
-        loss += 1.0 - agree - differ
-        slope += first
-        curve += second
-        slopes[j] -= w * first
-        curves[j] += w * second
+        loss += c * (1.0 - agree - differ)
+        slope += c * first
+        curve += c * second
+        slopes[j] -= w * c * first
+        curves[j] += w * c * second
     return w * loss, w * slope, w * curve
 
 
@@ -118,22 +140,23 @@ def sum_pair_losses(
 
     ``target`` is P*, the desired probability that the document of the higher grade wins.
     """
-    indptr, lower, weight = graded
+    indptr, lower, weight, doc_weight = graded
     loss = 0.0
     gradient[:], curvature[:] = 0.0, 0.0
     for q in range(len(weight)):
-        w, stop = weight[q], indptr[q + 1]
+        stop = indptr[q + 1]
         for i in range(indptr[q], stop):
             if lower[i] == stop:
                 break
-            below = slice(lower[i], stop)
+            below, w = slice(lower[i], stop), weight[q] * get_doc_weight(doc_weight, i)
+            others = slice_doc_weights(doc_weight, lower[i], stop)
             if kind == LOGISTIC:
                 own, slope, curve = _sum_logistic_pairs(
-                    scores[i], scores[below], target, gradient[below], curvature[below], w
+                    scores[i], scores[below], others, target, gradient[below], curvature[below], w
                 )
             else:
                 own, slope, curve = _sum_fidelity_pairs(
-                    scores[i], scores[below], target, gradient[below], curvature[below], w
+                    scores[i], scores[below], others, target, gradient[below], curvature[below], w
                 )
             loss += own
             gradient[i] += slope

@@ -1,7 +1,7 @@
 """The smoothed hinge over pairs of a query's documents with different grades, in O(n log n), without a list of pairs.
 
 Document i has a higher grade than j, their scores miss a margin of 1 by u = 1 - (s_i - s_j), and the pair costs
-``cost[j] h(u)``, where h is the hinge max(u, 0) with its corner rounded off over a zone of width delta:
+``higher_cost[i] cost[j] h(u)``, where h is the hinge max(u, 0) with its corner rounded off over a zone of width delta:
 
     h(u) = 0  (u <= -delta/2),    (u + delta/2)^2 / (2 delta)  (in the zone),    u  (u >= delta/2, beyond it).
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, inlined, kernel
 from rankwright.kernels.measures.sorting import max_query_size, sort_descending
+from rankwright.kernels.objectives.graded_pairs import get_doc_weight
 
 SMOOTH_LOSS, SLOPE, CURVATURE, HINGE_LOSS, N_TOTALS = 0, 1, 2, 3, 4  # sums over pairs: h, h', h''; the hinge
 
@@ -33,6 +34,7 @@ class PairLabels(NamedTuple):
     cost: Floats  # of a pair whose lower document this is
     weight: Floats  # of each query
     indptr: Ints
+    higher_cost: Floats | None = None  # a factor of the cost of a pair whose higher document this is; 1 where None
 
 
 class RankedScores(NamedTuple):
@@ -65,20 +67,21 @@ def find_grade_places(y: Floats, indptr: Ints) -> Ints:
 @kernel
 def sum_pair_costs(labels: PairLabels) -> tuple[Floats, Floats]:
     """Return the summed cost of the pairs (of documents with different grades) by query, and by document."""
-    place, cost, _, indptr = labels
+    place, cost, _, indptr, higher_cost = labels
     by_query, by_document = np.zeros(len(indptr) - 1), np.zeros(len(place))
     for q in range(len(by_query)):
         a, b = indptr[q], indptr[q + 1]
         higher, lower = np.zeros(place[a:b].max() + 2), np.zeros(place[a:b].max() + 2)
         for i in range(a, b):
-            higher[place[i]] += 1.0
+            higher[place[i]] += get_doc_weight(higher_cost, i)
             lower[place[i] + 1] += cost[i]
         for k in range(1, len(higher)):
             higher[-1 - k] += higher[-k]
             lower[k] += lower[k - 1]
         for i in range(a, b):
-            by_query[q] += lower[place[i]]
-            by_document[i] = lower[place[i]] + cost[i] * higher[place[i] + 1]
+            below = get_doc_weight(higher_cost, i) * lower[place[i]]
+            by_query[q] += below
+            by_document[i] = below + cost[i] * higher[place[i] + 1]
     return by_query, by_document
 
 
@@ -122,7 +125,7 @@ class PairWorkspace(NamedTuple):
 def make_pair_workspace(indptr: Ints) -> PairWorkspace:
     """Return scratch arrays for the pair sums of any of these queries."""
     n = max_query_size(indptr)
-    return PairWorkspace(np.empty((10, n)), np.empty((3, n), np.int64), np.empty((2, n + 1, 3)))
+    return PairWorkspace(np.empty((12, n)), np.empty((3, n), np.int64), np.empty((2, n + 1, 3)))
 
 
 @kernel
@@ -130,6 +133,7 @@ def _sum_pairs_with_lower(
     s: Floats,
     place: Ints,
     cost: Floats,
+    own: Floats,
     top: int,
     delta: float,
     trees: Floats,
@@ -140,7 +144,8 @@ def _sum_pairs_with_lower(
     """Return the summed smoothed hinge of a query, and write each document's sums over pairs with lower grades.
 
     The sums are of h', h'' and h'' u, in ``slope``, ``near`` and ``lean``.
-    ``s`` descends; ``top`` is the place of the highest grade.
+    ``s`` descends; ``top`` is the place of the highest grade. A pair costs ``own`` of its higher document times
+    ``cost`` of its lower one.
     """
     n, total, a, b = len(s), 0.0, 0, 0
     low, high, steep = _find_zone(delta)
@@ -165,10 +170,11 @@ def _sum_pairs_with_lower(
         weight, first = _sum_before(zone, place[i], 0), _sum_before(zone, place[i], 1)
         second, far = _sum_before(zone, place[i], 2), _sum_before(beyond, place[i], 0)
         far_first = _sum_before(beyond, place[i], 1)
-        total += 0.5 * steep * (second - 2.0 * bar * first + bar * bar * weight) + (far_first - (s[i] - 1.0) * far)
-        slope[i] = steep * (first - bar * weight) + far
-        near[i] = steep * max(weight, 0.0)
-        lean[i] = steep * (first - (s[i] - 1.0) * weight)
+        in_zone = 0.5 * steep * (second - 2.0 * bar * first + bar * bar * weight)
+        total += own[i] * (in_zone + (far_first - (s[i] - 1.0) * far))
+        slope[i] = own[i] * (steep * (first - bar * weight) + far)
+        near[i] = own[i] * (steep * max(weight, 0.0))
+        lean[i] = own[i] * (steep * (first - (s[i] - 1.0) * weight))
     return total
 
 
@@ -198,31 +204,37 @@ def sum_query_pairs(
     items = ranked.order[labels.indptr[q] : labels.indptr[q + 1]]
     n, top, floats = len(items), 0, space.floats
     places, mirrored_places = space.ints[1, :n], space.ints[2, :n]
-    keys, costs, mirrored_keys, ones = floats[0, :n], floats[1, :n], floats[8, :n], floats[9, :n]
+    keys, costs, higher_costs = floats[0, :n], floats[1, :n], floats[10, :n]
+    mirrored_keys, mirrored_costs, mirrored_higher = floats[8, :n], floats[9, :n], floats[11, :n]
     slope, near, lean = floats[2, :n], floats[3, :n], floats[4, :n]
     slope2, near2, lean2 = floats[5, :n], floats[6, :n], floats[7, :n]
     _sort_query(ranked.scores, items, keys, slope, space.ints[0])
     for k in range(n):
         places[k], costs[k] = labels.place[items[k]], labels.cost[items[k]]
+        higher_costs[k] = get_doc_weight(labels.higher_cost, items[k])
         top = max(top, places[k])
     if top == 0:  # no pairs
         for k in range(n):
             gradient[items[k]], ranked.curvature[items[k]], ranked.gradient_by_delta[items[k]] = 0.0, 0.0, 0.0
         return
     for k in range(n):
-        mirrored_keys[k], mirrored_places[k], ones[k] = -keys[n - 1 - k], top - places[n - 1 - k], 1.0
+        m = n - 1 - k
+        mirrored_keys[k], mirrored_places[k] = -keys[m], top - places[m]
+        mirrored_costs[k], mirrored_higher[k] = higher_costs[m], costs[m]
     weight, per_delta = labels.weight[q], 1.0 / delta if delta > 0.0 else 0.0
     totals[SMOOTH_LOSS] += weight * _sum_pairs_with_lower(
-        keys, places, costs, top, delta, space.trees, slope, near, lean
+        keys, places, costs, higher_costs, top, delta, space.trees, slope, near, lean
     )
-    _sum_pairs_with_lower(mirrored_keys, mirrored_places, ones, top, delta, space.trees, slope2, near2, lean2)
+    _sum_pairs_with_lower(
+        mirrored_keys, mirrored_places, mirrored_costs, mirrored_higher, top, delta, space.trees, slope2, near2, lean2
+    )
     for k in range(n):
         m = n - 1 - k
         totals[SLOPE] += weight * slope[k]
         totals[CURVATURE] += weight * near[k]
-        gradient[items[k]] = weight * (costs[k] * slope2[m] - slope[k])
-        ranked.curvature[items[k]] = costs[k] * near2[m] + near[k]
-        ranked.gradient_by_delta[items[k]] = weight * (lean[k] - costs[k] * lean2[m]) * per_delta
+        gradient[items[k]] = weight * (slope2[m] - slope[k])
+        ranked.curvature[items[k]] = near2[m] + near[k]
+        ranked.gradient_by_delta[items[k]] = weight * (lean[k] - lean2[m]) * per_delta
 
 
 @kernel
@@ -234,7 +246,8 @@ def sum_query_hinge(labels: PairLabels, q: int, space: PairWorkspace) -> float:
     if top == 0:
         return 0.0
     a, b, c = floats[2, :n], floats[3, :n], floats[4, :n]
-    total = _sum_pairs_with_lower(floats[0, :n], places, floats[1, :n], top, 0.0, space.trees, a, b, c)
+    keys, costs, higher_costs = floats[0, :n], floats[1, :n], floats[10, :n]
+    total = _sum_pairs_with_lower(keys, places, costs, higher_costs, top, 0.0, space.trees, a, b, c)
     return float(labels.weight[q] * total)
 
 
@@ -280,7 +293,7 @@ def multiply_query_hessian(
 
     out_i = w_q (sum over the pairs of i in the zone of h'' (v_i - v_other)).
     """
-    place, cost, weight, indptr = labels
+    place, cost, weight, indptr, higher_cost = labels
     items, top, floats = ranked.order[indptr[q] : indptr[q + 1]], 0, space.floats
     n, middle, steep = len(items), ranked.scores[items[len(items) // 2]], _find_zone(delta)[2]
     places, mirrored_places = space.ints[1, :n], space.ints[2, :n]
@@ -291,11 +304,12 @@ def multiply_query_hessian(
     for k in range(n):
         i, m = items[k], n - 1 - k
         keys[k], places[k], values[k] = ranked.scores[i] - middle, place[i], cost[i] * v[i]
-        mirrored_keys[m], mirrored_places[m], mirrored_values[m] = -keys[k], top - place[i], v[i]
+        mirrored_keys[m], mirrored_places[m] = -keys[k], top - place[i]
+        mirrored_values[m] = get_doc_weight(higher_cost, i) * v[i]
     tree = space.trees[0, : top + 2]
     _sum_lower_in_zone(keys, places, values, delta, tree, sums)
     _sum_lower_in_zone(mirrored_keys, mirrored_places, mirrored_values, delta, tree, mirrored_sums)
     for k in range(n):
         i = items[k]
-        own = ranked.curvature[i] * v[i] - steep * sums[k]
+        own = ranked.curvature[i] * v[i] - get_doc_weight(higher_cost, i) * (steep * sums[k])
         out[i] = (own - steep * cost[i] * mirrored_sums[n - 1 - k]) * weight[q]

@@ -16,7 +16,7 @@ import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
 from rankwright.kernels.measures.sorting import max_query_size
-from rankwright.kernels.objectives.graded_pairs import GradedDocuments
+from rankwright.kernels.objectives.graded_pairs import GradedDocuments, get_doc_weight, slice_doc_weights
 from rankwright.kernels.scorers.stump_scores import GRAIN
 
 LOSS, WEIGHT, LIGHTER, HEAVIER, FLATTER, N_STATE = 0, 1, 2, 3, 4, 5
@@ -100,16 +100,17 @@ def compute_fidelity_state(graded: GradedDocuments, before: Floats, scores: Floa
             _fill_odds(old, q, i, first, b, x_old)
             x, x0 = x_now[:n], x_old[:n]
             own, others, own3, others3 = 0.0, potentials[0, first:b], 0.0, potentials[1, first:b]
+            mine, theirs = d * get_doc_weight(graded.doc_weight, i), slice_doc_weights(graded.doc_weight, first, b)
             loss, lighter, heavier, flatter = 0.0, 0.0, 0.0, 0.0
             for k in range(n):
-                y = 1.0 / (1.0 + x[k])
+                y, c = 1.0 / (1.0 + x[k]), mine * get_doc_weight(theirs, k)
                 root = np.sqrt(y)
-                w = d * x[k] * y * root
+                w = c * x[k] * y * root
                 third = w * ((6.0 - 7.5 * y) * y - 0.5) / 4.0
                 y0 = 1.0 / (1.0 + x0[k])
-                w0 = d * x0[k] * y0 * np.sqrt(y0)
+                w0 = c * x0[k] * y0 * np.sqrt(y0)
                 fall, flat = w0 - w, (w0 * (3.0 * y0 - 1.0) - w * (3.0 * y - 1.0)) / 4.0
-                loss += d * (1.0 - root)
+                loss += c * (1.0 - root)
                 lighter += fall if fall > 0.0 else 0.0
                 heavier += -fall if fall < 0.0 else 0.0
                 flatter += flat if flat > 0.0 else 0.0
@@ -128,11 +129,14 @@ def compute_fidelity_state(graded: GradedDocuments, before: Floats, scores: Floa
 
 
 @loose_kernel
-def _fill_weights(x: Floats, d: float, w: Floats, curvature: Floats) -> None:
-    """Write FRank's weight W of each pair with odds ``x``, and the second derivative of its fidelity loss."""
+def _fill_weights(x: Floats, d: float, others: Floats | None, w: Floats, curvature: Floats) -> None:
+    """Write FRank's weight W of each pair with odds ``x``, and the second derivative of its fidelity loss.
+
+    ``others`` are the weights of the lower documents, ``d`` is everything else that weights a pair.
+    """
     for k in range(len(x)):
         y = 1.0 / (1.0 + x[k])
-        w[k] = d * x[k] * y * np.sqrt(y)
+        w[k] = d * get_doc_weight(others, k) * x[k] * y * np.sqrt(y)
         curvature[k] = w[k] * (3.0 * y - 1.0) / 4.0
 
 
@@ -195,7 +199,9 @@ def sum_split_pairs(
             for i in range(begin, end):
                 size = b - graded.lower[i]
                 _fill_odds(odds, q, i, graded.lower[i], b, x)
-                _fill_weights(x[:size], d, w[n : n + size], curvature[n : n + size])
+                mine = d * get_doc_weight(graded.doc_weight, i)
+                theirs = slice_doc_weights(graded.doc_weight, graded.lower[i], b)
+                _fill_weights(x[:size], mine, theirs, w[n : n + size], curvature[n : n + size])
                 for k in range(size):
                     at = graded.lower[i] - a + k
                     rest[0, i - a] -= w[n + k]
@@ -222,12 +228,17 @@ def sum_split_pairs(
 
 
 @loose_kernel
-def _sum_split_gains(x: Floats, root: Floats, above: Floats, side: float, factor: float) -> float:
-    """Return by how much a stump decreases the fidelity losses of one document's pairs that it splits."""
+def _sum_split_gains(
+    x: Floats, root: Floats, others: Floats | None, above: Floats, side: float, factor: float
+) -> float:
+    """Return by how much a stump decreases the fidelity losses of one document's pairs that it splits.
+
+    ``others`` are the weights of the lower documents.
+    """
     total = 0.0
     for k in range(len(x)):
         split = 1.0 if above[k] != side else 0.0
-        total += split * (1.0 / np.sqrt(1.0 + x[k] * factor) - root[k])
+        total += split * get_doc_weight(others, k) * (1.0 / np.sqrt(1.0 + x[k] * factor) - root[k])
     return total
 
 
@@ -257,7 +268,10 @@ def compute_fidelity_gains(
                 for i in range(begin, end):
                     low, size, side = graded.lower[i] - a, b - graded.lower[i], above[i - a]
                     factor = helped[c] if side > 0.0 else harmed[c]
-                    gain += _sum_split_gains(x[n : n + size], root[n : n + size], above[low : b - a], side, factor)
+                    mine = get_doc_weight(graded.doc_weight, i)
+                    theirs = slice_doc_weights(graded.doc_weight, graded.lower[i], b)
+                    own_x, own_root, own_above = x[n : n + size], root[n : n + size], above[low : b - a]
+                    gain += mine * _sum_split_gains(own_x, own_root, theirs, own_above, side, factor)
                     n += size
                 out[c] += d * gain
             begin = end

@@ -16,13 +16,24 @@ class TreeNodes(NamedTuple):
     """The nodes of all regression trees of an ensemble, as arrays, one tree after another, its root first."""
 
     feature: Ints
-    threshold: Floats  # values up to here go left
+    threshold: Floats  # values up to here go left; NaN where categories in a set do
     missing_left: NDArray[np.bool_]  # whether a missing value goes left
     left: Ints  # the left child, counted within the tree; or ~leaf
     right: Ints
     first_node: Ints  # of each tree, and the end
     first_leaf: Ints
     value: Floats  # of each leaf
+    first_word: Ints  # of the set of each node, and the end; empty where no node splits by category
+    words: NDArray[np.uint32]  # the sets of categories that go left: a bit for each category
+
+
+@inlined
+def _is_in_set(category: float, words: NDArray[np.uint32], start: int, stop: int) -> bool:
+    """Return whether a category is in the set of these words; a missing value, NaN, is in none."""
+    if not 0.0 <= category < 32.0 * (stop - start):
+        return False
+    number = np.int64(category)
+    return bool((words[start + (number >> 5)] >> np.uint32(number & 31)) & np.uint32(1))
 
 
 @inlined
@@ -31,8 +42,11 @@ def _find_leaf(X: Floats, i: int, nodes: TreeNodes, first: int) -> int:
     at = 0
     while at >= 0:
         node = first + at
-        x = X[i, nodes.feature[node]]
-        goes_left = x <= nodes.threshold[node] or (x != x and nodes.missing_left[node])
+        x, threshold = X[i, nodes.feature[node]], nodes.threshold[node]
+        if threshold != threshold:
+            goes_left = _is_in_set(x, nodes.words, nodes.first_word[node], nodes.first_word[node + 1])
+        else:
+            goes_left = x <= threshold or (x != x and nodes.missing_left[node])
         at = nodes.left[node] if goes_left else nodes.right[node]
     return ~at
 

@@ -14,6 +14,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, suggest
 from rankwright.basics.optional_imports import require
 from rankwright.basics.synonyms import find_synonym
+from rankwright.data.categories import list_categorical
 from rankwright.data.queries import Queries
 from rankwright.scorers.lightgbm_text import Forest, are_valid_names
 
@@ -56,6 +57,11 @@ LIGHTGBM_NAMES = (
     "enable_bundle",
     "is_enable_sparse",
     "feature_contri",
+    "cat_smooth",
+    "cat_l2",
+    "max_cat_threshold",
+    "max_cat_to_onehot",
+    "min_data_per_group",
     "cegb_tradeoff",
     "cegb_penalty_split",
     "cegb_penalty_feature_lazy",
@@ -144,6 +150,8 @@ class RegressionTree:
         """
         lgb, params = require("lightgbm"), self.to_lightgbm(n_threads, **native)
         weight = None if queries.weight is None else np.repeat(queries.weight, queries.sizes)
+        if queries.doc_weight is not None:
+            weight = queries.doc_weight if weight is None else weight * queries.doc_weight
         names = list(queries.features) if queries.features and are_valid_names(queries.features) else "auto"
         with _translate_errors():
             data = lgb.Dataset(
@@ -153,6 +161,7 @@ class RegressionTree:
                 weight=weight,
                 init_score=start,
                 feature_name=names,
+                categorical_feature=list_categorical(queries.categories),
                 params=params,
             )
             data.construct()

@@ -15,10 +15,11 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import open_binary
 from rankwright.basics.randomness import make_generator
+from rankwright.data.categories import Categories, list_categorical
 from rankwright.data.feature_numbers import COLUMN_LISTS, find_column_lists, name_features
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.models.model import Model, check_features
+from rankwright.models.model import Model
 from rankwright.models.model_files import parse_model
 from rankwright.optimisers.ascent import ClimbRules
 from rankwright.optimisers.boosting_loop import boost
@@ -31,7 +32,8 @@ from rankwright.rankers.input_checks import check_early_stopping, check_number, 
 from rankwright.rankers.trees.tree_boosting import GrownTree, TreeStages, join_histories, polish_trees
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Trees
-from rankwright.scorers.lightgbm_text import MAX_LEAVES, Forest
+from rankwright.scorers.lightgbm_text import Forest
+from rankwright.scorers.lightgbm_trees import MAX_LEAVES
 
 _HIGHEST = 1e15  # grade; LightGBM has single precision, and squares
 _OF_A_ROUND = ("round", "train", "valid", "kept")
@@ -81,6 +83,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
     """
 
     allow_nan: ClassVar[bool] = True
+    takes_categories: ClassVar[bool] = True
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"num_leaves": (5, 10, 31)}
     nested_names: ClassVar[Mapping[str, Collection[str]]] = {"lightgbm_params": LIGHTGBM_NAMES}
     grows_native: ClassVar[bool] = False
@@ -122,7 +125,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
     def _check_own(self, measure: Measure) -> None:
         """Check the parameters that only this ranker has; by default there are none."""
 
-    def _weak(self, names: Sequence[str]) -> RegressionTree:
+    def _weak(self, names: Sequence[str], categorical: Sequence[int]) -> RegressionTree:
         params, n_features = check_lightgbm_params(self.lightgbm_params, native=self._native), len(names)
         for name in COLUMN_LISTS:
             if params.get(name) is not None:
@@ -131,6 +134,11 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         if signs is not None and (np.shape(signs) != (n_features,) or not np.isin(signs, (-1, 0, 1)).all()):
             raise InputError(
                 f"monotone_constraints={quote(signs)}; expected -1, 0 or 1 for each of {n_features} features"
+            )
+        held = [names[i] for i in categorical if signs is not None and signs[i] != 0]
+        if held:  # LightGBM would end the process
+            raise InputError(
+                f"monotone_constraints={quote(signs)} for {held[0]}, whose categories have no order; expected 0 for it"
             )
         return RegressionTree(
             _check_leaves(self.num_leaves),
@@ -154,7 +162,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         self._check_trees()
         self._check_own(measure)
         check_early_stopping("early_stopping_rounds", early_stopping_rounds, valid is not None)
-        weak = self._weak(name_features(train.features, train.n_features))
+        weak = self._weak(name_features(train.features, train.n_features), list_categorical(train.categories))
         if float(np.abs(train.y).max()) > _HIGHEST:
             raise InputError(f"a grade of {np.abs(train.y).max():g}; LightGBM takes {_HIGHEST:g} at most")
         recorder = RoundRecorder[None](deadline=Deadline(self.max_seconds), early_stopping_rounds=early_stopping_rounds)
@@ -166,7 +174,9 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         forest = stages.forest.take_first(n_trees)
         if polish and n_trees:
             rules = ClimbRules(
-                max_rounds=polish, least=0.0 if forest.is_monotone else weak.min_weight, stop=recorder.deadline
+                max_rounds=polish,
+                least=0.0 if forest.is_monotone else weak.min_weight,
+                stop=recorder.deadline,
             )
             forest, more = polish_trees(forest, train, valid, measure, rules, weak.seed, backend)
             history = join_histories(history, more)
@@ -191,12 +201,15 @@ class TreeRanker(AdditiveRanker, SeededRanker):
 
     def _earlier(self, train: Queries) -> tuple[Forest | None, list[dict[str, Any]]]:
         """Return the trees and the history of the model to continue."""
-        model: Model | Forest | None = self._last_model()
-        if model is None and self.init_model is not None:
-            model = _read_model(self.init_model)
+        model = self._read_earlier()
         if model is None:
             return None, []
         if isinstance(model, Forest):
+            if model.categorical:
+                raise InputError(
+                    f"init_model: LightGBM's text of trees that split feature {min(model.categorical) + 1} by category "
+                    "without the values of the categories; expected a model that Rankwright saved"
+                )
             if model.n_features != train.n_features:
                 raise InputError(
                     f"init_model: trees of {model.n_features} features; the documents have {train.n_features}"
@@ -206,6 +219,16 @@ class TreeRanker(AdditiveRanker, SeededRanker):
             raise InputError(f"init_model: a model of {model.ranker}; expected one of trees")
         self._check_model(model, train)
         return model.scorer.trees.forest, model.history if model.ranker == type(self).__name__ else []
+
+    def _read_earlier(self) -> Model | Forest | None:
+        """Return the model to continue, or the trees of a file that LightGBM wrote; None if there is nothing."""
+        last = self._last_model()
+        return _read_model(self.init_model) if last is None and self.init_model is not None else last
+
+    def _earlier_categories(self, train: Queries) -> Categories | None:
+        """Return the categories of the model to continue, whose trees know the numbers of these."""
+        model = None if train.categories is None else self._read_earlier()
+        return model.categories if isinstance(model, Model) and model.n_features == train.n_features else None
 
     def _sorts_rows(self) -> bool:
         """Return False: trees have the bits of LightGBM on the caller's rows."""
@@ -228,17 +251,8 @@ class TreeRanker(AdditiveRanker, SeededRanker):
 
         ``qid`` is needed with arrays under ``scale="query"`` only.
         """
-        model = self.to_model()
-        if isinstance(X, Queries):
-            check_features(X, model.n_features, model.features, "the model was trained on")
-            return self._trees.contributions((X if model.scaling is None else model.scaling(X)).X)  # the caller's rows
-        matrix = self._validate_matrix(X, reset=False)
-        if model.scaling is None:
-            return self._trees.contributions(matrix)
-        if qid is None:
-            raise InputError("this model scales features within each query: contributions needs qid")
-        queries = Queries.from_arrays(matrix, np.zeros(len(matrix)), qid)
-        return self.contributions(queries)
+        queries = X if isinstance(X, Queries) else self._group_documents(X, qid)
+        return self._trees.contributions(self.to_model().adapt(queries).X)
 
     @property
     def _trees(self) -> Trees:
