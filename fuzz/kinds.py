@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from fuzz.cases import Kind
 from fuzz.file_kinds import Checkpoints, SavedData, Stores
+from fuzz.log_kinds import JudgmentFiles, Logs
 from fuzz.model_kind import Models
 from fuzz.spec_kind import Specs
 from fuzz.text_kinds import Letor, Qrels, Run, Scores
 
 KINDS: dict[str, type[Kind]] = {
-    kind.name: kind for kind in (Letor, Scores, Qrels, Run, Models, Specs, Checkpoints, SavedData, Stores)
+    kind.name: kind
+    for kind in (Letor, Scores, Qrels, Run, JudgmentFiles, Logs, Models, Specs, Checkpoints, SavedData, Stores)
 }

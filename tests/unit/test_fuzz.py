@@ -17,6 +17,7 @@ import rankwright as rw
 from rankwright.data import letor, trec
 
 CASES = {"letor": 400, "scores": 200, "qrels": 250, "run": 250, "model": 500, "spec": 300}
+CASES |= {"judgments": 300, "log": 300}
 CASES |= {"checkpoint": 60, "data": 60, "store": 20}
 FOUND = sorted((Path(__file__).parent.parent / "fuzz_findings").glob("*/*"))
 

@@ -125,7 +125,7 @@ def _parse_list(path: StrPath, data: bytes) -> Iterator[_Judgment]:
     """Yield the lines of a judgment list."""
     for number, line in _content_lines(io.BytesIO(data)):
         found = _LIST_LINE.fullmatch(line)
-        if not found or not all(":" in word for word in found[3].split()):
+        if not found or not all(b":" in word for word in found[3].encode().split()):
             raise InputError(f"{path}:{number}: found {quote(line)}; expected 'grade qid:ID # docid'")
         grade, query, _, document, words = found.groups()
         if not document:
