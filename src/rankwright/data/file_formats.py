@@ -8,8 +8,10 @@ from pathlib import Path
 
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import skip_byte_order_mark
+from rankwright.data.csv_files import CsvFile
+from rankwright.data.json_lines import JsonLinesFile
 from rankwright.data.table_files import ArrowFile, ParquetFile, TableFile
-from rankwright.data.table_texts import CsvFile, JsonLinesFile, read_head
+from rankwright.data.table_texts import read_head
 
 LETOR = "LETOR text"
 TABLE_FILES: Mapping[str, Callable[[Path], TableFile]] = {

@@ -7,10 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from glob import escape
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rankwright.basics.errors import InputError, make_printable, suggest
-from rankwright.basics.optional_imports import require
 from rankwright.data.column_roles import ColumnRoles
 
 _USUAL_NAMES = {
@@ -26,7 +25,15 @@ _MEANINGS = {
     "doc_weight": "document weight",
 }
 _WEIGHTS = re.compile(r"(query|doc|document|sample)?[_ .-]?weights?", re.IGNORECASE)
-_logger = logging.getLogger("rankwright")
+logger = logging.getLogger("rankwright")
+
+
+class ColumnKind(NamedTuple):
+    """The kind of the values of a column: numbers, texts, bytes (texts that are not marked as such) or others."""
+
+    kind: Literal["number", "text", "bytes", "other"]
+    name: str  # how messages call it
+    is_category: bool = False  # whether the column lists its values, as pandas' and polars' categories do
 
 
 class TableColumns(NamedTuple):
@@ -39,6 +46,7 @@ class TableColumns(NamedTuple):
     doc_weight: str | None
     features: tuple[str, ...]
     categorical: frozenset[str]  # those of the features whose values are categories
+    left_out: tuple[str, ...]  # names and patterns of columns that are no features
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -56,14 +64,12 @@ class TableColumns(NamedTuple):
         return (*self.ids, *self.numbers, *self.features)
 
 
-def choose_columns(types: Mapping[str, Any], roles: ColumnRoles, where: str) -> TableColumns:
+def choose_columns(kinds: Mapping[str, ColumnKind], roles: ColumnRoles, where: str) -> TableColumns:
     """Return the columns of a table by role: those a caller named, then those with a usual name; the rest are features.
-
-    What was chosen by name is said in the log.
 
     Parameters
     ----------
-    types : mapping of str to pyarrow.DataType
+    kinds : mapping of str to ColumnKind
         The columns of the table.
     roles : ColumnRoles
         The columns that the caller named.
@@ -76,7 +82,7 @@ def choose_columns(types: Mapping[str, Any], roles: ColumnRoles, where: str) -> 
         If a named column is not there, a pattern matches nothing, two columns have the usual name of one role, or a
         feature is no number.
     """
-    names = list(types)
+    names = list(kinds)
     ignored = set(expand_patterns(roles.ignore, names, "ignore", where))
     given = {role: getattr(roles, role) for role in _MEANINGS}
     _check_given(given, names, ignored, where)
@@ -108,11 +114,11 @@ def choose_columns(types: Mapping[str, Any], roles: ColumnRoles, where: str) -> 
     features = tuple(name for name in (names if wanted is None else wanted) if name not in own)
     if not features:
         raise InputError(f"{where}: no feature; there are {_join(names)}, all of which have another role")
-    categorical = {name for name in features if is_category(types[name])}
+    categorical = {name for name in features if kinds[name].is_category}
     categorical.update(expand_patterns(roles.categorical, features, "categorical", where))
-    columns = TableColumns(**chosen, features=features, categorical=frozenset(categorical))
-    _check_types(types, columns, where)
-    _report(found, columns, where)
+    left_out = roles.ignore if wanted is None else ("*",)
+    columns = TableColumns(**chosen, features=features, categorical=frozenset(categorical), left_out=left_out)
+    _check_kinds(kinds, columns, where)
     return columns
 
 
@@ -130,30 +136,6 @@ def expand_patterns(patterns: Sequence[str], names: Sequence[str], option: str, 
             raise InputError(f"{where}: no {kind} {pattern!r} for {_option(option)}; {suggest_column(pattern, names)}")
         chosen.update(dict.fromkeys(found))
     return list(chosen)
-
-
-def is_category(type_: Any) -> bool:
-    """Return whether an Arrow type has a dictionary: pandas' and polars' categories."""
-    return bool(require("pyarrow").types.is_dictionary(type_))
-
-
-def is_number(type_: Any) -> bool:
-    """Return whether the values of an Arrow type are numbers, truth values or always missing."""
-    types = require("pyarrow").types
-    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
-    return any(test(type_) for test in tests)
-
-
-def is_text(type_: Any) -> bool:
-    """Return whether the values of an Arrow type are texts."""
-    types = require("pyarrow").types
-    return any(test(type_) for test in (types.is_string, types.is_large_string, types.is_string_view))
-
-
-def is_bytes(type_: Any) -> bool:
-    """Return whether the values of an Arrow type are bytes: texts of writers that do not mark them as such."""
-    types = require("pyarrow").types
-    return any(test(type_) for test in (types.is_binary, types.is_large_binary, types.is_binary_view))
 
 
 def _check_given(given: Mapping[str, str | None], names: Sequence[str], ignored: set[str], where: str) -> None:
@@ -178,37 +160,55 @@ def _check_features(features: Sequence[str], given: Mapping[str, str | None], ig
             raise InputError(f"{where}: the column {name!r} is named by {_option('features')} and by {_option(role)}")
 
 
-def _check_types(types: Mapping[str, Any], columns: TableColumns, where: str) -> None:
+def _check_kinds(kinds: Mapping[str, ColumnKind], columns: TableColumns, where: str) -> None:
     """Raise InputError if columns have values that their role does not allow."""
     plain = [name for name in columns.features if name not in columns.categorical]
-    bad = [f"{name!r} ({types[name]})" for name in plain if not is_number(types[name])]
+    bad = [f"{name!r} ({kinds[name].name})" for name in plain if kinds[name].kind != "number"]
     if bad:
         raise InputError(
-            f"{where}: {', '.join(bad[:8])}{' and others' if len(bad) > 8 else ''}: no numbers, and no role. Leave "
+            f"{where}: no numbers, and no role: {', '.join(bad[:8])}{' and others' if len(bad) > 8 else ''}. Leave "
             f"columns out with {_option('ignore')}, or name them with {_option('docid')} or {_option('categorical')}"
         )
     for name in columns.numbers:
-        value = types[name].value_type if is_category(types[name]) else types[name]
-        if not is_number(value):
-            raise InputError(f"{where}: the column {name!r} is {types[name]}; expected numbers")
-    for name in (*columns.ids, *columns.categorical):
-        value = types[name].value_type if is_category(types[name]) else types[name]
-        if not (is_number(value) or is_text(value) or is_bytes(value)):
-            raise InputError(f"{where}: the column {name!r} is {types[name]}; expected whole numbers or text")
+        if kinds[name].kind != "number":
+            raise InputError(f"{where}: the column {name!r} is {kinds[name].name}; expected numbers")
+    for name in (*columns.ids, *sorted(columns.categorical)):
+        if kinds[name].kind == "other":
+            raise InputError(f"{where}: the column {name!r} is {kinds[name].name}; expected whole numbers or text")
 
 
-def _report(found: Mapping[str, str], columns: TableColumns, where: str) -> None:
+def log_choice(columns: TableColumns, roles: ColumnRoles, where: str) -> None:
     """Write to the log which columns were chosen by their names."""
-    said = [f"{_MEANINGS[role]} {name!r}" for role, name in found.items()]
-    hint = "".join(
-        f"; {name!r} is a feature (a weight if you say {_option('weight')} or {_option('doc_weight')})"
-        for name in columns.features
-        if _WEIGHTS.fullmatch(name)
-    )
-    if said or hint:
-        grades = "" if columns.label else "no grades, "
-        _logger.info(
-            "%s", make_printable(f"{where}: {', '.join(said)}, {grades}{len(columns.features)} features{hint}")
+    by_name = [role for role in _USUAL_NAMES if getattr(roles, role) is None and getattr(columns, role) is not None]
+    said = [f"{_MEANINGS[role]} {getattr(columns, role)!r}" for role in by_name]
+    if columns.label is None:
+        said.append("no grades")
+    weights = [name for name in columns.features if _WEIGHTS.fullmatch(name)] if roles.features is None else []
+    if said or weights:
+        n = len(columns.features)
+        said.append(f"{n} feature{'s' if n != 1 else ''}")
+        said.extend(f"among them {name!r} (for a weight say {_option('weight')})" for name in weights)
+        logger.info("%s", make_printable(f"{where}: {', '.join(said)}"))
+
+
+def check_same_columns(first: TableColumns, other: TableColumns, where: str, first_where: str) -> None:
+    """Raise InputError if another file has other features, or another column in some role."""
+    for role, meaning in _MEANINGS.items():
+        ours, theirs = getattr(first, role), getattr(other, role)
+        if ours != theirs:
+            found = f"no {meaning}" if theirs is None else f"the {meaning} {theirs!r}"
+            expected = "none" if ours is None else repr(ours)
+            raise InputError(f"{where}: {found}; expected {expected} as in {first_where}. Name it with {_option(role)}")
+    for name in sorted(set(first.features) ^ set(other.features)):
+        found = "no column" if name in first.features else "the column"
+        raise InputError(
+            f"{where}: {found} {name!r}, unlike {first_where}; expected the same columns in each file, in any order. "
+            f"Leave it out with {_option('ignore')}"
+        )
+    for name in sorted(first.categorical ^ other.categorical):
+        raise InputError(
+            f"{where}: the column {name!r} is categorical in one file only, not in {first_where} too; name it with "
+            f"{_option('categorical')}"
         )
 
 

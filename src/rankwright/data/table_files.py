@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
 from rankwright.basics.optional_imports import require
-from rankwright.data.table_columns import TableColumns
+from rankwright.data.table_columns import ColumnKind, TableColumns, logger
+
+T = TypeVar("T")
 
 BLOCK_CELLS = 1 << 22  # values in a block: 16 MB of float32
 _PIECE_ROWS = 1 << 19
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 class TableFile(ABC):
@@ -26,7 +30,7 @@ class TableFile(ABC):
 
     Attributes
     ----------
-    types : dict of str to pyarrow.DataType
+    kinds : dict of str to ColumnKind
         The columns, in the order of the file.
     n_rows : int, optional
         The number of rows, where it is known before the file is read.
@@ -35,12 +39,17 @@ class TableFile(ABC):
         written as one.
     """
 
-    types: dict[str, Any]
+    kinds: dict[str, ColumnKind]
     n_rows: int | None = None
     has_types = True
 
     def __init__(self, path: StrPath) -> None:
         self.path = Path(path)
+
+    @property
+    def name(self) -> str:
+        """The name of the file, for messages."""
+        return str(self.path)
 
     @abstractmethod
     def read(self, columns: TableColumns) -> Iterator[Any]:
@@ -54,9 +63,13 @@ class TableFile(ABC):
         """Return the place of a row, counted from 0, for messages."""
         return f"{self.path}: row {row + 1}"
 
-    def set_types(self, schema: Any) -> None:
-        """Keep the columns of an Arrow schema; raise InputError if two have the same name."""
-        self.types = name_columns(schema.names, schema.types, str(self.path))
+    def name_kinds(self, schema: Any) -> dict[str, ColumnKind]:
+        """Return the kinds of the columns of an Arrow schema; raise InputError if two have the same name."""
+        named = name_columns(schema.names, [describe_type(each) for each in schema.types], str(self.path))
+        index = [name for name in named if _PANDAS_INDEX.fullmatch(name)]
+        if index:
+            logger.info("%s: left out %s, the index of a pandas frame", self.path, ", ".join(index))
+        return {name: kind for name, kind in named.items() if name not in index}
 
 
 class ParquetFile(TableFile):
@@ -70,7 +83,7 @@ class ParquetFile(TableFile):
         self._parquet = parquet
         with self._open() as file:
             self.n_rows = file.metadata.num_rows
-            self.set_types(file.schema_arrow)
+            self.kinds = self.name_kinds(file.schema_arrow)
 
     def _open(self) -> Any:
         """Open the file."""
@@ -103,7 +116,7 @@ class ArrowFile(TableFile):
         super().__init__(path)
         self._pa = require("pyarrow")
         with self._pa.memory_map(str(self.path)) as source:
-            self.set_types(self._open(source).schema)
+            self.kinds = self.name_kinds(self._open(source).schema)
 
     def _open(self, source: Any) -> Any:
         """Open the reader of a file or of a stream."""
@@ -140,13 +153,25 @@ def count_block_rows(n_columns: int) -> int:
     return max(1, min(1 << 16, BLOCK_CELLS // n_columns))
 
 
-def name_columns(names: Sequence[str], types: Sequence[Any], where: str) -> dict[str, Any]:
-    """Return the types of columns by name; raise InputError if two columns have the same name."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(f"{where}: two columns are called {name!r}; rename one")
-        seen.add(name)
+def describe_type(type_: Any) -> ColumnKind:
+    """Return the kind of an Arrow type."""
+    types = require("pyarrow").types
+    if types.is_dictionary(type_):
+        return describe_type(type_.value_type)._replace(is_category=True, name=str(type_))
+    tests = {
+        "number": (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null),
+        "text": (types.is_string, types.is_large_string, types.is_string_view),
+        "bytes": (types.is_binary, types.is_large_binary, types.is_binary_view),
+    }
+    kind: Any = next((kind for kind, found in tests.items() if any(test(type_) for test in found)), "other")
+    return ColumnKind(kind, str(type_))
+
+
+def name_columns(names: Sequence[str], values: Sequence[T], where: str) -> dict[str, T]:
+    """Return something of each column by name; raise InputError if two columns have the same name."""
     if not names:
         raise InputError(f"{where}: no columns; expected a table")
-    return dict(zip(names, types, strict=True))
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError(f"{where}: two columns are called {twice!r}; rename one")
+    return dict(zip(names, values, strict=True))

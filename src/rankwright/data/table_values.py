@@ -14,7 +14,8 @@ from rankwright.basics.errors import quote
 from rankwright.basics.optional_imports import require
 from rankwright.data.ids import as_ids, join_ids, parse_integer_ids
 from rankwright.data.row_sources import RowBlock
-from rankwright.data.table_columns import TableColumns, is_bytes, is_category, is_text
+from rankwright.data.table_columns import TableColumns
+from rankwright.data.table_files import describe_type
 from rankwright.runtime.backends import Backend
 
 _CACHED = 1 << 19  # values of rows that are copied column by column while they stay in the cache
@@ -129,7 +130,7 @@ def encode_texts(values: Any) -> tuple[NDArray[Any], list[str | None]]:
         If a number is not whole.
     """
     pa = require("pyarrow")
-    if not is_category(values.type):
+    if not pa.types.is_dictionary(values.type):
         if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
             values = values.cast(pa.large_binary())  # views cannot be encoded
         values = values.dictionary_encode()
@@ -164,8 +165,7 @@ def _read_ids(column: Any, name: str, *, typed: bool) -> NDArray[Any]:
     if pa.types.is_integer(column.type) and not column.null_count:
         array: NDArray[Any] = column.to_numpy()
         return array
-    value_type = column.type.value_type if is_category(column.type) else column.type
-    as_integers = not typed or not (is_text(value_type) or is_bytes(value_type))
+    as_integers = not typed or describe_type(column.type).kind == "number"
     parts, start = [], 0
     for chunk in column.chunks:
         codes, texts = encode_texts(chunk)
@@ -181,7 +181,7 @@ def _read_ids(column: Any, name: str, *, typed: bool) -> NDArray[Any]:
 def _read_numbers(column: Any, name: str) -> Floats:
     """Return the numbers of all rows; raise BadCellError if one is missing or infinite."""
     pa = require("pyarrow")
-    if is_category(column.type):
+    if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     numbers = column.cast(pa.float64(), safe=False).to_numpy()
     bad = ~np.isfinite(numbers)

@@ -13,7 +13,7 @@ from rankwright.basics.errors import InputError
 from rankwright.data.column_roles import ColumnRoles
 from rankwright.data.queries import Categories, Queries
 from rankwright.data.row_sources import RowBlock, RowSource, join_blocks
-from rankwright.data.table_columns import choose_columns, suggest_column
+from rankwright.data.table_columns import TableColumns, check_same_columns, choose_columns, log_choice, suggest_column
 from rankwright.data.table_files import TableFile
 from rankwright.data.table_values import BadCellError, collect_values, make_block
 from rankwright.runtime.backends import Backend, Serial, resolve
@@ -43,14 +43,8 @@ class TableSource(RowSource):
     ) -> None:
         self.files = files
         if features is not None:
-            missing = [name for name in features if name not in files[0].types]
-            if missing:
-                hint = suggest_column(missing[0], list(files[0].types))
-                raise InputError(f"{files[0].path}: no column {missing[0]!r}, a feature of the model; {hint}")
-            known = categories or (None,) * len(features)
-            categorical = [name for name, values in zip(features, known, strict=True) if values is not None]
-            roles = roles.with_features(features, categorical)
-        self.columns = choose_columns(files[0].types, roles, str(files[0].path))
+            roles = _ask_for_features(files, roles, features, categories)
+        self.columns = _choose_same_columns(files, roles)
         self.features = self.columns.features
         if features is None and self.columns.categorical:
             categories = self._collect_categories()
@@ -58,7 +52,7 @@ class TableSource(RowSource):
         numbered = zip(self.features, categories or (), strict=False)
         self._numbers = {name: {v: i for i, v in enumerate(values)} for name, values in numbered if values is not None}
         if odd := self.columns.categorical - self._numbers.keys():
-            where = f"{files[0].path}: the column {min(odd)!r}"
+            where = f"{files[0].name}: the column {min(odd)!r}"
             raise InputError(f"{where} is categorical; the model has numbers. Write it as numbers")
 
     def _collect_categories(self) -> Categories:
@@ -89,7 +83,7 @@ class TableSource(RowSource):
                 blocks.append(self._make_block(file, table, start - first, part, workers))
                 start += len(part)
             if start == first:
-                raise InputError(f"{file.path}: no rows; expected at least one document")
+                raise InputError(f"{file.name}: no rows; expected at least one document")
             tables[i] = None
         return join_blocks(blocks, X, self.features, self.categories)
 
@@ -102,7 +96,7 @@ class TableSource(RowSource):
                 yield self._make_block(file, table, row, X, Serial())
                 row += len(X)
             if row == 0:
-                raise InputError(f"{file.path}: no rows; expected at least one document")
+                raise InputError(f"{file.name}: no rows; expected at least one document")
 
     def _make_block(self, file: TableFile, table: Any, row: int, X: Floats, backend: Backend) -> RowBlock:
         """Convert rows of a file, which begin at ``row``; raise InputError with the place of a bad value."""
@@ -110,3 +104,31 @@ class TableSource(RowSource):
             return make_block(table, self.columns, self._numbers, X, backend, typed=file.has_types)
         except BadCellError as error:
             raise InputError(f"{file.locate(row + error.row)}: {error.problem}") from None
+
+
+def _ask_for_features(
+    files: Sequence[TableFile], roles: ColumnRoles, features: Sequence[str], categories: Categories | None
+) -> ColumnRoles:
+    """Return the roles for the features of a model; raise InputError if a file lacks one."""
+    for file in files:
+        missing = [name for name in features if name not in file.kinds]
+        if missing:
+            hint = suggest_column(missing[0], list(file.kinds))
+            raise InputError(f"{file.name}: no column {missing[0]!r}, a feature of the model; {hint}")
+    known = categories or (None,) * len(features)
+    return roles.with_features(features, [name for name, values in zip(features, known, strict=True) if values])
+
+
+def _choose_same_columns(files: Sequence[TableFile], roles: ColumnRoles) -> TableColumns:
+    """Return the columns of all files by role; raise InputError if they differ."""
+    first = files[0]
+    columns = choose_columns(first.kinds, roles, first.name)
+    for file in files[1:]:
+        check_same_columns(columns, choose_columns(file.kinds, roles, file.name), file.name, first.name)
+        for name in columns.ids if first.has_types else ():
+            ours, theirs = first.kinds[name], file.kinds[name]
+            if (ours.kind == "number") != (theirs.kind == "number"):
+                found = f"the column {name!r} is {theirs.name}, and {ours.name} in {first.name}"
+                raise InputError(f'{file.name}: {found}; expected ids of one kind, because 1 and "1" are not the same')
+    log_choice(columns, roles, first.name)
+    return columns
