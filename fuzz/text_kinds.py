@@ -14,7 +14,7 @@ from fuzz import references
 from fuzz.cases import Kind
 from fuzz.mutation import maybe, mutate_bytes, number, wrap_text
 from rankwright import Queries, read_letor, read_qrels, read_run
-from rankwright.data import letor, trec
+from rankwright.data import letor_files, trec
 from rankwright.data.score_files import read_scores
 from rankwright.runtime.backends import Serial
 
@@ -119,7 +119,7 @@ class Letor(Kind):
 
     def read(self, data: bytes) -> Queries:
         """Read it with the library, in blocks of some size."""
-        letor.BLOCK = _block(data, usual=1 << 22)
+        letor_files.BLOCK = _block(data, usual=1 << 22)
         self._told = self._n_features(data)
         return read_letor(self.write(data), n_features=self._told, backend=Serial())
 

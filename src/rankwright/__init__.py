@@ -56,6 +56,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.basics.errors import SplitQueryWarning as SplitQueryWarning
     from rankwright.basics.errors import StoreWarning as StoreWarning
     from rankwright.basics.errors import TrialWarning as TrialWarning
+    from rankwright.data.conversion import convert as convert
     from rankwright.data.document_pools import read_trec as read_trec
     from rankwright.data.engine_logs import read_log as read_log
     from rankwright.data.folds import read_folds as read_folds
@@ -63,6 +64,8 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.data.judgments import read_judgments as read_judgments
     from rankwright.data.letor import read_letor as read_letor
     from rankwright.data.letor import write_letor as write_letor
+    from rankwright.data.mapped import verify_checksums as verify_checksums
+    from rankwright.data.mapped_writer import write_queries as write_queries
     from rankwright.data.queries import Queries as Queries
     from rankwright.data.reading import read as read
     from rankwright.data.synthetic import make_queries as make_queries

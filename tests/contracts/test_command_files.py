@@ -20,6 +20,7 @@ ROLES = {  # of every option that takes a path: a new one is listed here, and th
     "evaluate": {**dict.fromkeys(("data", "model", "scores", "qrels", "run"), READS), "per_query": WRITES},
     "explain": {"model": READS},
     "inspect": {"data": READS, "against": READS, "page": WRITES},
+    "convert": {"data": READS, "out": FILLS},
     "tune": {"qrels": READS, "run": READS, "out": WRITES},
     "experiment": {"spec": READS, "data": READS, "qrels": READS, "run": READS, "out": FILLS},
     "report": {"folder": FILLS},
@@ -28,7 +29,7 @@ ROLES = {  # of every option that takes a path: a new one is listed here, and th
     "simulate": {"out": FILLS, "data": READS},
     "demo": {"out": FILLS},
 }
-NAMED = (("tune", "run"), ("compare", "run"))  # NAME=FILE is no path
+NAMED = (("tune", "run"), ("compare", "run"), ("evaluate", "run"))  # NAME=FILE is no path
 CALLS: dict[str, list[tuple[str, ...]]] = {  # calls that read and write everything a command can; {} is the folder
     "fit": [("regression", "--train={}/train.txt", "--valid={}/valid.txt", "--model={}/new.json")],
     "predict": [("--model={}/model.json", "--data={}/test.txt", "--out={}/new.txt", "--run={}/new.run")],
@@ -38,6 +39,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {  # calls that read and write everyth
         ("--qrels={}/qrels", "--run={}/a.run", "--per-query={}/new.tsv"),
     ],
     "inspect": [("{}/train.txt", "--against={}/test.txt", "--page={}/new.html")],
+    "convert": [("{}/train.txt", "--out={}/new.rwq")],
     "tune": [("--qrels={}/qrels", "--run={}/a.run", "--run=b={}/b.run", "--out={}/new.run")],
     "experiment": [
         ("{}/spec.toml", "--out={}/new"),
@@ -53,6 +55,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {  # calls that read and write everyth
     "simulate": [("smoothing", "--data={}/MQ2008", "--out={}/new")],
 }
 WRITTEN = {  # what a folder is filled with, as far as it could be read as well
+    "convert": ("header.json", "X.npy"),
     "experiment": ("results.sqlite", "results.lock", "report.html", "tables/results.csv", "tables/comparisons.tex"),
     "reproduce": ("mq2008/results.sqlite", "mq2008/report.html", "mq2008/tables/results.md"),
     "compare": ("report.html", "tables/results.csv", "tables/comparisons.tex"),

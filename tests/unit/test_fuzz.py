@@ -14,7 +14,7 @@ from fuzz.cases import UNDECIDED, Kind, check
 from fuzz.kinds import KINDS
 
 import rankwright as rw
-from rankwright.data import letor, trec
+from rankwright.data import letor_files, trec
 
 CASES = {"letor": 400, "scores": 200, "qrels": 250, "run": 250, "model": 500, "spec": 300}
 CASES |= {"judgments": 300, "log": 300}
@@ -25,7 +25,7 @@ FOUND = sorted((Path(__file__).parent.parent / "fuzz_findings").glob("*/*"))
 @pytest.fixture(autouse=True)
 def blocks(monkeypatch):
     """Cases change the size of the blocks that are read; other tests need the usual ones again."""
-    monkeypatch.setattr(letor, "BLOCK", letor.BLOCK)
+    monkeypatch.setattr(letor_files, "BLOCK", letor_files.BLOCK)
     monkeypatch.setattr(trec, "_BLOCK", trec._BLOCK)
 
 

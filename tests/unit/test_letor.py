@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.reference import letor as reference
 
 import rankwright as rw
-from rankwright.data import letor
+from rankwright.data import letor, letor_files
 
 
 def check(path: Path, text: str, **options) -> rw.Queries:
@@ -72,7 +72,7 @@ def test_equals_the_obvious_reader(tmp_path_factory, lines, separator):
 
 
 def test_many_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(letor, "BLOCK", 300)
+    monkeypatch.setattr(letor_files, "BLOCK", 300)
     rng = random.Random(0)
     lines = [
         f"{rng.randint(0, 4)} qid:{q // 7} "
@@ -95,7 +95,7 @@ def test_many_blocks(tmp_path, monkeypatch):
 
 
 def test_a_wider_row_in_a_later_block(tmp_path, monkeypatch):
-    monkeypatch.setattr(letor, "BLOCK", 200)
+    monkeypatch.setattr(letor_files, "BLOCK", 200)
     lines = [f"1 qid:{i} 1:0.5 2:{i}" for i in range(60)] + ["2 qid:99 2:1 300:7"] + ["0 qid:99 1:3"] * 20
     queries = check(tmp_path / "a.txt", "\n".join(lines))
     assert queries.n_features == 300
@@ -187,7 +187,7 @@ def test_long_and_foreign_document_ids(tmp_path):
 @pytest.mark.parametrize("compress", [False, True])
 @pytest.mark.parametrize("before", [0, 1, 40])
 def test_bad_lines_are_named(tmp_path, monkeypatch, line, message, compress, before):
-    monkeypatch.setattr(letor, "BLOCK", 100)
+    monkeypatch.setattr(letor_files, "BLOCK", 100)
     text = "0 qid:1 1:0.5 # fine\n" * before + line + "\n" + "0 qid:1 1:0.5\n" * 3
     path = tmp_path / ("a.txt.gz" if compress else "a.txt")
     path.write_bytes(gzip.compress(text.encode()) if compress else text.encode())
@@ -402,7 +402,9 @@ class TestFolds:
 
 @pytest.mark.parametrize("compress", [False, True])
 def test_memory_stays_near_the_size_of_the_result(tmp_path, compress, monkeypatch):
-    monkeypatch.setattr(letor, "BLOCK", letor.BLOCK // 8)  # and an eighth of the text that such blocks are for
+    monkeypatch.setattr(
+        letor_files, "BLOCK", letor_files.BLOCK // 8
+    )  # and an eighth of the text that such blocks are for
     line = b"1 qid:%d " + b" ".join(b"%d:%f" % (i, i / 7) for i in range(1, 101)) + b"\n"
     text = b"".join(line % (i // 50) for i in range(7_500))
     path = tmp_path / "a.txt"

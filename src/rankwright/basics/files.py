@@ -7,6 +7,7 @@ import gzip
 import lzma
 import os
 import secrets
+import shutil
 import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -123,6 +124,58 @@ def _replace_when_done(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def write_folder_atomic(path: StrPath) -> Iterator[Path]:
+    """Yield a temporary folder beside a path, and rename it to the path when the block ends without an error.
+
+    A folder that is there already is replaced as a whole, and only then. If the block raises, nothing is left behind.
+    """
+    path = Path(os.path.realpath(path))
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        temporary.mkdir()
+        yield temporary
+        _sync_folder(temporary)
+        _put_folder(temporary, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise _name_target(error, path) from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _put_folder(new: Path, path: Path) -> None:
+    """Rename a folder to a path; a folder that is there is put aside first, and deleted afterwards."""
+    if not path.is_dir():
+        new.rename(path)
+        return
+    former = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        path.rename(former)
+        new.rename(path)
+    except BaseException:
+        if former.exists() and not path.exists():
+            former.rename(path)
+        raise
+    shutil.rmtree(former, ignore_errors=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk, where the system can do that."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _name_target(error: OSError, path: Path) -> OSError:
+    """Return the error with the name of the target, where the system gives no name or a temporary one."""
+    temporary = error.filename is None or f"{os.sep}.{path.name}." in f"{error.filename}"
+    return OSError(error.errno, error.strerror, str(path)) if error.errno and temporary else error
+
+
 def _is_stream(path: Path) -> bool:
     """Return whether a path is a device, a pipe, or a standard stream by name, which may be redirected to a file."""
     named = str(path) in ("/dev/stdout", "/dev/stderr") or str(path.parent) in ("/dev/fd", "/proc/self/fd")
@@ -166,6 +219,31 @@ def check_outputs(outputs: Mapping[str, StrPath | None], inputs: Iterable[StrPat
     check_apart({name: [path] for name, path in wanted.items()}, inputs)
     for path in wanted.values():
         check_writable(path)
+
+
+def check_folder_output(name: str, path: StrPath, inputs: Iterable[StrPath | None]) -> None:
+    """Raise an error if a folder cannot be written, or if replacing it would destroy an input.
+
+    Parameters
+    ----------
+    name : str
+        The option that an error calls the folder by.
+    path : path
+        The folder to write, as ``write_folder_atomic`` does.
+    inputs : iterable of path
+        The files and folders that are read; None is left out.
+    """
+    target = Path(os.path.realpath(path))
+    for each in inputs:
+        read = None if each is None else Path(os.path.realpath(each))
+        if read is not None and (read == target or target in read.parents):
+            raise InputError(f"{name} {path}: one of the files that are read; choose another")
+        if read is not None and read in target.parents and read.is_dir():
+            raise InputError(f"{name} {path}: inside {each}, which is read; choose another")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path}: cannot be written: there is no folder {target.parent}")
+    with suppress(_Checked), write_folder_atomic(path):
+        raise _Checked
 
 
 def check_apart(outputs: Mapping[str, Iterable[Path]], inputs: Iterable[StrPath | None]) -> None:

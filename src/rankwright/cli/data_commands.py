@@ -1,4 +1,4 @@
-"""The commands that look at data."""
+"""The commands that look at data and convert them."""
 
 from __future__ import annotations
 
@@ -49,9 +49,47 @@ def inspect(
         print(f"page: {page}")
 
 
+@app.command()
+@add_column_options
+def convert(
+    columns: ColumnRoles,
+    data: Annotated[list[Path], typer.Argument(help="Files of one format, which become one data set.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The folder to write, such as train.rwq; an older one is replaced.")
+    ] = None,
+    n_features: Annotated[
+        int | None, typer.Option(help="The number of features of LETOR text that may not mention the last ones.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Instead of converting, compare converted data with their checksums.")
+    ] = False,
+) -> None:
+    """Convert data to a folder of arrays on disk, which every command opens at once, whatever its size."""
+    from rankwright.basics.errors import InputError
+    from rankwright.data.conversion import convert_source
+    from rankwright.data.mapped import verify_checksums
+    from rankwright.data.mapped_writer import check_target
+    from rankwright.data.reading import open_source, read
+
+    if check == (out is not None):
+        raise InputError("expected either --out or --check")
+    with progress_bar():
+        if out is None:
+            for path in data:
+                verify_checksums(path)
+                print(f"{path}: as it was written")
+            return
+        check_target("--out", out, data)
+        convert_source(open_source(data, columns, n_features), out)
+    queries = read(out)
+    size = sum(path.stat().st_size for path in out.iterdir())
+    counts = f"{len(queries)} queries, {queries.n_docs} documents, {queries.n_features} features"
+    print(f"{out}: {counts}, {size / 1e6:.1f} MB")
+
+
 def _read_alike(data: list[Path], against: list[Path], columns: ColumnRoles) -> tuple[Queries, Queries | None]:
     """Read one set or two; LETOR text that does not mention the last features of the other set has zeros there."""
-    from rankwright.data.letor import LetorSource
+    from rankwright.data.letor_source import LetorSource
     from rankwright.data.reading import open_source
 
     source = open_source(data, columns)

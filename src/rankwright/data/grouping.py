@@ -49,15 +49,25 @@ def group_runs(starts: Ints, ids: NDArray[Any], n_docs: int) -> tuple[NDArray[An
     Returns the ids of the queries, their ``indptr``, and the permutation of the rows that makes the rows of each
     query adjacent (``None`` if they are already).
     """
-    unique, first, query = np.unique(ids, return_index=True, return_inverse=True)
+    names, query = number_queries(ids)
     sizes = np.diff(np.append(starts, n_docs))
-    if len(unique) == len(ids):
+    if len(names) == len(ids):
         return ids, np.append(starts, n_docs).astype(np.int64), None
+    row_query = np.repeat(query, sizes)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row_query, minlength=len(names)))])
+    return names, indptr.astype(np.int64), np.argsort(row_query, kind="stable")
+
+
+def number_queries(ids: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+    """Return the different ids in order of first appearance, and for each id given its number among them.
+
+    >>> number_queries(np.array(["b", "a", "b"]))[1].tolist()
+    [0, 1, 0]
+    """
+    unique, first, query = np.unique(ids, return_index=True, return_inverse=True)
     rank = np.empty(len(unique), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(unique))
-    row_query = np.repeat(rank[query], sizes)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(row_query, minlength=len(unique)))])
-    return ids[np.sort(first)], indptr.astype(np.int64), np.argsort(row_query, kind="stable")
+    return ids[np.sort(first)], rank[query]
 
 
 def group_rows(qid: ArrayLike | None, group: ArrayLike | None, n_docs: int) -> tuple[NDArray[Any], Ints, Ints | None]:

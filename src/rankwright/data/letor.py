@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
-from rankwright.basics.files import BYTE_ORDER_MARK, StrPath, is_plain, open_binary, skip_byte_order_mark, write_atomic
+from rankwright.basics.files import StrPath, is_plain, write_atomic
 from rankwright.data.feature_numbers import name_features
 from rankwright.data.grouping import group_runs
 from rankwright.data.ids import check_tokens, parse_integer_ids
-from rankwright.data.letor_blocks import MAX_FEATURES, BadLine, Bytes, LetorPart, count_lines, parse_block
+from rankwright.data.letor_blocks import BadLine, Bytes, LetorPart, count_lines, parse_block
+from rankwright.data.letor_files import cut_spans, guess_width, load_block, read_pieces
 from rankwright.data.queries import Queries
-from rankwright.data.row_sources import RowBlock, RowSource
-from rankwright.kernels.data import letor_text as kernel
 from rankwright.runtime.backends import Backend, resolve
 from rankwright.runtime.process_limits import read_available_memory
 
-BLOCK = 1 << 22
 _SMALL = 1 << 30  # bytes: a table of less is made without further questions
 _MAX_GROWTH = 1_000  # a table is at most so many times as large as the text it is read from
 
 _Parsed = tuple[list[LetorPart], Floats, Floats]  # parts, X and y
-_thread = threading.local()
 
 
 def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend | None = None) -> Queries:
@@ -57,47 +53,41 @@ def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend 
     """
     if not paths:
         raise InputError("read_letor needs at least one file")
-    if n_features is not None and (not isinstance(n_features, (int, np.integer)) or n_features < 1):
-        raise InputError(f"n_features={n_features!r}; expected a whole number of at least 1")
+    check_n_features(n_features)
     files = [Path(path) for path in paths]
     in_place = hasattr(os, "preadv") and all(is_plain(file) for file in files)  # not every system reads at a place
     read = _read_plain if in_place else _read_streams
     parts, X, y = read(files, n_features, resolve(backend))
-    empty = [str(file) for i, file in enumerate(files) if not any(part.file == i and part.rows for part in parts)]
-    if empty:
-        raise InputError(f"{empty[0]}: no documents; expected lines such as '2 qid:1 1:0.5 2:0'")
+    for i, file in enumerate(files):
+        if not any(part.file == i and part.rows for part in parts):
+            raise make_empty_file_error(file)
     return _group_parts(parts, X, y)
 
 
-class LetorSource(RowSource):
-    """The documents in files of LETOR text."""
+def check_n_features(n_features: int | None) -> None:
+    """Raise InputError if a number of features is given that is none."""
+    if n_features is not None and (not isinstance(n_features, (int, np.integer)) or n_features < 1):
+        raise InputError(f"n_features={n_features!r}; expected a whole number of at least 1")
 
-    def __init__(self, paths: Sequence[StrPath], n_features: int | None = None) -> None:
-        self.paths, self.n_features = paths, n_features
 
-    def read(self, backend: Backend | None = None) -> Queries:
-        """Read all files as one data set."""
-        return read_letor(*self.paths, n_features=self.n_features, backend=backend)
-
-    def read_blocks(self) -> Iterator[RowBlock]:
-        """Yield the documents of all files in blocks."""
-        queries = self.read()
-        yield RowBlock(queries.X, queries.y, queries.row_qid, queries.docid)
+def make_empty_file_error(file: Path) -> InputError:
+    """Return the error for a file without documents."""
+    return InputError(f"{file}: no documents; expected lines such as '2 qid:1 1:0.5 2:0'")
 
 
 def _read_plain(files: list[Path], n_features: int | None, backend: Backend) -> _Parsed:
     """Read uncompressed files into one table: count the lines of all blocks, then parse each into its rows."""
     with ExitStack() as stack:
         handles = [stack.enter_context(file.open("rb")) for file in files]
-        spans = [(i, *span) for i, handle in enumerate(handles) for span in _cut_spans(handle)]
+        spans = [(i, *span) for i, handle in enumerate(handles) for span in cut_spans(handle)]
 
         def load(span: tuple[int, int, int]) -> Bytes:
-            return _load_block(handles[span[0]], *span[1:])
+            return load_block(handles[span[0]], *span[1:])
 
         counts = backend.each(lambda span: count_lines(load(span)), spans)
         places = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         size = sum(end - start for _, start, end in spans)
-        width = n_features or _guess_width(handles[0])
+        width = n_features or guess_width(handles[0])
         if problem := _explain_lack_of_memory(int(places[-1]), width, size, n_features):
             if n_features:
                 raise InputError(f"{files[0]}: n_features={n_features} makes {problem}")
@@ -145,7 +135,7 @@ def _read_streams(
                 return part, X[:0], y, len(text)  # all pieces together are refused, and the highest index is named
 
     def results() -> Iterator[LetorPart | BadLine]:
-        pieces = ((i, piece) for i, file in enumerate(files) for piece in _read_pieces(file))
+        pieces = ((i, piece) for i, file in enumerate(files) for piece in read_pieces(file))
         rows, highest, size = 0, n_features or 1, 0
         for part, X, y, length in backend.map(parse, pieces):
             if isinstance(part, LetorPart):
@@ -179,9 +169,16 @@ def _explain_lack_of_memory(rows: int, width: int, size: int, n_features: int | 
     if free is not None and 2 * needed > free:  # rows are regrouped into a second one
         free_now = f"{free / 1e9:.1f} GB of memory are free"
         return f"{table}, and twice that while it is read; {free_now}. Use fewer documents or features"
-    if n_features is None and needed > _MAX_GROWTH * size:
-        return f"{table} from {size / 1e6:.1f} MB of text. Renumber the features, or say n_features={width} in Python"
-    return None
+    return explain_growth(rows, width, size) if n_features is None else None
+
+
+def explain_growth(rows: int, width: int, size: int) -> str | None:
+    """Return why a table is too large for its ``size`` bytes of text; None if it is not."""
+    needed = 4 * rows * width
+    if needed <= max(_SMALL, _MAX_GROWTH * size):
+        return None
+    table = f"a table of {rows} documents x {width} features: {needed / 1e9:.1f} GB"
+    return f"{table} from {size / 1e6:.1f} MB of text. Renumber the features, or say n_features={width} in Python"
 
 
 def _make_size_error(parts: list[LetorPart], files: list[Path], problem: str) -> InputError:
@@ -201,64 +198,6 @@ def _collect_parts(results: Iterable[LetorPart | BadLine], files: list[Path]) ->
             raise InputError(f"{files[result.file]}:{line}: {result.message}")
         parts.append(result)
     return parts
-
-
-def _cut_spans(file: IO[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each block of whole lines, of about ``BLOCK`` bytes, in an uncompressed file."""
-    size = os.fstat(file.fileno()).st_size
-    start = len(BYTE_ORDER_MARK) if os.pread(file.fileno(), 3, 0) == BYTE_ORDER_MARK else 0
-    while start < size:
-        end = min(start + BLOCK, size)
-        while end < size:
-            ahead = os.pread(file.fileno(), 1 << 14, end)
-            newline = ahead.find(b"\n")
-            end += len(ahead) if newline < 0 else newline + 1
-            if newline >= 0:
-                break
-        yield start, end
-        start = end
-
-
-def _load_block(file: IO[bytes], start: int, end: int) -> Bytes:
-    """Read a file's bytes from ``start`` to ``end`` into this thread's buffer, with padding for the kernel."""
-    needed = end - start + kernel.PADDING
-    buffer: Bytes | None = getattr(_thread, "buffer", None)
-    if buffer is None or len(buffer) < needed:
-        buffer = _thread.buffer = np.empty(needed + BLOCK // 8, np.uint8)
-    text = buffer[:needed]
-    done = 0
-    while done < end - start:
-        got = os.preadv(file.fileno(), [text[done : end - start].data], start + done)
-        if got == 0:
-            raise InputError(f"{file.name}: the file became shorter while it was read")
-        done += got
-    text[end - start :] = ord("\n")
-    return text
-
-
-def _guess_width(file: IO[bytes]) -> int:
-    """Return the highest feature index of a file's first line, as a guess of the number of features."""
-    tokens = os.pread(file.fileno(), 1 << 20, 0).partition(b"\n")[0].partition(b"#")[0].split()
-    index = tokens[-1].partition(b":")[0] if tokens else b""
-    known = index.isdigit() and len(index) < 10 and int(index) <= MAX_FEATURES
-    return max(int(index), 1) if known else 1  # a bad index is reported when its line is parsed
-
-
-def _read_pieces(path: Path) -> Iterator[Bytes]:
-    """Yield a file's text, decompressed, in padded pieces of whole lines of about ``BLOCK`` bytes."""
-    padding = b"\n" * kernel.PADDING
-    with open_binary(path) as file:
-        rest = skip_byte_order_mark(file.read(len(BYTE_ORDER_MARK)))
-        while True:
-            piece = file.read(BLOCK)
-            whole = piece.rfind(b"\n") + 1
-            if whole or (rest and not piece):
-                yield np.frombuffer(rest + piece[:whole] + padding, np.uint8)
-                rest = piece[whole:]
-            else:
-                rest += piece
-            if not piece:
-                return
 
 
 def _group_parts(parts: list[LetorPart], X: Floats, y: Floats) -> Queries:

@@ -15,6 +15,7 @@ from rankwright.data.categories import Categories as Categories
 from rankwright.data.categories import check_categories, encode_frame, renumber
 from rankwright.data.grouping import as_doc_weights, as_grades, as_matrix, as_weights, group_rows, query_ranges
 from rankwright.data.ids import ids_as_text, validate_ids
+from rankwright.data.joined_ids import JoinedIds
 from rankwright.data.unretrieved import Unretrieved, join_by_query
 
 T = TypeVar("T", bound=np.generic)
@@ -81,7 +82,7 @@ class Queries:
     _y: Floats | None
     _doc_weight: Floats | None
     _indptr: Ints
-    _docid: NDArray[Any] | None
+    _docid: NDArray[Any] | JoinedIds | None
     _source: Ints | None
     _grouped: Queries | None
     _docid_ranks: Ints | None
@@ -92,7 +93,7 @@ class Queries:
         y: Floats | None,
         indptr: Ints,
         qid: NDArray[Any],
-        docid: NDArray[Any] | None = None,
+        docid: NDArray[Any] | JoinedIds | None = None,
         weight: Floats | None = None,
         features: tuple[str, ...] | None = None,
         source: Ints | None = None,
@@ -266,7 +267,7 @@ class Queries:
     @property
     def docid(self) -> NDArray[Any] | None:
         """The document id of each row, if they are known."""
-        return None if self._docid is None else self.restore(self._docid)
+        return None if self._docid is None else self.restore(np.asarray(self._docid))
 
     @property
     def row_qid(self) -> NDArray[Any]:
@@ -306,7 +307,7 @@ class Queries:
     @property
     def doc_names(self) -> NDArray[Any]:
         """The document id of each row, or where there are none its number in the caller's order, from 1."""
-        return np.arange(1, self.n_docs + 1) if self._docid is None else self.restore(self._docid)
+        return np.arange(1, self.n_docs + 1) if self._docid is None else self.restore(np.asarray(self._docid))
 
     def grouped(self) -> Queries:
         """Return the same queries with their rows grouped: those of a query adjacent, in the caller's order.
@@ -458,7 +459,7 @@ class Queries:
         if self._docid_ranks is None:
             if self._docid is None:
                 raise InputError("ties=docid needs document ids; these queries have none")
-            ranks = np.unique(ids_as_text(self._docid), return_inverse=True)[1]
+            ranks = np.unique(ids_as_text(np.asarray(self._docid)), return_inverse=True)[1]
             object.__setattr__(self, "_docid_ranks", ranks)
         assert self._docid_ranks is not None
         return self._docid_ranks

@@ -7,10 +7,13 @@ from pathlib import Path
 
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
+from rankwright.data.categories import Categories
 from rankwright.data.column_roles import ColumnRoles
 from rankwright.data.file_formats import LETOR, TABLE_FILES, find_format_by_name, recognise_format
-from rankwright.data.letor import LetorSource
-from rankwright.data.queries import Categories, Queries
+from rankwright.data.letor_source import LetorSource
+from rankwright.data.mapped import MappedSource
+from rankwright.data.mapped_header import is_mapped
+from rankwright.data.queries import Queries
 from rankwright.data.row_sources import RowSource
 from rankwright.data.tables import TableSource
 from rankwright.runtime.backends import Backend
@@ -91,6 +94,13 @@ def open_source(
     """
     if not paths:
         raise InputError("no file to read; expected at least one")
+    folders = [is_mapped(Path(path)) for path in paths]
+    if any(folders):
+        if not all(folders):
+            first, other = paths[folders.index(True)], paths[folders.index(False)]
+            raise InputError(f"{first} is converted data, {other} is not; expected files of one format")
+        roles.check_unused(paths[0], "the columns of converted data were chosen when they were converted")
+        return MappedSource(paths, n_features, features, categories)
     files = [file for path in paths for file in find_files(path)]
     formats = [recognise_format(file) for file in files]
     for file, name in zip(files, formats, strict=True):

@@ -15,6 +15,7 @@ from rankwright.data.categories import Categories
 from rankwright.data.grouping import as_doc_weights, fold_query_weights, group_rows
 from rankwright.data.ids import join_ids
 from rankwright.data.queries import Queries
+from rankwright.data.unretrieved import Unretrieved
 from rankwright.runtime.backends import Backend
 
 
@@ -43,9 +44,12 @@ class RowSource(ABC):
     categories : tuple, optional
         For each feature None or, where it is categorical, its values. Where a format does not list them beforehand they
         are complete only after the last block.
+    unretrieved : Unretrieved, optional
+        The grades of judged documents that no run found, by query in order of first appearance, if the format has them.
     """
 
     features: tuple[str, ...] | None = None
+    unretrieved: Unretrieved | None = None
     categories: Categories | None = None
 
     @abstractmethod
