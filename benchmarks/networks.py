@@ -93,7 +93,7 @@ def usual_epoch(trainer: TorchTrainer, adam: Adam, labels: Tensor, loss: Callabl
     for queries in make_batches(trainer.rows.sizes, trainer.batch_size, np.random.default_rng(seed)):
         at = torch.as_tensor(queries, device=trainer.device)
         rows, mask = trainer.rows.pad(at, trainer.rows.max_length(queries))
-        scores = trainer.module(trainer.X[rows.flatten()]).reshape(rows.shape)
+        scores = trainer.module(trainer.take_documents(rows.flatten())).reshape(rows.shape)
         value = loss(scores, labels[rows], mask).sum()
         found = torch.autograd.grad(value / len(queries), trainer.parameters)
         gradient = torch.zeros_like(trainer.w)

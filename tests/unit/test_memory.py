@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+
 import pytest
 
 from rankwright.runtime.process_limits import read_available_memory
@@ -53,3 +55,15 @@ def test_other_systems_say_nothing(groups):
     (groups / "proc/self/cgroup").unlink()
     (groups / "proc/meminfo").write_text("nothing of the kind\n")
     assert read_available_memory(groups) is None or read_available_memory(groups) > 10e6
+
+
+@pytest.mark.parametrize("limit", ["RLIMIT_DATA", "RLIMIT_AS"])
+def test_the_limits_of_the_process_count(limit, groups, monkeypatch):
+    (groups / "proc/self/status").write_text("VmSize:\t    3000 kB\nVmData:\t    2000 kB\n")
+    used = {"RLIMIT_DATA": 2000 * 1024, "RLIMIT_AS": 3000 * 1024}[limit]
+
+    def getrlimit(which):
+        return (used + 700 if which == getattr(resource, limit) else resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+
+    monkeypatch.setattr(resource, "getrlimit", getrlimit)
+    assert read_available_memory(groups) == 700

@@ -53,7 +53,7 @@ class EpochTrainer(Protocol):
         ...
 
     def scores(self, X: Floats) -> Floats:
-        """Score standardised features."""
+        """Score documents as given."""
         ...
 
     def scorer(self, standard: StandardScaling) -> Scorer:
@@ -154,19 +154,24 @@ class LinearTrainer:
     Parameters
     ----------
     train : Queries
-        Training queries, scaled.
+        Training queries, as given.
     objective : Objective
         The objective: its mean over the queries is minimised, with the penalty.
     alpha : float
         The strength of the penalty alpha |w - center|^2, against the sum over the queries.
+    standard : StandardScaling
+        The scaling of the features, of which a copy is made.
     backend : Backend
         Where the work runs.
     """
 
-    def __init__(self, train: Queries, objective: Objective, alpha: float, backend: Backend) -> None:
+    def __init__(
+        self, train: Queries, objective: Objective, alpha: float, standard: StandardScaling, backend: Backend
+    ) -> None:
         self.train, self.alpha, self.backend, self.n_queries = train, alpha, backend, len(train)
         self.strength = alpha
-        self.shards = backend.scatter(train)
+        self.standard, self.scaled = standard, dict[int, tuple[Floats, Floats]]()  # documents, as given and scaled
+        self.shards = backend.scatter(train.with_X(self._scale(train.X)))
         self.objective: Objective | None = None
         self.w: Floats = np.zeros(train.n_features)
         self.center: Floats = np.zeros(train.n_features)
@@ -213,8 +218,14 @@ class LinearTrainer:
         return here.loss
 
     def scores(self, X: Floats) -> Floats:
-        """Score documents that are scaled as the training queries are."""
-        return compute_linear_scores(X, self.w, 0.0)
+        """Score documents as given."""
+        return compute_linear_scores(self._scale(X), self.w, 0.0)
+
+    def _scale(self, X: Floats) -> Floats:
+        """Return scaled documents, which are kept for the next epoch."""
+        if id(X) not in self.scaled:
+            self.scaled[id(X)] = X, self.standard.scale_rows(X)
+        return self.scaled[id(X)][1]
 
     def scorer(self, standard: StandardScaling) -> Linear:
         """Build the scorer for raw features."""

@@ -104,7 +104,7 @@ class TorchTrainer:
     module : nn.Module
         Takes a matrix of documents, and returns a score for each. It is changed in place.
     train : Queries
-        Training queries, scaled.
+        Training queries, as given.
     objective : Objective
         The objective: its mean over the queries is minimised, with the penalty.
     alpha : float
@@ -115,8 +115,8 @@ class TorchTrainer:
         Where it runs.
     backend : Backend
         The threads of the CPU.
-    raw : Queries, optional
-        The training queries before scaling, for an objective of the user's that looks at features.
+    standard : StandardScaling, optional
+        The scaling of the features, done batch by batch on a CPU, so that no copy of all is made; none by default.
     """
 
     def __init__(
@@ -129,14 +129,14 @@ class TorchTrainer:
         batch_size: int,
         device: str,
         backend: Backend,
-        raw: Queries | None = None,
+        standard: StandardScaling | None = None,
     ) -> None:
-        self.raw, self.strength = train if raw is None else raw, alpha
+        d, self.strength = train.n_features, alpha
+        self.standard = StandardScaling(np.zeros(d), np.ones(d)) if standard is None else standard
         self.objective: Objective | None = None
         self.held: dict[int, tuple[Floats, Tensor]] = {}  # documents that are scored again and again, on a GPU
         self.device, self.backend, self.alpha, self.batch_size = check_device(device), backend, alpha, batch_size
         self.module, self.train, self.n_queries = module.to(self.device, torch.float32), train, len(train)
-        self.X = torch.as_tensor(train.X, device=self.device)
         self.rows = QueryRows(train.indptr, self.device)
         self.is_plain = read_layers(self.module) is not None
         self._flatten_parameters([p for p in self.module.parameters() if p.requires_grad])
@@ -179,7 +179,7 @@ class TorchTrainer:
         self.objective, loss = objective, make_loss(objective)
         self.criterion: Criterion
         if loss is None:
-            self.criterion = _KernelCriterion(objective, self.raw)
+            self.criterion = _KernelCriterion(objective, self.train)
         elif self.device.type == "cpu":  # where kernels are faster; ours do not look at features
             self.criterion = _KernelCriterion(
                 objective, self.train.with_X(np.zeros((self.train.n_docs, 1), dtype=np.float32))
@@ -235,7 +235,7 @@ class TorchTrainer:
         """Return loss and derivative of one part, padded to this length."""
         rows, mask = self.rows.pad(at, length)
         with torch.enable_grad():
-            scores = self.module(self.X[rows.flatten()]).reshape(rows.shape)
+            scores = self.module(self.take_documents(rows.flatten())).reshape(rows.shape)
             loss, slopes = self.criterion(scores.detach(), _PaddedPart(queries, at, rows, mask, width), generator)
             found = torch.autograd.grad(scores, self.parameters, share * slopes, allow_unused=True)
         gradient = torch.zeros_like(self.w)
@@ -294,7 +294,7 @@ class TorchTrainer:
         return LossPoint(w, total, total + self.penalty(), gradient)
 
     def scores(self, X: Floats) -> Floats:
-        """Score documents that are scaled as the training queries are.
+        """Score documents as given.
 
         They are for evaluation: documents with equal features must have equal scores, or ties would be broken by luck,
         and torch's products treat some rows otherwise than others. A plain network scores as its model will, unless
@@ -302,34 +302,44 @@ class TorchTrainer:
         """
         plain = read_layers(self.module)
         if plain is not None and len(X) * self.w.numel() <= (_QUICK if self.device.type == "cpu" else _QUICK // 10):
-            return self._score_exactly(X, Network(np.zeros(X.shape[1]), np.ones(X.shape[1]), *plain))
+            network, starts = Network(np.zeros(X.shape[1]), np.ones(X.shape[1]), *plain), range(0, len(X), ROWS)
+            scale = self.standard.scale_rows
+            return np.concatenate(self.backend.each(lambda start: network(scale(X[start : start + ROWS])), starts))
         self.module.eval()
-        documents, rows = self._move_documents(X), ROWS if self.device.type == "cpu" else 16 * ROWS
+        rows = ROWS if self.device.type == "cpu" else 16 * ROWS
 
         def some(start: int) -> Floats:
             if self.device.type == "cpu" and torch.get_num_threads() != 1:
                 torch.set_num_threads(1)
             with torch.no_grad():
-                found = self.module(documents[start : start + rows])
+                found = self.module(self._slice_documents(X, start, start + rows))
             bits = found.reshape(-1).cpu().numpy().view(np.int32)
             scores: Floats = ((bits + _HALF) & ~(2 * _HALF - 1)).view(np.float32).astype(np.float64)
             return scores
 
         return np.concatenate(self.backend.each(some, range(0, len(X), rows)))
 
-    def _move_documents(self, X: Floats) -> Tensor:
-        """Return the documents on the device, where they stay."""
-        if X is self.train.X:
-            return self.X
+    def take_documents(self, rows: Tensor) -> Tensor:
+        """Return the scaled features of these training documents, on the device."""
         if self.device.type == "cpu":
-            return torch.as_tensor(X)
-        if id(X) not in self.held:
-            self.held[id(X)] = X, torch.as_tensor(X, device=self.device)
-        return self.held[id(X)][1]
+            return torch.from_numpy(self.standard.scale_rows(self.train.X[rows.numpy()]))
+        return self._hold_documents(self.train.X)[rows]
 
-    def _score_exactly(self, X: Floats, network: Network) -> Floats:
-        starts = range(0, len(X), ROWS)
-        return np.concatenate(self.backend.each(lambda start: network(X[start : start + ROWS]), starts))
+    def _slice_documents(self, X: Floats, start: int, stop: int) -> Tensor:
+        """Return scaled documents from ``start`` to ``stop``, on the device."""
+        if self.device.type == "cpu":
+            return torch.from_numpy(self.standard.scale_rows(X[start:stop]))
+        return self._hold_documents(X)[start:stop]
+
+    def _hold_documents(self, X: Floats) -> Tensor:
+        """Return the scaled documents on a GPU, where they stay."""
+        if id(X) not in self.held:
+            moved = torch.empty(X.shape, dtype=torch.float32, device=self.device)
+            for start in range(0, len(X), 16 * ROWS):
+                rows = slice(start, start + 16 * ROWS)
+                moved[rows] = torch.from_numpy(self.standard.scale_rows(X[rows])).to(self.device)
+            self.held[id(X)] = X, moved
+        return self.held[id(X)][1]
 
 
 def make_batches(sizes: Ints, batch_size: int, rng: np.random.Generator) -> list[Ints]:

@@ -49,11 +49,32 @@ def _read_core_quota(group: Path) -> float:
 def read_available_memory(root: Path = ROOT) -> int | None:
     """Return how many bytes of memory this process can still get; None where the system does not say.
 
-    This is what is free on the machine or in the process's container (its control group), whichever is less.
+    This is what is free on the machine, in the process's container (its control group) or under its own limits
+    (``ulimit -d`` and ``ulimit -v``), whichever is least. Files that are mapped into memory do not count as used.
     """
-    sizes = (_read_machine_memory(root), *map(_read_group_memory, list_group_folders("memory", root)))
+    sizes = (
+        _read_machine_memory(root),
+        *map(_read_group_memory, list_group_folders("memory", root)),
+        *_read_process_memory(root),
+    )
     found = [size for size in sizes if size is not None]
     return max(min(found), 0) if found else None
+
+
+def _read_process_memory(root: Path) -> Iterator[int]:
+    """Yield the bytes that each limit of this process leaves: on its data (RLIMIT_DATA), on all its addresses."""
+    try:
+        import resource
+    except ImportError:  # another system
+        return
+    for limit, used in ((resource.RLIMIT_DATA, "VmData:"), (resource.RLIMIT_AS, "VmSize:")):
+        most = resource.getrlimit(limit)[0]
+        if most == resource.RLIM_INFINITY:
+            continue
+        with suppress(OSError, ValueError, IndexError):
+            for line in (root / "proc/self/status").read_text().splitlines():
+                if line.startswith(used):
+                    yield most - int(line.split()[1]) * 1024
 
 
 def _read_machine_memory(root: Path) -> int | None:

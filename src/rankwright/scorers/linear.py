@@ -12,8 +12,8 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
 from rankwright.data.categories import list_categorical
 from rankwright.data.queries import Queries
-from rankwright.kernels.scorers.linear_scores import compute_column_moments, compute_linear_scores
-from rankwright.runtime.backends import Backend, resolve
+from rankwright.kernels.scorers.linear_scores import add_column_moments, compute_linear_scores
+from rankwright.runtime.backends import Backend, Serial, resolve
 from rankwright.scorers.base import Scorer, parse_number, parse_numbers
 
 
@@ -88,7 +88,9 @@ class Feature(Scorer):
 
 
 SCALES = ("standard", "query")
-_COLUMNS = 32  # that are scaled in one task
+_COLUMNS = 32  # whose moments one task adds up
+_BLOCK = 1 << 24  # bytes of rows that are read at a time: all their columns, before the next rows
+_ROWS = 65_536  # that are scaled at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,10 +106,7 @@ class StandardScaling:
     @classmethod
     def fit(cls, queries: Queries, backend: Backend | None = None) -> StandardScaling:
         """Compute mean and deviation of documents in float64, columns in parallel, rows in their order."""
-        starts, X = range(0, queries.n_features, _COLUMNS), queries.X
-        parts = resolve(backend).each(lambda start: compute_moments(X[:, start : start + _COLUMNS]), starts)
-        mean, deviation = np.concatenate(parts, axis=1)
-        return cls(mean, deviation)
+        return cls(*compute_moments(queries.X, resolve(backend)))
 
     @property
     def factor(self) -> Floats:
@@ -129,12 +128,15 @@ class StandardScaling:
 
     def __call__(self, queries: Queries) -> Queries:
         """Scale by the training documents' mean and deviation."""
-        X = queries.X
-        scaled = np.empty_like(X)
-        for start in range(0, len(scaled), 65536):
-            rows = slice(start, start + 65536)
-            scaled[rows] = (X[rows] - self.mean) * self.factor
-        return queries.with_X(scaled)
+        return queries.with_X(self.scale_rows(queries.X))
+
+    def scale_rows(self, X: Floats) -> Floats:
+        """Return the scaled features of documents, computed in float64 and rounded to the type of ``X``."""
+        scaled, factor = np.empty(X.shape, X.dtype), self.factor
+        for start in range(0, len(X), _ROWS):
+            rows = slice(start, start + _ROWS)
+            scaled[rows] = (X[rows] - self.mean) * factor
+        return scaled
 
 
 def scale_weights(coef: Floats, factor: Floats) -> Floats:
@@ -142,14 +144,30 @@ def scale_weights(coef: Floats, factor: Floats) -> Floats:
     return np.divide(coef, factor, out=np.zeros(len(coef)), where=factor > 0)
 
 
-def compute_moments(X: Floats) -> Floats:
-    """Return two rows: the mean and the standard deviation of each column."""
-    count, total, _, low, high = compute_column_moments(X, np.zeros(X.shape[1]))
+def compute_moments(X: Floats, backend: Backend | None = None) -> Floats:
+    """Return two rows: the mean and the standard deviation of each column; on the calling thread without a backend."""
+    found = Serial() if backend is None else backend
+    count, total, _, low, high = _sum_moments(X, np.zeros(X.shape[1]), found)
     mean = total / np.maximum(count, 1)
     # a second pass about the mean is exact even where the mean is large against the deviation
-    squares = compute_column_moments(X, mean)[2]
+    squares = _sum_moments(X, mean, found)[2]
     varies = high > low  # rounding of the mean must not make a constant vary
     return np.array([mean, np.where(varies, np.sqrt(squares / np.maximum(count, 1)), 0.0)])
+
+
+def _sum_moments(X: Floats, center: Floats, backend: Backend) -> Floats:
+    """Return the moments that ``add_column_moments`` defines; rows are read once, block by block."""
+    moments = np.zeros((5, X.shape[1]))
+    moments[3:] = [[np.inf], [-np.inf]]
+    groups = [slice(start, start + _COLUMNS) for start in range(0, X.shape[1], _COLUMNS)]
+    size = max(_BLOCK // max(X.itemsize * X.shape[1], 1), 1)
+
+    def add_rows(rows: Floats) -> None:
+        backend.each(lambda own: add_column_moments(rows[:, own], center[own], moments[:, own]), groups)
+
+    for start in range(0, len(X), size):
+        add_rows(X[start : start + size])
+    return moments
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,14 +79,16 @@ def compute_weighted_moments(X: Floats, mean: Floats, factor: Floats, weight: Fl
 
 
 @kernel
-def compute_column_moments(X: Floats, center: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Return each column's count, sum, squares about ``center``, minimum and maximum, without missing values."""
-    d = X.shape[1]
-    count, total, squares = np.zeros(d), np.zeros(d), np.zeros(d)
-    low, high = np.full(d, np.inf), np.full(d, -np.inf)
+def add_column_moments(X: Floats, center: Floats, moments: Floats) -> None:
+    """Add the rows of ``X`` to the moments of its columns, missing values left out.
+
+    The rows of ``moments`` are the count, the sum, the sum of squares about ``center``, the minimum and the maximum of
+    each column. Blocks of rows that are added one after another give the bits of all rows added at once.
+    """
+    count, total, squares, low, high = moments[0], moments[1], moments[2], moments[3], moments[4]
     for i in range(X.shape[0]):
         row = X[i]
-        for j in range(d):
+        for j in range(len(center)):
             x = np.float64(row[j])
             if x == x:
                 count[j] += 1.0
@@ -94,7 +96,6 @@ def compute_column_moments(X: Floats, center: Floats) -> tuple[Floats, Floats, F
                 squares[j] += (x - center[j]) * (x - center[j])
                 low[j] = min(low[j], x)
                 high[j] = max(high[j], x)
-    return count, total, squares, low, high
 
 
 @kernel

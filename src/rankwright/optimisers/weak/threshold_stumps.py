@@ -16,7 +16,8 @@ from rankwright.kernels.scorers.stump_scores import GRAIN, add_above
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Stumps
 
-_COLUMNS = 16  # cut at a time: as many float32 values as a cache line holds
+_COLUMNS = 16  # copied and sorted at a time: as many float32 values as a cache line holds
+_ROWS = 16_384  # that one thread copies at a time
 _SLOTS_AT_A_TIME = 1 << 18
 SAME = 1e-12  # what differs by less is equal, up to rounding
 
@@ -77,10 +78,9 @@ class FeatureBins:
     @classmethod
     def of(cls, queries: Queries, most: int | None, backend: Backend) -> FeatureBins:
         """Cut every feature into at most ``most`` bins, or wherever two documents differ if it is None."""
-        firsts = range(0, queries.n_features, _COLUMNS)
         limit = queries.n_docs if most is None else most
-        parts = backend.each(lambda first: _cut_columns(queries.X[:, first : first + _COLUMNS], limit), firsts)
-        cuts = [column for part in parts for column in part]
+        groups = [queries.X[:, first : first + _COLUMNS] for first in range(0, queries.n_features, _COLUMNS)]
+        cuts = [column for group in groups for column in _cut_columns(group, limit, backend)]
         starts = np.concatenate([[0], np.cumsum([len(column) + 2 for column in cuts])])
         ends = np.full(2, np.nan, dtype=np.float32)
         return cls(starts.astype(np.int64), np.concatenate([piece for column in cuts for piece in (column, ends)]))
@@ -144,19 +144,31 @@ class FeatureBins:
         return np.split(features, np.flatnonzero(np.diff(group)) + 1)
 
 
-def _cut_columns(X: Floats, most: int) -> list[Floats]:
-    """Return the thresholds of each column of a matrix, for at most ``most`` bins."""
-    columns = np.sort(X.T.copy(), axis=1)  # NaN comes last
-    known = columns.shape[1] - np.isnan(columns).sum(axis=1)
-    return [_cut_column(column[:n], n < len(column), most) for column, n in zip(columns, known, strict=True)]
+def _cut_columns(X: Floats, most: int, backend: Backend) -> list[Floats]:
+    """Return the thresholds of each column of a matrix, for at most ``most`` bins.
+
+    The columns are copied and sorted together, so that the memory does not grow with the number of threads.
+    """
+    columns = np.empty(X.shape[::-1], X.dtype)
+
+    def copy_rows(start: int) -> None:
+        columns[:, start : start + _ROWS] = X[start : start + _ROWS].T
+
+    backend.each(copy_rows, range(0, len(X), _ROWS))
+    return backend.each(lambda values: _cut_column(values, most), list(columns))
 
 
-def _cut_column(values: Floats, missing: bool, most: int) -> Floats:
-    """Return the thresholds of a feature; where values are missing, one below all values splits known from missing."""
-    if not missing or not len(values) or values[0] == np.finfo(np.float32).min:
-        return find_thresholds(values, most)
-    below = np.nextafter(values[:1], np.float32(-np.inf))
-    return np.concatenate([below, find_thresholds(values, most - 1)])
+def _cut_column(values: Floats, most: int) -> Floats:
+    """Sort the values of a feature in place, and return its thresholds.
+
+    Where values are missing, a threshold below all values splits known from missing.
+    """
+    values.sort()  # NaN comes last
+    known = values[: np.searchsorted(values, np.nan)]
+    if len(known) == len(values) or not len(known) or known[0] == np.finfo(np.float32).min:
+        return find_thresholds(known, most)
+    below = np.nextafter(known[:1], np.float32(-np.inf))
+    return np.concatenate([below, find_thresholds(known, most - 1)])
 
 
 class BinnedShard(NamedTuple):

@@ -52,7 +52,7 @@ class SingleFeature(Ranker):
         wanted = (
             np.arange(len(names)) if self.feature is None else np.array([find_column(self.feature, names, "feature")])
         )
-        candidates = train.with_X(np.ascontiguousarray(train.X[:, wanted]))
+        candidates = train if self.feature is None else train.with_X(train.X[:, wanted])
         weak = BestFeature(measure.for_training(), signed=True).prepare(backend.scatter(candidates), backend)
         signs = np.repeat([1, -1], len(wanted))
         allowed = np.ones(len(signs), dtype=bool) if self.sign is None else signs == self.sign

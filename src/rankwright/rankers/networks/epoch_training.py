@@ -41,7 +41,7 @@ class Phase(NamedTuple):
 
 
 class TrainingData:
-    """The scaled training and validation queries, and the measure prepared to evaluate each epoch on them.
+    """The training and validation queries, their scaling, and the measure prepared to evaluate each epoch on them.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class TrainingData:
     measure : Measure
         The measure that epochs are evaluated by.
     scale : "standard", "query" or None
-        Scaling of the features; per query it has been done.
+        Scaling of the features, which trainers do; per query it has been done.
     backend : Backend
         Where the work runs.
     """
@@ -59,9 +59,8 @@ class TrainingData:
         self, train: Queries, valid: Queries | None, measure: Measure, scale: str | None, backend: Backend
     ) -> None:
         self.standard, self.backend = StandardScaling.fit(train, backend).for_scale(scale), backend
-        self.measure = measure
-        self.train = self.standard(train)
-        self.sets = {"train": self.train} if valid is None else {"train": self.train, "valid": self.standard(valid)}
+        self.measure, self.scale, self.train = measure, scale, train
+        self.sets = {"train": train} if valid is None else {"train": train, "valid": valid}
         rules = {"train": measure.for_training(), "valid": measure}
         self.prepared = {name: rules[name].prepare(part) for name, part in self.sets.items()}
 
@@ -195,7 +194,8 @@ def fit_linear(
 ) -> FitResult:
     """Train a linear scorer in epochs, for objectives that are sampled and too noisy for line searches."""
     seed = int(make_generator(random_state).integers(2**31))
-    trainer = LinearTrainer(data.train, objective.with_max_grade(data.train.max_grade), alpha, data.backend)
+    objective = objective.with_max_grade(data.train.max_grade)
+    trainer = LinearTrainer(data.train, objective, alpha, data.standard, data.backend)
     run = {"hidden": [], "alpha": alpha, "objective": [str(objective)]}
     recorder, phases = RoundRecorder[Floats](deadline=deadline), [Phase(objective, training.n_epochs)]
     return train_epochs(trainer, data, phases, training, seed, run, recorder, observe)
@@ -208,5 +208,5 @@ def _open_checkpoint(data: TrainingData, training: TrainingOptions, run: Mapping
     check_writable(training.checkpoint)
     options = asdict(training)
     digests = " ".join(digest_queries(part) for part in data.sets.values())
-    own = {**{name: options[name] for name in _RUN}, "measure": str(data.measure), "data": digests}
+    own = {**{name: options[name] for name in _RUN}, "measure": str(data.measure), "data": digests, "scale": data.scale}
     return Checkpoint(training.checkpoint, {**run, **own})

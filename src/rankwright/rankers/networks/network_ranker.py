@@ -87,7 +87,7 @@ class NetworkDesign(NamedTuple):
                 batch_size=training.batch_size,
                 device=training.device,
                 backend=backend,
-                raw=train,
+                standard=data.standard,
             )
             about = {**self._run(phases, module), "alpha": alpha}
             try:
