@@ -128,3 +128,11 @@ def test_bad_options_are_named(sets):
     ]:
         with pytest.raises(rw.InputError, match=message):
             rw.polish(scores, train, **options)
+
+
+def test_perturbations_fit_the_spread_of_the_scores_and_not_their_mean(sets):
+    train = sets[0]
+    scores = train.X[:, :4].astype(float)
+    moved = scores + np.array([100.0, -50.0, 7.0, 0.0])  # an offset of a scorer changes no ranking
+    first, second = (rw.polish(each, train, n_perturbations=4, random_state=0) for each in (scores, moved))
+    np.testing.assert_allclose(first.weights, second.weights, rtol=1e-6)

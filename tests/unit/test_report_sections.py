@@ -30,6 +30,7 @@ from rankwright.report.sections.grades_section import GRADES
 from rankwright.report.sections.groups_section import GROUPS
 from rankwright.report.sections.importance_section import IMPORTANCE, MOST_ROWS
 from rankwright.report.sections.learning_section import LEARNING, MOST_POINTS
+from rankwright.report.sections.panels import make_layout
 from rankwright.report.sections.polishing_section import POLISHING
 from rankwright.report.sections.profiles_section import MOST_CHARTS, PROFILES
 from rankwright.report.sections.published_section import PUBLISHED
@@ -118,6 +119,16 @@ def test_methods_that_climb_have_sections_of_their_own():
 def test_the_check_of_charts_can_fail():
     with pytest.raises(ValueError, match="no_such_thing"):
         check_chart(Chart([{"type": "bar", "no_such_thing": 1}], {}, "wrong"))
+
+
+def test_panels_name_their_axes_once_and_shorten_long_names():
+    layout = make_layout(["bm25 of the title", "a very long name of a feature 7", "3", "4", "5"], "value", "score")
+    assert [note["text"] for note in layout["annotations"]] == [
+        *("bm25 of the title", "a very lo…eature 7", "feature 3", "feature 4", "feature 5"),
+    ]
+    assert [name for name, axis in layout.items() if "title" in axis and axis["title"]["text"] == "score"] == ["yaxis3"]
+    below = [name for name, axis in layout.items() if "title" in axis and axis["title"]["text"] == "value"]
+    assert below == ["xaxis4", "xaxis5"]
 
 
 def test_a_section_without_its_tables_does_not_appear():

@@ -26,7 +26,13 @@ from rankwright.papers.simulation.bounds_figures.bounds_curves import (
     find_nearest_arc,
 )
 from rankwright.papers.simulation.bounds_figures.bounds_page import make_page
-from rankwright.papers.simulation.bounds_figures.bounds_tables import CLAIMS, FACTS, make_claims_grid, make_tables
+from rankwright.papers.simulation.bounds_figures.bounds_tables import (
+    CLAIMS,
+    FACTS,
+    format_text,
+    make_claims_grid,
+    make_tables,
+)
 
 FILES = ["figure1.csv", "figure2.csv", "figure3.csv", "figure4.csv", "points1.csv", "points2.csv", "seeds.csv",
          "summary.csv"]  # fmt: skip
@@ -239,6 +245,17 @@ class TestTables:
             assert (summary["lowest"][i], summary["highest"][i]) == (values.min(), values.max())
             assert summary["value"][i] == values[seeds["seed"][own] == 0].item()
         assert set(summary["fact"]) == set(FACTS.values())
+
+    def test_the_text_has_each_bound_of_its_own_data_set(self, found):
+        rows = [line.split() for line in format_text(parse_measure("ndcg@10"), found).splitlines()]
+        for each in SETS:
+            for name in NAMES:
+                [row] = [
+                    row
+                    for row in rows
+                    if row[:1] == [str(each.number)] and name.split() == row[1 : 1 + len(name.split())]
+                ]
+                assert row[1 + len(name.split())] == f"{found[min(found)][each.number - 1].facts[name].minimum:.4f}"
 
 
 class TestCommand:
