@@ -68,7 +68,7 @@ def test_from_frame(frames):
     assert queries.docid.tolist() == ["i", "j", "k"]
     assert queries.X.tolist() == [[1, 4], [2, 5], [3, 6]]
     assert queries.grouped().docid.tolist() == ["i", "k", "j"]
-    with pytest.raises(rw.InputError, match="no column 'nope'; the frame has q, l"):
+    with pytest.raises(rw.InputError, match=r"no column 'nope' for label= .*there are 'q', 'l'"):
         rw.Queries.from_frame(frame, label="nope", qid="q")
 
 

@@ -194,30 +194,56 @@ class Queries:
         )
 
     @classmethod
-    def from_frame(cls, frame: Any, *, label: str, qid: str, docid: str | None = None) -> Queries:
-        """Build from a pandas or polars data frame; every column not named here is a feature.
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        qid: str | None = None,
+        label: str | None = None,
+        docid: str | None = None,
+        weight: str | None = None,
+        doc_weight: str | None = None,
+        ignore: Sequence[str] = (),
+        features: Sequence[str] | None = None,
+        categorical: Sequence[str] = (),
+    ) -> Queries:
+        """Build from a data frame of pandas or polars, or from an Arrow table.
+
+        Columns have the roles, the usual names and the checks that they have in files. Categories of pandas and polars
+        are categorical features. Without a column of grades the documents can only be scored.
+
+        Parameters
+        ----------
+        frame : data frame
+            A row per document.
+        qid, label, docid, weight, doc_weight : str, optional
+            The columns with the query ids, grades, document ids, query weights and document weights; by default the
+            first three are found by their usual names, such as query_id, relevance and docid.
+        ignore : sequence of str
+            Columns to leave out: names, or patterns such as ``*_text``.
+        features : sequence of str, optional
+            Columns that are features: names, or patterns; by default every other column.
+        categorical : sequence of str
+            Features whose values are categories.
 
         Examples
         --------
         >>> import pandas as pd
         >>> frame = pd.DataFrame({"q": ["a", "a"], "grade": [1, 0], "bm25": [7.5, 2.0]})
-        >>> Queries.from_frame(frame, label="grade", qid="q").features
+        >>> Queries.from_frame(frame, qid="q").features
         ('bm25',)
         """
-        columns = list(frame.columns)
-        for name in (label, qid, *([docid] if docid else [])):
-            if name not in columns:
-                raise InputError(f"no column {name!r}; the frame has {', '.join(map(str, columns))}")
-        features = [name for name in columns if name not in (label, qid, docid)]
-        if not features:
-            raise InputError("no feature column; expected one besides the label and the query id")
-        return cls.from_arrays(
-            frame[features],
-            frame[label],
-            frame[qid],
-            docid=frame[docid] if docid else None,
-            features=features,
+        from rankwright.data.column_roles import ColumnRoles
+        from rankwright.data.frames import read_frame  # it imports this module
+
+        single = {"qid": qid, "label": label, "docid": docid, "weight": weight, "doc_weight": doc_weight}
+        roles = ColumnRoles(
+            **{role: None if name is None else str(name) for role, name in single.items()},
+            ignore=tuple(map(str, ignore)),
+            features=None if features is None else tuple(map(str, features)),
+            categorical=tuple(map(str, categorical)),
         )
+        return read_frame(frame, roles)
 
     def __len__(self) -> int:
         return len(self._indptr) - 1
