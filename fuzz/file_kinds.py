@@ -25,7 +25,7 @@ from fuzz.mutation import EXTREME, maybe, mutate_bytes
 from rankwright.experiments.saved_queries import load_queries, save_queries
 from rankwright.experiments.storage import contents
 from rankwright.experiments.storage.schema import FILE
-from rankwright.optimisers.checkpoints import Checkpoint
+from rankwright.rankers.networks.epoch_training import Checkpoint
 
 _SHAPES = ("()", "(0,)", "(-1,)", "(10**12,)", "(1000000000000,)", "(3, 1)", "(2, 2, 2)", "'x'", "(1.5,)", "(True,)")
 _TYPES = ("<f4", "<f8", ">f8", "|O", "<U5", "<i8", "|b1", "<M8[s]", "x", "<f16", "|V8", "<U1000000000")

@@ -10,7 +10,7 @@ from tests.conftest import data_folder
 
 import rankwright as rw
 from rankwright.papers.reproduction import NAMES, make_reproductions
-from rankwright.report.published_tables import match_published
+from rankwright.report.sections.published_section import match_published
 from rankwright.report.summary import Summary
 
 MAP, NDCG = "map(dialect=letor3)", "ndcg@10(dialect=letor3)"

@@ -22,7 +22,7 @@ from rankwright.experiments import experiment_run as running
 from rankwright.experiments.saved_queries import load_queries, save_queries
 from rankwright.experiments.storage.salvaging import open_store
 from rankwright.experiments.storage.schema import FILE, SCHEMA
-from rankwright.optimisers.checkpoints import Checkpoint
+from rankwright.rankers.networks.epoch_training import Checkpoint
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from rankwright.data.feature_numbers import (
     convert_numbers_to_columns,
 )
 from rankwright.experiments import Experiment, Method, RandomSearch, read_experiment, read_results, run_experiment
-from rankwright.experiments.spec_files import experiment_from_json
+from rankwright.experiments.spec import experiment_from_json
 from rankwright.optimisers.weak.regression_trees import LIGHTGBM_NAMES
 from rankwright.rankers import RANKERS
 from rankwright.report import write_report

@@ -14,7 +14,7 @@ import pytest
 import rankwright as rw
 from rankwright import cli
 from rankwright.basics.files import check_writable, write_atomic, write_atomic_binary
-from rankwright.optimisers.checkpoints import Checkpoint
+from rankwright.rankers.networks.epoch_training import Checkpoint
 
 pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 

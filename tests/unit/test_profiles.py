@@ -9,7 +9,7 @@ import rankwright as rw
 from rankwright.analysis.results import add_key_columns
 from rankwright.data.folds import Fold
 from rankwright.experiments.tables import trial_tables
-from rankwright.experiments.tables.profile_tables import make_profiles_table
+from rankwright.experiments.tables.model_tables import make_profiles_table
 from rankwright.report.chosen_runs import select_kept_climbs
 from rankwright.report.sections.restarts_section import list_starts
 from rankwright.scorers import Linear

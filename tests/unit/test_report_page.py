@@ -29,7 +29,7 @@ from rankwright.report.blocks import (
     Section,
     Text,
 )
-from rankwright.report.json_values import to_plain
+from rankwright.report.notation import to_plain
 from rankwright.report.page import embed_json, render_page
 
 ASSETS = {

@@ -17,30 +17,29 @@ import rankwright as rw
 from rankwright.analysis.results import Results, Table
 from rankwright.experiments.tables import trial_tables
 from rankwright.report.blocks import Block, Chart, Choice, Duel, Grid, Section, Text
-from rankwright.report.published_tables import make_fold_table, make_published_table, match_published
-from rankwright.report.report_files import make_page, write_report
+from rankwright.report.page import make_page, write_report
 from rankwright.report.sections import SECTIONS
 from rankwright.report.sections import duels_section as duels
+from rankwright.report.sections.base import make_layout
 from rankwright.report.sections.bounds_section import BOUNDS
-from rankwright.report.sections.costs_section import COSTS
-from rankwright.report.sections.curves_section import CURVES
 from rankwright.report.sections.duels_section import DUELS
-from rankwright.report.sections.features import MOST_FEATURES
-from rankwright.report.sections.grades_section import GRADES
-from rankwright.report.sections.groups_section import GROUPS
-from rankwright.report.sections.importance_section import IMPORTANCE, MOST_ROWS
+from rankwright.report.sections.features_section import IMPORTANCE, MOST_FEATURES, MOST_ROWS, WEIGHTS
+from rankwright.report.sections.groups_section import GRADES, GROUPS
 from rankwright.report.sections.learning_section import LEARNING, MOST_POINTS
-from rankwright.report.sections.panels import make_layout
 from rankwright.report.sections.polishing_section import POLISHING
 from rankwright.report.sections.profiles_section import MOST_CHARTS, PROFILES
-from rankwright.report.sections.published_section import PUBLISHED
+from rankwright.report.sections.published_section import (
+    PUBLISHED,
+    make_fold_table,
+    make_published_table,
+    match_published,
+)
 from rankwright.report.sections.restarts_section import MOST_STARTS, RESTARTS
-from rankwright.report.sections.results_section import RESULTS
-from rankwright.report.sections.selection_section import MOST_FAILURES, SELECTION
+from rankwright.report.sections.results_section import CURVES, RESULTS
 from rankwright.report.sections.significance_section import SIGNIFICANCE
 from rankwright.report.sections.steps_section import MOST_PANELS, STEPS
 from rankwright.report.sections.tree_weights_section import TREE_WEIGHTS
-from rankwright.report.sections.weights_section import WEIGHTS
+from rankwright.report.sections.trials_section import COSTS, MOST_FAILURES, SELECTION
 from rankwright.report.summary import Summary
 
 TWO = {"map": {"a": [0.5, 0.7, 0.2], "b": [0.4, 0.6, 0.6]}}

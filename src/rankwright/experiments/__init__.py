@@ -2,10 +2,10 @@
 
 from rankwright.experiments.experiment_run import run_experiment as run_experiment
 from rankwright.experiments.methods import Method as Method
-from rankwright.experiments.parameter_search import RandomSearch as RandomSearch
+from rankwright.experiments.methods import RandomSearch as RandomSearch
 from rankwright.experiments.result_reading import read_results as read_results
 from rankwright.experiments.result_reading import read_trial_model as read_trial_model
 from rankwright.experiments.spec import Experiment as Experiment
 from rankwright.experiments.spec import PublishedFigure as PublishedFigure
-from rankwright.experiments.spec_files import experiment_from_json as experiment_from_json
-from rankwright.experiments.spec_files import read_experiment as read_experiment
+from rankwright.experiments.spec import experiment_from_json as experiment_from_json
+from rankwright.experiments.spec import read_experiment as read_experiment

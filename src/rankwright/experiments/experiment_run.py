@@ -17,7 +17,7 @@ from rankwright.basics.errors import InputError, TrialWarning, warn
 from rankwright.basics.files import StrPath
 from rankwright.experiments.data_sources import FoldSource
 from rankwright.experiments.fold_cache import read_fold
-from rankwright.experiments.parameter_search import Params
+from rankwright.experiments.methods import Params
 from rankwright.experiments.result_reading import read_results
 from rankwright.experiments.spec import Experiment
 from rankwright.experiments.storage.salvaging import open_store

@@ -20,8 +20,7 @@ from rankwright.data.queries import Queries
 from rankwright.data.synthetic import make_queries
 from rankwright.experiments.data_sources import FoldSource
 from rankwright.experiments.fold_cache import clear_folds, read_fold
-from rankwright.experiments.methods import Method
-from rankwright.experiments.parameter_search import Params
+from rankwright.experiments.methods import Method, Params
 from rankwright.experiments.tables.trial_tables import TRIAL_TABLES, TrainedRanker, compute_deviations
 from rankwright.measures import Measure, PreparedMeasure, check_counted, compute_values, parse_measure, weighted_mean
 from rankwright.models.model_files import format_model

@@ -92,10 +92,5 @@ DIALECTS: Mapping[str, Dialect] = {
             "err": "CatBoost takes the grade itself as a probability, so its ERR exceeds 1 on graded labels",
         }
     ),
-    "sklearn": Dialect(
-        {
-            "ndcg": {"gain": "linear", "ties": "average"},
-            "dcg": {"gain": "linear", "ties": "average"},
-        }
-    ),
+    "sklearn": Dialect({"ndcg": {"gain": "linear", "ties": "average"}, "dcg": {"gain": "linear", "ties": "average"}}),
 }

@@ -21,6 +21,11 @@ class Evaluation(NamedTuple):
     gradient: Floats
     curvature: Floats | None = None  # the diagonal of the second derivative, where an objective has one
 
+    @classmethod
+    def infinite(cls, n_docs: int) -> Self:
+        """Return an infinite loss with gradient 0, for scores that are not finite after too long a step."""
+        return cls(np.inf, np.zeros(n_docs))
+
 
 class PreparedObjective(ABC):
     """An objective prepared for some queries: called with scores, it returns the loss and its gradient."""
@@ -93,8 +98,3 @@ def check_scores(scores: Any, n_docs: int) -> Floats:
     if found.shape != (n_docs,):
         raise InputError(f"scores have shape {found.shape}; there are {n_docs} documents")
     return found
-
-
-def infinite_evaluation(n_docs: int) -> Evaluation:
-    """Return an infinite loss with gradient 0, for scores that are not finite after too long a step."""
-    return Evaluation(np.inf, np.zeros(n_docs))

@@ -18,14 +18,7 @@ from rankwright.kernels.objectives.list_losses import (
 )
 from rankwright.kernels.objectives.plackett_luce import compute_expected_top_two, estimate_expected
 from rankwright.measures import NDCG, Measure, MeasureArrays, PreparedMeasure, parse_measure
-from rankwright.objectives.base import (
-    BuiltinObjective,
-    Evaluation,
-    MeasureObjective,
-    PreparedObjective,
-    check_scores,
-    infinite_evaluation,
-)
+from rankwright.objectives.base import BuiltinObjective, Evaluation, MeasureObjective, PreparedObjective, check_scores
 from rankwright.objectives.smooth_objectives import prepare_gains
 
 _MAX_GRADE = 60.0  # larger grades are scaled down: their gain would be too large
@@ -236,7 +229,7 @@ class PreparedExpectedMeasure(PreparedObjective):
         """Return the loss at these scores with its gradient, or estimates of both where they are sampled."""
         scores = check_scores(scores, len(self.data.gain))
         if not np.isfinite(scores).all():
-            return infinite_evaluation(len(scores))
+            return Evaluation.infinite(len(scores))
         if self.is_sampled:
             return self.estimate(scores, draw_gumbel_noise(rng, self.n_samples, len(scores)))
         gradient = np.empty(len(scores))
@@ -266,7 +259,7 @@ class PreparedSampledMeasure(PreparedObjective):
         indptr, n = self.measure.indptr, self.n_samples
         scores = check_scores(scores, int(indptr[-1]))
         if not np.isfinite(scores).all():
-            return infinite_evaluation(len(scores))
+            return Evaluation.infinite(len(scores))
         scores = scores - np.repeat(np.maximum.reduceat(scores, indptr[:-1]), np.diff(indptr))  # noise is small
         keys = scores + draw_gumbel_noise(rng, n, len(scores))
         values = np.nan_to_num(np.array([self.measure.values(row) for row in keys]))  # by sample and query

@@ -13,7 +13,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.objectives.base import BuiltinObjective, Evaluation, Objective, PreparedObjective, infinite_evaluation
+from rankwright.objectives.base import BuiltinObjective, Evaluation, Objective, PreparedObjective
 from rankwright.objectives.listwise_objectives import Cosine, ExpectedMeasure, Likelihood, TopOne
 from rankwright.objectives.pairwise_objectives import Exponential, Fidelity, Hinge, Logistic, SquaredHinge
 from rankwright.objectives.pointwise_objectives import Squares
@@ -83,7 +83,7 @@ class PreparedUserObjective(PreparedObjective):
             at = int(np.argmax(np.isnan(gradient)))
             raise InputError(f"the objective returned nan as its derivative by score {at}; expected a number")
         if not (np.isfinite(loss) and np.isfinite(gradient).all()):  # a line search went too far: it will step back
-            return infinite_evaluation(len(scores))
+            return Evaluation.infinite(len(scores))
         return Evaluation(float(loss), gradient)
 
 

@@ -8,13 +8,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
-from rankwright.objectives.base import (
-    BuiltinObjective,
-    Evaluation,
-    PreparedObjective,
-    check_scores,
-    infinite_evaluation,
-)
+from rankwright.objectives.base import BuiltinObjective, Evaluation, PreparedObjective, check_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +48,5 @@ class PreparedSquares(PreparedObjective):
         with np.errstate(over="ignore"):
             loss = float((self.weight * rest * rest).sum())
         if not np.isfinite(loss):
-            return infinite_evaluation(len(rest))
+            return Evaluation.infinite(len(rest))
         return Evaluation(loss, 2.0 * self.weight * rest, 2.0 * self.weight)

@@ -217,10 +217,7 @@ class _AllRankings(NamedTuple):
         all_orders = np.array(list(permutations(range(n))))
         many = len(all_orders)
         copies = Queries(
-            np.zeros((many * n, 1), dtype=np.float32),
-            np.tile(query.y, many),
-            np.arange(many + 1) * n,
-            np.arange(many),
+            np.zeros((many * n, 1), dtype=np.float32), np.tile(query.y, many), np.arange(many + 1) * n, np.arange(many)
         )
         copied = prepare_rankings(measure, copies, options.phi)
         order = (all_orders + np.arange(many)[:, None] * n).ravel()

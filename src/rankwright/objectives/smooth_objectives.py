@@ -15,13 +15,7 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.measures.discounts import DiscountFunction
 from rankwright.kernels.objectives.smooth_measures import compute_soft_positions, compute_soft_ranks
 from rankwright.measures import Measure, MeasureArrays, TableMeasure, parse_measure
-from rankwright.objectives.base import (
-    Evaluation,
-    MeasureObjective,
-    PreparedObjective,
-    check_scores,
-    infinite_evaluation,
-)
+from rankwright.objectives.base import Evaluation, MeasureObjective, PreparedObjective, check_scores
 
 
 class SmoothObjective(MeasureObjective):
@@ -39,7 +33,21 @@ class PreparedSmoothObjective(PreparedObjective):
     """A smooth approximation of 1 - measure, prepared for some queries."""
 
     __slots__ = ()
+    data: MeasureArrays
+    offset: float  # the loss where all gains are 0
     sigma: float
+
+    @abstractmethod
+    def _approximate(self, scores: Floats, gradient: Floats) -> float:
+        """Return the summed approximation of the measure at these scores, and write its gradient."""
+
+    def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
+        """Return the loss at these scores with its gradient."""
+        scores = check_scores(scores, len(self.data.gain))
+        if not np.isfinite(scores).all():  # they cannot be sorted
+            return Evaluation.infinite(len(scores))
+        gradient = np.empty(len(scores))
+        return Evaluation(self.offset - self._approximate(scores, gradient), -gradient)
 
     def with_sigma(self, sigma: float) -> Self:
         """Return the objective with this smoothing; the prepared arrays are shared."""
@@ -92,16 +100,11 @@ class PreparedSoftPositions(PreparedSmoothObjective):
     """The approximation of 1 - measure by soft positions, prepared for some queries."""
 
     data: MeasureArrays
-    offset: float  # the loss where all gains are 0
+    offset: float
     sigma: float
 
-    def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
-        """Return the loss at these scores with its gradient."""
-        scores = check_scores(scores, len(self.data.gain))
-        if not np.isfinite(scores).all():  # they cannot be sorted
-            return infinite_evaluation(len(scores))
-        gradient = np.empty(len(scores))
-        return Evaluation(self.offset - compute_soft_positions(self.data, scores, self.sigma, gradient), -gradient)
+    def _approximate(self, scores: Floats, gradient: Floats) -> float:
+        return compute_soft_positions(self.data, scores, self.sigma, gradient)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,15 +166,8 @@ class PreparedSoftRanks(PreparedSmoothObjective):
     offset: float
     sigma: float
 
-    def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
-        """Return the loss at these scores with its gradient."""
-        scores = check_scores(scores, len(self.data.gain))
-        if not np.isfinite(scores).all():  # they cannot be sorted
-            return infinite_evaluation(len(scores))
-        gradient = np.empty(len(scores))
-        return Evaluation(
-            self.offset - compute_soft_ranks(self.data, self.discount_function, scores, self.sigma, gradient), -gradient
-        )
+    def _approximate(self, scores: Floats, gradient: Floats) -> float:
+        return compute_soft_ranks(self.data, self.discount_function, scores, self.sigma, gradient)
 
 
 APPROXIMATIONS: Mapping[str, Callable[[Measure, float], SmoothObjective]] = {

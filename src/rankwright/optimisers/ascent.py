@@ -280,13 +280,7 @@ def _limit_step(coef: Floats, direction: Direction, least: float) -> tuple[float
 
 
 def find_best_weights(
-    X: Floats,
-    prepared: PreparedMeasure,
-    query_weight: Floats,
-    *,
-    starts: Floats,
-    nonnegative: bool,
-    backend: Backend,
+    X: Floats, prepared: PreparedMeasure, query_weight: Floats, *, starts: Floats, nonnegative: bool, backend: Backend
 ) -> tuple[Floats, float]:
     """Climb from several starts; return the weights of the columns with the highest mean measure, and that measure.
 

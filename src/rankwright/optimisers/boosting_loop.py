@@ -67,11 +67,9 @@ class AdditiveModel(Protocol[W]):
 
     def choose(self) -> W | None:
         """Return the next weak ranker and its step; None where nothing is left to gain."""
-        ...
 
     def add(self, weak: W) -> dict[str, Any]:
         """Add a weak ranker to the model; return what to record, with ``train`` and ``valid`` where they are known."""
-        ...
 
 
 def boost(stages: AdditiveModel[W], n_estimators: int, recorder: RoundRecorder[None], done: Sequence[W] = ()) -> None:

@@ -20,23 +20,18 @@ class ScoreColumns(Protocol):
     @property
     def shape(self) -> tuple[int, int]:
         """The number of rows and of columns."""
-        ...
 
     def rows(self, start: int, stop: int) -> ScoreColumns:
         """Return some rows, sharing memory."""
-        ...
 
     def scores(self, coef: Floats) -> Floats:
         """Return the weighted sum of the columns, as prediction computes it."""
-        ...
 
     def line(self, direction: Direction) -> tuple[Floats, int]:
         """Return the slopes of the scores along a direction: a matrix, and the number of its column."""
-        ...
 
     def spreads(self, indptr: Ints) -> Floats:
         """Return, for each column, the sum of the logarithms of its range in each query, and how many have one."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,12 +95,12 @@ class TreeColumns:
 
     def line(self, direction: Direction) -> tuple[Floats, int]:
         """Return the values of a tree, or of a weighted sum of trees, as a matrix of one column."""
-        return (self._tree_values(direction) if isinstance(direction, int) else self.scores(direction))[:, None], 0
+        if not isinstance(direction, int):
+            return self.scores(direction)[:, None], 0
+        values = self.values[self.first_leaf[direction] : self.first_leaf[direction + 1]]
+        return look_up_leaf_values(self.leaves[direction], values)[:, None], 0
 
     def spreads(self, indptr: Ints) -> Floats:
         """Return the spreads of one tree after another."""
         found: Floats = np.concatenate([sum_log_ranges(self.line(t)[0], indptr) for t in range(self.shape[1])], axis=1)
         return found
-
-    def _tree_values(self, t: int) -> Floats:
-        return look_up_leaf_values(self.leaves[t], self.values[self.first_leaf[t] : self.first_leaf[t + 1]])

@@ -14,10 +14,9 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
-from rankwright.optimisers.descent_methods import DescentMethod
+from rankwright.optimisers.descent_methods import ROUNDING, DescentMethod, WolfeTrial, search_wolfe
 from rankwright.optimisers.loss_protocols import DifferentiableLoss
 from rankwright.optimisers.rounds import Stop, never_stop
-from rankwright.optimisers.wolfe import ROUNDING, WolfeTrial, search_wolfe
 
 _FIRST_REFRESH = 12  # steps after which the method is prepared again, then after twice as many and so on
 _MAX_STALLED = 5  # steps in a row that change the value by no more than rounding

@@ -29,44 +29,34 @@ class EpochTrainer(Protocol):
 
     def epoch(self, adam: Adam, seed: tuple[int, ...]) -> float:
         """Take a step on each batch; return the sum of their losses, each before its step."""
-        ...
 
     def evaluate(self, w: Any, seed: tuple[int, ...]) -> LossPoint:
         """Set the weights; return loss and gradient over all queries."""
-        ...
 
     @property
     def is_sampled(self) -> bool:
         """Whether losses are estimates."""
-        ...
 
     def penalty(self) -> float:
         """Return the penalty at the weights."""
-        ...
 
     def set_objective(self, objective: Objective) -> None:
         """Set the objective to minimise from now on."""
-        ...
 
     def set_center(self, center: Floats | None) -> None:
         """Centre the penalty on these weights; None removes it."""
-        ...
 
     def scores(self, X: Floats) -> Floats:
         """Score documents as given."""
-        ...
 
     def scorer(self, standard: StandardScaling) -> Scorer:
         """Build a scorer for raw features."""
-        ...
 
     def vector(self, values: Floats) -> Any:
         """Return an array as a vector of the kind of ``w``."""
-        ...
 
     def array(self, values: Any) -> Floats:
         """Return a vector as an array."""
-        ...
 
 
 class Epoch(NamedTuple):

@@ -18,15 +18,12 @@ class LossOnLines(Protocol):
 
     def evaluate(self, w: Floats) -> Any:
         """Return the state of these weights."""
-        ...
 
     def interpolate(self, state: Any, other: Any, t: float) -> Any:
         """Return the state at a part t of the line from one state to another; t may be beyond 1."""
-        ...
 
     def loss(self, state: Any) -> float:
         """Return the loss of a state."""
-        ...
 
 
 class DifferentiableLoss(LossOnLines, Protocol):
@@ -34,15 +31,12 @@ class DifferentiableLoss(LossOnLines, Protocol):
 
     def move(self, state: Any, step: Floats) -> Any:
         """Return the state after a step: a change of the weights."""
-        ...
 
     def directional_derivative(self, state: Any) -> float:
         """Return the derivative along the step that led to a state, by the part of the step."""
-        ...
 
     def gradient(self, state: Any) -> Floats:
         """Return the gradient by the weights."""
-        ...
 
 
 class CurvedLoss(DifferentiableLoss, Protocol):
@@ -50,11 +44,9 @@ class CurvedLoss(DifferentiableLoss, Protocol):
 
     def approximate_hessian(self, state: Any) -> Floats:
         """Return an approximate Hessian by the weights, right up to a factor."""
-        ...
 
     def hessian_factor(self, state: Any, n: int) -> Floats:
         """Return about n rows V such that V'V approximates the Hessian up to a factor."""
-        ...
 
 
 class CuttingPlane(NamedTuple):
@@ -69,8 +61,6 @@ class ConvexLoss(LossOnLines, Protocol):
 
     def derivative_between(self, state: Any, start: Any, end: Any) -> float:
         """Return the derivative at a state along the line from ``start`` to ``end``, by the part of the line."""
-        ...
 
     def linearise(self, state: Any) -> CuttingPlane:
         """Return the plane that touches the loss at a state."""
-        ...

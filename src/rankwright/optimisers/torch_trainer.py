@@ -42,11 +42,9 @@ class Criterion(Protocol):
 
     def widest(self, queries: Ints) -> int:
         """Return how many rows the tables of pairs need for these queries."""
-        ...
 
     def __call__(self, scores: Tensor, part: _PaddedPart, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         """Return the sum over the queries of a part, and its derivatives by their padded scores."""
-        ...
 
 
 class _PaddedPart(NamedTuple):

@@ -11,6 +11,7 @@ from rankwright.rankers.bounds.permurank import PermuRank as PermuRank
 from rankwright.rankers.bounds.ranksvm import RankSVM as RankSVM
 from rankwright.rankers.bounds.svm_map import SVMMap as SVMMap
 from rankwright.rankers.bounds.svm_ndcg import SVMNDCG as SVMNDCG
+from rankwright.rankers.common_parameters import PathRanker as PathRanker
 from rankwright.rankers.exact.coordinate_ascent import CoordinateAscent as CoordinateAscent
 from rankwright.rankers.exact.directrank import DirectRank as DirectRank
 from rankwright.rankers.listwise.lambdarank import LambdaRank as LambdaRank
@@ -23,7 +24,6 @@ from rankwright.rankers.listwise.regression import Regression as Regression
 from rankwright.rankers.listwise.single_feature import SingleFeature as SingleFeature
 from rankwright.rankers.networks.neural_ranker import NeuralRanker as NeuralRanker
 from rankwright.rankers.networks.training_options import TrainingOptions as TrainingOptions
-from rankwright.rankers.regularisation_path import PathRanker as PathRanker
 from rankwright.rankers.smooth.bayesrank import BayesRank as BayesRank
 from rankwright.rankers.smooth.smoothrank import SmoothRank as SmoothRank
 from rankwright.rankers.stumps.frank import FRank as FRank

@@ -1,13 +1,23 @@
-"""Bases of rankers that declare and document the parameters which many of them share."""
+"""Bases of rankers: the parameters which many of them share, and fits for several values of one parameter."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
 
 from rankwright.basics.array_types import Floats
-from rankwright.rankers.base import Ranker
+from rankwright.basics.errors import collect_warnings
+from rankwright.data.queries import Queries
+from rankwright.measures import Measure
+from rankwright.rankers.base import SET_BY_VALIDATION, FitResult, Ranker
+from rankwright.rankers.fit_result import warn_if_degenerate_or_unconverged
+from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
 
 
@@ -92,3 +102,72 @@ class LinearModelRanker(ScaledRanker):
         if linear is None:
             raise AttributeError(f"a {self.scorer_.kind} model has no {name}: it is not linear in the features")
         return linear
+
+
+class PathRanker(Ranker):
+    """A ranker whose ``fit_path`` fits several values of one parameter in less time than separate fits."""
+
+    path_parameter: ClassVar[str]
+
+    @abstractmethod
+    def _fit_path(
+        self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
+    ) -> list[FitResult]:
+        """Train for every value of the parameter; outcomes in the order of the values."""
+
+    def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
+        [outcome] = self._fit_path([getattr(self, self.path_parameter)], train, valid, measure, backend)
+        return outcome
+
+    def fit_path(
+        self,
+        values: Sequence[Any],
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        valid: Queries | None = None,
+    ) -> list[Self]:
+        """Fit copies of this ranker, one for each value of the parameter that ``path_parameter`` names.
+
+        Parameters
+        ----------
+        values : sequence
+            The values, in any order.
+        X, y, qid, valid
+            As in ``fit``.
+
+        Returns
+        -------
+        list of rankers
+            In the order of the values. The ranker itself is not changed.
+        """
+        values = list(values)
+        rankers: list[Self] = [clone(self).set_params(**{self.path_parameter: value}) for value in values]
+        if not rankers:
+            return []
+        first = rankers[0]
+        with collect_warnings(issue=True) as shared:
+            task = first._prepare_fit(X, y, qid, valid)
+            # equal values are solved once, so that they have one answer
+            firsts = [next(k for k, other in enumerate(values) if _is_same(other, value)) for value in values]
+            different = sorted(set(firsts))
+            found = first._fit_path([values[k] for k in different], task.train, task.valid, task.measure, task.backend)
+        outcomes = dict(zip(different, found, strict=True))
+        for ranker, value, outcome in zip(rankers, values, map(outcomes.__getitem__, firsts), strict=True):
+            for name in SET_BY_VALIDATION:
+                if hasattr(first, name):
+                    setattr(ranker, name, getattr(first, name))
+            ranker._store_result(task, outcome)
+            with collect_warnings(issue=True) as own:
+                ranker.fit_warnings_ = own
+                warn_if_degenerate_or_unconverged(
+                    outcome, f"{type(ranker).__name__} with {self.path_parameter}={value}", task.train
+                )
+            own[:0] = shared
+        return rankers
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether two values of a parameter are of one type and equal."""
+    return one is other or (type(one) is type(other) and bool(one == other))

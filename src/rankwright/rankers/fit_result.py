@@ -52,7 +52,8 @@ def check_finite(outcome: FitResult, name: str, train: Queries) -> None:
 def warn_if_degenerate_or_unconverged(outcome: FitResult, name: str, train: Queries) -> None:
     """Warn if a trained model learned nothing from its queries, or if training did not converge."""
     nothing = _explain_unlearnable(train)
-    if nothing is None and not _ranks_anything(outcome.scorer, train):
+    scored = ((outcome.scorer(part.X)[:, None], part) for part in _split_growing(train))
+    if nothing is None and not any(_differ_within_query(scores, part) for scores, part in scored):
         nothing = _explain_equal_scores(outcome, train)
     if nothing is not None:
         warn(f"{name} learned no ranking: {nothing}", DegenerateModelWarning)
@@ -83,11 +84,6 @@ def _explain_unlearnable(train: Queries) -> str | None:
     if train.sizes.max() == 1:
         return "every training query has one document; check the query ids"
     return "no training query has documents of different grades; check the labels and the query ids"
-
-
-def _ranks_anything(scorer: Scorer, train: Queries) -> bool:
-    """Return whether the scores of the documents differ within any query; a few queries usually suffice."""
-    return any(_differ_within_query(scorer(part.X)[:, None], part) for part in _split_growing(train))
 
 
 def _explain_equal_scores(outcome: FitResult, train: Queries) -> str:

@@ -11,25 +11,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 from rankwright.basics.errors import InputError, quote
-from rankwright.report.duel_blocks import Duel, DuelDocuments, DuelQuery
-from rankwright.report.grid_blocks import Cell, Column, Grid, Row
-from rankwright.report.json_values import Json, check_names, to_plain
-
-__all__ = [
-    "Block",
-    "Cell",
-    "Chart",
-    "Choice",
-    "Column",
-    "Duel",
-    "DuelDocuments",
-    "DuelQuery",
-    "Grid",
-    "Page",
-    "Row",
-    "Section",
-    "Text",
-]
+from rankwright.report.grid_blocks import Cell as Cell
+from rankwright.report.grid_blocks import Column as Column
+from rankwright.report.grid_blocks import Duel as Duel
+from rankwright.report.grid_blocks import DuelDocuments as DuelDocuments
+from rankwright.report.grid_blocks import DuelQuery as DuelQuery
+from rankwright.report.grid_blocks import Grid as Grid
+from rankwright.report.grid_blocks import Row as Row
+from rankwright.report.notation import Json, check_names, to_plain
 
 # The traces that figures.js can style. None needs WebGL, which would require the page to allow eval.
 TRACES = ("scatter", "bar", "box", "violin", "histogram", "heatmap")

@@ -1,20 +1,29 @@
-"""The page of a report: one HTML file that needs nothing else, neither files nor a network."""
+"""The files of a report: tables, and one HTML page that needs nothing else, neither files nor a network."""
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 from base64 import b64encode
-from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
+from itertools import product
+from pathlib import Path
 from string import Template
 from typing import Any
 
-from rankwright.basics.errors import make_printable
+from rankwright.analysis.results import Results
+from rankwright.basics.errors import InputError, make_printable
+from rankwright.basics.files import StrPath, write_atomic
 from rankwright.basics.optional_imports import require
-from rankwright.report.blocks import Block, Page, Section
+from rankwright.basics.version import __version__
+from rankwright.report.blocks import Page, Section
+from rankwright.report.notation import format_count
+from rankwright.report.sections import SECTIONS
+from rankwright.report.summary import Summary
+from rankwright.report.text_tables import FORMATS, make_comparison_table, make_results_table
 
 # One scope, in this order: the later files use what the earlier ones define.
 _SCRIPTS = ("dom.js", "theme.js", "methods.js", "grids.js", "figures.js", "charts.js", "duels.js", "page.js")
@@ -35,7 +44,9 @@ def render_page(page: Page) -> str:
     Text is escaped, and data travel as JSON that the page's script turns into text nodes. As a second defence, the page
     forbids the browser every script but its own three, and every request.
     """
-    plotly, script = _read_plotly(), _join_scripts()
+    # with the line ends that a browser sees before it computes the hash
+    plotly = str(require("plotly").offline.get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
+    script = '(() => {\n"use strict";\n' + "\n".join(map(_read_asset, _SCRIPTS)) + "\n})();"
     template = Template(_read_asset("page.html"))
     return template.substitute(
         policy=_make_policy(_RESTORE_THEME, plotly, script),
@@ -44,7 +55,10 @@ def render_page(page: Page) -> str:
         facts="\n".join(
             f"<div><dt>{_escape_text(name)}</dt><dd>{_escape_text(value)}</dd></div>" for name, value in page.facts
         ),
-        navigation="\n".join(_render_link(number, section) for number, section in enumerate(page.sections, start=1)),
+        navigation="\n".join(
+            f'<li><a href="#{_make_anchor(number, section)}">{_escape_text(section.title)}</a></li>'
+            for number, section in enumerate(page.sections, start=1)
+        ),
         sections="\n".join(_render_section(number, section) for number, section in enumerate(page.sections, start=1)),
         footer=_escape_text(page.footer),
         methods=embed_json(page.methods),
@@ -75,25 +89,16 @@ def _escape_text(text: str) -> str:
 def _render_section(number: int, section: Section) -> str:
     """Return a section of the page as HTML."""
     anchor = _make_anchor(number, section)
+    blocks = (embed_json(block.to_json()) for block in section.blocks)  # from which the page's scripts draw them
     return "\n".join(
         [
             f'<section id="{anchor}" aria-labelledby="{anchor}-title">',
             f'<h2 id="{anchor}-title">{_escape_text(section.title)}</h2>',
             f'<p class="lead">{_escape_text(section.lead)}</p>',
-            *(_render_block(block) for block in section.blocks),
+            *(f'<div class="block"><script type="application/json">{each}</script></div>' for each in blocks),
             "</section>",
         ]
     )
-
-
-def _render_block(block: Block) -> str:
-    """Return a block as HTML: an element with the block's JSON, from which the page's scripts draw it."""
-    return f'<div class="block"><script type="application/json">{embed_json(block.to_json())}</script></div>'
-
-
-def _render_link(number: int, section: Section) -> str:
-    """Return the link to a section as HTML, for the table of contents."""
-    return f'<li><a href="#{_make_anchor(number, section)}">{_escape_text(section.title)}</a></li>'
 
 
 def _make_anchor(number: int, section: Section) -> str:
@@ -104,10 +109,11 @@ def _make_anchor(number: int, section: Section) -> str:
 
 def _make_policy(*scripts: str) -> str:
     """Return a content security policy that allows these scripts and inline styles (Plotly's), but no requests."""
+    hashes = (f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts)
     return "; ".join(
         [
             "default-src 'none'",
-            f"script-src {' '.join(_hash_scripts(scripts))}",
+            f"script-src {' '.join(hashes)}",
             "style-src 'unsafe-inline'",
             "img-src data: blob:",  # charts saved as images, and the icon
             "base-uri 'none'",
@@ -116,22 +122,64 @@ def _make_policy(*scripts: str) -> str:
     )
 
 
-def _hash_scripts(scripts: Sequence[str]) -> list[str]:
-    """Return the SHA-256 hash of each script, as a content security policy names it."""
-    return [f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts]
-
-
-def _join_scripts() -> str:
-    """Return the page's own scripts as one script in strict mode."""
-    parts = "\n".join(_read_asset(name) for name in _SCRIPTS)
-    return f'(() => {{\n"use strict";\n{parts}\n}})();'
-
-
-def _read_plotly() -> str:
-    """Return Plotly's script, with the line ends that a browser sees before it computes the hash."""
-    return str(require("plotly").offline.get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
-
-
 def _read_asset(name: str) -> str:
     """Return the text of a file of this folder, such as a script or a style sheet."""
     return files("rankwright.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def write_report(results: Results, folder: StrPath, *, date: datetime.date | None = None) -> Path:
+    """Write ``report.html`` and ``tables/{results,comparisons}.{md,csv,tex}``; return the path of the page.
+
+    Parameters
+    ----------
+    results : Results
+        What an experiment found.
+    folder : path
+        Made if it does not exist.
+    date : datetime.date, optional
+        Stands at the foot of the page. Without it the same results give the same bytes on any day.
+    """
+    if not len(results.tables["queries"]["qid"]):
+        raise InputError(f"{results.name}: no trial has finished yet; there is nothing to report")
+    summary = Summary(results)
+    folder = Path(folder)
+    (folder / "tables").mkdir(parents=True, exist_ok=True)
+    page, *tables = list_report_files(folder)
+    made = (make_results_table(summary), make_comparison_table(summary))
+    for path, (table, formatted) in zip(tables, product(made, FORMATS.values()), strict=True):
+        _write_text(path, formatted(table))
+    _write_text(page, render_page(make_page(summary, date)))
+    return page
+
+
+def list_report_files(folder: StrPath) -> list[Path]:
+    """Return the files that ``write_report`` writes into a folder, the page first."""
+    names = [f"{name}.{ending}" for name in ("results", "comparisons") for ending in FORMATS]
+    return [Path(folder) / "report.html", *(Path(folder) / "tables" / name for name in names)]
+
+
+def make_page(summary: Summary, date: datetime.date | None = None) -> Page:
+    """Make the page of a report, with the sections that have something to show for these results."""
+    sections = [section for entry in SECTIONS if (section := entry.build(summary)) is not None]
+    footer = f"Rankwright {__version__}" + (f", {date.isoformat()}" if date else "")
+    subtitle = f"{format_count(len(summary.methods), 'method')} on {format_count(len(summary.results.folds), 'fold')}"
+    return Page(summary.results.name, subtitle, _list_facts(summary), summary.methods, sections, footer)
+
+
+def _list_facts(summary: Summary) -> list[tuple[str, str]]:
+    """Return the facts at the top of the page, such as the number of methods, as pairs of name and value."""
+    queries, values = summary.table("queries"), summary.table("values")
+    return [
+        ("Methods", f"{len(summary.methods):,}"),
+        ("Folds", f"{len(summary.results.folds):,}"),
+        ("Seeds", f"{len(set(values['seed'].tolist())):,}"),
+        ("Test queries", f"{len(queries['qid']):,}"),
+        ("Documents", f"{int(queries['n_docs'].sum()):,}"),
+        ("Selected by" if summary.has("trials") else "Decided by", summary.results.measure),
+    ]
+
+
+def _write_text(path: Path, content: str) -> None:
+    """Write a text file as a whole: a failure leaves the former file."""
+    with write_atomic(path) as file:
+        file.write(content)

@@ -13,7 +13,7 @@ from typing import Any
 from rankwright.analysis.results import Results
 from rankwright.basics.errors import make_printable
 from rankwright.report.notation import format_number, format_p, format_signed
-from rankwright.report.summary import BELOW, COMPARISON_NOTE, TESTS, Figure, Summary, choose_mark, order_p_values
+from rankwright.report.summary import BELOW, COMPARISON_NOTE, TESTS, Summary, choose_mark, order_p_values
 
 _MARKDOWN_SPECIAL = re.compile(r"[\\`*_|<>\[\]&~$]|^[#+-](?=\s)|(?<=^\d)[.)](?=\s)")
 _MINUS = "\N{MINUS SIGN}"
@@ -156,7 +156,8 @@ def make_results_table(summary: Summary) -> TextTable:
     decisive, *others = (summary.labels[name] for name in summary.measures)
     rows = []
     for m, method in enumerate(summary.methods):
-        first, *rest = (_make_figure_entry(summary.figures[name][m]) for name in summary.measures)
+        figures = (summary.figures[name][m] for name in summary.measures)
+        first, *rest = (Entry(f.mean, format_number(f.mean), f.best, BELOW if f.below else "") for f in figures)
         ends = [Entry(end, format_number(end)) for end in (summary.spreads[m].low, summary.spreads[m].high)]
         rank = float(summary.mean_ranks[m])
         rows.append([_make_name_entry(method), first, *ends, *rest, Entry(rank, format_number(rank, 2))])
@@ -195,11 +196,6 @@ FORMATS: dict[str, Callable[[TextTable], str]] = {
     "csv": format_csv,
     "tex": format_latex,
 }  # by the ending of a file
-
-
-def _make_figure_entry(figure: Figure) -> Entry:
-    """Make the entry of a method's mean under a measure."""
-    return Entry(figure.mean, format_number(figure.mean), figure.best, BELOW if figure.below else "")
 
 
 def _make_name_entry(method: str) -> Entry:

@@ -41,11 +41,9 @@ class Divisible(Protocol):
     @property
     def n_docs(self) -> int:
         """The number of documents."""
-        ...
 
     def shards(self, n: int) -> Sequence[Self]:
         """Return at most ``n`` parts of about equal size, in order."""
-        ...
 
 
 D = TypeVar("D", bound=Divisible)
@@ -78,35 +76,27 @@ class Backend(Protocol):
 
     def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``fn(item)`` in the order of the items, few of them in memory at a time."""
-        ...
 
     def each(self, fn: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Return ``fn(item)`` for all items, in order; ``fn`` shares the memory of the caller."""
-        ...
 
     def scatter(self, queries: D) -> Shards[D]:
         """Cut into shards of whole queries; their number depends on the data only."""
-        ...
 
     def distribute(self, parts: Iterable[T]) -> Shards[T]:
         """Make shards of these parts, one each."""
-        ...
 
     def apply(self, fn: Callable[..., R], shards: Shards[Any], *arguments: Any) -> Shards[R]:
         """Return shards of the results for every part, which stay where they are."""
-        ...
 
     def gather(self, fn: Callable[..., R], shards: Shards[Any], *arguments: Any) -> list[R]:
         """Return the results for every part, in order."""
-        ...
 
     def sum(self, fn: Callable[..., Any], shards: Shards[Any], *arguments: Any) -> Any:
         """Add up the results for every part, in order."""
-        ...
 
     def concat(self, fn: Callable[..., Any], shards: Shards[Any], *arguments: Any) -> Any:
         """Concatenate the arrays that are the results for every part, in order."""
-        ...
 
 
 class _LocalBackend(ABC):

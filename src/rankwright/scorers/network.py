@@ -13,13 +13,7 @@ from rankwright.basics.errors import InputError, quote
 from rankwright.kernels.scorers import network_scores as loops
 from rankwright.scorers.base import Scorer, check_list, parse_numbers
 
-ACTIVATIONS = {
-    "relu": loops.RELU,
-    "tanh": loops.TANH,
-    "sigmoid": loops.SIGMOID,
-    "silu": loops.SILU,
-    "gelu": loops.GELU,
-}
+ACTIVATIONS = {"relu": loops.RELU, "tanh": loops.TANH, "sigmoid": loops.SIGMOID, "silu": loops.SILU, "gelu": loops.GELU}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,7 @@ from rankwright.analysis.diagnosis.loss_bounds import BestScale as BestScale
 from rankwright.analysis.diagnosis.loss_bounds import UpperBoundValues as UpperBoundValues
 from rankwright.analysis.diagnosis.ranker_diagnosis import diagnose as diagnose
 from rankwright.analysis.diagnosis.single_weights import SingleWeightGains as SingleWeightGains
-from rankwright.analysis.diagnosis.training_facts import Certificate as Certificate
+from rankwright.analysis.diagnosis.verdicts import Certificate as Certificate
 from rankwright.analysis.diagnosis.verdicts import Verdict as Verdict
 from rankwright.analysis.explanation import Explanation as Explanation
 from rankwright.analysis.explanation import explain as explain

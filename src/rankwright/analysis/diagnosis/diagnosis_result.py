@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from rankwright.analysis.diagnosis.loss_bounds import UpperBoundValues, mean
 from rankwright.analysis.diagnosis.single_weights import SingleWeightGains
-from rankwright.analysis.diagnosis.training_facts import Certificate
-from rankwright.analysis.diagnosis.verdicts import Verdict, format_percent
+from rankwright.analysis.diagnosis.verdicts import Certificate, Verdict, format_percent
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import make_printable
 from rankwright.basics.optional_imports import require

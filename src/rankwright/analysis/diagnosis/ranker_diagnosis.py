@@ -7,8 +7,7 @@ import numpy as np
 from rankwright.analysis.diagnosis.diagnosis_result import Diagnosis
 from rankwright.analysis.diagnosis.loss_bounds import UpperBoundEvaluator, mean
 from rankwright.analysis.diagnosis.single_weights import SingleWeightGains, search_single_weights
-from rankwright.analysis.diagnosis.training_facts import read_training_facts
-from rankwright.analysis.diagnosis.verdicts import DiagnosisFacts, decide_verdict
+from rankwright.analysis.diagnosis.verdicts import DiagnosisFacts, decide_verdict, read_training_facts
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.data.feature_numbers import name_features

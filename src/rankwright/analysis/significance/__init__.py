@@ -10,7 +10,9 @@ from rankwright.analysis.significance.comparison import compare as compare
 from rankwright.analysis.significance.method_pairs import EQUAL_WEIGHTS as EQUAL_WEIGHTS
 from rankwright.analysis.significance.method_pairs import PairCounts as PairCounts
 from rankwright.analysis.significance.method_pairs import QueryWeighting as QueryWeighting
+from rankwright.analysis.significance.method_pairs import WinningNumber as WinningNumber
 from rankwright.analysis.significance.method_pairs import count_wins as count_wins
+from rankwright.analysis.significance.method_pairs import winning_number as winning_number
 from rankwright.analysis.significance.p_values import cohen_d as cohen_d
 from rankwright.analysis.significance.p_values import holm as holm
 from rankwright.analysis.significance.p_values import paired_t as paired_t
@@ -19,5 +21,3 @@ from rankwright.analysis.significance.p_values import wilcoxon as wilcoxon
 from rankwright.analysis.significance.resampling import Interval as Interval
 from rankwright.analysis.significance.resampling import bootstrap_interval as bootstrap_interval
 from rankwright.analysis.significance.resampling import randomisation as randomisation
-from rankwright.analysis.significance.winning_number import WinningNumber as WinningNumber
-from rankwright.analysis.significance.winning_number import winning_number as winning_number

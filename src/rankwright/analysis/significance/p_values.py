@@ -46,16 +46,7 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> float:
     Pairs that do not differ are dropped; the others are ranked by ``abs(d)``, equal ones sharing their mean rank. The
     statistic is the sum of the ranks of the positive differences. The p-value is exact if at most 16 pairs differ; else
     it is that of ``scipy.stats.wilcoxon``: exact up to 50 pairs without equal ranks, the normal approximation beyond.
-
-    Parameters
-    ----------
-    a, b : array-like of shape (n_queries,)
-        The values of two methods, in the same order of queries; a query where either is NaN is left out.
-
-    Returns
-    -------
-    float
-        1 if no pair differs, NaN if there are fewer than 2 pairs.
+    It is 1 if no pair differs, NaN if there are fewer than 2 pairs. ``a`` and ``b`` are as in :func:`paired_t`.
 
     Examples
     --------
@@ -122,15 +113,8 @@ def signed_rank_p_value(d: Floats) -> float:
 def cohen_d(a: ArrayLike, b: ArrayLike) -> float:
     """Return Cohen's d of paired values (d_z): ``mean(d) / sd(d)`` with d = b - a, positive where b is better.
 
-    Parameters
-    ----------
-    a, b : array-like of shape (n_queries,)
-        The values of two methods, in the same order of queries; a query where either is NaN is left out.
-
-    Returns
-    -------
-    float
-        0 if no pair differs, infinite if all differ by the same amount, NaN if there are fewer than 2 pairs.
+    It is 0 if no pair differs, infinite if all differ by the same amount, NaN if there are fewer than 2 pairs. ``a``
+    and ``b`` are as in :func:`paired_t`.
 
     Examples
     --------
@@ -144,17 +128,8 @@ def rank_biserial(a: ArrayLike, b: ArrayLike) -> float:
     """Return the matched-pairs rank-biserial correlation: the effect size that goes with Wilcoxon's test.
 
     With the pairs that differ ranked by ``abs(d)``, it is the sum of the ranks where b is better, less the sum of the
-    ranks where a is, over the sum of all ranks: 1 if b is better wherever they differ, -1 if a is.
-
-    Parameters
-    ----------
-    a, b : array-like of shape (n_queries,)
-        The values of two methods, in the same order of queries; a query where either is NaN is left out.
-
-    Returns
-    -------
-    float
-        0 if no pair differs, NaN if there are fewer than 2 pairs.
+    ranks where a is, over the sum of all ranks: 1 if b is better wherever they differ, -1 if a is. It is 0 if no pair
+    differs, NaN if there are fewer than 2 pairs. ``a`` and ``b`` are as in :func:`paired_t`.
 
     Examples
     --------

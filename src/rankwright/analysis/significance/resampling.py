@@ -161,7 +161,9 @@ def mean_intervals(rows: Floats, confidence: float, n: int, random_state: int) -
     if rows.shape[1] < 2:
         return [Interval(float("nan"), float("nan"))] * len(rows)
     sums = _resample_sums(rows, n, random_state)
-    return [_make_interval(row, resampled, confidence) for row, resampled in zip(rows, sums, strict=True)]
+    pairs = zip(rows, sums, strict=True)
+    ends = (np.quantile(resampled, _compute_levels(row, resampled, confidence)) / len(row) for row, resampled in pairs)
+    return [Interval(float(low), float(high)) for low, high in ends]
 
 
 def _resample_sums(rows: Floats, n: int, random_state: int) -> Floats:
@@ -176,12 +178,6 @@ def _resample_sums(rows: Floats, n: int, random_state: int) -> Floats:
         sums[:, start : start + size] = rows @ times.T.astype(np.float64)
         start += size
     return sums
-
-
-def _make_interval(row: Floats, sums: Floats, confidence: float) -> Interval:
-    """Return the bootstrap confidence interval of the mean of a row, given its sums in the resamples."""
-    low, high = np.quantile(sums, _compute_levels(row, sums, confidence)) / len(row)
-    return Interval(float(low), float(high))
 
 
 def _compute_levels(row: Floats, sums: Floats, confidence: float) -> Floats:

@@ -20,8 +20,12 @@ from rankwright.basics.array_types import Floats
 from rankwright.data.feature_numbers import name_features
 from rankwright.data.folds import Fold
 from rankwright.data.queries import Queries
-from rankwright.experiments.tables.model_tables import make_bounds_table, make_importance_table, make_steps_table
-from rankwright.experiments.tables.profile_tables import make_profiles_table
+from rankwright.experiments.tables.model_tables import (
+    make_bounds_table,
+    make_importance_table,
+    make_profiles_table,
+    make_steps_table,
+)
 from rankwright.rankers import Ranker
 from rankwright.scorers.linear import QueryScaling, StandardScaling
 

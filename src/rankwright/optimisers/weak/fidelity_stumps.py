@@ -30,17 +30,14 @@ class ScoredPairs(Protocol):
     @property
     def binned(self) -> BinnedShard:
         """The documents with the bins of their features."""
-        ...
 
     @property
     def scores(self) -> Floats:
         """The scores, in the order of grades."""
-        ...
 
     @property
     def potentials(self) -> Floats:
         """The sums of W and of F''' over the pairs of each document, in two rows."""
-        ...
 
 
 class FidelityStump(NamedTuple):

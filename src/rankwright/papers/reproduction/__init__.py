@@ -17,7 +17,7 @@ from rankwright.basics.files import StrPath
 from rankwright.experiments import Experiment, read_experiment
 from rankwright.experiments.data_sources import FoldFolder
 from rankwright.report.notation import format_number, format_p, format_signed
-from rankwright.report.published_tables import list_notes, make_fold_table, make_published_table
+from rankwright.report.sections.published_section import list_notes, make_fold_table, make_published_table
 from rankwright.report.summary import Summary
 from rankwright.report.text_tables import Entry, TextTable, format_aligned, format_markdown
 

@@ -19,12 +19,7 @@ SIMULATIONS: Mapping[str, Simulation] = {"bounds": BOUNDS, "smoothing": SMOOTHIN
 
 
 def simulate(
-    name: str,
-    folder: StrPath,
-    *,
-    measure: str | Measure | None = None,
-    seed: int = 0,
-    data: StrPath | None = None,
+    name: str, folder: StrPath, *, measure: str | Measure | None = None, seed: int = 0, data: StrPath | None = None
 ) -> WrittenFindings:
     """Run the simulation of this name, and write its page and its tables as files into a folder.
 

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rankwright.analysis.results import Table
 from rankwright.basics.files import StrPath, check_apart, check_writable, write_atomic
@@ -103,11 +103,7 @@ def format_csv_text(table: Table) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(table)
-    columns = [[_blank_nan(value) for value in column.tolist()] for column in table.values()]
+    # only NaN differs from itself
+    columns = [["" if value != value else value for value in column.tolist()] for column in table.values()]
     writer.writerows(zip(*columns, strict=True))
     return buffer.getvalue()
-
-
-def _blank_nan(value: Any) -> Any:
-    """Return a value as it is, or an empty text if it is NaN."""
-    return "" if value != value else value  # only NaN differs from itself

@@ -111,13 +111,7 @@ class _AdaRankStages:
     """The state of AdaRank between rounds: the summed weights of features, the query weights, and the measures."""
 
     def __init__(
-        self,
-        train: Queries,
-        valid: Queries | None,
-        measure: Measure,
-        signed: bool,
-        scale: str | None,
-        backend: Backend,
+        self, train: Queries, valid: Queries | None, measure: Measure, signed: bool, scale: str | None, backend: Backend
     ) -> None:
         shards, standard = backend.scatter(train), StandardScaling.fit(train, backend)
         self.backend, self.d, self.factor = backend, train.n_features, standard.factor_for(scale)

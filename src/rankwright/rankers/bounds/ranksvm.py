@@ -18,10 +18,9 @@ from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker, PathRanker
 from rankwright.rankers.fit_result import describe_gap
 from rankwright.rankers.input_checks import check_among, check_number, check_strength, check_whole
-from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
 from rankwright.scorers.linear import StandardScaling

@@ -22,10 +22,9 @@ from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.bounds.adarank import AdaRank
-from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker, PathRanker
 from rankwright.rankers.fit_result import describe_gap
 from rankwright.rankers.input_checks import check_among, check_number, check_strength, check_whole
-from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
 from rankwright.scorers.linear import StandardScaling, scale_weights
@@ -48,6 +47,12 @@ class StructuredSVM(PathRanker, LinearModelRanker, ConvergentRanker):
         The duality gap to reach, relative to the objective.
     max_iter : int
         The largest number of cutting planes; ``history_`` has the gap that was reached.
+
+    Attributes
+    ----------
+    history_ : list of dict
+        A row per round: ``loss`` (the mean bound), ``objective``, ``gap`` (no weights have an objective lower by more
+        than this), ``planes`` (that the model rests on), ``train``, ``valid``. The last is the model.
     """
 
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)}

@@ -28,16 +28,10 @@ class SVMMap(StructuredSVM):
     measure : str or Measure
         Measure recorded in `history_` and used to choose C. Training takes the same grades as relevant (its ``rel``).
 
-    Attributes
-    ----------
-    history_ : list of dict
-        A row per round: ``loss`` (the mean bound), ``objective``, ``gap`` (no weights have an objective lower by more
-        than this), ``planes`` (that the model rests on), ``train``, ``valid``. The last is the model.
-
     Notes
     -----
     Yue et al. (2007); Xu et al., section 5.3. The most violated ranking is found in O(n log n) a query
-    (``violate_precision`` in kernels/rankings.py). Each query counts by its weight. Where all or no documents are
+    (``kernels/objectives/ranking_search.py``). Each query counts by its weight. Where all or no documents are
     relevant there is no loss. A cut-off of the measure is for reporting: training sees the whole list.
 
     Examples

@@ -31,18 +31,12 @@ class SVMNDCG(StructuredSVM):
         under a small one a ranking loses everything by its first documents, whose pairs hardly move F, and the least
         bound is often at w = 0.
 
-    Attributes
-    ----------
-    history_ : list of dict
-        A row per round: ``loss`` (the mean bound), ``objective``, ``gap`` (no weights have an objective lower by more
-        than this), ``planes`` (that the model rests on), ``train``, ``valid``. The last is the model.
-
     Notes
     -----
     Le and Smola (2007), Chapelle et al. (2007); the solver of ``SVMMap``. The most violated ranking is an assignment of
-    documents to ranks (``kernels/assignment.py``), or the best path of a lattice where that is small
-    (``kernels/lattice.py``). The best-scoring perfect ranking, which the literature compares with, would make the loss
-    non-convex. Gains are the measure's, discounts 1 / log2(1 + rank).
+    documents to ranks (``kernels/objectives/assignment.py``), or the best path of a lattice where that is small
+    (``kernels/objectives/lattice.py``). The best-scoring perfect ranking, which the literature compares with, would
+    make the loss non-convex. Gains are the measure's, discounts 1 / log2(1 + rank).
 
     Examples
     --------

@@ -22,13 +22,12 @@ from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker, PathRanker
 from rankwright.rankers.input_checks import check_number, check_strength, check_whole, is_changed
 from rankwright.rankers.listwise.regression import ALPHAS, fit_ridges, lower_grades
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
 from rankwright.rankers.networks.network_ranker import NetworkDesign
 from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
-from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
 from rankwright.scorers.linear import StandardScaling, scale_weights

@@ -15,9 +15,8 @@ from rankwright.kernels.scorers.linear_scores import compute_weighted_moments
 from rankwright.measures import Measure
 from rankwright.optimisers.weight_space import WeightSpace
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.common_parameters import LinearModelRanker
+from rankwright.rankers.common_parameters import LinearModelRanker, PathRanker
 from rankwright.rankers.input_checks import check_strength
-from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.runtime.backends import Backend, limit_blas
 from rankwright.scorers import Linear
 from rankwright.scorers.linear import StandardScaling

@@ -16,15 +16,12 @@ class FeatureSpace(Protocol):
     @property
     def scale(self) -> str | None:
         """Return how features are to be scaled in this space."""
-        ...
 
     def __call__(self, queries: Queries) -> Queries:
         """Return the documents in this space."""
-        ...
 
     def scorer(self, linear: Linear) -> Scorer:
         """Return a scorer of documents as given, made of one in this space."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

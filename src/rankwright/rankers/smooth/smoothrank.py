@@ -27,14 +27,13 @@ from rankwright.optimisers.descent import AnnealingStage, L2Penalty, anneal
 from rankwright.optimisers.descent_methods import DESCENT_METHODS
 from rankwright.optimisers.rounds import Deadline, Keep, RoundRecorder
 from rankwright.rankers.base import FitResult
-from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker
+from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker, PathRanker
 from rankwright.rankers.input_checks import check_among, check_number, check_strength, check_weights, check_whole
 from rankwright.rankers.listwise.descent_ranker import HIGHEST, LinearProblem, explain_end
 from rankwright.rankers.listwise.regression import ALPHAS
 from rankwright.rankers.networks.epoch_training import Phase
 from rankwright.rankers.networks.network_ranker import NetworkDesign, NetworkRanker
 from rankwright.rankers.networks.training_options import TrainingOptions, check_hidden
-from rankwright.rankers.regularisation_path import PathRanker
 from rankwright.rankers.smooth.feature_spaces import FeatureSpace, make_feature_space
 from rankwright.runtime.backends import Backend, map_fits
 from rankwright.scorers.linear import scale_weights

@@ -49,7 +49,6 @@ class PairSums(Protocol):
 
     def __call__(self, graded: GradedDocuments, before: Floats, scores: Floats) -> tuple[Floats, Floats]:
         """Sum over pairs; ``before`` are the scores of the last round."""
-        ...
 
 
 class RoundInputs(NamedTuple):

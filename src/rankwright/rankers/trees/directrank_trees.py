@@ -8,9 +8,8 @@ from typing import Any, final
 import numpy as np
 
 from rankwright.basics.errors import InputError
-from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep, StepChoice
+from rankwright.optimisers.line_search import MaximumLikelihoodStep, MidpointStep
 from rankwright.rankers.exact.directrank import FEW, PLACES
 from rankwright.rankers.input_checks import check_among, check_number
 from rankwright.rankers.trees.tree_boosting import SearchedStages, TreeStages
@@ -71,11 +70,9 @@ class DirectRankTrees(TreeRanker):
 
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         train, _, measure, *_ = setting
-        return SearchedStages(*setting, choice=self._choice(train, measure), limits=_check_limits(self.weight_range))
-
-    def _choice(self, train: Queries, measure: Measure) -> StepChoice:
         likelihood = self.interval_point == "likelihood" or (self.interval_point == "auto" and train.n_docs <= FEW)
-        return MaximumLikelihoodStep(measure.cut_off or PLACES) if likelihood else MidpointStep()
+        choice = MaximumLikelihoodStep(measure.cut_off or PLACES) if likelihood else MidpointStep()
+        return SearchedStages(*setting, choice=choice, limits=_check_limits(self.weight_range))
 
 
 def _check_limits(weight_range: Any) -> tuple[float, float] | None:

@@ -28,7 +28,7 @@ from rankwright.scorers.lightgbm_text import Forest
 
 _STEP = 1e-6  # of a least squares tree
 _LARGE = 2_000_000  # values of features
-_MANY = 100_000  # documents: on more, not every round of LightGBM's own is evaluate_training on them
+_MANY = 100_000  # documents: on more, not every round of LightGBM's own is evaluated on them
 
 
 class GrownTree(NamedTuple):

@@ -174,9 +174,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         forest = stages.forest.take_first(n_trees)
         if polish and n_trees:
             rules = ClimbRules(
-                max_rounds=polish,
-                least=0.0 if forest.is_monotone else weak.min_weight,
-                stop=recorder.deadline,
+                max_rounds=polish, least=0.0 if forest.is_monotone else weak.min_weight, stop=recorder.deadline
             )
             forest, more = polish_trees(forest, train, valid, measure, rules, weak.seed, backend)
             history = join_histories(history, more)

@@ -2,23 +2,19 @@
 
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.sections.bounds_section import BOUNDS
-from rankwright.report.sections.costs_section import COSTS
-from rankwright.report.sections.curves_section import CURVES
 from rankwright.report.sections.duels_section import DUELS
-from rankwright.report.sections.grades_section import GRADES
-from rankwright.report.sections.groups_section import GROUPS
-from rankwright.report.sections.importance_section import IMPORTANCE
+from rankwright.report.sections.features_section import IMPORTANCE, WEIGHTS
+from rankwright.report.sections.groups_section import GRADES, GROUPS
 from rankwright.report.sections.learning_section import LEARNING
 from rankwright.report.sections.polishing_section import POLISHING
 from rankwright.report.sections.profiles_section import PROFILES
 from rankwright.report.sections.published_section import PUBLISHED
 from rankwright.report.sections.restarts_section import RESTARTS
-from rankwright.report.sections.results_section import RESULTS
-from rankwright.report.sections.selection_section import SELECTION
+from rankwright.report.sections.results_section import CURVES, RESULTS
 from rankwright.report.sections.significance_section import SIGNIFICANCE
 from rankwright.report.sections.steps_section import STEPS
 from rankwright.report.sections.tree_weights_section import TREE_WEIGHTS
-from rankwright.report.sections.weights_section import WEIGHTS
+from rankwright.report.sections.trials_section import COSTS, SELECTION
 
 SECTIONS: tuple[ReportSection, ...] = (
     RESULTS,

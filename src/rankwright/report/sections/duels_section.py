@@ -77,7 +77,8 @@ def _choose_documents(summary: Summary, methods: Ints) -> dict[int, DuelDocument
     n_queries = len(summary.table("queries")["qid"])
     starts = np.searchsorted(table["query"], np.arange(n_queries + 1))
     values = summary.values[summary.results.measure][methods]
-    chosen = select_within_budget(sort_by_difference(values), _estimate_sizes(table, starts, len(methods)))
+    order = sort_by_difference(values)
+    chosen = order[np.cumsum(_estimate_sizes(table, starts, len(methods))[order]) <= DOCUMENT_BYTES]
     scores = find_first_scores(summary.table("scores"), methods, len(table["query"]))
     return {int(query): _make_documents(table, scores, int(starts[query]), int(starts[query + 1])) for query in chosen}
 
@@ -88,11 +89,6 @@ def sort_by_difference(values: Floats) -> Ints:
     highest = np.max(values, axis=0, where=known, initial=-np.inf)
     lowest = np.min(values, axis=0, where=known, initial=np.inf)
     return np.argsort(-(highest - lowest), kind="stable")
-
-
-def select_within_budget(order: Ints, sizes: Floats) -> Ints:
-    """Return the first queries of an order whose sizes together are at most ``DOCUMENT_BYTES``."""
-    return order[np.cumsum(sizes[order]) <= DOCUMENT_BYTES]
 
 
 def _estimate_sizes(table: Table, starts: Ints, n_methods: int) -> Floats:

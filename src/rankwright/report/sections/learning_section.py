@@ -137,7 +137,7 @@ def _draw_curves(summary: Summary, methods: Mapping[str, Table], columns: tuple[
         for method, table in methods.items()
         if len((line := compute_mean_line(table, column))[0]) > 0
     ]
-    seldom = {(m, i) for m, i, *_ in lines if _is_seldom(methods[m][columns[i]])}
+    seldom = {(m, i) for m, i, *_ in lines if np.isfinite(methods[m][columns[i]]).mean() < _SELDOM}
     data = [
         {
             "type": "scatter",
@@ -145,7 +145,7 @@ def _draw_curves(summary: Summary, methods: Mapping[str, Table], columns: tuple[
             "x": x,
             "y": y,
             "method": method,
-            **_choose_axes(i),
+            **({} if i == 0 else {"xaxis": "x2", "yaxis": "y2"}),
         }
         for method, i, x, y in lines
     ]
@@ -174,11 +174,6 @@ def _name_units(climbs: Sequence[bool]) -> tuple[str, str]:
     if not any(climbs):
         return "round", "round"
     return "step", "accepted step" if all(climbs) else "round or accepted step"
-
-
-def _choose_axes(number: int) -> dict[str, str]:
-    """Return Plotly's names of the axes of the left (0) or right (1) panel."""
-    return {} if number == 0 else {"xaxis": "x2", "yaxis": "y2"}
 
 
 def _make_layout(columns: tuple[str, ...], value: str, unit: str, steep: bool) -> dict[str, Any]:
@@ -228,11 +223,6 @@ def _fill_rounds(rounds: Floats, run: Table, column: str) -> Floats:
         last = np.where(rounds > run["round"].max(), known[-1], last)
     filled: Floats = values[last]  # index -1, before the first round, is the NaN at the end
     return filled
-
-
-def _is_seldom(recorded: Floats) -> bool:
-    """Return whether most rounds of a history have no value."""
-    return bool(np.isfinite(recorded).mean() < _SELDOM)
 
 
 def thin_numbers(n: int) -> Ints:

@@ -44,7 +44,10 @@ Methods = Mapping[str, Sequence[PolishedRun]]
 def _make_content(summary: Summary) -> Content | None:
     """Make the lead and the blocks of section "Polishing"; return None if there is nothing to show."""
     histories = {m: table for m, table in split_by_method(summary.results, "history").items() if "polish" in table}
-    found = {method: find_polished_runs(table) for method, table in histories.items()}
+    found = {
+        method: [_make_polished_run(run) for run in split_runs(table) if np.isfinite(run["polish"]).any()]
+        for method, table in histories.items()
+    }
     methods = {method: runs for method, runs in found.items() if runs}
     if not methods:
         return None
@@ -60,11 +63,6 @@ def _make_content(summary: Summary) -> Content | None:
         "with the same method without polishing."
     )
     return Content(lead, [_make_grid(methods, n_runs, trained_on), make_choice("Method", charts)])
-
-
-def find_polished_runs(table: Table) -> list[PolishedRun]:
-    """Return the runs of a history in which polishing took a step."""
-    return [_make_polished_run(run) for run in split_runs(table) if np.isfinite(run["polish"]).any()]
 
 
 def _make_polished_run(run: Table) -> PolishedRun:

@@ -13,7 +13,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import select_rows, split_by_method, split_runs
 from rankwright.report.notation import DIGITS, format_number
-from rankwright.report.sections import panels
+from rankwright.report.sections import base
 from rankwright.report.sections.base import Content, ReportSection, find_training_measure, make_choice
 from rankwright.report.summary import Summary
 
@@ -90,7 +90,7 @@ def _draw_folds(summary: Summary, method: str, table: Table, n_folds: int) -> Bl
 
 def _draw_chart(lines: Sequence[ProfileLine], measure: str, where: str) -> Chart:
     """Draw the profiles of a run's weights, a panel for each."""
-    layout = panels.make_layout([line.feature for line in lines], "effect", f"change of {measure}")
+    layout = base.make_layout([line.feature for line in lines], "effect", f"change of {measure}")
     layout["shapes"] = [_mark_weight(line, panel) for panel, line in enumerate(lines)]
     layout["yaxis"] |= {"range": choose_heights(lines)}
     levels = ", ".join(
@@ -105,7 +105,7 @@ def _draw_chart(lines: Sequence[ProfileLine], measure: str, where: str) -> Chart
         "that leaves its panel falls further."
     )
     data = [trace for panel, line in enumerate(lines) for trace in _make_traces(line, panel)]
-    return Chart(data, layout, caption, panels.compute_height(len(lines)))
+    return Chart(data, layout, caption, base.compute_height(len(lines)))
 
 
 def _name_weights(n: int) -> str:
@@ -134,7 +134,8 @@ def _make_traces(line: ProfileLine, panel: int) -> list[dict[str, Any]]:
 
 def _make_trace(line: ProfileLine, part: str, panel: int) -> dict[str, Any]:
     """Return Plotly's trace of a weight's profile on one part of the queries, such as the test queries."""
-    at, change = _round_effects(line.at), np.round(line.change(part), 5)
+    at = np.round(line.at, 4 - int(np.floor(np.log10(np.ptp(line.at)))))  # as many digits as can be seen
+    change = np.round(line.change(part), 5)
     kept = find_turns(change)
     return {
         "type": "scatter",
@@ -142,10 +143,10 @@ def _make_trace(line: ProfileLine, part: str, panel: int) -> dict[str, Any]:
         "x": at[kept],
         "y": change[kept],
         "name": _PARTS[part],
-        "meta": f"{panels.name_feature(line.feature)}, {_PARTS[part]}",
+        "meta": f"{base.name_feature(line.feature)}, {_PARTS[part]}",
         "line": {"shape": "hvh", "width": 1.3, "color": _COLOURS[part], "dash": "solid"},
         "hovertemplate": "effect %{x:.4g}<br>%{y:+.4f}",
-        **panels.name_axes(panel),
+        **base.name_axes(panel),
     }
 
 
@@ -161,14 +162,9 @@ def find_turns(values: Floats) -> NDArray[np.bool_]:
     return kept
 
 
-def _round_effects(at: Floats) -> Floats:
-    """Round effects to as many digits as can be seen in a chart."""
-    return np.round(at, 4 - int(np.floor(np.log10(np.ptp(at)))))
-
-
 def _mark_weight(line: ProfileLine, panel: int) -> dict[str, Any]:
     """Return Plotly's dotted vertical line at the weight that training chose."""
-    axes = {"xref": f"x{panels.find_axis_suffix(panel)}", "yref": f"y{panels.find_axis_suffix(panel)} domain"}
+    axes = {"xref": f"x{base.find_axis_suffix(panel)}", "yref": f"y{base.find_axis_suffix(panel)} domain"}
     stroke = {"color": "var(--muted)", "width": 1.5, "dash": "dot"}
     return {"type": "line", "x0": line.effect, "x1": line.effect, "y0": 0, "y1": 1, **axes, "line": stroke}
 

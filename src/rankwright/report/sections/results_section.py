@@ -9,10 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row, Text
-from rankwright.report.json_values import Value
-from rankwright.report.notation import DIGITS, format_interval, format_number, format_p, format_p_equals, format_signed
-from rankwright.report.sections.base import Content, ReportSection, make_choice
-from rankwright.report.sections.panels import Dot, make_dot_chart
+from rankwright.report.chosen_runs import compute_fold_means, select_on_all_folds
+from rankwright.report.notation import (
+    DIGITS,
+    Value,
+    format_interval,
+    format_number,
+    format_p,
+    format_p_equals,
+    format_signed,
+)
+from rankwright.report.sections.base import Content, Dot, ReportSection, make_choice, make_dot_chart
 from rankwright.report.summary import BELOW, Figure, Summary
 
 
@@ -123,10 +130,9 @@ def _make_mean_grid(summary: Summary) -> Grid:
         *(Column(summary.labels[name], DIGITS, title=name) for name in summary.measures[1:]),
     ]
     rows = []
+    n_ranked = {name: sum(not isnan(each.mean) for each in figures) for name, figures in summary.figures.items()}
     for m, (method, spread) in enumerate(zip(summary.methods, summary.spreads, strict=True)):
-        first, *others = (
-            _make_cell(summary.figures[name][m], _count_ranked(summary, name)) for name in summary.measures
-        )
+        first, *others = (_make_cell(figures[m], n_ranked[name]) for name, figures in summary.figures.items())
         between = Cell(None if isnan(spread.low) else spread.low, format_interval(spread.low, spread.high))
         between_seeds = [float(summary.seed_deviations[m])] * len(seeds)
         cells: list[Cell | Value] = [
@@ -152,11 +158,6 @@ def _make_cell(figure: Figure, n_ranked: int) -> Cell:
         difference, p = figure.against.difference, figure.against.adjusted.randomisation
         title += f"; {format_signed(difference)} against {figure.against.first}, {format_p_equals(p)}"
     return Cell(figure.mean, mark=BELOW if figure.below else "", title=title, emphasis="best" if figure.best else "")
-
-
-def _count_ranked(summary: Summary, measure: str) -> int:
-    """Return the number of methods that have a mean under the measure."""
-    return sum(not isnan(figure.mean) for figure in summary.figures[measure])
 
 
 def _make_rank_grid(summary: Summary) -> Grid:
@@ -229,3 +230,30 @@ def _join_folds(folds: NDArray[Any]) -> str:
 
 
 RESULTS = ReportSection("Results", ("queries", "values"), _make_content)
+
+
+def _show_curves(summary: Summary) -> Content | None:
+    """Make the lead and the blocks of section "Curves"; return None if there is nothing to show."""
+    methods = select_on_all_folds(summary.results, "curve")
+    if not methods:
+        return None
+    data = []
+    for method, table in methods.items():
+        k, means = compute_fold_means(table, "k", "value")
+        data.append({"type": "scatter", "mode": "lines+markers", "x": k, "y": means.mean(axis=1), "method": method})
+    first = next(iter(methods.values()))
+    family = str(first["measure"][0]).replace("{k}", "k") if "measure" in first else "ndcg@k"
+    layout = {
+        "xaxis": {"title": {"text": "k, the number of documents that count"}, "dtick": 1},
+        "yaxis": {"title": {"text": family}, "tickformat": ".3f"},
+    }
+    caption = f"{family} on test queries for k from {k[0]} to {k[-1]}, mean over the folds."
+    if "letor4" in family:
+        caption += (
+            " LETOR 4.0 counts a query with fewer than k documents as 0, so curves fall where k exceeds many queries."
+        )
+    lead = "How good is the top of the ranking, and how far down does it stay so?"
+    return Content(lead, [Chart(data, layout, caption, height=440)])
+
+
+CURVES = ReportSection("Curves", ("curve",), _show_curves)

@@ -6,8 +6,7 @@ from math import isnan
 
 from rankwright.analysis.significance import Comparison
 from rankwright.report.blocks import Cell, Column, Grid, Row
-from rankwright.report.json_values import Value
-from rankwright.report.notation import DIGITS, format_count, format_interval, format_p, format_signed
+from rankwright.report.notation import DIGITS, Value, format_count, format_interval, format_p, format_signed
 from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.summary import COMPARISON_NOTE, TESTS, Summary, choose_mark, order_p_values
 
@@ -65,15 +64,10 @@ def _make_row(found: Comparison) -> Row:
         found.ties,
         found.losses,
         *p_values,
-        _make_effect_cell(found.effect),
+        Cell(found.effect, format_signed(found.effect, 2)),
         found.n,
     ]
     return Row([found.first, found.second, difference, between, *cells], (found.first, found.second))
-
-
-def _make_effect_cell(value: float) -> Cell:
-    """Make the cell of an effect size, with its sign."""
-    return Cell(value, format_signed(value, 2))
 
 
 SIGNIFICANCE = ReportSection("Significance", ("queries", "values"), _make_content)

@@ -14,7 +14,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Cell, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import select_rows, split_by_method, split_runs
 from rankwright.report.notation import DIGITS, format_count
-from rankwright.report.sections import panels
+from rankwright.report.sections import base
 from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.summary import Summary
 
@@ -105,11 +105,11 @@ def _select_first_seeds(table: Table) -> Table:
 def _draw_chart(method: str, features: Sequence[LearnedSteps]) -> Chart:
     """Draw the step functions of the features with the largest ranges, a panel for each."""
     shown = features[:MOST_PANELS]
-    layout = panels.make_layout([feature.feature for feature in shown], "value of the feature", "adds to the score")
+    layout = base.make_layout([feature.feature for feature in shown], "value of the feature", "adds to the score")
     data = []
     for panel, feature in enumerate(shown):
         axis = _choose_axis(feature.thresholds)
-        layout[f"xaxis{panels.find_axis_suffix(panel)}"] |= axis.layout
+        layout[f"xaxis{base.find_axis_suffix(panel)}"] |= axis.layout
         data += _make_traces(method, feature, axis, panel)
     what = (
         f"the {format_count(len(shown), 'feature')} of the largest range" if len(features) > 1 else "its only feature"
@@ -119,7 +119,7 @@ def _draw_chart(method: str, features: Sequence[LearnedSteps]) -> Chart:
         f"{method}: step functions of {what}. {folds if shown[0].n_runs > 1 else ''}Each starts at 0 on the left, as "
         "only differences matter. All panels have the same height; each has a width of its own."
     )
-    return Chart(data, layout, caption, panels.compute_height(len(shown)))
+    return Chart(data, layout, caption, base.compute_height(len(shown)))
 
 
 class _PanelAxis(NamedTuple):
@@ -142,7 +142,7 @@ def _choose_axis(thresholds: Floats) -> _PanelAxis:
 
 def _make_traces(method: str, feature: LearnedSteps, axis: _PanelAxis, panel: int) -> list[dict[str, Any]]:
     """Return Plotly's traces of a feature: its step function on each fold, and their mean."""
-    name = panels.name_feature(feature.feature)
+    name = base.name_feature(feature.feature)
     several = feature.n_runs > 1
     thin = {"shape": "hv", "width": 1 if several else 2, "dash": "solid"}
     own = [
@@ -163,7 +163,7 @@ def _make_traces(method: str, feature: LearnedSteps, axis: _PanelAxis, panel: in
         hover = "mean: %{y:.4f} above %{x:.4g}"
         line = _make_line(places, values, axis)
         own.append({"name": _MEAN, "meta": f"{name}, mean", "line": thick, "hovertemplate": hover, **line})
-    return [{"type": "scatter", "mode": "lines", "method": method, **panels.name_axes(panel), **trace} for trace in own]
+    return [{"type": "scatter", "mode": "lines", "method": method, **base.name_axes(panel), **trace} for trace in own]
 
 
 def _make_line(thresholds: Floats, values: Floats, axis: _PanelAxis) -> dict[str, list[float]]:

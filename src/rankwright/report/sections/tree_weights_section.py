@@ -11,7 +11,7 @@ from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import select_rows, split_by_method, split_runs
-from rankwright.report.sections import panels
+from rankwright.report.sections import base
 from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.sections.learning_section import MOST_POINTS, thin_numbers
 from rankwright.report.summary import Summary
@@ -70,7 +70,7 @@ def _draw_chart(method: str, runs: Sequence[TreeWeights]) -> Chart:
     """Draw the weights of a method's trees, a panel for the first seed of each fold."""
     first = {run.fold: run for run in reversed(runs)}
     shown = [first[fold] for fold in sorted(first)][:MOST_PANELS]
-    layout = panels.make_layout([f"fold {run.fold}" for run in shown], "tree", "weight")
+    layout = base.make_layout([f"fold {run.fold}" for run in shown], "tree", "weight")
     layout["yaxis"] |= {"range": choose_heights(shown)}
     data = [trace for panel, run in enumerate(shown) for trace in _make_traces(method, run, panel)]
     caption = f"{method}: the weight of each tree as searched (points) and as used (line)."
@@ -82,7 +82,7 @@ def _draw_chart(method: str, runs: Sequence[TreeWeights]) -> Chart:
     outside = np.mean(np.concatenate([(run.searched < low) | (run.searched > high) for run in shown]))
     if outside > 0:
         caption += f" {outside:.0%} of the searched weights lie outside." if outside > 0.01 else " A few lie outside."
-    return Chart(data, layout, caption, panels.compute_height(len(shown)))
+    return Chart(data, layout, caption, base.compute_height(len(shown)))
 
 
 def choose_heights(runs: Sequence[TreeWeights]) -> list[float]:
@@ -108,7 +108,7 @@ def _make_traces(method: str, run: TreeWeights, panel: int) -> list[dict[str, An
         },
         {"name": "given", "mode": "lines", "y": run.weight[some], "line": {"width": 1.5, "dash": "solid"}},
     ]
-    about = {"type": "scatter", "method": method, "x": run.tree[some], **panels.name_axes(panel)}
+    about = {"type": "scatter", "method": method, "x": run.tree[some], **base.name_axes(panel)}
     hover = "tree %{x}: %{y:.3f}"
     return [{**about, "meta": f"fold {run.fold}, {each['name']}", "hovertemplate": hover, **each} for each in own]
 

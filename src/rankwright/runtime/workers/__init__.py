@@ -14,13 +14,13 @@ from typing import Any
 
 from rankwright.basics.errors import InputError
 from rankwright.runtime.backends import Backend, Serial, Threads, count_cores, enter_pool
+from rankwright.runtime.workers.base import ExecutorWorkers as ExecutorWorkers
 from rankwright.runtime.workers.base import SerialWorkers as SerialWorkers
 from rankwright.runtime.workers.base import TaskOutcome as TaskOutcome
 from rankwright.runtime.workers.base import TaskQueue as TaskQueue
 from rankwright.runtime.workers.base import WorkerDiedError as WorkerDiedError
 from rankwright.runtime.workers.base import Workers as Workers
 from rankwright.runtime.workers.base import WorkersLostError as WorkersLostError
-from rankwright.runtime.workers.executor_workers import ExecutorWorkers as ExecutorWorkers
 from rankwright.runtime.workers.process_workers import ProcessWorkers as ProcessWorkers
 
 _SPARE = 2  # extra tasks queued on a cluster, so that no machine is idle while an outcome is sent

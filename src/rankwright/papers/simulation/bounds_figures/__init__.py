@@ -8,8 +8,6 @@ from rankwright.papers.simulation.bounds_figures.bounds_curves import draw_sampl
 from rankwright.papers.simulation.bounds_figures.bounds_page import make_page
 from rankwright.papers.simulation.bounds_figures.bounds_tables import format_text, make_tables
 
-__all__ = ["BOUNDS"]
-
 
 def _run_bounds(measure: Measure, seed: int) -> Findings:
     """Compute the findings of the simulation of bounds, for a measure and a first seed."""

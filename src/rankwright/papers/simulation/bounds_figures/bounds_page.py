@@ -106,10 +106,7 @@ def draw_points(each: SyntheticSet, sample: Sample) -> Chart:
         for grade, name, colour, symbol in kinds
     ]
     least = f"minimum of {PAIRS}, {format_number(sample.facts[PAIRS].start, 3)} π"
-    directions = {
-        "π/4": (0.25, "var(--muted)", "dot"),
-        least: (sample.facts[PAIRS].start, _COLOURS[PAIRS], "solid"),
-    }
+    directions = {"π/4": (0.25, "var(--muted)", "dot"), least: (sample.facts[PAIRS].start, _COLOURS[PAIRS], "solid")}
     if not np.isclose(each.fisher, 0.25):
         directions[f"best for the Gaussians, {format_number(each.fisher, 3)} π"] = (
             each.fisher,
@@ -248,10 +245,5 @@ def _make_seed_grid(found: Samples) -> Grid:
 
 def _format_ranges(low: UpperBoundFacts, high: UpperBoundFacts) -> list[str]:
     """Return the cells of a bound's row: the range of each fact over the seeds, as text."""
-    pairs = [
-        (low.minimum, high.minimum),
-        (low.start, high.start),
-        (low.end, high.end),
-        (low.distance, high.distance),
-    ]
+    pairs = [(low.minimum, high.minimum), (low.start, high.start), (low.end, high.end), (low.distance, high.distance)]
     return [*(format_range(*pair) for pair in pairs), format_range(low.below, high.below, format_percent)]

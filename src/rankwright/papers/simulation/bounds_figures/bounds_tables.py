@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,6 @@ from rankwright.papers.simulation.bounds_figures.bounds_curves import (
     RANKS,
     SETS,
     STEPS,
-    Sample,
     Samples,
     UpperBoundFacts,
     compute_type_one_curves,
@@ -48,21 +48,11 @@ def make_tables(found: Samples) -> dict[str, Table]:
     first = found[min(found)]
     tables: dict[str, Table] = {"figure1": compute_type_one_curves(), "figure2": compute_type_two_curves()}
     for each, sample in zip(SETS, first, strict=True):
-        tables[f"figure{each.figure}"] = _tabulate_curves(sample)
-        tables[f"points{each.number}"] = _tabulate_documents(sample)
+        theta, values, _ = sample.curves
+        tables[f"figure{each.figure}"] = {"theta": theta, "theta/pi": theta / np.pi, **values}
+        X, y = sample.documents
+        tables[f"points{each.number}"] = {"x": X[:, 0], "y": X[:, 1], "grade": y.astype(np.int64)}
     return tables | {"summary": _tabulate_summary(found), "seeds": _tabulate_seeds(found)}
-
-
-def _tabulate_curves(sample: Sample) -> Table:
-    """Make the table of figure 3 or 4: the loss and its bounds by direction."""
-    theta, values, _ = sample.curves
-    return {"theta": theta, "theta/pi": theta / np.pi, **values}
-
-
-def _tabulate_documents(sample: Sample) -> Table:
-    """Make the table of the drawn documents: their two features and their grade."""
-    X, y = sample.documents
-    return {"x": X[:, 0], "y": X[:, 1], "grade": y.astype(np.int64)}
 
 
 def _tabulate_summary(found: Samples) -> Table:
@@ -133,9 +123,7 @@ def format_percent(share: float) -> str:
     return MISSING if np.isnan(share) else f"{100 * share:.1f}%"
 
 
-def _format_three_decimals(value: float) -> str:
-    """Return a number as text with three decimals."""
-    return format_number(value, 3)
+_format_three_decimals = partial(format_number, digits=3)
 
 
 def format_range(low: float, high: float, written: Callable[[float], str] = _format_three_decimals) -> str:

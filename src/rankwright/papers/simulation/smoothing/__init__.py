@@ -10,8 +10,6 @@ from rankwright.papers.simulation.smoothing.smoothing_facts import find
 from rankwright.papers.simulation.smoothing.smoothing_page import make_page
 from rankwright.papers.simulation.smoothing.smoothing_tables import format_text, make_tables
 
-__all__ = ["SMOOTHING"]
-
 N_QUERIES = 100
 
 

@@ -57,11 +57,7 @@ def draw_lines(train: Queries, measure: Measure, coef: Floats, seed: int) -> dic
     richest = train.take([int(np.argmax(np.add.reduceat(train.y > 0, train.indptr[:-1])))])
     return {
         view: draw_line(
-            train if view.queries == "mean" else richest,
-            measure,
-            coef,
-            drawn[view.direction - 1],
-            reaches[view.range],
+            train if view.queries == "mean" else richest, measure, coef, drawn[view.direction - 1], reaches[view.range]
         )
         for view in track(views, "lines", len(views))
     }
