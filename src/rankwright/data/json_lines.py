@@ -77,7 +77,7 @@ class JsonLinesFile(TableFile):
             if name not in self.kinds and not any(fnmatchcase(name, pattern) for pattern in columns.left_out):
                 raise InputError(
                     f"{self.path}: the first rows lack the key {name!r}, which later ones have; expected every column "
-                    "in the first row, null where it is missing. Leave it out with ignore= (--ignore)"
+                    "in the first row, null where it is missing. Or choose columns with features= (--features)"
                 )
 
     def _read_lines(self) -> Iterator[bytes]:

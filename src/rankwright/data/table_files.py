@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -81,7 +82,7 @@ class ParquetFile(TableFile):
         from pyarrow import parquet
 
         self._parquet = parquet
-        with self._open() as file:
+        with explain_damage(self.path), self._open() as file:
             self.n_rows = file.metadata.num_rows
             self.kinds = self.name_kinds(file.schema_arrow)
 
@@ -91,7 +92,7 @@ class ParquetFile(TableFile):
 
     def read(self, columns: TableColumns) -> Iterator[Any]:
         """Yield some row groups at a time, the columns decoded in parallel."""
-        with self._open() as file:
+        with explain_damage(self.path), self._open() as file:
             groups: list[int] = []
             rows = 0
             for group in range(file.num_row_groups):
@@ -104,7 +105,7 @@ class ParquetFile(TableFile):
     def read_blocks(self, columns: TableColumns) -> Iterator[Any]:
         """Yield record batches, a row group being in memory in pages."""
         names = list(columns.names)
-        with self._open() as file:
+        with explain_damage(self.path), self._open() as file:
             for batch in file.iter_batches(count_block_rows(len(names)), columns=names):
                 yield require("pyarrow").Table.from_batches([batch])
 
@@ -115,7 +116,7 @@ class ArrowFile(TableFile):
     def __init__(self, path: StrPath) -> None:
         super().__init__(path)
         self._pa = require("pyarrow")
-        with self._pa.memory_map(str(self.path)) as source:
+        with explain_damage(self.path), self._pa.memory_map(str(self.path)) as source:
             self.kinds = self.name_kinds(self._open(source).schema)
 
     def _open(self, source: Any) -> Any:
@@ -125,16 +126,29 @@ class ArrowFile(TableFile):
 
     def read(self, columns: TableColumns) -> Iterator[Any]:
         """Yield the record batches as one table, sharing the memory of the file where it can."""
-        with self._pa.memory_map(str(self.path)) as source:
+        with explain_damage(self.path), self._pa.memory_map(str(self.path)) as source:
             yield self._open(source).read_all().select(list(columns.names))
 
     def read_blocks(self, columns: TableColumns) -> Iterator[Any]:
         """Yield the record batches, cut where they are large."""
-        with self._pa.memory_map(str(self.path)) as source:
+        with explain_damage(self.path), self._pa.memory_map(str(self.path)) as source:
             reader = self._open(source)
             has_places = hasattr(reader, "get_batch")
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if has_places else reader
             yield from cut_tables(batches, columns)
+
+
+@contextmanager
+def explain_damage(path: Path) -> Iterator[None]:
+    """Turn an error of pyarrow inside the block into an InputError that names the file."""
+    pa = require("pyarrow")
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, FileNotFoundError | PermissionError):
+            raise
+        problem = " ".join(str(error).split())
+        raise InputError(f"{path}: damaged or cut off, or of an unknown version: {problem}") from None
 
 
 def cut_tables(tables: Any, columns: TableColumns) -> Iterator[Any]:
