@@ -13,8 +13,7 @@ from rankwright.analysis.inspection.inspection_result import describe_columns
 from rankwright.analysis.inspection.query_facts import MOST_GRADES, QueryFacts
 from rankwright.basics.version import __version__
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Page, Row, Section, Text
-from rankwright.report.json_values import Value
-from rankwright.report.notation import format_count, format_number
+from rankwright.report.notation import Value, format_count, format_number
 
 _MOST_BINS = 40
 
