@@ -47,6 +47,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.analysis.selection import QueryKFold as QueryKFold
     from rankwright.analysis.selection import select as select
     from rankwright.basics.errors import DegenerateModelWarning as DegenerateModelWarning
+    from rankwright.basics.errors import IgnoredFileWarning as IgnoredFileWarning
     from rankwright.basics.errors import IneffectiveParameterWarning as IneffectiveParameterWarning
     from rankwright.basics.errors import InputError as InputError
     from rankwright.basics.errors import InspectionWarning as InspectionWarning

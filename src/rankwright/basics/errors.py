@@ -54,6 +54,10 @@ class TrialWarning(RankwrightWarning):
     """A warning that trials issued warnings, which are in the table ``trials`` of the results."""
 
 
+class IgnoredFileWarning(RankwrightWarning):
+    """A warning that a file beside the data, such as LightGBM's initial scores, is not used."""
+
+
 class CollectedWarning(NamedTuple):
     """A warning kept by ``collect_warnings``: its category and its message."""
 

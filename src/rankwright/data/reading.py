@@ -10,6 +10,7 @@ from rankwright.basics.files import StrPath
 from rankwright.data.categories import Categories
 from rankwright.data.column_roles import ColumnRoles
 from rankwright.data.file_formats import LETOR, TABLE_FILES, find_format_by_name, recognise_format
+from rankwright.data.group_files import GroupSource, check_all_groups, find_group_file
 from rankwright.data.letor_source import LetorSource
 from rankwright.data.mapped import MappedSource
 from rankwright.data.mapped_header import is_mapped
@@ -102,12 +103,18 @@ def open_source(
         roles.check_unused(paths[0], "the columns of converted data were chosen when they were converted")
         return MappedSource(paths, n_features, features, categories)
     files = [file for path in paths for file in find_files(path)]
+    groups = [find_group_file(file) if file.is_file() else None for file in files]
+    if any(groups):
+        roles.check_unused(files[0], "text without a header has no columns to choose")
+        return GroupSource(files, check_all_groups(files, groups), n_features, features)
     formats = [recognise_format(file) for file in files]
     for file, name in zip(files, formats, strict=True):
         if name != formats[0]:
             raise InputError(f"{files[0]} is {formats[0]}, {file} is {name}; expected files of one format")
     if formats[0] == LETOR:
         roles.check_unused(paths[0], "LETOR text has no columns")
+        if features and features[0] == "0" and all(name.isdecimal() for name in features):
+            raise InputError(f"{files[0]}: LETOR text counts features from 1; the model has a feature 0")
         return LetorSource(files, n_features)
     return TableSource([TABLE_FILES[formats[0]](file) for file in files], roles, features, categories)
 
