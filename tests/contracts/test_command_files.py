@@ -20,7 +20,7 @@ ROLES = {  # of every option that takes a path: a new one is listed here, and th
     "evaluate": {**dict.fromkeys(("data", "model", "scores", "qrels", "run"), READS), "per_query": WRITES},
     "explain": {"model": READS},
     "inspect": {"data": READS, "against": READS, "page": WRITES},
-    "convert": {"data": READS, "out": FILLS},
+    "convert": {"data": READS, "judgments": READS, "out": FILLS},
     "tune": {"qrels": READS, "run": READS, "out": WRITES},
     "experiment": {"spec": READS, "data": READS, "qrels": READS, "run": READS, "out": FILLS},
     "report": {"folder": FILLS},

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import rankwright as rw
+from rankwright import cli
 
 GRADES = {"rambo": {"7555": 4, "1370": 3}, "rocky": {"1366": 2, "60375": 1}}
 LOGGED = {
@@ -450,3 +451,30 @@ def test_clients_objects():
     found = rw.read_log({"rambo": Answer("body", PLUGIN["rambo"]), "rocky": Answer("body", PLUGIN["rocky"])}, GRADES)
     assert rows(found) == LOGGED
     assert rows(rw.read_log({"rambo": Answer("raw_response", SOLR["rambo"])}, GRADES)) == {"rambo": LOGGED["rambo"]}
+
+
+def test_convert(write, tmp_path, capsys):
+    hits = str(write(*({"topic": query, "response": response} for query, response in SOLR.items())))
+    judged, out = tmp_path / "ratings.csv", tmp_path / "a.rwq"
+    rows_of = [f"{query},{document},{grade}\n" for query, found in GRADES.items() for document, grade in found.items()]
+    judged.write_text("query,docid,rating\n" + "".join(rows_of) + "rocky,9,4\n")
+    command = ["convert", hits, "--from", "solr", "--qid", "q", "--judgments", str(judged), "--out", str(out)]
+    assert cli.run([*command, "--missing", "zero", "--features", "body,title"]) == 0
+    captured = capsys.readouterr()
+    assert "2 queries, 4 documents, 2 features" in captured.out
+    assert "1 judged documents not logged" in captured.err
+    queries = rw.read(out)
+    assert (queries.features, queries.X.tolist()[1]) == (("body", "title"), [0.0, 7.5])
+    assert queries.unretrieved.y.tolist() == [4.0]
+    for options, problem in (
+        (["--label", "x"], "--label names a column of a table; with --from solr grades come from --judgments"),
+        (["--missing", "0"], "missing='0'; there are nan, zero"),
+        (["--from", "vespa"], "engine='vespa'; there are"),
+    ):
+        assert cli.run([*command[:-1], str(tmp_path / "b.rwq"), *options]) == 2
+        captured = capsys.readouterr()
+        assert problem in captured.err
+        assert captured.err.count("\n") == 1
+    assert cli.run(["convert", hits, "--judgments", str(judged), "--out", str(tmp_path / "b.rwq")]) == 2
+    assert "--judgments is for --from elasticsearch, opensearch or solr" in capsys.readouterr().err
+    assert not (tmp_path / "b.rwq").exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -60,6 +60,31 @@ def convert(
     n_features: Annotated[
         int | None, typer.Option(help="The number of features of LETOR text that may not mention the last ones.")
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            help="Read search responses with logged features: elasticsearch, opensearch or solr.",
+            metavar="ENGINE",
+        ),
+    ] = None,
+    judgments: Annotated[
+        Path | None, typer.Option(help="With --from: judgments, as TREC qrels, CSV or a judgment list.")
+    ] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="With --from: what a feature is that did not match, nan (default) or zero.")
+    ] = None,
+    unjudged: Annotated[
+        str | None,
+        typer.Option(help="With --from: what is done with unjudged documents, drop (default), zero or error."),
+    ] = None,
+    log: Annotated[
+        str | None, typer.Option(help="With --from: the name of the log, or the field of Solr that has the features.")
+    ] = None,
+    separators: Annotated[
+        str | None,
+        typer.Option(help="With --from solr: the characters after a name and between features (default =,)."),
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Instead of converting, compare converted data with their checksums.")
     ] = False,
@@ -68,7 +93,7 @@ def convert(
     from rankwright.basics.errors import InputError
     from rankwright.data.conversion import convert_source
     from rankwright.data.mapped import verify_checksums
-    from rankwright.data.mapped_writer import check_target
+    from rankwright.data.mapped_writer import check_target, write_queries
     from rankwright.data.reading import open_source, read
 
     if check == (out is not None):
@@ -79,8 +104,13 @@ def convert(
                 verify_checksums(path)
                 print(f"{path}: as it was written")
             return
-        check_target("--out", out, data)
-        convert_source(open_source(data, columns, n_features), out)
+        check_target("--out", out, [*data, judgments])
+        options = {"missing": missing, "unjudged": unjudged, "log": log, "separators": separators}
+        if engine is not None:
+            write_queries(_read_log(data, columns, engine, judgments, options), out)
+        else:
+            _check_absent({"judgments": judgments, **options}, "is for --from elasticsearch, opensearch or solr")
+            convert_source(open_source(data, columns, n_features), out)
     queries = read(out)
     size = sum(path.stat().st_size for path in out.iterdir())
     counts = f"{len(queries)} queries, {queries.n_docs} documents, {queries.n_features} features"
@@ -104,3 +134,25 @@ def _read_alike(data: list[Path], against: list[Path], columns: ColumnRoles) -> 
     if isinstance(other_source, LetorSource) and other.n_features < n:
         other = open_source(against, columns, n).read()
     return queries, other
+
+
+def _read_log(
+    data: list[Path], columns: ColumnRoles, engine: str, judgments: Path | None, options: dict[str, str | None]
+) -> Queries:
+    """Read search responses with logged features; of the options that name columns those for ids and features hold."""
+    from rankwright.data.engine_logs import read_log
+
+    kept = {"qid": columns.qid, "docid": columns.docid, "features": columns.features}
+    others = {name: getattr(columns, name) for name in ("label", "weight", "doc_weight", "ignore", "categorical")}
+    _check_absent(others, f"names a column of a table; with --from {engine} grades come from --judgments")
+    given = {name: value for name, value in (kept | options).items() if value is not None}
+    return read_log(data, judgments, engine=engine, **given)  # type: ignore[arg-type]
+
+
+def _check_absent(options: dict[str, Any], problem: str) -> None:
+    """Raise InputError if one of these options is given."""
+    from rankwright.basics.errors import InputError
+
+    for name, value in options.items():
+        if value:
+            raise InputError(f"--{name.replace('_', '-')} {problem}")
