@@ -17,6 +17,7 @@ from benchmarks import (
     smoothing,
     starting,
     stumps,
+    tables,
     trees,
     tuning,
 )
@@ -30,6 +31,7 @@ def main() -> None:
     out: Path | None = parser.parse_args().out
     sections = (
         reading,
+        tables,
         measuring,
         boosting,
         stumps,

@@ -22,6 +22,8 @@ _PACKAGES = (
     "fastrank",
     "ranx",
     "pytrec-eval-terrier",
+    "pyarrow",
+    "polars",
 )
 
 
