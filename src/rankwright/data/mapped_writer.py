@@ -14,7 +14,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath, check_apart, check_folder_output, write_folder_atomic
 from rankwright.basics.mapped_arrays import ArrayFile, ArrayWriter, write_array
-from rankwright.data.grouping import as_weights, find_runs, number_queries
+from rankwright.data.grouping import find_runs, fold_query_weights, number_queries
 from rankwright.data.id_files import IdFiles
 from rankwright.data.ids import join_ids
 from rankwright.data.mapped_header import ARRAY_FILES, FILE, SUFFIX, MappedHeader, is_mapped
@@ -155,13 +155,11 @@ class _QueryRuns:
     def append(self, block: RowBlock, row: int) -> None:
         """Take the runs of a block, whose first row has this number."""
         starts = find_runs(block.qid)
+        if block.weight is not None:  # a query with several weights is found when its runs are put together
+            starts = np.union1d(starts, find_runs(block.weight))
+            self._weight.append(block.weight[starts])
         self._starts.append(starts + row)
         self._qid.append(block.qid[starts])
-        if block.weight is not None:
-            weight = block.weight[starts]
-            if (bad := np.flatnonzero(block.weight != np.repeat(weight, np.diff(starts, append=len(block.qid))))).size:
-                raise _make_weight_error(block.qid[bad[0]])
-            self._weight.append(weight)
 
     def finish(self, rows: int) -> tuple[NDArray[Any], Ints, Floats | None, RunOrder | None]:
         """Return the query ids, their ``indptr`` and weights, and the order that makes the rows of a query adjacent."""
@@ -169,26 +167,13 @@ class _QueryRuns:
         qid, query = number_queries(ids)
         sizes = np.diff(starts, append=rows)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(query, sizes))]).astype(np.int64)
-        weight: Floats | None = None
-        if self._weight:
-            of_run = np.concatenate(self._weight)
-            weight = np.empty(len(qid))
-            weight[query] = of_run
-            if (bad := np.flatnonzero(weight[query] != of_run)).size:
-                raise _make_weight_error(ids[bad[0]])
-            weight = as_weights(weight, len(qid))
-        if (np.diff(query) >= 0).all():  # a query may go on in the next block
-            return qid, indptr, weight, None
         runs = np.argsort(query, kind="stable")
-        return qid, indptr, weight, RunOrder(starts[runs], sizes[runs])
-
-
-def _make_weight_error(query: Any) -> InputError:
-    """Return the error for a query that has several weights."""
-    return InputError(
-        f"query {query} has different weights; expected one weight per query. Weights of documents are doc_weight "
-        "(--doc-weight)"
-    )
+        weight = None
+        if self._weight:
+            n_runs = np.concatenate([[0], np.cumsum(np.bincount(query))])
+            weight = fold_query_weights(np.concatenate(self._weight)[runs], n_runs, qid)
+        is_grouped = bool((np.diff(query) >= 0).all())  # a query may go on in the next block
+        return qid, indptr, weight, None if is_grouped else RunOrder(starts[runs], sizes[runs])
 
 
 def _write_ids(folder: Path, name: str, ids: NDArray[Any]) -> dict[str, ArrayFile]:

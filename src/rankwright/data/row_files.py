@@ -109,6 +109,9 @@ class RowFile:
         ]
         firsts = np.array([each.row for each in self._segments])
         for rows in order.read_pieces(max(1, _PIECE // (self._dtype.itemsize * max(self.width, 1)))):
+            if len(tables) == 1:
+                yield tables[0][rows]
+                continue
             piece = np.zeros((len(rows), self.width), self._dtype)
             owners = np.searchsorted(firsts, rows, side="right") - 1
             for at in np.unique(owners).tolist():
