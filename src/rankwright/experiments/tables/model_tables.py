@@ -11,7 +11,7 @@ from rankwright.analysis.diagnosis.loss_bounds import UpperBoundEvaluator, Upper
 from rankwright.analysis.explanation import explain
 from rankwright.analysis.feature_effects import Splits, StepFunction
 from rankwright.analysis.results import Table
-from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.data.feature_numbers import name_features
 from rankwright.data.folds import Fold
@@ -78,7 +78,8 @@ def make_steps_table(model: Model) -> Table | None:
     found = [part for part in explain(model).parts if isinstance(part, StepFunction)][:MOST_FEATURES]
     if not found:
         return None
-    kept = [_choose_steps(len(part.values)) for part in found]
+    counts = [len(part.values) for part in found]  # some steps are kept, evenly spread, with the first and the last
+    kept = [np.unique(np.linspace(0, n - 1, min(n, MOST_STEPS)).round().astype(np.intp)) for n in counts]
     sizes = [len(steps) for steps in kept]
     pairs = [*zip(found, kept, strict=True)]
     return {
@@ -95,11 +96,6 @@ def make_steps_table(model: Model) -> Table | None:
 def _list_starts(part: StepFunction) -> Floats:
     """Return where each step of a step function begins; NaN for the first, because JSON has no infinity."""
     return np.append(np.nan, part.thresholds.astype(np.float64))
-
-
-def _choose_steps(n: int) -> Ints:
-    """Return which of n steps to keep: at most ``MOST_STEPS``, evenly spread, with the first and the last."""
-    return np.unique(np.linspace(0, n - 1, min(n, MOST_STEPS)).round().astype(np.intp))
 
 
 def make_importance_table(model: Model) -> Table | None:

@@ -71,7 +71,11 @@ def average_bounds(table: Table) -> list[LossBound]:
 
 def _draw_chart(methods: Methods, trained_on: TrainingMeasure) -> Chart:
     """Draw the chart of the training loss of each method and the bounds on it, as marks in one row per method."""
-    data: list[dict[str, Any]] = [_make_legend_entry(name) for name in _SYMBOLS]
+    empty = {"type": "scatter", "mode": "markers", "x": [], "y": []}  # puts a bound's symbol into the legend
+    data: list[dict[str, Any]] = [
+        {**empty, "name": name, "marker": {"symbol": symbol, "color": "var(--ink)", "size": 9}}
+        for name, symbol in _SYMBOLS.items()
+    ]
     values: list[float] = []
     for method, bounds in methods.items():
         own_measure = bounds[0].measure
@@ -110,12 +114,6 @@ def _choose_axis(values: Sequence[float]) -> dict[str, Any]:
     positive = [value for value in values if value > 0]
     wide = len(positive) == len(values) and max(positive) > _WIDE * min(positive)
     return {"type": "log", "dtick": "D2"} if wide else {"rangemode": "tozero"}
-
-
-def _make_legend_entry(name: str) -> dict[str, Any]:
-    """Return Plotly's trace without points that puts a bound's symbol into the legend."""
-    marker = {"symbol": _SYMBOLS[name], "color": "var(--ink)", "size": 9}
-    return {"type": "scatter", "mode": "markers", "x": [], "y": [], "name": name, "marker": marker}
 
 
 def _make_mark(method: str, name: str, value: float) -> dict[str, Any]:

@@ -98,19 +98,16 @@ def _draw_chart(lines: Sequence[ProfileLine], measure: str, where: str) -> Chart
         for part, name in _PARTS.items()
         if _has_values(lines[0], part)
     )
+    n = len(lines)
+    weights = "the weight that is not 0" if n == 1 else f"the {n} weights of the largest effect, one by one"
     caption = (
-        f"{where}: how {measure} changes along {_name_weights(len(lines))}; it is {levels}. From left to right, the "
+        f"{where}: how {measure} changes along {weights}; it is {levels}. From left to right, the "
         "effect of the feature: its weight times its standard deviation in training, in units of the score, each panel "
         "with a range of its own. The dotted line is the weight that was chosen; at 0 the feature is not used. A curve "
         "that leaves its panel falls further."
     )
     data = [trace for panel, line in enumerate(lines) for trace in _make_traces(line, panel)]
     return Chart(data, layout, caption, base.compute_height(len(lines)))
-
-
-def _name_weights(n: int) -> str:
-    """Return words for a caption: which n weights the chart shows."""
-    return "the weight that is not 0" if n == 1 else f"the {n} weights of the largest effect, one by one"
 
 
 def _has_values(line: ProfileLine, part: str) -> bool:

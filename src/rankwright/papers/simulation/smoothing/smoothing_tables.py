@@ -46,7 +46,9 @@ def make_tables(found: SmoothingFindings) -> dict[str, Table]:
         "figure2": _stack_annealings(("alpha",), [((name,), each) for name, each in found.annealings.items()]),
         "folds": _stack_annealings(("fold", "alpha", "chosen"), folds),
         "lines": _tabulate_line_facts(found),
-        "annealing": _tabulate_annealing_facts(found),
+        "annealing": _transpose_rows(
+            ("alpha", *AnnealingFacts._fields), [(name, *facts) for name, facts in found.annealing_facts.items()]
+        ),
     }
 
 
@@ -79,12 +81,6 @@ def _tabulate_line_facts(found: SmoothingFindings) -> Table:
         for sigma, facts in by_sigma.items()
     ]
     return _transpose_rows((*LineView._fields, "end", "jumps", "sigma", *LineFacts._fields), rows)
-
-
-def _tabulate_annealing_facts(found: SmoothingFindings) -> Table:
-    """Make a table with a row for each alpha; its columns are the facts about the annealing."""
-    rows = [(name, *facts) for name, facts in found.annealing_facts.items()]
-    return _transpose_rows(("alpha", *AnnealingFacts._fields), rows)
 
 
 def _transpose_rows(names: Iterable[str], rows: Sequence[tuple[object, ...]]) -> Table:
