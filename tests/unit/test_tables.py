@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -49,12 +50,22 @@ WRITERS = {
     "pandas.parquet": lambda frame, path: frame.to_parquet(path, row_group_size=70),
     "pandas.jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
     "pyarrow.feather": lambda frame, path: feather.write_feather(frame, path),
+    "duckdb.parquet": lambda frame, path: _write_duckdb(frame, path, "FORMAT parquet"),
+    "duckdb.csv": lambda frame, path: _write_duckdb(frame, path, "FORMAT csv, HEADER"),
+    "duckdb.jsonl": lambda frame, path: _write_duckdb(frame, path, "FORMAT json"),
     "polars.csv": lambda frame, path: pl.from_pandas(frame).write_csv(path),
     "polars.parquet": lambda frame, path: pl.from_pandas(frame).write_parquet(path),
     "polars.arrow": lambda frame, path: pl.from_pandas(frame).write_ipc(path),
     "polars.arrows": lambda frame, path: pl.from_pandas(frame).write_ipc_stream(path),
     "polars.ndjson": lambda frame, path: pl.from_pandas(frame).write_ndjson(path),
 }
+
+
+def _write_duckdb(frame: pd.DataFrame, path: Path, options: str) -> None:
+    table = pa.Table.from_pandas(frame.assign(dept=frame["dept"].astype(object)), preserve_index=False)
+    with duckdb.connect() as connection:
+        connection.register("documents", table)
+        connection.execute(f"COPY documents TO '{path}' ({options})")
 
 
 def _write_csv_zst(frame: pd.DataFrame, path: Path) -> None:
