@@ -17,9 +17,9 @@ from rankwright.kernels.data.pair_orders import PairOrders, count_ordered_pairs
 from rankwright.runtime.backends import Backend
 
 # docs/inspect.md says how these were chosen.
-MIN_SHARE = 0.99  # of the pairs that a feature orders, those in the right order
+MIN_SHARE = 0.995  # of the pairs that a feature orders, those in the right order
 MIN_ORDERED = 0.5  # of the pairs, those that it orders
-MIN_TOP = 0.97  # of its first documents, those above the lowest grade
+MIN_TOP = 0.9  # of its first documents, those above the lowest grade
 FEWEST_QUERIES, FEWEST_DOCS = 5, 50  # with pairs; documents above others: less is no evidence
 
 _MOST_UPPERS = 25  # documents of a query that are compared with those of lower grades

@@ -17,8 +17,7 @@ from rankwright.data.queries import Queries
 MIN_SHARED, MIN_SHARED_SHARE, MIN_SHARED_RATIO = 5, 0.005, 3.0  # rows in both sets; to those of two queries of one set
 MIN_DISTANCE = 0.25  # between two distributions (Kolmogorov and Smirnov)
 _CHANCE = 1e-4  # that a distance between equal distributions is called a shift, over all features
-_MIN_EXPECTED = 10.0  # queries that should have a grade, for its absence to be noticed
-_MIN_VARYING = 0.01  # of the documents that differ from the most frequent value, for a feature that varies
+_MIN_EXPECTED = 10.0  # queries that should have a grade, or a rare value, for its absence to be noticed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,13 +173,16 @@ def _explain_lost(first: InspectedSet, second: InspectedSet, i: int, j: int) -> 
     if dead[0] == dead[1]:
         return None
     live, at = (second, j) if dead[0] else (first, i)
-    column = live.sample.columns[at]
-    _, counts = np.unique(column, return_counts=True)
-    if 1 - counts.max() / len(column) < _MIN_VARYING:  # nearly constant: in fewer documents it may be so by chance
+    column, starts = live.sample.columns[at], live.sample.indptr[:-1]
+    values, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
+    differs = np.maximum.reduceat((codes != counts.argmax()).astype(np.int64), starts)
+    constant, own = (first, i) if dead[0] else (second, j)
+    if differs.mean() * len(constant.queries) < _MIN_EXPECTED:  # in few queries it may be constant by chance
         return None
-    facts, at = (first.facts, i) if dead[0] else (second.facts, j)
+    facts, at = constant.facts, own
+    there = "in the other set" if dead[0] else "here"
     value = "always missing" if facts.is_empty[at] else f"always {facts.low[at]:g}"
-    return f"is {value} {'here' if dead[0] else 'in the other set'}, but has {len(counts):,} values in the other"
+    return f"is {value} {'here' if dead[0] else 'in the other set'}, but has {len(values):,} values {there}"
 
 
 def find_other_grades(first: Queries, second: Queries) -> Iterator[Finding]:
