@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import pairwise, permutations
 from pathlib import Path
@@ -20,6 +22,7 @@ import rankwright as rw
 from rankwright.analysis.inspection import KINDS, inspect_quickly
 from rankwright.analysis.inspection.order_findings import measure_row_order
 from rankwright.cli import run
+from rankwright.data.mapped_writer import write_queries
 from rankwright.kernels.data.column_summaries import summarise_columns
 from rankwright.kernels.data.pair_orders import count_ordered_pairs
 
@@ -398,3 +401,44 @@ def test_accuracy_of_single_features_is_that_of_all_pairs():
             if counts["present"]:
                 own.append((counts["right"] - counts["wrong"]) / counts["present"])
         assert found.alone.accuracy[j] == pytest.approx(0.5 + abs(np.mean(own)) / 2)
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+import rankwright as rw
+from rankwright.kernels.data import column_summaries  # whose import takes memory, too
+
+limit = int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+queries = rw.read(sys.argv[1])
+assert queries.X.nbytes > limit
+assert rw.inspect(queries)["constant-feature"][0].where == ("3",)
+"""
+
+
+@pytest.mark.slow
+def test_mapped_data_larger_than_the_memory_that_is_allowed(tmp_path):
+    n, d = 1_000_000, 136
+    whole = np.lib.format.open_memmap(tmp_path / "X.npy", mode="w+", dtype=np.float32, shape=(n, d))
+    rng = np.random.default_rng(0)
+    for start in range(0, n, 50_000):
+        whole[start : start + 50_000] = rng.normal(size=(50_000, d))
+        whole[start : start + 50_000, 2] = 1.0
+    queries = rw.Queries(whole, rng.integers(0, 3, n).astype(float), np.arange(0, n + 1, 100), np.arange(n // 100))
+    write_queries(queries, tmp_path / "data.rwq")
+    command = [sys.executable, "-c", LIMITED, str(tmp_path / "data.rwq"), str(400 << 20)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_converted_data_have_the_findings_of_their_text(tmp_path, capsys):
+    rw.write_letor(with_feature(3 - 2 * Y), tmp_path / "train.txt")
+    assert run(["convert", str(tmp_path / "train.txt"), "--out", str(tmp_path / "train.rwq")]) == 0
+    capsys.readouterr()
+    printed = []
+    for name in ("train.txt", "train.rwq"):
+        assert run(["inspect", str(tmp_path / name)]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+    assert "label-leak" in printed[0]
