@@ -16,7 +16,7 @@ import numpy as np
 
 import rankwright as rw
 from rankwright.analysis.inspection import inspect_quickly
-from rankwright.basics.array_types import Floats
+from rankwright.basics.array_types import Floats, Ints
 
 # Findings that are inferences: on a clean set each is a false alarm. The others count what is there.
 INFERENCES = (
@@ -62,7 +62,7 @@ def make_clean_set(seed: int) -> CleanSet:
     return CleanSet(*_split(made), noise)
 
 
-def _make_columns(relevance: Floats, query: Floats, noise: float, rng: np.random.Generator) -> Iterator[Floats]:
+def _make_columns(relevance: Floats, query: Ints, noise: float, rng: np.random.Generator) -> Iterator[Floats | Ints]:
     """Yield honest features of many kinds; the first is the strongest."""
     n, m = len(relevance), int(query.max()) + 1
 
