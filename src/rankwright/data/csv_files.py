@@ -18,6 +18,7 @@ from rankwright.data.table_columns import ColumnKind, TableColumns, logger
 from rankwright.data.table_files import TableFile, cut_tables, name_columns
 from rankwright.data.table_texts import find_codec, open_text, read_head
 
+_HEAD = 1 << 18  # bytes that the kinds of columns are guessed from
 _SEPARATORS = ",\t;|"
 _NUMBER = ColumnKind("number", "number")
 
@@ -36,7 +37,7 @@ class CsvFile(TableFile):
         from pyarrow import csv as arrow_csv
 
         self._csv = arrow_csv
-        head = read_head(path)
+        head = read_head(path, _HEAD)
         self._separator, self._header = self._parse_header(head)
         self._newlines = _has_quotes(path)
         self._booleans: set[str] = set()
@@ -194,7 +195,7 @@ def _has_quotes(path: StrPath) -> bool:
     if find_codec(path) is not None:
         return True
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:  # noqa: PTH123
-        return text.find(b'"') >= 0
+        return text.find(b'"', text.find(b"\n") + 1) >= 0  # names are often quoted, and then nothing else is
 
 
 def _is_number(cell: str) -> bool:

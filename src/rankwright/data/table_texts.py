@@ -11,7 +11,6 @@ from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath, open_binary
 from rankwright.basics.optional_imports import require
 
-_HEAD = 1 << 20  # bytes that the kinds of columns are guessed from
 _CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -46,12 +45,12 @@ def open_text(path: StrPath) -> Iterator[Any]:
         raise InputError(f"{path}: the compressed file is damaged or cut off: {error}") from None
 
 
-def read_head(path: StrPath) -> bytes:
-    """Return the first lines of a text file, decompressed: at least two, if it has as many."""
+def read_head(path: StrPath, size: int = 1 << 20) -> bytes:
+    """Return the lines in the first ``size`` bytes of a text file, decompressed: at least two, if it has as many."""
     with open_text(path) as stream:
         head = b""
         while True:
-            more: bytes = stream.read(_HEAD)
+            more: bytes = stream.read(size)
             head += more
             if not more:
                 return head
