@@ -26,6 +26,7 @@ from rankwright.data.row_hashes import SeenQueries, sort_by_content
 from rankwright.measures import Measure, check_counted, parse_measure
 from rankwright.models.model import Model, to_json_value
 from rankwright.objectives.upper_bounds import UpperBound
+from rankwright.rankers.fit_memory import FIXED, DataSize, check_memory, estimate_copies
 from rankwright.rankers.fit_result import FitResult as FitResult
 from rankwright.rankers.fit_result import check_finite, warn_if_degenerate_or_unconverged
 from rankwright.rankers.input_checks import QueryEstimator, check_number, is_changed
@@ -93,6 +94,7 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # parameters worth selecting on any data
     searches_weights: ClassVar[bool] = False  # training searches the measure along single weights
     keeps_last: ClassVar[bool] = False  # the model is the last round, an optimum, and not the best one by validation
+    bytes_per_doc: ClassVar[int] = 180  # of memory that a fit takes beside the data, measured and rounded up
 
     measure: str | Measure = "ndcg@10"
     backend: Backend | None = None
@@ -109,6 +111,18 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
     def _sorts_rows(self) -> bool:
         """Return whether training rows are sorted by their content, so that their order changes nothing."""
         return True
+
+    def estimate_memory(self, n_docs: int, n_features: int, n_queries: int) -> int:
+        """Return about how many bytes of memory a fit on so much data takes, beside the data set itself.
+
+        A data set that is mapped from files takes none itself. ``fit`` refuses to begin if less than this is free.
+        """
+        size = DataSize(n_docs, n_features, n_queries)
+        return int(FIXED + self.bytes_per_doc * n_docs + estimate_copies(self, size) + self._more_memory(size))
+
+    def _more_memory(self, size: DataSize) -> float:
+        """Return the bytes that a fit takes beside those of each document: bins, tables, copies; none by default."""
+        return 0.0
 
     def find_minimised_bound(self, measure: Measure) -> UpperBound | None:
         """Return the bound on this measure that training minimises; None if it minimises no bound on a measure."""
@@ -200,6 +214,7 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         """Check everything and do per-query scaling."""
         self._check_common()
         measure, train = parse_measure(self.measure), self._group_training_rows(X, y, qid)
+        check_memory(self, DataSize.of(train))
         self._check_sets(train, valid)
         train = train.with_categories(
             join_categories(self._earlier_categories(train), train.categories), "training has"

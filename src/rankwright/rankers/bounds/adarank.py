@@ -20,6 +20,7 @@ from rankwright.optimisers.weak.single_features import BestFeature
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.boosting import BoostingRanker, read_value
 from rankwright.rankers.common_parameters import LinearModelRanker
+from rankwright.rankers.fit_memory import DataSize
 from rankwright.rankers.input_checks import check_among
 from rankwright.runtime.backends import Backend, Shards
 from rankwright.scorers import Linear
@@ -78,6 +79,10 @@ class AdaRank(BoostingRanker, LinearModelRanker):
     nonnegative: bool = True
 
     has_thresholds: ClassVar[bool] = False
+    bytes_per_doc: ClassVar[int] = 100
+
+    def _more_memory(self, size: DataSize) -> float:
+        return 3.0 * 8 * size.n_queries * size.n_features * (1 if self.nonnegative else 2)
 
     def find_minimised_bound(self, measure: Measure) -> UpperBound:
         """Return the exponential type one bound."""

@@ -22,10 +22,13 @@ from rankwright.rankers.base import FitResult
 from rankwright.rankers.bounds.structured_svm import STARTS, fit_adarank_weights
 from rankwright.rankers.bounds.working_sets import WorkingSets
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker
+from rankwright.rankers.fit_memory import DataSize
 from rankwright.rankers.input_checks import check_among, check_number, check_strength, check_whole
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
 from rankwright.scorers.linear import StandardScaling
+
+_USUAL_ROUNDS = 20  # after which working sets hardly grow
 
 
 @final
@@ -93,6 +96,10 @@ class PermuRank(LinearModelRanker, ConvergentRanker):
     tol: float = 1e-4
 
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"C": (0.01, 0.1, 1.0, 10.0)}
+
+    def _more_memory(self, size: DataSize) -> float:
+        # two rankings of each query a round, as weights of all features, and copies of them while they are solved for
+        return 3.0 * 2 * 8 * size.n_queries * size.n_features * min(self.max_iter, _USUAL_ROUNDS)
 
     def find_minimised_bound(self, measure: Measure) -> UpperBound:
         """Return the hinge type two bound; training evaluates it on the working sets."""

@@ -87,6 +87,7 @@ class RankSVM(PathRanker, LinearModelRanker, ConvergentRanker):
     }
     keeps_last: ClassVar[bool] = True
     path_parameter: ClassVar[str] = "C"
+    bytes_per_doc: ClassVar[int] = 300
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend

@@ -45,6 +45,7 @@ class RestartingRanker(LinearModelRanker, SeededRanker, ConvergentRanker):
     start: str = "regression"
 
     searches_weights: ClassVar[bool] = True
+    bytes_per_doc: ClassVar[int] = 350
 
     def _check_starts(self) -> None:
         """Raise InputError for a wrong parameter of the starts."""

@@ -23,6 +23,7 @@ from rankwright.optimisers.preconditioner import Preconditioner
 from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker, PathRanker
+from rankwright.rankers.fit_memory import VALUE, DataSize, check_memory
 from rankwright.rankers.input_checks import check_number, check_strength, check_whole, is_changed
 from rankwright.rankers.listwise.regression import ALPHAS, fit_ridges, lower_grades
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
@@ -174,6 +175,8 @@ class DescentRanker(PathRanker, LinearModelRanker, ConvergentRanker):
                 f"max_iter epochs, {_ESTIMATED.n_epochs} at most",
                 IneffectiveParameterWarning,
             )
+        size = DataSize.of(data.train)
+        check_memory(self, size, more=VALUE * size.n_values)  # linear scorers are trained on a scaled copy
         steps = replace(_ESTIMATED, n_epochs=max(min(self.max_iter, _ESTIMATED.n_epochs), 1))
         objective, seed = self._objective(data.measure), getattr(self, "random_state", 0)
         return [fit_linear(objective, steps, alpha, seed, data, deadline) for alpha in strengths]

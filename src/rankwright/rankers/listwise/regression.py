@@ -68,6 +68,7 @@ class Regression(PathRanker, LinearModelRanker):
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
 
     path_parameter: ClassVar[str] = "alpha"
+    bytes_per_doc: ClassVar[int] = 100
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend

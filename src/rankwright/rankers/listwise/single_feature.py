@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.optimisers.weak.single_features import BestFeature
 from rankwright.rankers.base import FitResult, Ranker
+from rankwright.rankers.fit_memory import DataSize
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Feature
 
@@ -40,8 +41,13 @@ class SingleFeature(Ranker):
     Feature(index=2, sign=1)
     """
 
+    bytes_per_doc: ClassVar[int] = 100
+
     feature: int | str | None = None
     sign: int | None = None
+
+    def _more_memory(self, size: DataSize) -> float:
+        return 3.0 * 8 * 2 * size.n_queries * (size.n_features if self.feature is None else 1)
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         if self.sign not in (1, -1, None):

@@ -16,12 +16,16 @@ from rankwright.measures import Measure
 from rankwright.optimisers.rounds import Deadline, Keep, RoundRecorder
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import IterativeRanker, ScaledRanker, SeededRanker
+from rankwright.rankers.fit_memory import DataSize
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, train_epochs
 from rankwright.rankers.networks.training_options import TrainingOptions
 from rankwright.runtime.backends import Backend, map_fits
 
 if TYPE_CHECKING:
     from torch import nn
+
+
+_BATCHES = 100 << 20  # bytes of the parts of a batch in work
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -43,6 +47,9 @@ class NetworkRanker(ScaledRanker, SeededRanker, IterativeRanker):
 
     hidden: Sequence[int] | None = None
     training: TrainingOptions | Mapping[str, Any] | None = None
+
+    def _more_memory(self, size: DataSize) -> float:
+        return _BATCHES if self.hidden else 0.0
 
 
 class NetworkDesign(NamedTuple):

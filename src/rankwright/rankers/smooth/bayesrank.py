@@ -19,6 +19,7 @@ from rankwright.optimisers.epochs import ADAPTIVE
 from rankwright.optimisers.rounds import Deadline
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import LinearModelRanker
+from rankwright.rankers.fit_memory import VALUE, DataSize
 from rankwright.rankers.input_checks import check_among, check_strength, check_whole
 from rankwright.rankers.networks.epoch_training import Phase, TrainingData, fit_linear
 from rankwright.rankers.networks.network_ranker import NetworkDesign, NetworkRanker
@@ -92,6 +93,10 @@ class BayesRank(LinearModelRanker, NetworkRanker):
     alpha: float = 0.0
 
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"hidden": ((5,), (10,), (20,))}
+
+    def _more_memory(self, size: DataSize) -> float:
+        # a linear scorer is trained on a scaled copy of the features
+        return super()._more_memory(size) + (0 if self.hidden else VALUE * size.n_values)
 
     def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if isinstance(self.k, int) and self.k <= _EXACT:

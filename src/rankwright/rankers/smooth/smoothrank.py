@@ -28,6 +28,7 @@ from rankwright.optimisers.descent_methods import DESCENT_METHODS
 from rankwright.optimisers.rounds import Deadline, Keep, RoundRecorder
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker, PathRanker
+from rankwright.rankers.fit_memory import DataSize
 from rankwright.rankers.input_checks import check_among, check_number, check_strength, check_weights, check_whole
 from rankwright.rankers.listwise.descent_ranker import HIGHEST, LinearProblem, explain_end
 from rankwright.rankers.listwise.regression import ALPHAS
@@ -133,6 +134,13 @@ class SmoothRank(PathRanker, LinearModelRanker, ConvergentRanker, NetworkRanker)
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
     keeps_last: ClassVar[bool] = True
     path_parameter: ClassVar[str] = "alpha"
+    bytes_per_doc: ClassVar[int] = 300
+
+    def _more_memory(self, size: DataSize) -> float:
+        if self.kernel_map is None:
+            return super()._more_memory(size)
+        components = 100 if isinstance(self.kernel_map, str) else int(self.kernel_map.n_components or 2_000)
+        return 3.0 * 8 * components * size.n_docs
 
     def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.keep == "best" and valid is None:

@@ -18,6 +18,7 @@ from rankwright.measures import Measure, PreparedMeasure, weighted_mean
 from rankwright.objectives.pairwise_objectives import compute_pair_weights, count_query_pairs
 from rankwright.optimisers.weak.threshold_stumps import BinCut, BinnedShard, FeatureBins, Stump
 from rankwright.rankers.boosting import BoostingRanker, read_value
+from rankwright.rankers.fit_memory import DataSize, estimate_bins
 from rankwright.runtime.backends import Backend, Shards
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -71,9 +72,14 @@ class StumpRanker(BoostingRanker):
         The largest number of bins of a feature; None for thresholds wherever two training documents differ.
     """
 
+    bytes_per_doc: ClassVar[int] = 110
+
     scale: str | None = None
     n_estimators: int = 300
     max_bins: int | None = 255
+
+    def _more_memory(self, size: DataSize) -> float:
+        return estimate_bins(size, self.max_bins)
 
 
 class StumpStages(ABC):

@@ -28,6 +28,7 @@ from rankwright.optimisers.weak.regression_trees import LIGHTGBM_NAMES, Regressi
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.boosting import AdditiveRanker
 from rankwright.rankers.common_parameters import SeededRanker
+from rankwright.rankers.fit_memory import DataSize, estimate_trees
 from rankwright.rankers.input_checks import check_early_stopping, check_number, check_whole
 from rankwright.rankers.trees.tree_boosting import GrownTree, TreeStages, join_histories, polish_trees
 from rankwright.runtime.backends import Backend
@@ -87,6 +88,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"num_leaves": (5, 10, 31)}
     nested_names: ClassVar[Mapping[str, Collection[str]]] = {"lightgbm_params": LIGHTGBM_NAMES}
     grows_native: ClassVar[bool] = False
+    bytes_per_doc: ClassVar[int] = 200
 
     scale: str | None = None
     n_estimators: int = 100
@@ -105,6 +107,10 @@ class TreeRanker(AdditiveRanker, SeededRanker):
     def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.scale == "standard":
             yield "scale", "splits depend on the order of a feature's values, which only scale='query' changes"
+
+    def _more_memory(self, size: DataSize) -> float:
+        polished = self.n_estimators * size.n_docs * (1 if self.num_leaves <= 256 else 2) if self.polish_rounds else 0
+        return polished + estimate_trees(size, self.num_leaves, self.lightgbm_params or {})
 
     def _rate(self) -> float:
         """Return the factor that LightGBM multiplies the values of a tree by."""
