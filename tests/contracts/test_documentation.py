@@ -96,6 +96,10 @@ def folder(tmp_path_factory) -> Path:
                 rw.write_letor(part, path / name / f"Fold{number}" / file)
     for part, file in zip(rw.split_folds(queries, 4, random_state=1)[0], ("train", "vali", "test"), strict=True):
         rw.write_letor(part, path / f"{file}.txt")
+    table = pd.DataFrame({"search_id": queries.row_qid, "clicked": queries.y, "bm25": queries.X[:, 0], "url_text": "x"})
+    (path / "logs").mkdir()
+    table.to_csv(path / "logs" / "day.csv.gz", index=False)
+    table.drop(columns="url_text").set_axis(["qid", "label", "bm25"], axis=1).to_parquet(path / "train.parquet")
     (path / "new.txt").write_bytes((path / "test.txt").read_bytes())
     test = rw.read_letor(path / "test.txt")
     for column, file in enumerate(("mine", "theirs", "scores")):

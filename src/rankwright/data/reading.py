@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rankwright.basics.errors import InputError
+from rankwright.basics.errors import InputError, suggest
 from rankwright.basics.files import StrPath
 from rankwright.data.categories import Categories
 from rankwright.data.column_roles import ColumnRoles
@@ -16,6 +16,7 @@ from rankwright.data.mapped import MappedSource
 from rankwright.data.mapped_header import is_mapped
 from rankwright.data.queries import Queries
 from rankwright.data.row_sources import RowSource
+from rankwright.data.table_columns import logger
 from rankwright.data.tables import TableSource
 from rankwright.runtime.backends import Backend
 
@@ -127,11 +128,15 @@ def find_files(path: StrPath) -> list[Path]:
         files = [file for file in inside if not any(part[0] in "._" for part in file.relative_to(whole).parts)]
         if not files:
             raise InputError(f"{path}: a folder without tables; expected Parquet, CSV, Arrow or JSON lines in it")
+        if any("=" in part for file in files for part in file.relative_to(whole).parts[:-1]):
+            logger.info("%s: columns that the names of folders have, such as fold=1, are left out", path)
         return files
     if whole.exists() or not any(character in str(path) for character in "*?["):
         return [whole]
     start = Path(whole.anchor)
     files = sorted(file for file in start.glob(str(whole.relative_to(start))) if file.is_file())
     if not files:
-        raise InputError(f"{path}: no file matches this pattern")
+        beside = sorted(each.name for each in whole.parent.iterdir())[:100] if whole.parent.is_dir() else []
+        hint = suggest(whole.name, beside) if beside else "the folder is empty or not there"
+        raise InputError(f"{path}: no file matches this pattern; {hint if len(hint) < 200 else 'there are others'}")
     return files
