@@ -291,6 +291,12 @@ class Queries:
         return None if self._doc_weight is None else self.restore(self._doc_weight)
 
     @property
+    def row_weight(self) -> Floats:
+        """The weight of each row of ``grouped()``: that of its query times that of the document."""
+        weight = np.repeat(self.query_weight, self.sizes)
+        return weight if self._doc_weight is None else weight * self._doc_weight
+
+    @property
     def docid(self) -> NDArray[Any] | None:
         """The document id of each row, if they are known."""
         return None if self._docid is None else self.restore(np.asarray(self._docid))

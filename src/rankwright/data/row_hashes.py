@@ -46,7 +46,10 @@ def _sort_part(queries: Queries, start: int, stop: int) -> tuple[Ints, Ints]:
     """Return the rows of the queries from ``start`` to ``stop``, sorted within each query, and a hash per query."""
     part = queries.slice(start, stop)
     features = np.ascontiguousarray(part.X, dtype=np.float32).view(np.uint32)
-    keys = compute_row_keys(features, _view_bits(part.y))
+    labels = _view_bits(part.y)
+    if part.doc_weight is not None:
+        labels = labels ^ (_view_bits(part.doc_weight) * _ODD)
+    keys = compute_row_keys(features, labels)
     rows = sort_within_queries(keys, part.indptr)
     return queries.indptr[start] + rows, compute_query_keys(keys[rows], _view_bits(part.query_weight), part.indptr)
 

@@ -48,6 +48,12 @@ class Objective(ABC):
 
     __slots__ = ()
     uses_only_grades: ClassVar[bool] = False  # whether grades and scores are all that it looks at
+    is_doc_weighted: ClassVar[bool] = False  # whether it is a sum over documents or pairs that uses ``doc_weight``
+
+    @property
+    def takes_doc_weight(self) -> bool:
+        """Whether document weights have a meaning: it is a sum over documents, or over pairs by their product."""
+        return self.is_doc_weighted
 
     @abstractmethod
     def prepare(self, queries: Queries) -> PreparedObjective:

@@ -54,6 +54,11 @@ class UserObjective(Objective):
         return PreparedUserObjective(self.function, queries)
 
     @property
+    def takes_doc_weight(self) -> bool:
+        """Whether the function has an attribute ``takes_doc_weight`` that says so: it uses ``queries.doc_weight``."""
+        return bool(getattr(self.function, "takes_doc_weight", False))
+
+    @property
     def identity(self) -> str:
         """The function's name with a digest of its code: text that is the same in every process."""
         function: Any = self.function

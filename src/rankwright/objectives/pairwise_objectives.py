@@ -28,8 +28,15 @@ from rankwright.kernels.objectives.hinge_pairs import (
 from rankwright.objectives.base import BuiltinObjective, Evaluation, PreparedObjective, check_scores
 
 
+class PairObjective(BuiltinObjective):
+    """An objective that is a sum over pairs; document weights weight a pair by the product of those of its two."""
+
+    __slots__ = ()
+    is_doc_weighted = True
+
+
 @dataclass(frozen=True, slots=True)
-class Hinge(BuiltinObjective):
+class Hinge(PairObjective):
     """The hinge loss: the sum over a query's pairs l_i > l_j of max(1 - (s_i - s_j), 0), l the grades, s the scores.
 
     Parameters
@@ -52,7 +59,7 @@ class Hinge(BuiltinObjective):
 
 
 @dataclass(frozen=True, slots=True)
-class SquaredHinge(BuiltinObjective):
+class SquaredHinge(PairObjective):
     """The squared hinge loss: the sum over a query's pairs of max(1 - (s_i - s_j), 0)^2, i of higher grade than j.
 
     Parameters
@@ -75,7 +82,7 @@ class SquaredHinge(BuiltinObjective):
 
 
 @dataclass(frozen=True, slots=True)
-class Fidelity(BuiltinObjective):
+class Fidelity(PairObjective):
     """The loss of FRank, called fidelity: how far the modelled probability of each pair's order is from the wanted one.
 
     It is the sum over pairs of grades l_i > l_j of 1 - sqrt(P* P) - sqrt((1 - P*) (1 - P)).
@@ -112,7 +119,7 @@ class Fidelity(BuiltinObjective):
 
 
 @dataclass(frozen=True, slots=True)
-class Logistic(BuiltinObjective):
+class Logistic(PairObjective):
     """The loss of RankNet: the cross entropy of the modelled and the wanted probability of each pair's order.
 
     It is the sum over pairs of grades l_i > l_j of -P* o + ln(1 + exp(o)), where o = s_i - s_j.
@@ -144,7 +151,7 @@ class Logistic(BuiltinObjective):
 
 
 @dataclass(frozen=True, slots=True)
-class Exponential(BuiltinObjective):
+class Exponential(PairObjective):
     """The loss of RankBoost: the sum over pairs of exp(s_j - s_i), where document i has the higher grade.
 
     It is computed in O(n) for each query, once the query is sorted by grade.
@@ -221,15 +228,15 @@ class PreparedHinge(PreparedObjective):
         return Evaluation(2.0 * loss, 2.0 * gradient, 2.0 * weight * ranked.curvature)
 
 
-def count_query_pairs(y: Floats, indptr: Ints) -> Floats:
-    """Return for each query the number of its pairs of documents with different grades.
+def count_query_pairs(y: Floats, indptr: Ints, doc_weight: Floats | None = None) -> Floats:
+    """Return for each query the number of its pairs of documents with different grades, or the sum of their weights.
 
     >>> count_query_pairs(np.array([0.0, 1.0, 1.0, 2.0]), np.array([0, 3, 4])).tolist()
     [2.0, 0.0]
     """
-    return sum_pair_costs(PairLabels(find_grade_places(y, indptr), np.ones(len(y)), np.ones(len(indptr) - 1), indptr))[
-        0
-    ]
+    cost = np.ones(len(y)) if doc_weight is None else doc_weight
+    labels = PairLabels(find_grade_places(y, indptr), cost, np.ones(len(indptr) - 1), indptr, doc_weight)
+    return sum_pair_costs(labels)[0]
 
 
 def compute_pair_weights(queries: Queries, pair_weighting: str) -> Floats:
@@ -238,7 +245,7 @@ def compute_pair_weights(queries: Queries, pair_weighting: str) -> Floats:
         return queries.query_weight
     if pair_weighting != "query":
         raise InputError(f"pair_weighting={pair_weighting!r}; expected 'pair' or 'query'")
-    pairs = count_query_pairs(queries.y, queries.indptr)
+    pairs = count_query_pairs(queries.y, queries.indptr, queries.doc_weight)
     weights: Floats = np.divide(queries.query_weight, pairs, out=np.zeros(len(pairs)), where=pairs > 0)
     return weights
 
@@ -246,13 +253,16 @@ def compute_pair_weights(queries: Queries, pair_weighting: str) -> Floats:
 def _make_pair_labels(queries: Queries, pair_weighting: str) -> PairLabels:
     """Return what the hinge kernels need of the labels: the places of the grades, and the weights of pairs."""
     places = find_grade_places(queries.y, queries.indptr)
-    return PairLabels(places, np.ones(queries.n_docs), compute_pair_weights(queries, pair_weighting), queries.indptr)
+    cost = np.ones(queries.n_docs) if queries.doc_weight is None else queries.doc_weight
+    weight = compute_pair_weights(queries, pair_weighting)
+    return PairLabels(places, cost, weight, queries.indptr, queries.doc_weight)
 
 
 def sort_by_grade(queries: Queries, pair_weighting: str) -> tuple[Ints, GradedDocuments]:
     """Return the rows by query and descending grade, and the pairs of different grades with their weights."""
     rows, lower = find_grade_order(queries.y, queries.indptr)
-    return rows, GradedDocuments(queries.indptr, lower, compute_pair_weights(queries, pair_weighting))
+    doc_weight = None if queries.doc_weight is None else queries.doc_weight[rows]
+    return rows, GradedDocuments(queries.indptr, lower, compute_pair_weights(queries, pair_weighting), doc_weight)
 
 
 def _check_probability(target: float) -> float:

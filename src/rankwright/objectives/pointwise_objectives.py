@@ -15,6 +15,8 @@ from rankwright.objectives.base import BuiltinObjective, Evaluation, PreparedObj
 class Squares(BuiltinObjective):
     """The loss of regression: the sum over queries of the mean over documents of (score - factor * grade)^2.
 
+    Document weights make it a weighted mean.
+
     Parameters
     ----------
     factor : float
@@ -27,12 +29,18 @@ class Squares(BuiltinObjective):
     Evaluation(loss=0.5, gradient=array([-1.,  0.]), curvature=array([1., 1.]))
     """
 
+    is_doc_weighted = True
+
     factor: float = 1.0
 
     def prepare(self, queries: Queries) -> PreparedSquares:
         """Compute the target and the weight of each document."""
         target = self.factor * queries.y
-        return PreparedSquares(target, np.repeat(queries.query_weight / queries.sizes, queries.sizes))
+        if queries.doc_weight is None:
+            return PreparedSquares(target, np.repeat(queries.query_weight / queries.sizes, queries.sizes))
+        total = np.repeat(np.add.reduceat(queries.doc_weight, queries.indptr[:-1]), queries.sizes)
+        weight = np.divide(queries.row_weight, total, out=np.zeros(len(total)), where=total > 0)
+        return PreparedSquares(target, weight)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

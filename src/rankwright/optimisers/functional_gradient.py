@@ -32,14 +32,15 @@ class FunctionalGradient:
     Trees give equal scores to many documents, whose ranks would then depend on the order of the rows. So documents of
     one query with equal scores and grades share their gradient and curvature evenly: the mean over all orders of such
     documents. Objectives that use only grades are prepared for documents in the order of grades. Other objectives are
-    prepared for the documents as they are.
+    prepared for the documents as they are, and so are all where documents have weights: sums over documents and pairs
+    do not depend on the order, and documents of different weights share nothing.
     """
 
     def __init__(self, queries: Queries, objective: Objective, backend: Backend) -> None:
         objective = objective.with_max_grade(queries.max_grade)
         self.backend, queries = backend, _normalise_weights(queries)
         self.uses_only_grades = objective.uses_only_grades
-        self.weight = np.repeat(queries.query_weight, queries.sizes)
+        self.weight = queries.row_weight
         self.shards = backend.apply(_prepare_shard, backend.scatter(queries), objective)
 
     def __call__(self, point: LandscapePoint, seed: tuple[int, ...]) -> Evaluation:
@@ -86,7 +87,7 @@ def compute_residuals(queries: Queries, scores: Floats) -> tuple[Floats, Floats]
 
     A constant changes no ranking, so the model has none. Queries count by their weights.
     """
-    weight = np.repeat(queries.query_weight, queries.sizes)
+    weight = queries.row_weight
     weight /= weight.mean()
     rest = scores - (queries.y - float((weight * queries.y).sum()) / len(weight))
     return weight * rest, weight
@@ -94,14 +95,16 @@ def compute_residuals(queries: Queries, scores: Floats) -> tuple[Floats, Floats]
 
 def _normalise_weights(queries: Queries) -> Queries:
     """Return the same queries with weights divided by their mean: LightGBM has limits on sums of curvatures."""
-    if queries.weight is None:
-        return queries
-    return queries.replace(weight=queries.weight / queries.weight.mean())
+    if queries.weight is not None:
+        queries = queries.replace(weight=queries.weight / queries.weight.mean())
+    if queries.doc_weight is not None:
+        queries = queries.replace(doc_weight=queries.doc_weight / queries.doc_weight.mean())
+    return queries
 
 
 def _prepare_shard(queries: Queries, objective: Objective) -> _GradientShard:
     """Prepare the objective for some queries, with documents by descending grade if it uses only grades."""
-    if not objective.uses_only_grades:
+    if not objective.uses_only_grades or queries.doc_weight is not None:
         return _GradientShard(objective.prepare(queries), queries.y, queries.indptr, None)
     rows, _ = find_grade_order(queries.y, queries.indptr)
     graded = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)

@@ -74,7 +74,8 @@ class PairLoss:
     """The mean hinge loss of pairs of unequally graded documents of a query, as a function of linear weights.
 
     The loss of a pair (i, j) with grades l_i > l_j is that of u = 1 - (s_i - s_j): max(u, 0), smoothed or not, or
-    max(u, 0)^2 with ``smoothing=inf``. The mean is weighted: the weight of a pair is ``query_weight[q] * cost[j]``, the
+    max(u, 0)^2 with ``smoothing=inf``. The mean is weighted: the weight of a pair is ``query_weight[q] *
+    higher_cost[i] * cost[j]``, the
     scores are s = X (w * factor).
 
     Parameters
@@ -89,6 +90,8 @@ class PairLoss:
         The cost of a pair whose lower document this is.
     query_weight : array of shape (n_queries,), optional
         Weights of the queries.
+    higher_cost : array of shape (n_docs,), optional
+        A factor of the cost of a pair whose higher document this is.
     factor : array of shape (n_features,), optional
         A factor for each weight before it acts on X.
     mean : array of shape (n_features,), optional
@@ -112,6 +115,7 @@ class PairLoss:
         factor: Floats | None = None,
         mean: Floats | None = None,
         backend: Backend | None = None,
+        higher_cost: Floats | None = None,
     ) -> None:
         m, d = len(indptr) - 1, X.shape[1]
         cost = np.ones(len(y)) if cost is None else np.asarray(cost, dtype=np.float64)
@@ -125,7 +129,8 @@ class PairLoss:
         parts = []
         for start, stop in query_ranges(indptr, count_shards(len(y))):
             rows, own = slice(int(indptr[start]), int(indptr[stop])), indptr[start : stop + 1] - indptr[start]
-            parts.append(_PairShard(X[rows], PairLabels(place[rows], cost[rows], weight[start:stop], own)))
+            higher = None if higher_cost is None else higher_cost[rows]
+            parts.append(_PairShard(X[rows], PairLabels(place[rows], cost[rows], weight[start:stop], own, higher)))
         self.shards = self.backend.distribute(parts)
         self.total = float(self.backend.sum(_sum_pair_weights, self.shards))
         self._scale = 1.0 / self.total if self.total > 0.0 else 0.0

@@ -18,6 +18,7 @@ from rankwright.basics.errors import (
     IneffectiveParameterWarning,
     InputError,
     collect_warnings,
+    quote,
     warn,
 )
 from rankwright.data.categories import Categories, join_categories
@@ -93,6 +94,7 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
 
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # parameters worth selecting on any data
     searches_weights: ClassVar[bool] = False  # training searches the measure along single weights
+    is_doc_weighted: ClassVar[bool] = False  # its loss is a sum over documents or pairs that uses ``doc_weight``
     keeps_last: ClassVar[bool] = False  # the model is the last round, an optimum, and not the best one by validation
     bytes_per_doc: ClassVar[int] = 180  # of memory that a fit takes beside the data, measured and rounded up
 
@@ -127,6 +129,23 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
     def find_minimised_bound(self, measure: Measure) -> UpperBound | None:
         """Return the bound on this measure that training minimises; None if it minimises no bound on a measure."""
         return None
+
+    def takes_doc_weight(self, measure: Measure) -> bool:
+        """Return whether document weights have a meaning in the loss that training minimises."""
+        return self.is_doc_weighted
+
+    def _check_doc_weight(self, train: Queries, measure: Measure) -> None:
+        """Raise InputError if documents are weighted and the loss has no use for that."""
+        if train.doc_weight is None or self.takes_doc_weight(measure):
+            return
+        objective = getattr(self, "objective", None)
+        what = type(self).__name__ + ("" if objective is None else f" with objective={quote(objective)}")
+        raise InputError(
+            f"the documents have weights; {what} takes none: its loss is of whole rankings, not a sum over documents "
+            "or pairs (an objective of your own says takes_doc_weight = True if it uses queries.doc_weight). Leave "
+            "them out (queries.replace(doc_weight=None)), weight queries instead, or use Regression, MART, RankNet, "
+            "RankSVM, RankBoost or FRank, or another objective"
+        )
 
     def _earlier_categories(self, train: Queries) -> Categories | None:
         """Return the categories of the model that training continues; None if there is no such model."""
@@ -216,6 +235,7 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         measure, train = parse_measure(self.measure), self._group_training_rows(X, y, qid)
         check_memory(self, DataSize.of(train))
         self._check_sets(train, valid)
+        self._check_doc_weight(train, measure)
         train = train.with_categories(
             join_categories(self._earlier_categories(train), train.categories), "training has"
         )

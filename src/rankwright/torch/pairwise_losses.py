@@ -31,7 +31,10 @@ class PairwiseLoss(Loss):
         rows, graded = sort_by_grade(queries, self.objective.pair_weighting)
         lower = find_positions(graded.lower, queries)
         above = np.add.reduceat(lower < np.repeat(queries.sizes, queries.sizes), queries.indptr[:-1])
-        return LossLabels({"order": find_positions(rows, queries), "lower": lower}, {"weight": graded.weight}, above)
+        documents: dict[str, Any] = {"order": find_positions(rows, queries), "lower": lower}
+        if graded.doc_weight is not None:
+            documents["doc_weight"] = graded.doc_weight
+        return LossLabels(documents, {"weight": graded.weight}, above)
 
     @abstractmethod
     def evaluate_pairs(self, o: Tensor) -> tuple[Tensor, Tensor]:
@@ -50,6 +53,9 @@ class PairwiseLoss(Loss):
         none = (column < batch.documents["lower"][:, :width, None]) | missing[:, None, :] | missing[:, :width, None]
         loss, slope = self.evaluate_pairs((s[:, :width, None] - s[:, None, :]).masked_fill_(none, 0.0))
         worth = weight[:, None, None].expand_as(slope).masked_fill(none, 0.0)
+        if "doc_weight" in batch.documents:
+            own = batch.documents["doc_weight"]
+            worth = worth * own[:, :width, None] * own[:, None, :]
         slope = slope * worth
         by_place = -slope.sum(dim=1)
         by_place[:, :width] += slope.sum(dim=2)

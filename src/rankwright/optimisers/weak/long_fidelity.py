@@ -45,6 +45,7 @@ _MAX_STEPS = 2  # different changes of scores: a stump changes some documents, a
 _CELLS = 2048
 _STEEPEST = 1.4  # times W is above the second derivatives of W and of F''
 _HIGHEST = 0.385  # value of W
+_ROUNDING = 1e-12  # of a sum of products by the fast Fourier transform, relative to all products
 
 
 def sum_state(graded: GradedDocuments, before: Floats, scores: Floats, potentials: Floats) -> Floats:
@@ -95,6 +96,7 @@ class _LongQuery:
     w: Complexes  # the coefficients of W; with those of -w counted in
     modes: Floats
     moments: Floats  # of each grade
+    doc_weight: Floats | None  # of each document, if documents are weighted
 
     @classmethod
     def of(cls, graded: GradedDocuments, q: int, scores: Floats) -> _LongQuery:
@@ -105,7 +107,9 @@ class _LongQuery:
         step, w = _compute_coefficients(_choose_period(float(np.ptp(own))))
         modes = np.empty((len(own), 2, len(w)))
         fill_modes(own, step, modes)
-        return cls(own, starts, float(graded.weight[q]), step, w, modes, sum_modes(modes, starts))
+        doc_weight = None if graded.doc_weight is None else graded.doc_weight[rows]
+        weighted = _weight_modes(modes, doc_weight)
+        return cls(own, starts, float(graded.weight[q]), step, w, weighted, sum_modes(weighted, starts), doc_weight)
 
     @property
     def frequencies(self) -> Floats:
@@ -152,7 +156,7 @@ class _LongQuery:
         step, w = _compute_coefficients(_choose_period(float(np.ptp(self.scores))) + far)
         modes = np.empty((len(self.scores), 2, len(w)))
         fill_modes(self.scores, step, modes)
-        moments = sum_modes(modes, self.starts)
+        moments = sum_modes(_weight_modes(modes, self.doc_weight), self.starts)
         real, imaginary = multiply_moments(moments, sum_after(moments))
         kind = w * _compute_integral_factors(step * np.arange(len(w)), far)
         return self.weight * float((kind * (real + 1j * imaginary)).real.sum())
@@ -181,17 +185,32 @@ class _LongQuery:
         return self.weight * fell, self.weight * rose, self.weight * flatter
 
     def _count(self, cell: Ints, upper: NDArray[np.bool_], lower: NDArray[np.bool_]) -> Floats:
-        """Return the number of pairs by how many cells the upper document is above the lower one, from the least."""
+        """Return the weight of the pairs by how many cells the upper document is above the lower one, from the least.
+
+        The number of pairs is exact; a sum of weights is rounded up, since it bounds the changes from above.
+        """
         total = np.zeros(2 * _CELLS)
         below = np.zeros(_CELLS)
         for g in range(len(self.starts) - 2, -1, -1):
             rows = slice(int(self.starts[g]), int(self.starts[g + 1]))
-            here = np.bincount(cell[rows][upper[rows]], minlength=_CELLS).astype(np.float64)
+            here = self._sum_cells(cell, upper, rows)
             spectrum = np.fft.rfft(here, 2 * _CELLS) * np.conj(np.fft.rfft(below, 2 * _CELLS))
-            total += np.rint(np.fft.irfft(spectrum, 2 * _CELLS))
-            below += np.bincount(cell[rows][lower[rows]], minlength=_CELLS)
+            pairs = np.fft.irfft(spectrum, 2 * _CELLS)
+            slack = _ROUNDING * float(here.sum() * below.sum())
+            total += np.rint(pairs) if self.doc_weight is None else np.maximum(pairs, 0.0) + slack
+            below += self._sum_cells(cell, lower, rows)
         counts: Floats = np.roll(total, _CELLS)
         return counts
+
+    def _sum_cells(self, cell: Ints, chosen: NDArray[np.bool_], rows: slice) -> Floats:
+        """Return for each cell the number, or the summed weight, of the chosen documents among these rows."""
+        weight = None if self.doc_weight is None else self.doc_weight[rows][chosen[rows]]
+        return np.bincount(cell[rows][chosen[rows]], weight, minlength=_CELLS).astype(np.float64)
+
+
+def _weight_modes(modes: Floats, doc_weight: Floats | None) -> Floats:
+    """Return the modes of each document times its weight: products of two documents' modes have both weights."""
+    return modes if doc_weight is None else modes * doc_weight[:, np.newaxis, np.newaxis]
 
 
 def _compute_weight_and_curvature(o: Floats) -> tuple[Floats, Floats]:

@@ -86,6 +86,7 @@ class RankSVM(PathRanker, LinearModelRanker, ConvergentRanker):
         "C": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
     }
     keeps_last: ClassVar[bool] = True
+    is_doc_weighted: ClassVar[bool] = True
     path_parameter: ClassVar[str] = "C"
     bytes_per_doc: ClassVar[int] = 300
 
@@ -100,7 +101,8 @@ class RankSVM(PathRanker, LinearModelRanker, ConvergentRanker):
         factor = standard.factor_for(self.scale)
         weight = compute_pair_weights(train, self.pair_weighting)
         space = WeightSpace.of(train.X, standard.mean, factor)
-        problem = PairLoss(space.X, train.y, train.indptr, None, weight, space.factor, space.mean, backend)
+        pairs = train.doc_weight, weight, space.factor, space.mean, backend, train.doc_weight
+        problem = PairLoss(space.X, train.y, train.indptr, *pairs)
         evaluate = Evaluator.of(train, valid, measure, backend)
         results: dict[int, FitResult] = {}
         w: Floats | None = None

@@ -121,6 +121,10 @@ class DescentRanker(PathRanker, LinearModelRanker, ConvergentRanker):
     def _objective(self, measure: Measure) -> Objective:
         """Return the objective that is minimised."""
 
+    def takes_doc_weight(self, measure: Measure) -> bool:
+        """Return whether the objective takes document weights."""
+        return self._objective(measure).takes_doc_weight
+
     def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if not hasattr(self, "hidden"):
             return

@@ -69,6 +69,7 @@ class Regression(PathRanker, LinearModelRanker):
 
     path_parameter: ClassVar[str] = "alpha"
     bytes_per_doc: ClassVar[int] = 100
+    is_doc_weighted: ClassVar[bool] = True
 
     def _fit_path(
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
@@ -166,8 +167,8 @@ def _solve_ridge(moments: Floats, penalty: Floats) -> tuple[Floats, float]:
 
 
 def _weigh_documents(queries: Queries) -> tuple[Floats, Ints]:
-    """Return for each document the weight of its query, and its class: 1 if it is relevant, else 0."""
-    return np.repeat(queries.query_weight, queries.sizes), (queries.y > 0).astype(np.int64)
+    """Return for each document its weight and its query's, multiplied, and its class: 1 if it is relevant, else 0."""
+    return queries.row_weight, (queries.y > 0).astype(np.int64)
 
 
 def _sum_class_weights(queries: Queries) -> Floats:

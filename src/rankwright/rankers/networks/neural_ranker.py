@@ -72,6 +72,10 @@ class NeuralRanker(NetworkRanker):
     network: Any = None
     alpha: float = 0.0
 
+    def takes_doc_weight(self, measure: Measure) -> bool:
+        """Return whether the objective takes document weights."""
+        return as_objective(self.objective, adapt_for_training(measure)).takes_doc_weight
+
     def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         if self.network is not None:
             if self.hidden:

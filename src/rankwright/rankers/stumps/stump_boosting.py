@@ -13,9 +13,9 @@ import numpy as np
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
-from rankwright.kernels.objectives.graded_pairs import GradedDocuments, find_grade_order
+from rankwright.kernels.objectives.graded_pairs import GradedDocuments
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
-from rankwright.objectives.pairwise_objectives import compute_pair_weights, count_query_pairs
+from rankwright.objectives.pairwise_objectives import compute_pair_weights, count_query_pairs, sort_by_grade
 from rankwright.optimisers.weak.threshold_stumps import BinCut, BinnedShard, FeatureBins, Stump
 from rankwright.rankers.boosting import BoostingRanker, read_value
 from rankwright.rankers.fit_memory import DataSize, estimate_bins
@@ -77,6 +77,8 @@ class StumpRanker(BoostingRanker):
     scale: str | None = None
     n_estimators: int = 300
     max_bins: int | None = 255
+
+    is_doc_weighted: ClassVar[bool] = True
 
     def _more_memory(self, size: DataSize) -> float:
         return estimate_bins(size, self.max_bins)
@@ -182,15 +184,16 @@ class StumpStages(ABC):
 
 def _sum_pair_weights(queries: Queries, pair_weighting: str) -> float:
     """Return the sum of the weights of all pairs of these queries."""
-    return float((compute_pair_weights(queries, pair_weighting) * count_query_pairs(queries.y, queries.indptr)).sum())
+    pairs = count_query_pairs(queries.y, queries.indptr, queries.doc_weight)
+    return float((compute_pair_weights(queries, pair_weighting) * pairs).sum())
 
 
 def _prepare_part(
     queries: Queries, measure: Measure, bins: FeatureBins, pair_weighting: str, total: float
 ) -> StumpShard:
     """Return these queries as a part of the training documents, binned, where all scores are 0."""
-    rows, lower = find_grade_order(queries.y, queries.indptr)
-    graded = GradedDocuments(queries.indptr, lower, compute_pair_weights(queries, pair_weighting) / total)
+    rows, graded = sort_by_grade(queries, pair_weighting)
+    graded = graded._replace(weight=graded.weight / total)
     binned = BinnedShard(queries.X, rows, graded, bins.encode(queries.X, rows))
     by_grade = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)
     prepared = measure.prepare(by_grade)

@@ -69,6 +69,10 @@ class BoostedTrees(GradientTreeRanker):
     objective: Any = "positions"
     n_warmup_trees: int | None = None
 
+    def takes_doc_weight(self, measure: Measure) -> bool:
+        """Return whether the objective takes document weights."""
+        return as_objective(self.objective, adapt_for_training(measure)).takes_doc_weight
+
     def _check_own(self, measure: Measure) -> None:
         as_objective(self.objective, adapt_for_training(measure))
         if self.n_warmup_trees is not None:

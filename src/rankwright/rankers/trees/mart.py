@@ -39,6 +39,7 @@ class MART(GradientTreeRanker):
     """
 
     grows_native: ClassVar[bool] = True
+    is_doc_weighted: ClassVar[bool] = True
 
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         return NativeStages(*setting, objective={"objective": "regression"})
