@@ -120,12 +120,14 @@ def _read_entry(entry: Any, where: str) -> LoggedFeatures:
     names: list[str] = []
     values: list[float] = []
     for feature in entry:
-        name = feature.get("name") if isinstance(feature, Mapping) else None
+        name = feature.get("name") if isinstance(feature, dict) else None  # faster than the check for a Mapping
         if not isinstance(name, str):
             raise InputError(f"{where}: found {describe_json(feature)}; expected an object with the name of a feature")
-        if name != _EXTRA_LOGGING or not isinstance(feature.get("value"), Mapping):
+        value = feature.get("value")
+        if name != _EXTRA_LOGGING or not isinstance(value, dict):
             names.append(name)
-            values.append(_as_number(feature.get("value"), name, where))
+            is_usual = type(value) is float and abs(value) <= LARGEST
+            values.append(value if is_usual else _as_number(value, name, where))
     return LoggedFeatures(names, values)
 
 
