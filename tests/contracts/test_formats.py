@@ -136,6 +136,7 @@ WRITERS: dict[str, tuple[str, Callable[[rw.Queries, Path], Path]]] = {
 }
 COMMANDS = ("fit", "predict", "evaluate", "compare", "experiment")
 PARAMETERS = ["--set", "alpha=1"]
+QUICK = ("CSV pandas", "Parquet glob", "rwq of a table")  # of which experiments are always tried
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +203,12 @@ def find_reference(parts, tmp_path_factory, capsys, command: str) -> list[float]
 
 
 CELLS = [
-    pytest.param(name, command, marks=[pytest.mark.slow] if command == "experiment" else [], id=f"{name}-{command}")
+    pytest.param(
+        name,
+        command,
+        marks=[pytest.mark.slow] if command == "experiment" and name not in QUICK else [],
+        id=f"{name}-{command}",
+    )
     for name in WRITERS
     for command in COMMANDS
 ]

@@ -62,6 +62,12 @@ def check_all_groups(paths: Sequence[Path], groups: Sequence[Path | None]) -> li
     return [group for group in groups if group is not None]
 
 
+def list_files_beside(path: Path) -> list[Path]:
+    """Return the files of query sizes and weights beside a file."""
+    found = [_find_beside(path, suffix) for suffix in (*_SIZES, ".weight")]
+    return [file for file in found if file is not None]
+
+
 def _find_beside(path: Path, suffix: str) -> Path | None:
     """Return the file with a suffix beside a file; the name of a compressed file counts without its last part too."""
     names = [path.name] + ([path.stem] if path.suffix in (".gz", ".xz", ".zst") else [])

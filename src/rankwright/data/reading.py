@@ -10,7 +10,7 @@ from rankwright.basics.files import StrPath
 from rankwright.data.categories import Categories
 from rankwright.data.column_roles import ColumnRoles
 from rankwright.data.file_formats import LETOR, TABLE_FILES, find_format_by_name, recognise_format
-from rankwright.data.group_files import GroupSource, check_all_groups, find_group_file
+from rankwright.data.group_files import GroupSource, check_all_groups, find_group_file, list_files_beside
 from rankwright.data.letor_source import LetorSource
 from rankwright.data.mapped import MappedSource
 from rankwright.data.mapped_header import is_mapped
@@ -118,6 +118,17 @@ def open_source(
             raise InputError(f"{files[0]}: LETOR text counts features from 1; the model has a feature 0")
         return LetorSource(files, n_features)
     return TableSource([TABLE_FILES[formats[0]](file) for file in files], roles, features, categories)
+
+
+def list_input_files(paths: Sequence[StrPath]) -> list[Path]:
+    """Return every file that is read for these paths, also those in folders and beside files, to notice changes."""
+    files: list[Path] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            files += sorted(file for file in path.rglob("*") if file.is_file())
+        else:
+            files += [each for file in find_files(path) for each in (file, *list_files_beside(file))]
+    return files
 
 
 def find_files(path: StrPath) -> list[Path]:

@@ -15,7 +15,7 @@ from rankwright.data.document_pools import read_trec
 from rankwright.data.folds import Fold, read_folds, split_folds
 from rankwright.data.judgments import read_judgments
 from rankwright.data.queries import Queries
-from rankwright.data.reading import open_source
+from rankwright.data.reading import list_input_files, open_source
 from rankwright.experiments.saved_queries import load_queries, save_queries
 from rankwright.runtime.backends import Serial
 
@@ -74,7 +74,8 @@ class FoldFolder(FoldSource):
     @property
     def files(self) -> list[Path]:
         """The files of all folds."""
-        return sorted({path for fold in read_folds(self.folds).files for part in fold for path in part})
+        paths = sorted({path for fold in read_folds(self.folds).files for part in fold for path in part})
+        return list_input_files(paths)
 
     def read_fold(self, index: int, load: Load = _call) -> Fold:
         """Read the files of the fold."""
@@ -130,7 +131,7 @@ class DocumentFiles(CutQueries):
     @property
     def files(self) -> list[Path]:
         """The files of documents."""
-        return [Path(path) for path in self.file]
+        return list_input_files(self.file)
 
     def read_queries(self) -> Queries:
         """Read the files as one."""
