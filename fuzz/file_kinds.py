@@ -22,6 +22,7 @@ import numpy as np
 import rankwright as rw
 from fuzz.cases import Kind, OrRefused
 from fuzz.mutation import EXTREME, maybe, mutate_bytes
+from rankwright.data.mapped_header import ARRAY_FILES
 from rankwright.experiments.saved_queries import load_queries, save_queries
 from rankwright.experiments.storage import contents
 from rankwright.experiments.storage.schema import FILE
@@ -134,7 +135,7 @@ class Checkpoints(_ArrayFile):
 
 
 class SavedData(_ArrayFile):
-    """Queries that an experiment keeps beside its results."""
+    """Data sets on disk, such as an experiment keeps beside its results."""
 
     name = "data"
 
@@ -149,11 +150,19 @@ class SavedData(_ArrayFile):
             features=["bm25", "clicks"],
         )
         self._path = save_queries(queries, self.folder)
-        return self._path.read_bytes()
+        return _zip([(path.name, path.read_bytes()) for path in sorted(self._path.iterdir())], zipfile.ZIP_STORED)
 
     def read(self, data: bytes) -> dict[str, Any]:
-        """Load the queries; the name of the file is a digest of its content."""
-        self._path.write_bytes(data)
+        """Load the queries from a folder with the members of the archive; its name is a digest of its content."""
+        for path in self._path.iterdir():
+            path.unlink()
+        try:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                members = {info.filename: archive.read(info) for info in archive.infolist()}
+        except Exception:  # the archive is only how a case is one file
+            raise rw.InputError("not an archive") from None
+        for name in members.keys() & {"header.json", *ARRAY_FILES}:
+            (self._path / name).write_bytes(members[name])
         found = load_queries(self._path)
         arrays = {"X": found.X, "y": found.y, "qid": found.qid, "docid": found.docid, "weight": found.weight}
         return {**arrays, "row_qid": found.row_qid, "features": found.features}

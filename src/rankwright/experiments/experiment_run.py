@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -199,7 +200,7 @@ def _store_and_plan(
         _check_same_experiment(store, experiment, run)
     except InputError:
         for path in set(folder.glob("*")) - before:
-            path.unlink()
+            shutil.rmtree(path)
         raise
     with store.transaction():
         store.write_meta("experiment", experiment.to_json())
