@@ -4,6 +4,7 @@ whose query ids are interleaved and on the same data with its rows adjacent."""
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -228,6 +229,53 @@ def inspect_data(data, model, tmp_path):
     assert found == same
 
 
+def check_same_rows(found: rw.Queries, data: Shuffled) -> None:
+    """Check that documents are in the order of the rows of ``mixed``, each with its own features, grade and ids."""
+    assert found.docid.tolist() == data.docid.tolist()
+    assert found.X.tolist() == data.X.tolist()
+    assert found.row_qid.tolist() == data.qid.tolist()
+    assert found.y.tolist() == data.y.tolist()
+    assert found.grouped().docid.tolist() == data.sorted.docid.tolist()
+
+
+def write_queries(data, model, tmp_path):
+    rw.write_queries(data.mixed, tmp_path / "a.rwq")
+    again = rw.read(tmp_path / "a.rwq")
+    check_same_rows(again, data)
+    assert again.weight.tolist() == data.weight.tolist()
+    assert model.predict(again).tolist() == model.predict(data.X).tolist()
+
+
+def convert(data, model, tmp_path):
+    rw.write_letor(data.mixed, tmp_path / "a.txt")
+    data.table.to_csv(tmp_path / "a.csv", index=False)
+    data.table.to_parquet(tmp_path / "a.parquet", row_group_size=50)
+    for name in ("a.txt", "a.csv", "a.parquet"):
+        rw.convert(tmp_path / name, out=tmp_path / "a.rwq")
+        check_same_rows(rw.read(tmp_path / "a.rwq"), data)
+
+
+def read_table(data, model, tmp_path):
+    data.table.to_json(tmp_path / "a.jsonl", orient="records", lines=True, double_precision=15)
+    data.table.to_csv(tmp_path / "a.csv", index=False)
+    data.table.to_parquet(tmp_path / "a.parquet", row_group_size=50)
+    data.table.to_feather(tmp_path / "a.feather")
+    for name in ("a.jsonl", "a.csv", "a.parquet", "a.feather"):
+        check_same_rows(rw.read(tmp_path / name), data)
+
+
+def read_log(data, model, tmp_path):
+    lines, judgments = [], ["query,docid,rating"]
+    for values, query, document, grade in zip(data.X, data.qid, data.docid, data.y, strict=True):
+        log = [{"name": f"f{i}", "value": float(value)} for i, value in enumerate(values)]
+        lines.append(json.dumps({"qid": query, "_id": document, "fields": {"_ltrlog": [{"main": log}]}}))
+        judgments.append(f"{query},{document},{grade}")
+    (tmp_path / "hits.jsonl").write_text("\n".join(lines))
+    for name, order in (("judgments.csv", judgments), ("reversed.csv", [judgments[0], *judgments[:0:-1]])):
+        (tmp_path / name).write_text("\n".join(order))
+        check_same_rows(rw.read_log(tmp_path / "hits.jsonl", tmp_path / name), data)
+
+
 CASES: dict[str, Callable] = {
     check.__name__: check
     for check in (
@@ -241,10 +289,13 @@ CASES: dict[str, Callable] = {
         write_run,
         write_letor,
         read_letor,
+        read_log,
+        write_queries,
+        convert,
         split_folds,
         run_experiment,
     )
-} | {"inspect": inspect_data}
+} | {"inspect": inspect_data, "read": read_table}
 
 
 def has_rows(function: Callable) -> bool:
@@ -256,7 +307,7 @@ def has_rows(function: Callable) -> bool:
 def test_every_public_function_with_rows_has_a_case():
     functions = {name: getattr(rw, name) for name in rw.__all__ if inspect.isfunction(getattr(rw, name))}
     found = {name for name, function in functions.items() if has_rows(function)}
-    of_other_tests = {"make_queries", "read", "read_trec", "read_folds"}  # whose rows are adjacent, or are read_letor's
+    of_other_tests = {"make_queries", "read_trec", "read_folds"}  # whose rows are adjacent, or are read_letor's
     assert found - of_other_tests <= set(CASES)
 
 

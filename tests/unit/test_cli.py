@@ -262,7 +262,7 @@ class TestMistakes:
             (["fit", "adarnk", "--train", "{f}/train.txt", "--model", "{t}/m"], "unknown ranker 'adarnk'; did you mean adarank?"),
             (["fit", "adarank", "--train", "{f}/train.txt"], "Missing option '--model'"),
             (["fit", "adarank", "--train", "{f}/no.txt", "--model", "{t}/m"], "no.txt: No such file or directory"),
-            (["fit", "adarank", "--train", "{f}", "--model", "{t}/m"], "Is a directory"),
+            (["fit", "adarank", "--train", "{f}", "--model", "{t}/m"], "a folder without tables; expected Parquet, CSV, Arrow or JSON lines in it. For LETOR text name the files"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--measure", "ndgc", "--model", "{t}/m"], "did you mean ndcg?"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--set", "rounds=5", "--model", "{t}/m"], "it is called n_estimators here"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_estimators", "--model", "{t}/m"], "expected name=value"),

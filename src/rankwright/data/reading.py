@@ -138,7 +138,10 @@ def find_files(path: StrPath) -> list[Path]:
         inside = sorted(file for file in whole.rglob("*") if file.is_file() and find_format_by_name(file))
         files = [file for file in inside if not any(part[0] in "._" for part in file.relative_to(whole).parts)]
         if not files:
-            raise InputError(f"{path}: a folder without tables; expected Parquet, CSV, Arrow or JSON lines in it")
+            raise InputError(
+                f"{path}: a folder without tables; expected Parquet, CSV, Arrow or JSON lines in it. For LETOR text "
+                f"name the files, and for folders Fold1, Fold2, ... use rw.read_folds or rankwright experiment"
+            )
         if any("=" in part for file in files for part in file.relative_to(whole).parts[:-1]):
             logger.info("%s: columns that the names of folders have, such as fold=1, are left out", path)
         return files
