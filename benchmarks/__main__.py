@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import (
     boosting,
     bounds,
+    converting,
     experimenting,
     measuring,
     pairs,
@@ -31,6 +32,7 @@ def main() -> None:
     out: Path | None = parser.parse_args().out
     sections = (
         reading,
+        converting,
         tables,
         measuring,
         boosting,

@@ -208,6 +208,26 @@ class TestFeatureSelection:
         assert source.read().X[:, 1].tolist()[2] == 1
         assert np.isnan(source.read().X[[0, 1, 3], 1]).all()
 
+    def test_numbers_in_place_of_categories(self, path):
+        with pytest.raises(rw.InputError, match="feature kind has categories here .* numbers in its place"):
+            open_source(
+                [path], NO_ROLES, features=["bm25", "kind", "age"], categories=(("x",), None, None)[1:] + (None,)
+            )
+
+    def test_documents_that_no_run_found_count_in_the_evaluation_of_a_file(self, tmp_path, capsys):
+        queries = rw.make_queries(6, n_docs=5, random_state=0)
+        left = Unretrieved(np.full(6, 2.0), np.arange(7))
+        rw.write_queries(queries.replace(unretrieved=left), tmp_path / "a.rwq")
+        model = rw.SingleFeature(feature=0).fit(queries)
+        rw.save(model, tmp_path / "m.json")
+        assert (
+            cli.run(["evaluate", f"--data={tmp_path}/a.rwq", f"--model={tmp_path}/m.json", "--measures=map", "--json"])
+            == 0
+        )
+        expected = rw.evaluate(model, rw.read(tmp_path / "a.rwq"), ["map"]).means["map"]
+        assert json.loads(capsys.readouterr().out)["means"]["map"] == expected
+        assert expected < rw.evaluate(model, queries, ["map"]).means["map"]
+
     def test_a_missing_feature_is_named(self, path):
         with pytest.raises(rw.InputError, match="no feature 'clicks'"):
             open_source([path], NO_ROLES, features=["bm25", "clicks"])
@@ -409,3 +429,13 @@ def test_memory_does_not_grow_with_the_input(tmp_path, adjacent):
     assert queries.X.nbytes == 4 * 500 * 40_000
     assert queries.docid[[0, -1]].tolist() == ["d0", "d39999"]
     assert (queries.X[12_345] == np.arange(1, 501) % 7).all()
+
+
+@pytest.mark.parametrize("ranker", ["Regression", "ListNet", "RankBoost", "LambdaMART", "DirectRank"])
+def test_models_of_mapped_data_have_the_same_bits(tmp_path, monkeypatch, ranker):
+    monkeypatch.setattr(mapped_arrays, "MAPPED_FROM", 0)
+    queries = rw.make_queries(30, n_docs=12, n_features=6, random_state=0)
+    rw.write_queries(queries, tmp_path / "a.rwq")
+    on_disk = rw.read(tmp_path / "a.rwq")
+    scores = [getattr(rw, ranker)().fit(each).predict(each).tobytes() for each in (queries, on_disk)]
+    assert scores[0] == scores[1]

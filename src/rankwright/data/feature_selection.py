@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError, quote
-from rankwright.data.categories import Categories
+from rankwright.data.categories import Categories, renumber
 
 
 class FeatureSelection:
@@ -30,7 +30,7 @@ class FeatureSelection:
         self.features, self.categories = features, categories
         self._width, self._where = width, where
         self._columns: Ints | None = None
-        self._tables: dict[int, Floats] = {}
+        self._own: Categories | None = categories  # of the wanted columns, before they are renumbered
 
     def choose(self, n_features: int | None, wanted: Sequence[str] | None, known: Categories | None) -> None:
         """Set what is wanted; each argument may be None.
@@ -52,8 +52,10 @@ class FeatureSelection:
             if self.categories is not None:
                 self.categories = (*self.categories, *(None,) * (n_features - self._width))
             self._width = n_features
-        if known is not None and known != self.categories:
-            self._translate_categories(known)
+        self._own = self.categories
+        if known is not None:
+            self.categories = known
+            self._renumber(np.empty((0, self._width), np.float32))  # a feature of another kind is an error
 
     def _choose_by_name(self, features: tuple[str, ...], wanted: tuple[str, ...]) -> None:
         """Set the columns of the features that are wanted."""
@@ -70,28 +72,15 @@ class FeatureSelection:
             self.categories = tuple(self.categories[at] for at in columns)
         self.features, self._columns, self._width = wanted, columns, len(wanted)
 
-    def _translate_categories(self, known: Categories) -> None:
-        """Set the tables that make the numbers of known values of the numbers of values."""
-        own = self.categories or (None,) * self._width
-        for column, (values, numbered) in enumerate(zip(own, known, strict=True)):
-            if (values is None) != (numbered is None):
-                name = self.features[column] if self.features else str(column + 1)
-                kinds = ("numbers", "categories") if values is None else ("categories", "numbers")
-                raise InputError(f"{self._where}: feature {quote(name)} has {kinds[0]}; expected {kinds[1]}")
-            if values is not None and numbered is not None and values != numbered:
-                places = {value: float(at) for at, value in enumerate(numbered)}
-                self._tables[column] = np.array([*(places.get(value, np.nan) for value in values), np.nan], np.float32)
-        self.categories = known
-
     def apply(self, X: Floats) -> Floats:
         """Return the wanted features of some rows; the matrix itself where it is what is wanted."""
         if self._columns is not None:
             X = X[:, self._columns]
         if X.shape[1] < self._width:
             X = np.pad(X, ((0, 0), (0, self._width - X.shape[1])))
-        if self._tables:
-            X = X.copy()
-            for column, table in self._tables.items():
-                numbers = np.where(np.isnan(X[:, column]), len(table) - 1, X[:, column]).astype(np.int64)
-                X[:, column] = table[np.clip(numbers, 0, len(table) - 1)]
-        return X
+        return self._renumber(X) if self._own != self.categories else X
+
+    def _renumber(self, X: Floats) -> Floats:
+        """Return features with the numbers of the known categories."""
+        where = f"{self._where} is to have"
+        return renumber(X, self._own, self.categories, self.features, where)

@@ -61,17 +61,20 @@ def score_documents(
         raise InputError(f"{paths[0]}: a pipe, which can be read once; expected a file, for models of other features")
     if not models:
         source = open_source(paths, roles)
-        return join_blocks(block.without_features() for block in source.read_blocks()), []
+        documents = join_blocks(block.without_features() for block in source.read_blocks())
+        return documents.replace(unretrieved=source.unretrieved), []
     scores: dict[int, list[Floats]] = {at: [] for at in range(len(models))}
 
-    def keep_scores(places: Sequence[int]) -> Iterator[RowBlock]:
-        chosen = [models[at] for at in places]
-        for block, found in score_blocks(chosen, open_for_model(chosen[0], paths, roles)):
+    def keep_scores(source: RowSource, places: Sequence[int]) -> Iterator[RowBlock]:
+        for block, found in score_blocks([models[at] for at in places], source):
             for at, values in zip(places, found, strict=True):
                 scores[at].append(values)
             yield block.without_features()
 
-    queries = [join_blocks(keep_scores(places)) for places in same.values()]
+    queries = []
+    for places in same.values():
+        source = open_for_model(models[places[0]], paths, roles)
+        queries.append(join_blocks(keep_scores(source, places)).replace(unretrieved=source.unretrieved))
     return queries[0], [np.concatenate(parts) for parts in scores.values()]
 
 
