@@ -72,25 +72,64 @@ def unpicklable(x: int):
     return lambda: x
 
 
-def who(_: str) -> int:
-    return os.getpid()
-
-
 def process_facts(_: int) -> tuple[int, bool, str | None]:
     return os.getpid(), multiprocessing.parent_process() is not None, os.environ.get("OMP_NUM_THREADS")
 
 
-@pytest.fixture(params=["in place", "executor", "processes"])
+def call(task: tuple):
+    """A task that is a function and its argument, so that one run of processes serves several tests."""
+    fn, argument = task
+    return fn(argument)
+
+
+class TwoLists:
+    """A worker stays with its list."""
+
+    def __init__(self, lists):
+        self.lists = [list(tasks) for tasks in lists]
+        self.first = iter(range(len(lists)))
+        self.list_of = {task: number for number, tasks in enumerate(lists) for task in tasks}
+
+    def next(self, previous):
+        number = next(self.first, None) if previous is None else self.list_of[previous]
+        return self.lists[number].pop(0) if number is not None and self.lists[number] else None
+
+
+SQUARES = [(square, x) for x in range(7)]
+FACTS = [[(process_facts, x) for x in numbers] for numbers in ((0, 1, 2), (3, 4, 5))]
+FAILING = [(raise_two, 1), (unpicklable, 1)]
+
+
+@pytest.fixture(scope="module")
+def in_processes():
+    """The outcomes by task, and the progress reports, of one run of two processes."""
+    heard = []
+    with progress.listen(lambda *report: heard.append(report)):
+        found = list(ProcessWorkers(2).run(call, TwoLists([FACTS[0] + SQUARES, FACTS[1] + FAILING])))
+    assert len(found) == len(SQUARES) + 6 + len(FAILING)
+    return {outcome.task: outcome for outcome in found}, heard
+
+
+@pytest.fixture(params=["in place", "executor"])
 def workers(request):
     if request.param == "executor":
         with ThreadPoolExecutor(2) as pool:
             yield ExecutorWorkers(pool, lambda: 2, shares_memory=True)
     else:
-        yield {"in place": SerialWorkers(), "processes": ProcessWorkers(2)}[request.param]
+        yield SerialWorkers()
 
 
 def test_every_task_is_answered_once(workers):
-    outcomes = {outcome.task: outcome for outcome in workers.run(square, FifoQueue(iter(range(7))))}
+    found = list(workers.run(square, FifoQueue(iter(range(7)))))
+    assert len(found) == 7
+    check_squares({outcome.task: outcome for outcome in found})
+
+
+def test_every_task_is_answered_once_by_processes(in_processes):
+    check_squares({x: in_processes[0][square, x] for x in range(7)})
+
+
+def check_squares(outcomes):
     assert {task: outcome.result for task, outcome in outcomes.items() if task != 3} == {
         x: x * x for x in (0, 1, 2, 4, 5, 6)
     }
@@ -99,47 +138,38 @@ def test_every_task_is_answered_once(workers):
 
 
 def test_no_tasks(workers):
-    assert list(workers.run(square, FifoQueue([]))) == []
+    for each in (workers, ProcessWorkers(2)):
+        assert list(each.run(square, FifoQueue([]))) == []
 
 
 def test_a_dead_process_loses_its_task_only():
-    outcomes = {outcome.task: outcome for outcome in ProcessWorkers(2).run(kill_three, FifoQueue(range(8)))}
-    assert {task: outcome.result for task, outcome in outcomes.items() if task != 3} == {
-        x: x * x for x in (0, 1, 2, 4, 5, 6, 7)
-    }
-    assert isinstance(outcomes[3].error, WorkerDiedError)
-    assert "SIGKILL" in str(outcomes[3].error)
+    tasks = [(kill_three, 2), (kill_three, 3), (die_while_answering, 0), (die_while_answering, 1), (kill_three, 4)]
+    outcomes = {outcome.task: outcome for outcome in ProcessWorkers(2).run(call, FifoQueue(tasks))}
+    assert [outcomes[tasks[i]].result for i in (0, 2, 4)] == [4, b"", 16]
+    assert isinstance(outcomes[kill_three, 3].error, WorkerDiedError)
+    assert "SIGKILL" in str(outcomes[kill_three, 3].error)
+    answer = outcomes[die_while_answering, 1].result
+    assert answer is None or len(answer) == 400_000_000
 
 
-def test_a_process_that_dies_while_answering_loses_its_task_only():
-    outcomes = {outcome.task: outcome for outcome in ProcessWorkers(1).run(die_while_answering, FifoQueue(range(3)))}
-    assert [outcomes[task].result for task in (0, 2)] == [b"", b""]
-    assert outcomes[1].result is None or len(outcomes[1].result) == 400_000_000
+def test_an_error_that_cannot_be_sent_is_told(in_processes):
+    error = in_processes[0][raise_two, 1].error
+    assert isinstance(error, RuntimeError)
+    assert str(error) == "Two: 1 and 1"
 
 
-def test_an_error_that_cannot_be_sent_is_told():
-    (outcome,) = ProcessWorkers(1).run(raise_two, FifoQueue([1]))
-    assert isinstance(outcome.error, RuntimeError)
-    assert str(outcome.error) == "Two: 1 and 1"
+def test_an_answer_that_cannot_be_sent_is_an_error(in_processes):
+    assert isinstance(in_processes[0][unpicklable, 1].error, TypeError)
 
 
-def test_an_answer_that_cannot_be_sent_is_an_error():
-    (outcome,) = ProcessWorkers(1).run(unpicklable, FifoQueue([1]))
-    assert isinstance(outcome.error, TypeError)
+def test_tasks_run_in_spawned_processes_with_one_thread(in_processes):
+    facts = [in_processes[0][task].result for tasks in FACTS for task in tasks]
+    assert all(fact[1:] == (True, "1") for fact in facts)
+    assert os.getpid() not in {fact[0] for fact in facts}
 
 
-def test_tasks_run_in_spawned_processes_with_one_thread():
-    outcomes = list(ProcessWorkers(2).run(process_facts, FifoQueue(range(6))))
-    assert all(outcome.result[1:] == (True, "1") for outcome in outcomes)
-    assert os.getpid() not in {outcome.result[0] for outcome in outcomes}
-    assert len({outcome.result[0] for outcome in outcomes}) <= 2
-
-
-def test_progress_crosses_processes():
-    heard = []
-    with progress.listen(lambda *report: heard.append(report)):
-        list(ProcessWorkers(1).run(square, FifoQueue([1, 2])))
-    assert ("work", 1, 2) in heard
+def test_progress_crosses_processes(in_processes):
+    assert ("work", 1, 2) in in_processes[1]
 
 
 def test_stopping_early_leaves_no_process():
@@ -148,26 +178,10 @@ def test_stopping_early_leaves_no_process():
     assert multiprocessing.active_children() == []
 
 
-class TwoLists:
-    """A worker stays with its list."""
-
-    def __init__(self):
-        self.lists = {"a": ["a1", "a2", "a3"], "b": ["b1", "b2", "b3"]}
-        self.asked = []
-
-    def next(self, previous):
-        name = previous[0] if previous is not None else "ab"[len(self.asked) % 2]
-        self.asked.append(previous)
-        return self.lists[name].pop(0) if self.lists[name] else None
-
-
-def test_a_worker_is_given_what_suits_it():
-    queue = TwoLists()
-    outcomes = list(ProcessWorkers(2).run(who, queue))
-    by_process = {}
-    for outcome in outcomes:
-        by_process.setdefault(outcome.result, []).append(outcome.task)
-    assert sorted(by_process.values()) == [["a1", "a2", "a3"], ["b1", "b2", "b3"]]
+def test_a_worker_is_given_what_suits_it(in_processes):
+    by_list = [{in_processes[0][task].result[0] for task in tasks} for tasks in FACTS]
+    assert [len(processes) for processes in by_list] == [1, 1]
+    assert by_list[0] != by_list[1]
 
 
 def test_what_a_user_may_say():
@@ -282,8 +296,8 @@ class EndsItsProcess:
     ("how", "told"), [(_kill_self, "SIGKILL before it began"), (_exit_self, "status 3 before it began")]
 )
 def test_a_process_that_ends_at_its_start_is_not_blamed_on_a_missing_guard(how, told):
-    outcomes = list(ProcessWorkers(2).run(EndsItsProcess(how), FifoQueue(range(3))))
-    assert sorted(outcome.task for outcome in outcomes) == [0, 1, 2]
+    outcomes = list(ProcessWorkers(1).run(EndsItsProcess(how), FifoQueue(range(2))))
+    assert sorted(outcome.task for outcome in outcomes) == [0, 1]
     for outcome in outcomes:
         assert isinstance(outcome.error, WorkerDiedError)
         assert told in str(outcome.error)
