@@ -24,7 +24,6 @@ from tests.warned import allow_warnings, may_be_ineffective, may_learn_nothing, 
 
 import rankwright as rw
 from rankwright.rankers import RANKERS, find_ranker
-from rankwright.rankers.trees.tree_ranker import TreeRanker
 
 EXPECTED = {
     "AdaRank",
@@ -65,10 +64,10 @@ def name_of(ranker) -> str:
 
 
 def quick(ranker, **params) -> rw.Ranker:
-    """An unfitted ranker; of few trees, or with few epochs if it is a network, and one batch of the sets here."""
+    """An unfitted ranker of few rounds and starts, or of few epochs of one batch if it is a network."""
     made = ranker(**params)
-    if isinstance(made, TreeRanker) and "n_estimators" not in params:
-        made.set_params(n_estimators=15)
+    few = {"n_estimators": 15, "n_restarts": 2}
+    made.set_params(**{name: few[name] for name in few if name in made.get_params() and name not in params})
     if made.get_params().get("hidden") and "training" not in params:
         made.set_params(training={"n_epochs": 5, **({} if isinstance(made, rw.BayesRank) else {"batch_size": 200})})
     return made
@@ -92,7 +91,7 @@ def test_the_expected_rankers_are_found():
 def test_scikit_learn_accepts(ranker):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the checks provoke warnings of their own
-        check_estimator(quick(ranker))
+        check_estimator(quick(ranker, **short(ranker)))
 
 
 @pytest.fixture(scope="module")
@@ -172,11 +171,6 @@ def test_scores_depend_on_the_row_alone_and_are_float64(ranker, queries):
         assert fitted.predict(queries.X[rows]).tobytes() == scores[rows].tobytes()
 
 
-def rounds(ranker) -> dict[str, int]:
-    made = quick(ranker)
-    return {"n_estimators": 15 if isinstance(made, TreeRanker) else 50} if "n_estimators" in made.get_params() else {}
-
-
 def assert_same_fits(ranker, data, *backends, **options) -> None:
     first, *others = (quick(ranker, backend=each, **options).fit(data, valid=data) for each in backends)
     for other in others:
@@ -188,19 +182,18 @@ def assert_same_fits(ranker, data, *backends, **options) -> None:
 @every_ranker_and_network
 def test_is_the_same_on_every_backend(ranker):
     """On data for which linear algebra would use threads if it were allowed to."""
-    data = rw.make_queries(400, n_docs=30, n_features=8, random_state=1)
-    options = rounds(ranker) | ({"n_restarts": 2} if "n_restarts" in quick(ranker).get_params() else {})
-    assert_same_fits(ranker, data, rw.Serial(), None, **options)
+    data = rw.make_queries(180, n_docs=30, n_features=8, random_state=1)
+    assert_same_fits(ranker, data, rw.Serial(), None)
 
 
 @may_be_ineffective
 @pytest.mark.usefixtures("small_shards")
 @every_ranker_and_network
 def test_is_deterministic_under_every_scaling(ranker):
-    data = rw.make_queries(60, n_docs=20, n_features=8, random_state=1)
-    for scale in ("standard", "query", None) if "scale" in quick(ranker).get_params() else ("standard",):
-        options = rounds(ranker) | ({"scale": scale} if scale != "standard" else {})
-        assert_same_fits(ranker, data, rw.Serial(), rw.Threads(2), rw.Threads(3), **options)
+    data = rw.make_queries(45, n_docs=20, n_features=6, random_state=1)
+    assert_same_fits(ranker, data, rw.Serial(), rw.Threads(2), rw.Threads(3))
+    for scale in ("query", None) if "scale" in quick(ranker).get_params() else ():
+        assert_same_fits(ranker, data, rw.Serial(), rw.Threads(2), scale=scale)
 
 
 @every_ranker_and_network
@@ -250,8 +243,8 @@ def seeds_of(ranker) -> list[dict[str, Any]]:
 @every_ranker_and_network
 def test_the_order_of_rows_does_not_change_what_is_learned(ranker):
     """Not a bit of it, whatever the ids; trees are LightGBM's on the rows as they come, and sum in their order."""
-    plain = rw.make_queries(40, n_docs=15, n_features=10, random_state=0)
-    weighted = plain.replace(weight=np.random.default_rng(1).random(40))
+    plain = rw.make_queries(24, n_docs=12, n_features=6, random_state=0)
+    weighted = plain.replace(weight=np.random.default_rng(1).random(24))
     doubled = rw.Queries.from_arrays(
         np.concatenate([plain.X] * 2),
         np.concatenate([plain.y] * 2),
@@ -425,7 +418,7 @@ def test_features_in_another_order_are_refused(ranker, tmp_path):
 @every_ranker_and_network
 def test_the_highest_grade_is_the_whole_datas(ranker):
     """max=data must not mean the highest grade of a shard."""
-    data = rw.make_queries(80, n_docs=20, n_features=6, random_state=0)
+    data = rw.make_queries(40, n_docs=20, n_features=6, random_state=0)
     y = data.y.copy()
     y[-1] = 4
     data = rw.Queries(data.X, y, data.indptr, data.qid)
@@ -451,7 +444,7 @@ def short(ranker) -> dict[str, int]:
 @pytest.mark.usefixtures("small_shards")
 @every_ranker_and_network
 def test_fits_in_any_thread_have_the_same_bits(ranker):
-    data = rw.make_queries(80, n_docs=20, n_features=5, random_state=0)
+    data = rw.make_queries(40, n_docs=20, n_features=5, random_state=0)
     expected = quick(ranker, backend=rw.Serial(), **short(ranker)).fit(data).predict(data).tobytes()
     for backend in (rw.Serial(), rw.Threads(2)):
         found = []
@@ -523,7 +516,7 @@ def per_query_mean(ranker, queries: rw.Queries, train: np.ndarray, test: np.ndar
 class TestRouting:
     @pytest.fixture
     def queries(self):
-        return QUERIES.take(range(24))
+        return QUERIES.take(range(16))
 
     def test_cross_validate_scores_queries_not_folds(self, ranker, queries):
         estimator, cv = quick(ranker, measure="ndcg@5"), rw.QueryKFold(2)
@@ -566,7 +559,7 @@ class TestRouting:
         search.fit(queries.X, queries.y, qid=queries.row_qid)
         best = search.best_estimator_  # scikit-learn's search itself routes nothing in predict
         assert best.predict(queries.X, qid=queries.row_qid).shape == (queries.n_docs,)
-        with pytest.raises(rw.InputError, match="predict needs qid"):
+        with pytest.raises(rw.InputError, match="scales features within each query: pass qid="):
             best.predict(queries.X)
 
 
