@@ -21,6 +21,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {  # {} is a folder whose name, files 
     "fit": [("regression", "--train={}/train.txt", "--model={}/new–model.json")],
     "predict": [("--model={}/model.json", "--data={}/train.txt", "--out=/dev/stdout")],
     "evaluate": [("--model={}/model.json", "--data={}/train.txt")],
+    "convert": [("{}/train.txt", "--out={}/new–data.rwq")],
     "explain": [("--model={}/model.json",)],
     "inspect": [("{}/train.txt", "--against={}/train.txt", "--page={}/new–page.html")],
     "tune": [("--qrels={}/qrels", "--run=é▼={}/a.run", "--run=模型={}/b.run", "--folds=3", "--out={}/new.run")],

@@ -19,7 +19,7 @@ import rankwright as rw
 from rankwright.objectives import Lambdas
 from rankwright.objectives.objective_names import OBJECTIVES
 from rankwright.rankers.trees import tree_boosting as tree_stages
-from rankwright.rankers.trees.lambdamart import lambdarank
+from rankwright.rankers.trees.lambdamart import make_lambdarank_options
 from rankwright.scorers import Trees
 from rankwright.scorers.lightgbm_text import Forest
 
@@ -159,8 +159,8 @@ class TestNativeIsLightGBM:
     def test_the_truncation_level(self):
         queries = judged()
         longest = int(queries.sizes.max())
-        assert lambdarank(rw.parse_measure("ndcg@10"), queries)["lambdarank_truncation_level"] == 13
-        assert lambdarank(rw.parse_measure("ndcg"), queries)["lambdarank_truncation_level"] == longest
+        assert make_lambdarank_options(rw.parse_measure("ndcg@10"), queries)["lambdarank_truncation_level"] == 13
+        assert make_lambdarank_options(rw.parse_measure("ndcg"), queries)["lambdarank_truncation_level"] == longest
         ranker = rw.LambdaMART(
             lambdas="lightgbm", n_estimators=1, lightgbm_params={"lambdarank_truncation_level": 4}
         ).fit(queries)
@@ -179,7 +179,7 @@ class TestNativeIsLightGBM:
     def test_gains(self, name, highest, gains):
         queries = judged()
         y = np.where(queries.y == 3, highest, queries.y)
-        found = lambdarank(rw.parse_measure(name), rw.Queries.from_arrays(queries.X, y, queries.row_qid))
+        found = make_lambdarank_options(rw.parse_measure(name), rw.Queries.from_arrays(queries.X, y, queries.row_qid))
         assert found.get("label_gain") == gains
         ranker = rw.LambdaMART(lambdas="lightgbm", measure=name, n_estimators=3).fit(queries.X, y, qid=queries.row_qid)
         again = rw.Queries.from_arrays(queries.X, y, queries.row_qid)
