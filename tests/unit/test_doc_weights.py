@@ -210,3 +210,11 @@ def test_torch_losses_follow() -> None:
         expected = objective.prepare(queries)(scores)
         assert float(values.sum()) == pytest.approx(expected.loss, rel=1e-9)
         np.testing.assert_allclose(slopes[mask].numpy(), expected.gradient, rtol=1e-8, atol=1e-10)
+
+
+def test_fit_names_the_way_to_weight_documents() -> None:
+    queries, _ = make(0)
+    with pytest.raises(InputError, match="fit takes no sample_weight; documents are weighted by"):
+        rw.RankNet().fit(queries.X, queries.y, qid=queries.row_qid, sample_weight=queries.doc_weight)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'groups'"):
+        rw.RankNet().fit(queries.X, queries.y, qid=queries.row_qid, groups=queries.row_qid)

@@ -30,7 +30,7 @@ from rankwright.objectives.upper_bounds import UpperBound
 from rankwright.rankers.fit_memory import FIXED, DataSize, check_memory, estimate_copies
 from rankwright.rankers.fit_result import FitResult as FitResult
 from rankwright.rankers.fit_result import check_finite, warn_if_degenerate_or_unconverged
-from rankwright.rankers.input_checks import QueryEstimator, check_number, is_changed
+from rankwright.rankers.input_checks import QueryEstimator, check_number, is_changed, refuse_arguments
 from rankwright.rankers.parameter_names import ComposedDocstring
 from rankwright.runtime.backends import Backend, Serial, resolve
 from rankwright.scorers import Scorer
@@ -165,6 +165,7 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         *,
         qid: ArrayLike | None = None,
         valid: Queries | None = None,
+        **other: Any,
     ) -> Self:
         """Train on judged queries.
 
@@ -180,7 +181,10 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         valid : Queries, optional
             Validation queries: the round that is best on them by the ranker's measure is kept, unless training ends
             at an optimum. Without them the last round is kept; AdaRank keeps the best one on training queries.
+        **other
+            Anything else is an error; ``sample_weight`` is one that names the way to weight documents.
         """
+        refuse_arguments(other, "fit")
         with collect_warnings(issue=True) as found:
             with self._restore_on_failure():
                 task = self._prepare_fit(X, y, qid, valid)

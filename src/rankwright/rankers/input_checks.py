@@ -87,6 +87,17 @@ def is_changed(ranker: Any, name: str) -> bool:
     return type(value) is not type(default) or bool(np.any(np.asarray(value != default)))
 
 
+def refuse_arguments(other: Mapping[str, Any], method: str) -> None:
+    """Raise for arguments that a method does not have; for ``sample_weight`` say how documents are weighted."""
+    if "sample_weight" in other:
+        raise InputError(
+            f"{method} takes no sample_weight; documents are weighted by Queries.from_arrays(X, y, qid, "
+            "doc_weight=...), queries by weight=..."
+        )
+    for name in other:
+        raise TypeError(f"{method}() got an unexpected keyword argument {name!r}")
+
+
 def check_bins(value: Any) -> int | None:
     """Return ``max_bins`` as an int of at least 2; None means a bin for each different value of a feature."""
     return None if value is None else check_whole("max_bins", value, least=2)
