@@ -92,6 +92,9 @@ def _letor_values(words: list[bytes], most: int) -> dict[int, np.float32]:
         if not last < int(index) <= most:
             raise Refused
         last = int(index)
+        if text.lower() == b"nan":  # a missing value
+            values[last] = np.float32(np.nan)
+            continue
         with np.errstate(over="ignore"):
             values[last] = np.float32(read_number(text))
         if not np.isfinite(values[last]):
