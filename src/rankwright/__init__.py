@@ -53,6 +53,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.basics.errors import InspectionWarning as InspectionWarning
     from rankwright.basics.errors import KernelCacheWarning as KernelCacheWarning
     from rankwright.basics.errors import MissingQueryIdWarning as MissingQueryIdWarning
+    from rankwright.basics.errors import PartialResponseWarning as PartialResponseWarning
     from rankwright.basics.errors import RankwrightWarning as RankwrightWarning
     from rankwright.basics.errors import SplitQueryWarning as SplitQueryWarning
     from rankwright.basics.errors import StoreWarning as StoreWarning

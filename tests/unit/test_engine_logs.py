@@ -478,3 +478,59 @@ def test_convert(write, tmp_path, capsys):
     assert cli.run(["convert", hits, "--judgments", str(judged), "--out", str(tmp_path / "b.rwq")]) == 2
     assert "--judgments is for --from elasticsearch, opensearch or solr" in capsys.readouterr().err
     assert not (tmp_path / "b.rwq").exists()
+
+
+class TestQueryWeights:
+    """Weights of queries in a judgment list, ``# qid:1: rambo *2``."""
+
+    @pytest.mark.parametrize(("head", "weight"), [("rambo *2", 2.0), ("rambo*2.5", 2.5), ("rambo  * 0", 0.0)])
+    def test_are_kept(self, tmp_path, caplog, head, weight):
+        lines = [f"# qid:1: {head}", "# qid:2: rocky", "1 qid:2 # b", "4 qid:1 # a", "0 qid:1 # b"]
+        (tmp_path / "list").write_text("\n".join(lines))
+        hits = {"rocky": plugin_response(plugin_hit("b", {"x": 1.0}))}
+        hits["rambo"] = plugin_response(plugin_hit("a", {"x": 2.0}), plugin_hit("b", {"x": 3.0}))
+        caplog.set_level("INFO", "rankwright")
+        queries = rw.read_log(hits, tmp_path / "list")  # matched by keywords
+        assert dict(zip(queries.qid.tolist(), queries.weight.tolist(), strict=True)) == {"rocky": 1.0, "rambo": weight}
+        assert "1 queries with a weight from the judgment list" in caplog.text
+        rw.write_queries(queries, tmp_path / "a.rwq")
+        assert rw.read(tmp_path / "a.rwq").weight.tolist() == queries.weight.tolist()
+
+    def test_are_not_dropped_silently(self, tmp_path, caplog):
+        (tmp_path / "list").write_text("# qid:1: rambo *2\n4 qid:1 # a\n")
+        caplog.set_level("INFO", "rankwright")
+        assert rw.read_judgments(tmp_path / "list") == {"1": {"a": 4.0}}
+        assert "the weights of queries, such as 2 of '1', are left out; read_log keeps them" in caplog.text
+
+    def test_of_one_are_no_weights(self, tmp_path, caplog):
+        (tmp_path / "list").write_text("# qid:1: rambo*1\n4 qid:1 # a\n")
+        hits = {"1": plugin_response(plugin_hit("a", {"x": 1.0}))}
+        caplog.set_level("INFO", "rankwright")
+        assert rw.read_log(hits, tmp_path / "list").weight is None
+        rw.read_judgments(tmp_path / "list")
+        assert "weight" not in caplog.text
+
+
+class TestPartialResponses:
+    """Responses that lack documents, and say so."""
+
+    @pytest.mark.parametrize("lack", [{"timed_out": True}, {"_shards": {"total": 5, "failed": 1}}])
+    def test_of_elasticsearch(self, write, lack):
+        whole = {"qid": 1, "response": plugin_response(plugin_hit("a", {"x": 1.0}))}
+        partial = {"qid": 2, "response": plugin_response(plugin_hit("b", {"x": 1.0})) | lack}
+        path = write(whole, partial, partial | {"qid": 3})
+        name, value = next(iter(lack.items()))
+        said = f"{name}: true" if value is True else "_shards.failed: 1"
+        with pytest.warns(rw.PartialResponseWarning, match=rf":2 \({said}\) and 1 others: partial.*longer timeout"):
+            assert rw.read_log(path).n_docs == 3
+
+    def test_of_solr(self):
+        response = solr_response(solr_doc("a", {"x": 1.0}))
+        response["responseHeader"]["partialResults"] = True
+        with pytest.warns(rw.PartialResponseWarning, match=r"query '1' \(partialResults: true\): partial"):
+            rw.read_log({"1": response})
+
+    def test_whole_ones_do_not_warn(self, recwarn):
+        response = plugin_response(plugin_hit("a", {"x": 1.0})) | {"_shards": {"total": 5, "failed": 0}}
+        rw.read_log({"1": response})
+        assert not recwarn

@@ -58,6 +58,10 @@ class IgnoredFileWarning(RankwrightWarning):
     """A warning that a file beside the data, such as LightGBM's initial scores, is not used."""
 
 
+class PartialResponseWarning(RankwrightWarning):
+    """A warning that search responses in a feature log are partial: some of their documents are missing."""
+
+
 class CollectedWarning(NamedTuple):
     """A warning kept by ``collect_warnings``: its category and its message."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from rankwright.basics import progress
-from rankwright.basics.errors import InputError, quote, suggest
+from rankwright.basics.errors import InputError, PartialResponseWarning, quote, suggest, warn
 from rankwright.basics.files import StrPath
 from rankwright.data.json_files import describe_json, read_json_values
 from rankwright.data.judgments import Judgments, load_judgments
@@ -89,6 +89,7 @@ def read_log(
     for response in _open_responses(hits):
         for hit in reader.read_hits(response):
             rows.add(hit)
+    reader.warn_of_partial_responses()
     queries = rows.join(missing)
     logging.getLogger("rankwright").info("%s", rows.summarise(missing))
     return queries
@@ -151,6 +152,7 @@ class _HitReader:
             self.formats.append(SolrFormat(log, separators))
         self.unnamed: set[Path] = set()  # files with a response that says no query id
         self.kinds: dict[str, type] = {}  # whether an id was a number or a text
+        self.partial: list[str] = []  # the places of responses that lack hits
 
     def read_hits(self, found: _Response) -> Iterator[LoggedHit]:
         """Yield the hits of a JSON value of a log."""
@@ -159,6 +161,16 @@ class _HitReader:
             return
         for number, part in enumerate(found.value, 1):
             yield from self._read_value(found._replace(value=part, where=f"{found.where}, item {number}"))
+
+    def warn_of_partial_responses(self) -> None:
+        """Warn if responses lack hits because a search timed out or a shard failed."""
+        if self.partial:
+            others = f" and {len(self.partial) - 1} others" if len(self.partial) > 1 else ""
+            warn(
+                f"{self.partial[0]}{others}: partial responses; documents that the search did not reach are missing. "
+                "Search again with a longer timeout, or leave these responses out",
+                PartialResponseWarning,
+            )
 
     def _read_value(self, found: _Response) -> Iterator[LoggedHit]:
         """Yield the hits of a response, a multi-search response or a hit, perhaps with a query id beside it."""
@@ -188,6 +200,8 @@ class _HitReader:
         if "error" in body:
             raise InputError(f"{where}: the search failed{_find_reason(body['error'])}; expected hits. Search again")
         form, hits = self._find_hits(body, where)
+        if lack := form.find_lack(body):
+            self.partial.append(f"{where} ({lack})")
         if hits is not body and found.qid is None and self.qid is None and found.file is not None:
             if found.file in self.unnamed:
                 raise InputError(f"{where}: a second response of this file without a query id. {_WAYS}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import logging
 import math
 import re
 from collections import Counter
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rankwright.basics.errors import InputError, quote
+from rankwright.basics.errors import InputError, make_printable, quote
 from rankwright.basics.files import StrPath, open_binary, parse_decimals, skip_byte_order_mark
 from rankwright.data.trec import LARGEST, TrecTable, check_text, parse_qrels
 
@@ -30,7 +31,7 @@ _EXPECTED = (
 )
 _LIST_LINE = re.compile(r"(\S+)\s+qid:([^\s#]+)([^#]*)(?:#\s*(?:docid\s*=\s*)?(\S*)\s*(.*))?", re.ASCII)
 _KEYWORDS_LINE = re.compile(r"#\s*qid:(\S+?):\s*(.*)", re.ASCII)
-_KEYWORDS_WEIGHT = re.compile(r"\*[0-9]+$")  # some tools write a weight of the query behind its keywords
+_KEYWORDS_WEIGHT = re.compile(r"\s*\*\s*([0-9]+(?:\.[0-9]+)?)$", re.ASCII)  # the weight of a query behind its keywords
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,14 @@ class Judgments:
         The words that were searched for, by query id.
     n_unrated : int
         The number of rows without a rating, which are left out.
+    weights : dict
+        The weights of queries other than 1, by query id.
     """
 
     grades: TrecTable
     keywords: Mapping[str, str] = field(default_factory=dict)
     n_unrated: int = 0
+    weights: Mapping[str, float] = field(default_factory=dict)
 
 
 class _Judgment(NamedTuple):
@@ -71,9 +75,17 @@ def read_judgments(path: StrPath) -> TrecTable:
     - CSV with commas, tabs or semicolons, whose first line names a column of queries (``query``, ``qid``, ``query_id``,
       ``Query Text``, ``keywords``), of documents (``docid``, ``doc_id``, ``Doc ID``) and of grades (``rating``,
       ``grade``, ``label``, ``relevance``); rows without a rating are left out;
-    - a judgment list, ``grade qid:ID # docid``, where features before ``#`` are ignored.
+    - a judgment list, ``grade qid:ID # docid``, where features before ``#`` are ignored. The log says if it has
+      weights of queries (``# qid:1: rambo *2``), which :func:`rankwright.read_log` keeps.
     """
-    return load_judgments(path).grades
+    judgments = load_judgments(path)
+    if judgments.weights:
+        query, weight = next(iter(judgments.weights.items()))
+        found = (
+            f"{path}: the weights of queries, such as {weight:g} of {quote(query)}, are left out; read_log keeps them"
+        )
+        logging.getLogger("rankwright").info("%s", make_printable(found))
+    return judgments.grades
 
 
 def load_judgments(path: StrPath) -> Judgments:
@@ -107,10 +119,13 @@ def _content_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, str]]:
 def _read_list(path: StrPath, data: bytes) -> Judgments:
     """Read a judgment list; its keywords are those of the lines ``# qid:ID: keywords`` or of the comments."""
     keywords: dict[str, str] = {}
+    weights: dict[str, float] = {}
     for line in io.BytesIO(data):
         header = _KEYWORDS_LINE.match(line.strip().decode("utf-8"))
         if header:
-            keywords[header[1]] = _KEYWORDS_WEIGHT.sub("", header[2]).rstrip(_BLANKS)
+            weight = _KEYWORDS_WEIGHT.search(header[2])
+            keywords[header[1]] = header[2][: weight.start() if weight else None].rstrip(_BLANKS)
+            weights[header[1]] = float(weight[1]) if weight else 1.0
     found = list(_parse_list(path, data))
     texts: dict[str, set[str]] = {}
     for judgment in found:
@@ -118,7 +133,11 @@ def _read_list(path: StrPath, data: bytes) -> Judgments:
     for query, same in texts.items():
         if len(same) == 1 and query not in keywords:  # the words behind a document id: its title, or the keywords
             keywords[query] = next(iter(same))
-    return Judgments(_make_table(path, found), {query: words for query, words in keywords.items() if words})
+    return Judgments(
+        _make_table(path, found),
+        {query: words for query, words in keywords.items() if words},
+        weights={query: weight for query, weight in weights.items() if weight != 1.0},
+    )
 
 
 def _parse_list(path: StrPath, data: bytes) -> Iterator[_Judgment]:

@@ -45,6 +45,11 @@ class LogFormat(ABC):
     def find_hits(response: Mapping[str, Any]) -> Any:
         """Return the hits of a response; None if it has none of this format."""
 
+    @staticmethod
+    @abstractmethod
+    def find_lack(response: Mapping[str, Any]) -> str | None:
+        """Return what a response says of hits that it lacks, such as ``timed_out``; None if it is whole."""
+
     @abstractmethod
     def is_hit(self, value: Mapping[str, Any]) -> bool:
         """Return whether a value is a hit of its own, as in a file with a hit on each line."""
@@ -73,6 +78,14 @@ class ElasticsearchFormat(LogFormat):
         """Return the list ``hits.hits`` of a response."""
         hits = response.get("hits")
         return hits.get("hits") if isinstance(hits, Mapping) else None
+
+    @staticmethod
+    def find_lack(response: Mapping[str, Any]) -> str | None:
+        """Return whether the search timed out or failed on some shards."""
+        failed = _as_mapping(response.get("_shards")).get("failed")
+        if response.get("timed_out") is True:
+            return "timed_out: true"
+        return f"_shards.failed: {failed}" if isinstance(failed, int) and failed > 0 else None
 
     def is_hit(self, value: Mapping[str, Any]) -> bool:
         """Return whether there is an id, and fields or named queries."""
@@ -172,6 +185,12 @@ class SolrFormat(LogFormat):
     def find_hits(response: Mapping[str, Any]) -> Any:
         """Return the list ``response.docs`` of a response."""
         return _as_mapping(response.get("response")).get("docs")
+
+    @staticmethod
+    def find_lack(response: Mapping[str, Any]) -> str | None:
+        """Return whether the header says that results are partial."""
+        partial = _as_mapping(response.get("responseHeader")).get("partialResults")
+        return "partialResults: true" if partial is True or partial == "true" else None
 
     def is_hit(self, value: Mapping[str, Any]) -> bool:
         """Return whether there is a text of features."""

@@ -153,6 +153,7 @@ class LoggedRows:
             None if self.judgments is None else np.array(self.grades),
             as_ids(self.queries),
             docid=as_ids(self.documents),
+            weight=self._list_weights() or None,
             features=list(self.column),
         )
         left = [self._list_unlogged(str(query)) for query in queries.qid.tolist()]
@@ -160,6 +161,11 @@ class LoggedRows:
             return queries
         indptr = np.concatenate([[0], np.cumsum([len(grades) for grades in left])]).astype(np.int64)
         return queries.replace(unretrieved=Unretrieved(np.array([g for grades in left for g in grades]), indptr))
+
+    def _list_weights(self) -> list[float]:
+        """Return the weight of each query in the judgments, 1 if they say none."""
+        weights = {} if self.judgments is None else self.judgments.weights
+        return [weights.get(self._find_judged_query(query) or "", 1.0) for query in self.row_of] if weights else []
 
     def _check_matches(self) -> None:
         """Raise InputError if no hit is left, or a feature that is asked for is in none."""
@@ -225,6 +231,7 @@ class LoggedRows:
             "judged queries not logged, left out": n_silent,
             "queries matched by their keywords": sum(query not in judged for query in self.row_of) if judged else 0,
             "repeated hits kept once": self.n_repeated,
+            "queries with a weight from the judgment list": sum(weight != 1.0 for weight in self._list_weights()),
             "rows of judgments without a rating left out": 0 if self.judgments is None else self.judgments.n_unrated,
         }
         said = "".join(f"; {count} {what}" for what, count in counts.items() if count)
