@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.reference import letor as reference
 
 import rankwright as rw
-from rankwright.data import letor, letor_files
+from rankwright.data import letor, letor_files, table_sizes
 
 
 def check(path: Path, text: str, **options) -> rw.Queries:
@@ -482,13 +482,13 @@ class TestRoom:
 
     @pytest.mark.parametrize("n_features", [None, 60_000])
     def test_no_table_is_larger_than_the_memory_that_is_free(self, tmp_path, monkeypatch, n_features):
-        monkeypatch.setattr(letor, "read_available_memory", lambda: 1_500_000)
-        monkeypatch.setattr(letor, "_SMALL", 0)
+        monkeypatch.setattr(table_sizes, "read_available_memory", lambda: 1_500_000)
+        monkeypatch.setattr(table_sizes, "LITTLE", 0)
         text = b"1 qid:1 1:1\n" * 9 + b"1 qid:1 1:1 50000:1\n"
         expected = ":10: feature index 50000 makes" if n_features is None else ": n_features=60000 makes"
         for name, content in (("plain", text), ("packed", gzip.compress(text))):
             (tmp_path / name).write_bytes(content)
-            with pytest.raises(rw.InputError, match=rf"{name}{expected} .* GB of memory are free"):
+            with pytest.raises(rw.InputError, match=rf"{name}{expected} .* GB of memory are free.*rankwright convert"):
                 rw.read_letor(tmp_path / name, n_features=n_features)
 
     @pytest.mark.parametrize("compress", [bytes, gzip.compress])
@@ -499,7 +499,7 @@ class TestRoom:
         assert (queries.X[0, 0], queries.X[1, -1]) == (1.0, 3.0)
 
     def test_who_says_how_many_features_there_are_means_it(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(letor, "_SMALL", 0)
+        monkeypatch.setattr(table_sizes, "_SMALL", 0)
         (tmp_path / "a").write_bytes(b"1 qid:1 1:1\n" * 3)
         assert rw.read_letor(tmp_path / "a", n_features=90_000).X.shape == (3, 90_000)
 

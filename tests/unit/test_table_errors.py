@@ -13,6 +13,7 @@ import pytest
 from pyarrow import parquet
 
 import rankwright as rw
+from rankwright.cli import run
 from rankwright.data.column_roles import ColumnRoles
 from rankwright.data.reading import open_source
 
@@ -245,3 +246,18 @@ def test_categories_of_a_model(tmp_path):
     np.testing.assert_array_equal(source.read().X, np.array([[1, 1], [np.nan, 2], [np.nan, 3]], np.float32))
     with pytest.raises(rw.InputError, match="no column 'd', a feature of the model"):
         open_source([tmp_path / "t.csv"], ColumnRoles(), features=["d"])
+    rw.convert(tmp_path / "t.csv", out=tmp_path / "t.rwq", ignore=["c"])
+    for name, found in (("t.csv", "no column 'd', a feature"), ("t.rwq", "no feature 'd'; expected all 1 features")):
+        with pytest.raises(rw.InputError, match=f"{found} of the training data"):
+            open_source([tmp_path / name], ColumnRoles(), features=["d"], owner="the training data")
+
+
+def test_the_error_says_whose_feature_is_missing(tmp_path, capsys):
+    (tmp_path / "train.csv").write_text("qid,label,a,b\n1,0,1,2\n1,1,2,3\n")
+    (tmp_path / "valid.csv").write_text("qid,label,a\n1,0,1\n1,1,2\n")
+    files = ["--train", str(tmp_path / "train.csv"), "--valid", str(tmp_path / "valid.csv")]
+    assert run(["fit", "singlefeature", *files, "--model", str(tmp_path / "m.json")]) == 2
+    assert "valid.csv: no column 'b', a feature of the training data; there are" in capsys.readouterr().err
+    assert run(["fit", "singlefeature", *files[:2], "--model", str(tmp_path / "m.json")]) == 0
+    assert run(["predict", "--model", str(tmp_path / "m.json"), "--data", files[3], "--out", str(tmp_path / "s")]) == 2
+    assert "valid.csv: no column 'b', a feature of the model; there are" in capsys.readouterr().err

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import logging
+import os
+import threading
 from pathlib import Path
 
 import duckdb
@@ -107,3 +110,56 @@ def test_blocks_are_what_is_read_at_once(frame, name, tmp_path, monkeypatch):
     for name in ("y", "docid"):
         np.testing.assert_array_equal(np.concatenate([getattr(b, name) for b in blocks]), getattr(queries, name))
     np.testing.assert_array_equal(np.concatenate([block.qid for block in blocks]), queries.row_qid)
+
+
+@pytest.mark.parametrize("role", [None, "qid"])
+def test_columns_in_names_of_folders_are_left_out_and_said_so(tmp_path, caplog, role):
+    """Spark and pandas write some columns into the names of folders."""
+    frame = pd.DataFrame({"qid": [1, 1, 2], "label": [0, 1, 2], "a": [1.0, 2.0, 3.0], "fold": [1, 1, 2]})
+    frame.to_parquet(tmp_path / "t", partition_cols=["fold"] if role is None else ["qid"])
+    with caplog.at_level(logging.INFO, "rankwright"):
+        if role is None:
+            queries = rw.read(tmp_path / "t")
+            assert (queries.features, queries.n_docs) == (("a",), 3)
+        else:
+            with pytest.raises(rw.InputError, match="no column of query ids"):
+                rw.read(tmp_path / "t")
+    assert f"{tmp_path / 't'}: columns that the names of folders have, such as fold=1, are left out" in caplog.text
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("how", ["at once", "in blocks"])
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"qid,label,a\n1,0,1\n1,1,2\n", "CSV"),
+        (gzip.compress(b"qid\tlabel\ta\n1\t0\t1\n"), "CSV"),
+        (b'{"qid": 1, "label": 1, "a": 1}\n', "JSON lines"),
+        (b"PAR1 and so on", "Parquet"),
+        (b"ARROW1 and so on", "Arrow"),
+        (b"PK\x03\x04 and so on", "a zip archive or an Excel workbook"),
+    ],
+)
+def test_a_table_from_a_pipe_is_refused(tmp_path, content, found, how):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,))
+    writer.start()
+    source = open_source([tmp_path / "pipe"], ColumnRoles())
+    with pytest.raises(rw.InputError, match=rf"pipe: {found}; .*[sS]ave (a|the) table"):
+        source.read() if how == "at once" else list(source.read_blocks())
+    writer.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize(
+    "text", [b"1 qid:1 1:2\n0 qid:1 1:3\n", b"1 qid:1 # a,b\n0 qid:1 1:1 # c\n", b"#,\n\n1 qid:1 1:0\n"]
+)
+def test_letor_text_from_a_pipe(tmp_path, text):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_bytes(text)
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(text,))
+    writer.start()
+    found, expected = rw.read(tmp_path / "pipe"), rw.read(tmp_path / "file")
+    writer.join()
+    assert found.X.tolist() == expected.X.tolist()
+    assert found.row_qid.tolist() == expected.row_qid.tolist()

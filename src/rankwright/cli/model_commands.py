@@ -117,8 +117,8 @@ def _read_like(train: Queries, path: Path, columns: ColumnRoles) -> Queries:
     """Read a file with the features of the training data."""
     from rankwright.data.reading import open_source
 
-    source = open_source([path], columns, train.n_features, features=train.features, categories=train.categories)
-    return source.read()
+    known: dict[str, Any] = {"features": train.features, "categories": train.categories, "owner": "the training data"}
+    return open_source([path], columns, train.n_features, **known).read()
 
 
 def _list_checkpoint_files(ranker: Ranker) -> list[Path]:

@@ -16,9 +16,10 @@ from rankwright.basics.files import StrPath, skip_byte_order_mark
 from rankwright.basics.optional_imports import require
 from rankwright.data.table_columns import ColumnKind, TableColumns, logger
 from rankwright.data.table_files import TableFile, cut_tables, name_columns
-from rankwright.data.table_texts import find_codec, open_text, read_head
+from rankwright.data.table_texts import count_lines, find_codec, open_text, read_head
 
 _HEAD = 1 << 18  # bytes that the kinds of columns are guessed from
+_LARGE = 1 << 26  # bytes of a compressed file, of which nobody knows how large its table is
 _SEPARATORS = ",\t;|"
 _NUMBER = ColumnKind("number", "number")
 
@@ -107,8 +108,15 @@ class CsvFile(TableFile):
             with open_text(self.path) as stream:
                 yield stream
 
+    def count_lines(self) -> int | None:
+        """Return the number of lines, if each is a row."""
+        return None if self._newlines else count_lines(self.path)
+
     def read(self, columns: TableColumns) -> Iterator[Any]:
-        """Yield the whole file as one table, parsed in parallel."""
+        """Yield the whole file as one table, parsed in parallel; a large compressed one in blocks of lines."""
+        if find_codec(self.path) is not None and self.path.stat().st_size > _LARGE:
+            yield from self.read_blocks(columns)
+            return
         with self._explain(columns), self._open() as stream:
             table = self._csv.read_csv(stream, **self._make_options(columns))
         yield table

@@ -32,8 +32,10 @@ class FeatureSelection:
         self._columns: Ints | None = None
         self._own: Categories | None = categories  # of the wanted columns, before they are renumbered
 
-    def choose(self, n_features: int | None, wanted: Sequence[str] | None, known: Categories | None) -> None:
-        """Set what is wanted; each argument may be None.
+    def choose(
+        self, n_features: int | None, wanted: Sequence[str] | None, known: Categories | None, owner: str = "the model"
+    ) -> None:
+        """Set what is wanted; each argument but the last may be None.
 
         Parameters
         ----------
@@ -43,9 +45,11 @@ class FeatureSelection:
             The names of the features, in this order, where they have names; others are left out.
         known : tuple
             The values of categorical features that are known; another value is missing.
+        owner : str
+            What has these features, for messages.
         """
         if self.features is not None and wanted is not None:
-            self._choose_by_name(self.features, tuple(wanted))
+            self._choose_by_name(self.features, tuple(wanted), owner)
         elif self.features is None and n_features is not None:
             if self._width > n_features:
                 raise InputError(f"{self._where}: {self._width} features; expected at most {n_features}")
@@ -57,7 +61,7 @@ class FeatureSelection:
             self.categories = known
             self._renumber(np.empty((0, self._width), np.float32))  # a feature of another kind is an error
 
-    def _choose_by_name(self, features: tuple[str, ...], wanted: tuple[str, ...]) -> None:
+    def _choose_by_name(self, features: tuple[str, ...], wanted: tuple[str, ...], owner: str) -> None:
         """Set the columns of the features that are wanted."""
         if features == wanted:
             return
@@ -65,7 +69,7 @@ class FeatureSelection:
         for name in wanted:
             if name not in places:
                 raise InputError(
-                    f"{self._where}: no feature {quote(name)}; expected all {len(wanted)} features of the model"
+                    f"{self._where}: no feature {quote(name)}; expected all {len(wanted)} features of {owner}"
                 )
         columns = np.array([places[name] for name in wanted])
         if self.categories is not None:

@@ -37,25 +37,37 @@ _OTHERS = {
     b"\xff\xfe": "text in UTF-16; save it as UTF-8",
     b"\xfe\xff": "text in UTF-16; save it as UTF-8",
 }
-_LETOR_LINE = re.compile(rb"\s*[^\s,;]+\s+(qid:\S+\s+)?\d+:\S")
+_LETOR_LINE = re.compile(rb"\s*[^\s,;]+\s+(qid|\d+):\S")
 
 
 def recognise_format(path: Path) -> str:
-    """Return the format of a data file: LETOR text or a key of ``TABLE_FILES``; raise InputError if it is another."""
-    if not path.is_file():  # a pipe is read once
+    """Return the format of a data file: LETOR text or a key of ``TABLE_FILES``; raise InputError if it is another.
+
+    A pipe, which can be read once only, is taken for LETOR text, and its content checked when it is read.
+    """
+    if not path.is_file():
         return LETOR
     with path.open("rb") as file:
-        start = file.read(16)
-    for signature, name in _SIGNATURES.items():
-        if start.startswith(signature):
-            return name
+        by_start = _recognise_start(path, file.read(16))
+    by_name = find_format_by_name(path)
+    if by_start is None and by_name in ("Parquet", "Arrow"):
+        raise InputError(f"{path}: not {by_name}, which its name says; rename it if it has another format")
+    return by_start or _recognise_text(read_head(path), by_name)
+
+
+def check_pipe(path: Path, start: bytes) -> None:
+    """Raise InputError if a pipe, whose first bytes are given, has a table and not LETOR text."""
+    found = _recognise_start(path, start) or _recognise_text(start, None)
+    if found != LETOR:
+        raise InputError(f"{path}: {found}; expected LETOR text from a pipe. Save a table to a file, and name the file")
+
+
+def _recognise_start(path: Path, start: bytes) -> str | None:
+    """Return the format that the first bytes of a file say; None if it is text, InputError if it is no data file."""
     for signature, problem in _OTHERS.items():
         if start.startswith(signature):
             raise InputError(f"{path}: {problem}")
-    by_name = find_format_by_name(path)
-    if by_name in ("Parquet", "Arrow"):
-        raise InputError(f"{path}: not {by_name}, which its name says; rename it if it has another format")
-    return _recognise_text(path, by_name)
+    return next((name for signature, name in _SIGNATURES.items() if start.startswith(signature)), None)
 
 
 def find_format_by_name(path: Path) -> str | None:
@@ -68,9 +80,9 @@ def find_format_by_name(path: Path) -> str | None:
     return next((_NAMES[ending] for ending in reversed(endings[-2:]) if ending in _NAMES), None)
 
 
-def _recognise_text(path: Path, by_name: str | None) -> str:
-    """Return the format of a text file by its first line with content."""
-    lines = skip_byte_order_mark(read_head(path)).splitlines()
+def _recognise_text(head: bytes, by_name: str | None) -> str:
+    """Return the format of text by its first line with content."""
+    lines = skip_byte_order_mark(head).splitlines()
     line = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
     if _LETOR_LINE.match(line):
         return LETOR

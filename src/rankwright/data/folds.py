@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -55,8 +55,9 @@ class Folds(Sequence[Fold]):
         train_files, *others = self.files[index]
         train = open_source(train_files, self.columns).read(self.backend)
         parts = [train]
+        known: dict[str, Any] = {"features": train.features, "categories": train.categories}
         for files in others:
-            source = open_source(files, self.columns, features=train.features, categories=train.categories)
+            source = open_source(files, self.columns, **known, owner="the training data")
             parts.append(source.read(self.backend))
         width = max(part.n_features for part in parts)
         return Fold(*(_widen(part, width) for part in parts))

@@ -14,7 +14,7 @@ from rankwright.basics.files import StrPath
 from rankwright.basics.optional_imports import require
 from rankwright.data.table_columns import TableColumns
 from rankwright.data.table_files import TableFile, cut_tables
-from rankwright.data.table_texts import open_text, read_head
+from rankwright.data.table_texts import count_lines, open_text, read_head
 
 _BLOCK = 1 << 22
 
@@ -35,6 +35,10 @@ class JsonLinesFile(TableFile):
         dates = [pa.string() if pa.types.is_temporal(type_) else type_ for type_ in schema.types]
         self._schema = pa.schema(list(zip(schema.names, dates, strict=True)))
         self.kinds = self.name_kinds(self._schema)
+
+    def count_lines(self) -> int | None:
+        """Return the number of lines, each of which is a row."""
+        return count_lines(self.path)
 
     def read(self, columns: TableColumns) -> Iterator[Any]:
         """Yield the tables of blocks of lines."""
@@ -66,10 +70,20 @@ class JsonLinesFile(TableFile):
             "parse_options": self._json.ParseOptions(explicit_schema=schema),
         }
         try:
-            return self._json.read_json(pa.BufferReader(block), **options)
+            block.decode("utf-8")  # pyarrow does not look
+            table = self._json.read_json(pa.BufferReader(block), **options)
+            n_lines = block.count(b"\n")
+            if table.num_rows != n_lines:  # a last line may have no end, and pyarrow takes objects over several lines
+                n_lines = sum(1 for text in block.split(b"\n") if text.strip())
+            if table.num_rows != n_lines:
+                raise pa.ArrowInvalid(f"{table.num_rows} JSON objects on {n_lines} lines; expected one per line")
+            return table
+        except UnicodeDecodeError as error:
+            place = line + block.count(b"\n", 0, error.start)
+            raise InputError(f"{self.path}:{place}: not UTF-8; save the file in UTF-8") from None
         except pa.ArrowInvalid as error:
-            place, problem = _find_bad_line(block, schema, line) or ("", str(error))
-            raise InputError(f"{self.path}{place}: {problem}") from None
+            found, problem = _find_bad_line(block, schema, line) or ("", str(error))
+            raise InputError(f"{self.path}{found}: {problem}") from None
 
     def _check_keys(self, table: Any, columns: TableColumns) -> None:
         """Raise InputError if rows have a key that the first ones lack and that is not left out."""

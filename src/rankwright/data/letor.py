@@ -20,11 +20,8 @@ from rankwright.data.ids import check_tokens, parse_integer_ids
 from rankwright.data.letor_blocks import BadLine, Bytes, LetorPart, count_lines, parse_block
 from rankwright.data.letor_files import cut_spans, guess_width, load_block, read_pieces
 from rankwright.data.queries import Queries
+from rankwright.data.table_sizes import explain_growth, explain_lack_of_memory
 from rankwright.runtime.backends import Backend, resolve
-from rankwright.runtime.process_limits import read_available_memory
-
-_SMALL = 1 << 30  # bytes: a table of less is made without further questions
-_MAX_GROWTH = 1_000  # a table is at most so many times as large as the text it is read from
 
 _Parsed = tuple[list[LetorPart], Floats, Floats]  # parts, X and y
 
@@ -88,7 +85,7 @@ def _read_plain(files: list[Path], n_features: int | None, backend: Backend) -> 
         places = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         size = sum(end - start for _, start, end in spans)
         width = n_features or guess_width(handles[0])
-        if problem := _explain_lack_of_memory(int(places[-1]), width, size, n_features):
+        if problem := _explain_size(int(places[-1]), width, size, n_features):
             if n_features:
                 raise InputError(f"{files[0]}: n_features={n_features} makes {problem}")
             width = 1  # what the first line says may be wrong: the highest index is found, and named
@@ -105,7 +102,7 @@ def _read_plain(files: list[Path], n_features: int | None, backend: Backend) -> 
             if n_features or highest == width:
                 break
             width, places = highest, np.cumsum([0, *(part.rows for part in parts)], dtype=np.int64)
-            if problem := _explain_lack_of_memory(int(places[-1]), width, size):
+            if problem := _explain_size(int(places[-1]), width, size):
                 raise _make_size_error(parts, files, problem)
     total = sum(part.rows for part in parts)
     if total < len(y):  # blank lines and ends of files: close the gaps
@@ -124,14 +121,14 @@ def _read_streams(
     def parse(piece: tuple[int, Bytes]) -> tuple[LetorPart | BadLine, Floats, Floats, int]:
         file, text = piece
         rows, width = count_lines(text), n_features or 64
-        width = 1 if _explain_lack_of_memory(rows, width, len(text), n_features) else width
+        width = 1 if _explain_size(rows, width, len(text), n_features) else width
         while True:
             X, y = np.zeros((rows, width), np.float32), np.empty(rows)
             part = parse_block(file, text, X, y, n_features)
             if isinstance(part, BadLine) or part.highest <= width:
                 return part, X, y, len(text)
             rows, width = part.rows, part.highest
-            if _explain_lack_of_memory(rows, width, len(text), n_features):
+            if _explain_size(rows, width, len(text), n_features):
                 return part, X[:0], y, len(text)  # all pieces together are refused, and the highest index is named
 
     def results() -> Iterator[LetorPart | BadLine]:
@@ -141,7 +138,7 @@ def _read_streams(
             if isinstance(part, LetorPart):
                 rows, highest, size = rows + part.rows, max(highest, part.highest), size + length
                 parts.append(part)
-                if problem := _explain_lack_of_memory(rows, highest, size, n_features):
+                if problem := _explain_size(rows, highest, size, n_features):
                     if n_features:
                         raise InputError(f"{files[0]}: n_features={n_features} makes {problem}")
                     raise _make_size_error(parts, files, problem)
@@ -159,26 +156,9 @@ def _read_streams(
     return parts, X, y
 
 
-def _explain_lack_of_memory(rows: int, width: int, size: int, n_features: int | None = None) -> str | None:
+def _explain_size(rows: int, width: int, size: int, n_features: int | None = None) -> str | None:
     """Return why a table is too large for the memory or for its ``size`` bytes of text; None if it is not."""
-    needed = 4 * rows * width
-    if needed <= _SMALL:
-        return None
-    table = f"a table of {rows} documents x {width} features: {needed / 1e9:.1f} GB"
-    free = read_available_memory()
-    if free is not None and 2 * needed > free:  # rows are regrouped into a second one
-        free_now = f"{free / 1e9:.1f} GB of memory are free"
-        return f"{table}, and twice that while it is read; {free_now}. Use fewer documents or features"
-    return explain_growth(rows, width, size) if n_features is None else None
-
-
-def explain_growth(rows: int, width: int, size: int) -> str | None:
-    """Return why a table is too large for its ``size`` bytes of text; None if it is not."""
-    needed = 4 * rows * width
-    if needed <= max(_SMALL, _MAX_GROWTH * size):
-        return None
-    table = f"a table of {rows} documents x {width} features: {needed / 1e9:.1f} GB"
-    return f"{table} from {size / 1e6:.1f} MB of text. Renumber the features, or say n_features={width} in Python"
+    return (explain_growth(rows, width, size) if n_features is None else None) or explain_lack_of_memory(rows, width)
 
 
 def _make_size_error(parts: list[LetorPart], files: list[Path], problem: str) -> InputError:

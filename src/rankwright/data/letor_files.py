@@ -12,6 +12,7 @@ import numpy as np
 
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import BYTE_ORDER_MARK, open_binary, skip_byte_order_mark
+from rankwright.data.file_formats import check_pipe
 from rankwright.data.letor_blocks import MAX_FEATURES, Bytes
 from rankwright.kernels.data import letor_text as kernel
 
@@ -66,8 +67,12 @@ def read_pieces(path: Path) -> Iterator[Bytes]:
     padding = b"\n" * kernel.PADDING
     with open_binary(path) as file:
         rest = skip_byte_order_mark(file.read(len(BYTE_ORDER_MARK)))
+        is_checked = path.is_file()  # a pipe is not: nobody could look into it before
         while True:
             piece = file.read(BLOCK)
+            if not is_checked:
+                check_pipe(path, rest + piece)
+                is_checked = True
             whole = piece.rfind(b"\n") + 1
             if whole or (rest and not piece):
                 yield np.frombuffer(rest + piece[:whole] + padding, np.uint8)

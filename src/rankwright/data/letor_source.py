@@ -16,11 +16,12 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath, is_plain
 from rankwright.data.ids import as_ids, parse_integer_ids
-from rankwright.data.letor import check_n_features, explain_growth, make_empty_file_error, read_letor
+from rankwright.data.letor import check_n_features, make_empty_file_error, read_letor
 from rankwright.data.letor_blocks import BadLine, Bytes, LetorPart, count_lines, parse_block
 from rankwright.data.letor_files import cut_spans, guess_width, load_block, read_pieces
 from rankwright.data.queries import Queries
 from rankwright.data.row_sources import RowBlock, RowSource
+from rankwright.data.table_sizes import explain_growth
 from rankwright.kernels.data import letor_text as kernel
 from rankwright.runtime.backends import Backend, resolve
 

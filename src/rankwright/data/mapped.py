@@ -42,6 +42,8 @@ class MappedSource(RowSource):
         The features that are wanted, where those of the folders have names.
     categories : tuple, optional
         The values of categorical features that are known; others are missing values.
+    owner : str
+        What has these features, for messages.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class MappedSource(RowSource):
         n_features: int | None = None,
         features: Sequence[str] | None = None,
         categories: Categories | None = None,
+        owner: str = "the model",
     ) -> None:
         self.paths = [Path(path) for path in paths]
         self._sets = [_open_parts(path) for path in self.paths]
@@ -66,7 +69,7 @@ class MappedSource(RowSource):
             for path, each in zip(self.paths, self._sets, strict=True)
         ]
         for selection in self._selections:
-            selection.choose(n_features, features, categories)
+            selection.choose(n_features, features, categories, owner)
         self.features, self.categories = self._selections[0].features, self._selections[0].categories
         self.unretrieved = first["unretrieved"]
 

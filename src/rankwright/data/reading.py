@@ -77,6 +77,7 @@ def open_source(
     *,
     features: Sequence[str] | None = None,
     categories: Categories | None = None,
+    owner: str = "the model",
 ) -> RowSource:
     """Return the documents of files as a source of rows; raise InputError if their format is unknown.
 
@@ -93,6 +94,8 @@ def open_source(
         may be in any order, others are left out, and a missing one is an error.
     categories : tuple, optional
         The values of categorical features that a model or other documents have; a value that is not there is missing.
+    owner : str
+        What has these features and categories, for messages: the model, or the training data.
     """
     if not paths:
         raise InputError("no file to read; expected at least one")
@@ -102,7 +105,7 @@ def open_source(
             first, other = paths[folders.index(True)], paths[folders.index(False)]
             raise InputError(f"{first} is converted data, {other} is not; expected files of one format")
         roles.check_unused(paths[0], "the columns of converted data were chosen when they were converted")
-        return MappedSource(paths, n_features, features, categories)
+        return MappedSource(paths, n_features, features, categories, owner)
     files = [file for path in paths for file in find_files(path)]
     groups = [find_group_file(file) if file.is_file() else None for file in files]
     if any(groups):
@@ -115,9 +118,9 @@ def open_source(
     if formats[0] == LETOR:
         roles.check_unused(paths[0], "LETOR text has no columns")
         if features and features[0] == "0" and all(name.isdecimal() for name in features):
-            raise InputError(f"{files[0]}: LETOR text counts features from 1; the model has a feature 0")
+            raise InputError(f"{files[0]}: LETOR text counts features from 1; {owner} has a feature 0")
         return LetorSource(files, n_features)
-    return TableSource([TABLE_FILES[formats[0]](file) for file in files], roles, features, categories)
+    return TableSource([TABLE_FILES[formats[0]](file) for file in files], roles, features, categories, owner)
 
 
 def list_input_files(paths: Sequence[StrPath]) -> list[Path]:

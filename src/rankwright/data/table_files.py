@@ -60,6 +60,10 @@ class TableFile(ABC):
     def read_blocks(self, columns: TableColumns) -> Iterator[Any]:
         """Yield the columns as Arrow tables of consecutive rows, in bounded memory."""
 
+    def count_lines(self) -> int | None:
+        """Return the number of lines, which is about that of rows, where the file is text; None if it is not."""
+        return None
+
     def locate(self, row: int) -> str:
         """Return the place of a row, counted from 0, for messages."""
         return f"{self.path}: row {row + 1}"
@@ -117,7 +121,9 @@ class ArrowFile(TableFile):
         super().__init__(path)
         self._pa = require("pyarrow")
         with explain_damage(self.path), self._pa.memory_map(str(self.path)) as source:
-            self.kinds = self.name_kinds(self._open(source).schema)
+            reader = self._open(source)
+            self.kinds = self.name_kinds(reader.schema)
+            self.n_rows = reader.count_rows() if hasattr(reader, "count_rows") else None  # a stream does not say
 
     def _open(self, source: Any) -> Any:
         """Open the reader of a file or of a stream."""

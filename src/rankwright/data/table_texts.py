@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,3 +58,11 @@ def read_head(path: StrPath, size: int = 1 << 20) -> bytes:
             end = head.rfind(b"\n") + 1
             if head.count(b"\n", 0, end) > 1:
                 return head[:end]
+
+
+def count_lines(path: StrPath) -> int | None:
+    """Return the number of lines of a text file; None if it is compressed."""
+    if find_codec(path) is not None:
+        return None
+    with Path(path).open("rb") as file:
+        return sum(piece.count(b"\n") for piece in iter(partial(file.read, 1 << 22), b""))

@@ -15,8 +15,12 @@ from rankwright.data.queries import Categories, Queries
 from rankwright.data.row_sources import RowBlock, RowSource, join_blocks
 from rankwright.data.table_columns import TableColumns, check_same_columns, choose_columns, log_choice, suggest_column
 from rankwright.data.table_files import TableFile
+from rankwright.data.table_sizes import explain_lack_of_memory
 from rankwright.data.table_values import BadCellError, collect_values, make_block
 from rankwright.runtime.backends import Backend, Serial, resolve
+from rankwright.runtime.process_limits import read_available_memory
+
+_MAX_GROWTH = 8  # bytes of memory per byte of text: an empty cell takes one byte, and twice four in memory
 
 
 class TableSource(RowSource):
@@ -32,6 +36,8 @@ class TableSource(RowSource):
         The names of the features that a model or other documents have; by default those that ``roles`` says.
     categories : tuple, optional
         For each of ``features`` None or its values in the model, if it is categorical; other values are missing.
+    owner : str
+        What has these features, for messages.
     """
 
     def __init__(
@@ -40,10 +46,11 @@ class TableSource(RowSource):
         roles: ColumnRoles,
         features: Sequence[str] | None = None,
         categories: Categories | None = None,
+        owner: str = "the model",
     ) -> None:
         self.files = files
         if features is not None:
-            roles = _ask_for_features(files, roles, features, categories)
+            roles = _ask_for_features(files, roles, features, categories, owner)
         self.columns = _choose_same_columns(files, roles)
         self.features = self.columns.features
         if features is None and self.columns.categorical:
@@ -53,7 +60,7 @@ class TableSource(RowSource):
         self._numbers = {name: {v: i for i, v in enumerate(values)} for name, values in numbered if values is not None}
         if odd := self.columns.categorical - self._numbers.keys():
             where = f"{files[0].name}: the column {min(odd)!r}"
-            raise InputError(f"{where} is categorical; the model has numbers. Write it as numbers")
+            raise InputError(f"{where} is categorical; {owner} has numbers. Write it as numbers")
 
     def _collect_categories(self) -> Categories:
         """Read the categorical columns of all files and return their values in the order of their texts."""
@@ -69,7 +76,7 @@ class TableSource(RowSource):
     def read(self, backend: Backend | None = None) -> Queries:
         """Read all files as one data set."""
         workers = resolve(backend)
-        tables = [list(file.read(self.columns)) if file.n_rows is None else None for file in self.files]
+        tables = self._load_unsized_files()
         sizes = [
             file.n_rows or 0 if found is None else sum(table.num_rows for table in found)
             for file, found in zip(self.files, tables, strict=True)
@@ -81,11 +88,39 @@ class TableSource(RowSource):
             for table in tables[i] or file.read(self.columns):
                 part = X[start : start + table.num_rows]
                 blocks.append(self._make_block(file, table, start - first, part, workers))
-                start += len(part)
+                start += table.num_rows
+            if start - first != sizes[i]:
+                raise InputError(f"{file.name}: damaged: {start - first} rows; expected {sizes[i]}, as it says itself")
             if start == first:
                 raise InputError(f"{file.name}: no rows; expected at least one document")
             tables[i] = None
         return join_blocks(blocks, X, self.features, self.categories)
+
+    def _load_unsized_files(self) -> list[list[Any] | None]:
+        """Return the tables of files that do not say their number of rows; raise InputError if all are too large.
+
+        They are too large if the features of all files do not fit into the memory, as far as the rows are known before
+        a file is read; or while it is read, where they are not.
+        """
+        free = read_available_memory()
+        rows = sum(file.n_rows or 0 for file in self.files)
+        self._check_memory(self.files[0], rows, free)
+        tables: list[list[Any] | None] = []
+        for file in self.files:
+            tables.append(None if file.n_rows is not None else [])
+            if file.n_rows is None:
+                if free is not None and _MAX_GROWTH * file.path.stat().st_size > free:
+                    self._check_memory(file, rows + (file.count_lines() or 0), free)
+                for table in file.read(self.columns):
+                    tables[-1].append(table)  # type: ignore[union-attr]
+                    rows += table.num_rows
+                    self._check_memory(file, rows, free)
+        return tables
+
+    def _check_memory(self, file: TableFile, rows: int, free: int | None) -> None:
+        """Raise InputError if so many rows do not fit into the memory that was free before reading."""
+        if problem := explain_lack_of_memory(rows, len(self.columns.features), free):
+            raise InputError(f"{file.name}: {problem}")
 
     def read_blocks(self) -> Iterator[RowBlock]:
         """Yield the rows of all files in blocks."""
@@ -107,14 +142,14 @@ class TableSource(RowSource):
 
 
 def _ask_for_features(
-    files: Sequence[TableFile], roles: ColumnRoles, features: Sequence[str], categories: Categories | None
+    files: Sequence[TableFile], roles: ColumnRoles, features: Sequence[str], categories: Categories | None, owner: str
 ) -> ColumnRoles:
-    """Return the roles for the features of a model; raise InputError if a file lacks one."""
+    """Return the roles for the features of a model or of other documents; raise InputError if a file lacks one."""
     for file in files:
         missing = [name for name in features if name not in file.kinds]
         if missing:
             hint = suggest_column(missing[0], list(file.kinds))
-            raise InputError(f"{file.name}: no column {missing[0]!r}, a feature of the model; {hint}")
+            raise InputError(f"{file.name}: no column {missing[0]!r}, a feature of {owner}; {hint}")
     known = categories or (None,) * len(features)
     return roles.with_features(features, [name for name, values in zip(features, known, strict=True) if values])
 
