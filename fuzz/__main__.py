@@ -11,9 +11,14 @@ from fuzz.running import FINDINGS, STATE, Progress, run
 # a million in all
 CASES = {
     "letor": 300_000,
-    "scores": 60_000,
-    "qrels": 120_000,
-    "run": 120_000,
+    "csv": 20_000,
+    "jsonl": 20_000,
+    "parquet": 20_000,
+    "scores": 40_000,
+    "qrels": 90_000,
+    "run": 90_000,
+    "judgments": 20_000,
+    "log": 20_000,
     "model": 250_000,
     "spec": 100_000,
     "checkpoint": 20_000,

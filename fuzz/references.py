@@ -96,8 +96,8 @@ def _letor_values(words: list[bytes], most: int) -> dict[int, np.float32]:
             values[last] = np.float32(np.nan)
             continue
         with np.errstate(over="ignore"):
-            values[last] = np.float32(read_number(text))
-        if not np.isfinite(values[last]):
+            values[last] = np.float32("nan" if text.lower() == b"nan" else read_number(text))
+        if np.isinf(values[last]):
             raise Refused
     return values
 

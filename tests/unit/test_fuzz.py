@@ -14,10 +14,10 @@ from fuzz.cases import UNDECIDED, Kind, check
 from fuzz.kinds import KINDS
 
 import rankwright as rw
-from rankwright.data import letor_files, trec
+from rankwright.data import json_lines, letor_files, trec
 
 CASES = {"letor": 400, "scores": 200, "qrels": 250, "run": 250, "model": 500, "spec": 300}
-CASES |= {"judgments": 300, "log": 300}
+CASES |= {"judgments": 300, "log": 300, "csv": 150, "jsonl": 150, "parquet": 150}
 CASES |= {"checkpoint": 60, "data": 60, "store": 20}
 FOUND = sorted((Path(__file__).parent.parent / "fuzz_findings").glob("*/*"))
 
@@ -27,6 +27,7 @@ def blocks(monkeypatch):
     """Cases change the size of the blocks that are read; other tests need the usual ones again."""
     monkeypatch.setattr(letor_files, "BLOCK", letor_files.BLOCK)
     monkeypatch.setattr(trec, "_BLOCK", trec._BLOCK)
+    monkeypatch.setattr(json_lines, "_BLOCK", json_lines._BLOCK)
 
 
 def test_there_are_two_thousand_cases():
