@@ -73,9 +73,8 @@ def test_the_minimum_of_listmle(train):
 @may_not_converge
 @pytest.mark.parametrize("name", RANKERS)
 def test_shuffled_rows_give_the_same_bits(train, name):
-    scores = [RANKERS[name]().fit(each).predict(train) for each in (train, shuffled(train, 0), shuffled(train, 1))]
-    assert scores[1].tobytes() == scores[0].tobytes()
-    assert scores[2].tobytes() == scores[0].tobytes()
+    plain, other = (RANKERS[name]().fit(each).predict(train) for each in (train, shuffled(train, 0)))
+    assert other.tobytes() == plain.tobytes()
 
 
 @pytest.mark.parametrize("name", [*CONVEX, "RankCosine"])

@@ -14,6 +14,7 @@ import pytest
 
 import rankwright as rw
 from rankwright import cli
+from rankwright.papers.simulation.bounds_figures import bounds_curves
 
 
 @pytest.fixture
@@ -37,7 +38,8 @@ def test_an_experiment_ends_with_its_report(tmp_path):
 
 
 @pytest.mark.usefixtures("_not_installed")
-def test_a_simulation_ends_with_its_page(tmp_path):
+def test_a_simulation_ends_with_its_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(bounds_curves, "N_SEEDS", 1)
     assert cli.run(["simulate", "bounds", "--out", str(tmp_path)]) == 0
     assert f"Rankwright {rw.__version__}" in (tmp_path / "bounds.html").read_text(encoding="utf-8")
 
