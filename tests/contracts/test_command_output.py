@@ -15,6 +15,7 @@ import rankwright as rw
 from rankwright import cli
 from rankwright.cli import output
 from rankwright.cli.app import app
+from rankwright.papers.simulation.bounds_figures import bounds_curves
 
 ENCODINGS = ("ascii", "latin-1", "cp1252", "cp437", "shift_jis", "utf-8")
 CALLS: dict[str, list[tuple[str, ...]]] = {  # {} is a folder whose name, files and ids need Unicode
@@ -78,6 +79,7 @@ def test_every_command_prints_in_every_encoding(folder, monkeypatch, command, en
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
+            patch.setattr(bounds_curves, "N_SEEDS", 1)
             status = cli.run([command, *(text.replace("{}", str(folder)) for text in call)])
         for stream in (out, err):
             stream.flush()

@@ -620,7 +620,7 @@ class TestResuming:
 class TestWarnings:
     """Warnings of training are kept with the trial, and told once."""
 
-    @pytest.mark.parametrize("workers", [rw.Serial(), rw.Threads(2), 1])
+    @pytest.mark.parametrize("workers", [rw.Serial(), 1])
     def test_they_are_kept(self, file, tmp_path, workers):
         methods = [
             {"ranker": "ranksvm", "grid": {"max_iter": [1, 500]}, "set": {"C": 10.0}},

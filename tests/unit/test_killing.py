@@ -68,7 +68,7 @@ def kill_at_random(command: list[str], folder: Path, chance: random.Random) -> b
 
 @pytest.mark.parametrize(
     ("kills", "draws", "workers"),
-    [(2, 4, 1), pytest.param(50, 300, 2, marks=pytest.mark.slow), pytest.param(50, 300, 0, marks=pytest.mark.slow)],
+    [(1, 4, 1), pytest.param(50, 300, 2, marks=pytest.mark.slow), pytest.param(50, 300, 0, marks=pytest.mark.slow)],
 )
 def test_killed_again_and_again(tmp_path, kills, draws, workers):
     chance = random.Random(kills + workers)
