@@ -33,7 +33,7 @@ def data(tmp_path_factory):
 def texts(ranker, name: str) -> tuple[str, ...]:
     """Return some texts for a parameter: all of them, if those for other rankers that have it are added."""
     owners = [each for each in RANKERS if name in list_parameters(each)]
-    share = min(8, len(owners))
+    share = min(len(TEXTS), len(owners))
     return TEXTS[owners.index(ranker) % share :: share]
 
 

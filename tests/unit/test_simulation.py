@@ -99,7 +99,7 @@ class TestFigures:
         above = np.cumsum(relevant, axis=1)  # relevant ones down to each rank
         pair = np.where(relevant, 14 - 2 * (rank - above), 7 - 2 * above) / 98.0
         by_rank = np.broadcast_to((22 - 2 * rank) / 420.0, pair.shape)
-        for i in range(0, STEPS, 180):
+        for i in range(0, STEPS, 240):
             theta = 2 * np.pi * i / STEPS
             s = documents.X @ [np.cos(theta), np.sin(theta)]
             best, rest = np.sort(s[documents.y == 1])[::-1], np.sort(s[documents.y == 0])[::-1]
@@ -290,7 +290,8 @@ class TestCommand:
         assert "1 - E of ndcg@10" in html
         assert "Claims and findings" in html
 
-    def test_the_same_bytes_again(self, tmp_path):
+    def test_the_same_bytes_again(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(facts, "N_SEEDS", 1)
         for name in ("a", "b"):
             simulate("bounds", tmp_path / name, seed=1)
         for name in [*FILES, "bounds.html"]:
