@@ -15,7 +15,7 @@ import rankwright as rw
 from rankwright.runtime.backends import count_shards
 
 settings.register_profile(
-    "rankwright", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+    "rankwright", deadline=None, derandomize=True, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("rankwright")
 
