@@ -559,7 +559,7 @@ class TestRouting:
         search.fit(queries.X, queries.y, qid=queries.row_qid)
         best = search.best_estimator_  # scikit-learn's search itself routes nothing in predict
         assert best.predict(queries.X, qid=queries.row_qid).shape == (queries.n_docs,)
-        with pytest.raises(rw.InputError, match="scales features within each query: pass qid="):
+        with pytest.raises(rw.InputError, match="predict needs qid"):
             best.predict(queries.X)
 
 
