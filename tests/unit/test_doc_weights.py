@@ -56,7 +56,7 @@ def test_a_weight_of_two_is_a_document_twice_and_of_zero_none(name: str, seed: i
 
 
 @pytest.mark.parametrize("name", WEIGHTED)
-def test_weights_of_one_give_the_bits_of_no_weights(name: str) -> None:
+def test_weights_of_one_change_nothing(name: str) -> None:
     queries, scores = make(0)
     plain, ones = queries.replace(doc_weight=None), queries.replace(doc_weight=np.ones(queries.n_docs))
     found, expected = OBJECTIVES[name]().prepare(ones)(scores), OBJECTIVES[name]().prepare(plain)(scores)

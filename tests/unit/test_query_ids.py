@@ -109,8 +109,8 @@ class TestSeenQueries:
         assert len(pickle.dumps(rw.Regression().fit(large)._seen)) < 50 * 40 + 1000
         rw.save(rw.Regression().fit(queries), tmp_path / "m.json")
         assert set(json.loads((tmp_path / "m.json").read_text())) == {
-            *("format", "version", "ranker", "params", "measure", "n_features", "features", "scaling", "scorer"),
-            "history",
+            *("format", "version", "ranker", "params", "measure", "n_features", "features", "categories", "scaling"),
+            *("scorer", "history"),
         }
         copy = pickle.loads(pickle.dumps(rw.Regression().fit(queries)))
         assert copy.score(queries) == rw.Regression().fit(queries).score(queries)

@@ -42,7 +42,7 @@ def measure_row_order(y: Floats, indptr: Ints) -> RowOrder:
 
     >>> found = measure_row_order(np.array([2.0, 1.0, 0.0, 0.0]), np.array([0, 4]))
     >>> found.share, round(found.z, 2)
-    (1.0, 1.96)
+    (1.0, 1.81)
     """
     levels = _level_grades(y)
     n_levels, m = int(levels.max()) + 1, len(indptr) - 1
