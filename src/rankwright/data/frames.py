@@ -47,6 +47,7 @@ class FrameTable(TableFile):
             name: ColumnKind("other", values) if isinstance(values, str) else describe_type(values.type)
             for name, values in self._columns.items()
         }
+        self.n_rows = next((len(values) for values in self._columns.values() if not isinstance(values, str)), 0)
 
     def read(self, columns: TableColumns) -> Iterator[Any]:
         """Yield all rows as one table."""

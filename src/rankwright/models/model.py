@@ -86,7 +86,7 @@ class Model:
     def group_documents(self, X: Any, qid: ArrayLike | None, categories: Categories | None = None) -> Queries:
         """Return documents as queries: those of ``qid``, or one of all documents where the model does not scale."""
         if self.scaling is not None and qid is None:
-            raise InputError("this model scales features within each query: pass qid=")
+            raise InputError("this model scales features within each query: predict needs qid; pass qid=")
         n_docs = X.shape[0] if hasattr(X, "shape") else len(X)
         ids = {"group": [n_docs]} if self.scaling is None else {"qid": qid}
         return Queries.from_arrays(X, None, **ids, categories=categories)
