@@ -58,6 +58,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.basics.errors import SplitQueryWarning as SplitQueryWarning
     from rankwright.basics.errors import StoreWarning as StoreWarning
     from rankwright.basics.errors import TrialWarning as TrialWarning
+    from rankwright.basics.errors import UnnamedFeaturesWarning as UnnamedFeaturesWarning
     from rankwright.data.conversion import convert as convert
     from rankwright.data.document_pools import read_trec as read_trec
     from rankwright.data.engine_logs import read_log as read_log

@@ -353,7 +353,7 @@ def test_control_characters_of_a_model_are_shown_not_sent(saved, capsys):
 
 def test_a_run_that_nothing_could_read_is_not_written(tmp_path):
     queries = rw.Queries.from_arrays(np.zeros((3, 1)), [0, 1, 0], ["b", "a", "b"], docid=["x", "y", "x"])
-    with pytest.raises(rw.InputError, match="two documents of query b have one id"):
+    with pytest.raises(rw.InputError, match="two documents of query b have the id 'x'"):
         rw.write_run(queries, np.arange(3.0), tmp_path / "a.run")
     for bad, message in ((np.nan, "score 1 is NaN"), (np.inf, "score 1 is inf"), (1e300, "score 1 is 1e[+]300")):
         with pytest.raises(rw.InputError, match=message):

@@ -54,6 +54,10 @@ class TrialWarning(RankwrightWarning):
     """A warning that trials issued warnings, which are in the table ``trials`` of the results."""
 
 
+class UnnamedFeaturesWarning(RankwrightWarning):
+    """A warning that a model has no names of features, so columns with names are taken in their order."""
+
+
 class IgnoredFileWarning(RankwrightWarning):
     """A warning that a file beside the data, such as LightGBM's initial scores, is not used."""
 

@@ -45,7 +45,9 @@ def fit(
     check_apart({"--model": [model], "--set training.checkpoint": _list_checkpoint_files(unfitted)}, [*train, valid])
     check_writable(model)
     with progress_bar():
-        train_queries = open_source(train, columns).read()
+        source = open_source(train, columns)
+        source.check_grades(train[0])
+        train_queries = source.read()
         valid_queries = None if valid is None else _read_like(train_queries, valid, columns)
         warn_of_findings(train_queries, valid_queries)
         start = time.perf_counter()

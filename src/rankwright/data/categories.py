@@ -159,7 +159,7 @@ def _encode_polars(frame: Any, column: int) -> tuple[Any, tuple[str, ...]]:
 
 
 def _has_text(column: Any) -> bool:
-    """Return whether a column of a data frame has texts that are no numbers."""
+    """Return whether a column of a data frame has a text."""
     return any(isinstance(value, str) for value in column.to_numpy())
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from glob import escape
 from typing import Any
 
 from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.basics.files import StrPath
+
+_LISTS = ("ignore", "features", "categorical")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +29,11 @@ class ColumnRoles:
         The query weights: the same number in all rows of a query.
     doc_weight : str, optional
         The document weights.
-    ignore : tuple of str
+    ignore : str or sequence of str
         Columns to leave out: names, or patterns such as ``*_text``.
-    features : tuple of str, optional
+    features : str or sequence of str, optional
         The features: names, or patterns, in this order; every other number by default.
-    categorical : tuple of str
+    categorical : str or sequence of str
         The features whose values are categories: names, or patterns.
     """
 
@@ -40,9 +42,20 @@ class ColumnRoles:
     docid: str | None = None
     weight: str | None = None
     doc_weight: str | None = None
-    ignore: tuple[str, ...] = ()
-    features: tuple[str, ...] | None = None
-    categorical: tuple[str, ...] = ()
+    ignore: Sequence[str] = ()
+    features: Sequence[str] | None = None
+    categorical: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value, several = getattr(self, each.name), each.name in _LISTS
+            if value is None and each.default is None:
+                continue
+            names = [value] if isinstance(value, str) or not several else _list_names(value)
+            if not all(isinstance(name, str) and name for name in names):
+                expected = "a list of names of columns" if several else "the name of a column"
+                raise InputError(f"{each.name}={quote(value)}; expected {expected}")
+            object.__setattr__(self, each.name, tuple(names) if several else value)
 
     def with_features(self, features: Sequence[str], categorical: Sequence[str]) -> ColumnRoles:
         """Return the same roles for the features of a model, whose names are no patterns."""
@@ -72,13 +85,18 @@ class ColumnRoles:
         for role, value in content.items():
             if role not in cls.__dataclass_fields__:
                 raise InputError(f"{where}: unknown key {quote(role)}; {suggest(role, cls.__dataclass_fields__)}")
-            several = role in ("ignore", "features", "categorical")
+            several = role in _LISTS
             names = [value] if isinstance(value, str) else value if several and isinstance(value, list) else []
             if not names or not all(isinstance(name, str) and name for name in names):
                 expected = "the names of columns" if several else "the name of a column"
                 raise InputError(f"{where}.{role} is {quote(value)}; expected {expected}")
             roles[role] = tuple(names) if several else value
         return cls(**roles)
+
+
+def _list_names(value: Any) -> list[Any]:
+    """Return the names in a list, tuple or other iterable; a list of None if it is nothing of the kind."""
+    return list(value) if isinstance(value, Iterable) else [None]
 
 
 NO_ROLES = ColumnRoles()

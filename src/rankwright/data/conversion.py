@@ -45,9 +45,9 @@ def convert(
         docid=docid,
         weight=weight,
         doc_weight=doc_weight,
-        ignore=tuple(ignore),
-        features=None if features is None else tuple(features),
-        categorical=tuple(categorical),
+        ignore=ignore,
+        features=features,
+        categorical=categorical,
     )
     check_target("out", out, paths)
     convert_source(open_source(paths, roles, n_features), out)

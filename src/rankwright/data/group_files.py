@@ -49,7 +49,10 @@ def find_group_file(path: Path) -> Path | None:
     if len(known) > 1 and read_sizes(known[0]).tolist() != read_sizes(known[1]).tolist():
         raise InputError(f"{known[0]} and {known[1]} differ; expected the sizes of the queries in one of them")
     if _find_line_format(path) is None:
-        warn(f"{known[0]} is ignored: {path} has query ids or a header of its own", IgnoredFileWarning)
+        warn(
+            f"{known[0]} is ignored: {path} has query ids or a header of its own. Remove them to use the file",
+            IgnoredFileWarning,
+        )
         return None
     return known[0]
 
@@ -97,7 +100,7 @@ def read_sizes(path: Path) -> Ints:
 
 
 def _read_weights(path: Path, sizes: Ints) -> tuple[Floats | None, Floats | None]:
-    """Read a file of weights: of queries, as XGBoost has them, or of documents, as LightGBM has them."""
+    """Read a file of weights; return those of queries (XGBoost) and those of documents (LightGBM), one of them None."""
     weights = []
     for number, line in _read_numbered_lines(path):
         try:

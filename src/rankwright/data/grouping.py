@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.basics.errors import InputError
+from rankwright.basics.errors import InputError, quote
 from rankwright.data.ids import validate_ids
 
 _MAX_WEIGHT = 1e30  # sums of larger query weights, and their squares, may overflow
@@ -79,8 +79,10 @@ def group_rows(qid: ArrayLike | None, group: ArrayLike | None, n_docs: int) -> t
         starts = find_runs(ids)
         return group_runs(starts, ids[starts], n_docs)
     sizes = np.asarray(group)
-    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any() or sizes.sum() != n_docs:
-        raise InputError(f"group must hold positive sizes that add up to the {n_docs} rows of X")
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any():
+        raise InputError(f"group is {quote(group)}; expected the size of each query, whole numbers from 1")
+    if sizes.sum() != n_docs:
+        raise InputError(f"group has sizes that add up to {sizes.sum()}; expected the {n_docs} rows of X")
     return np.arange(len(sizes)), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), None
 
 

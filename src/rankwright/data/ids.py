@@ -103,9 +103,14 @@ def ids_as_text(ids: NDArray[Any]) -> NDArray[Any]:
     return ids if ids.dtype.kind == "U" else as_ids([str(value) for value in ids.tolist()])
 
 
+_OTHER_IDS = "Use ids without them, from another column (qid=, docid=) or made by you; .rwq and scores take any id"
+
+
 def check_tokens(ids: NDArray[Any], what: str) -> None:
     """Raise InputError if an id cannot be written to a text file: if it is empty or has spaces or ``#``."""
     for token in ids.tolist():
         text = str(token)
         if not text or text.split() != [text] or "#" in text:
-            raise InputError(f"the {what} id {text!r} cannot be written: it is empty or has spaces or '#'")
+            raise InputError(
+                f"the {what} id {text!r} cannot be written: it is empty or has spaces or '#'. {_OTHER_IDS}"
+            )

@@ -199,16 +199,19 @@ def write_letor(queries: Queries, path: StrPath) -> None:
     """Write a data set as LETOR text, whole or not at all; names in ``.gz`` and ``.xz`` are compressed.
 
     Every feature is written, in the shortest form that reads back as the same float32; a missing one is ``nan``.
+    What LETOR text cannot hold is an error: names of features, categories, weights. :func:`write_queries` keeps all.
     """
     names = name_features(queries.features, queries.n_features)
     for name, categories in zip(names, queries.categories or (), strict=False):
         if categories is not None:
-            raise InputError(f"feature {name} is categorical; LETOR text has numbers only")
-    if queries.doc_weight is not None:
-        raise InputError(
-            "the documents have weights, and LETOR text has no place for them. Drop them with "
-            "queries.replace(doc_weight=None)"
-        )
+            raise InputError(f"feature {name} is categorical; LETOR text has numbers only. rw.write_queries keeps it")
+    lost = {"weight": "query weights", "doc_weight": "document weights", "features": "names of features"}
+    for attribute, what in lost.items():
+        if getattr(queries, attribute) is not None:
+            raise InputError(
+                f"the documents have {what}, and LETOR text has no place for them. Drop them with "
+                f"queries.replace({attribute}=None), or keep everything with rw.write_queries(queries, 'data.rwq')"
+            )
     if queries.unretrieved is not None:
         n = len(queries.unretrieved.y)
         raise InputError(

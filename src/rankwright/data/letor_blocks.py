@@ -19,7 +19,7 @@ _MESSAGES = {
     kernel.BAD_LABEL: "found {found} for a label; expected a finite number",
     kernel.NO_QID: "found {found}; expected qid:ID after the label, or a file of query sizes (NAME.query, NAME.group)",
     kernel.BAD_INDEX: "found {found}; expected index:value",
-    kernel.ZERO_INDEX: "feature index 0; LETOR indices start at 1",
+    kernel.ZERO_INDEX: "feature index 0; LETOR indices start at 1. Add 1 to each (scikit-learn: zero_based=False)",
     kernel.ORDER: "feature index {found} after an equal or higher one; expected increasing indices",
     kernel.BAD_VALUE: "found {found} for a feature value; expected a finite number, or nan if it is missing",
     kernel.BAD_BREAK: "found a carriage return inside a comment; expected a newline at the end of every line",

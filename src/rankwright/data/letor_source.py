@@ -117,7 +117,7 @@ class _StreamState:
 
 
 def _parse_text(file: int, text: Bytes, width: int, n_features: int | None) -> list[_Table]:
-    """Parse a padded piece of text into a table that has room for the highest index in it, or several such tables."""
+    """Parse a padded piece of text into a table as wide as its highest index; halve it where that is too large."""
     rows = count_lines(text)
     if 4 * rows * width > _LARGEST_TABLE and rows > 1:
         middle = _find_line(text, (len(text) - kernel.PADDING) // 2)

@@ -60,6 +60,10 @@ class MappedSource(RowSource):
         for path, each in zip(self.paths, self._sets, strict=True):
             if (each["features"], each["categories"]) != (first["features"], first["categories"]):
                 raise InputError(f"{path}: other features or categories than {self.paths[0]}; expected the same")
+            for name, meaning in (("y", "grades"), ("weight", "query weights"), ("doc_weight", "document weights")):
+                if (each[name] is None) != (first[name] is None):
+                    has, lacks = (self.paths[0], path) if each[name] is None else (path, self.paths[0])
+                    raise InputError(f"{has} has {meaning}, {lacks} has none; expected the same in each folder")
             if each["unretrieved"] is not None and len(paths) > 1:
                 raise InputError(f"{path}: has judged documents that no run found; expected it to be read alone")
         if len(paths) > 1 and first["features"] is None:
@@ -71,7 +75,7 @@ class MappedSource(RowSource):
         for selection in self._selections:
             selection.choose(n_features, features, categories, owner)
         self.features, self.categories = self._selections[0].features, self._selections[0].categories
-        self.unretrieved = first["unretrieved"]
+        self.unretrieved, self.has_grades = first["unretrieved"], first["y"] is not None
 
     def read(self, backend: Backend | None = None) -> Queries:
         """Return one data set as it is on disk, and several as one that is in memory."""

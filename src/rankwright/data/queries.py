@@ -237,13 +237,11 @@ class Queries:
         from rankwright.data.frames import read_frame  # it imports this module
 
         single = {"qid": qid, "label": label, "docid": docid, "weight": weight, "doc_weight": doc_weight}
-        roles = ColumnRoles(
-            **{role: None if name is None else str(name) for role, name in single.items()},
-            ignore=tuple(map(str, ignore)),
-            features=None if features is None else tuple(map(str, features)),
-            categorical=tuple(map(str, categorical)),
-        )
-        return read_frame(frame, roles)
+        lists = {"ignore": ignore, "features": features, "categorical": categorical}
+        named: dict[str, Any] = {role: None if name is None else str(name) for role, name in single.items()}
+        for role, names in lists.items():  # the names of a frame's columns may be numbers
+            named[role] = names if names is None or isinstance(names, str) else tuple(map(str, names))
+        return read_frame(frame, ColumnRoles(**named))
 
     def __len__(self) -> int:
         return len(self._indptr) - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 
 from rankwright.basics.errors import InputError, suggest
@@ -63,9 +64,9 @@ def read(
         docid=docid,
         weight=weight,
         doc_weight=doc_weight,
-        ignore=tuple(ignore),
-        features=None if features is None else tuple(features),
-        categorical=tuple(categorical),
+        ignore=ignore,
+        features=features,
+        categorical=categorical,
     )
     return open_source(paths, roles, n_features).read(backend)
 
@@ -99,6 +100,10 @@ def open_source(
     """
     if not paths:
         raise InputError("no file to read; expected at least one")
+    for path in paths:
+        if not isinstance(path, str | PathLike):
+            hint = "rw.read(*files)" if isinstance(path, list | tuple) else "rw.Queries.from_frame takes data frames"
+            raise InputError(f"found a {type(path).__name__} for a file; expected names of files: {hint}")
     folders = [is_mapped(Path(path)) for path in paths]
     if any(folders):
         if not all(folders):
@@ -120,7 +125,10 @@ def open_source(
         if features and features[0] == "0" and all(name.isdecimal() for name in features):
             raise InputError(f"{files[0]}: LETOR text counts features from 1; {owner} has a feature 0")
         return LetorSource(files, n_features)
-    return TableSource([TABLE_FILES[formats[0]](file) for file in files], roles, features, categories, owner)
+    source = TableSource([TABLE_FILES[formats[0]](file) for file in files], roles, features, categories, owner)
+    if n_features is not None and len(source.columns.features) != n_features:
+        raise InputError(f"{files[0]}: {len(source.columns.features)} columns of features; expected {n_features}")
+    return source
 
 
 def list_input_files(paths: Sequence[StrPath]) -> list[Path]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
+from rankwright.basics.files import StrPath
 from rankwright.data.categories import Categories
 from rankwright.data.grouping import as_doc_weights, fold_query_weights, group_rows
 from rankwright.data.ids import join_ids
@@ -46,11 +47,22 @@ class RowSource(ABC):
         are complete only after the last block.
     unretrieved : Unretrieved, optional
         The grades of judged documents that no run found, by query in order of first appearance, if the format has them.
+    has_grades : bool
+        Whether the documents have relevance grades.
     """
 
     features: tuple[str, ...] | None = None
     unretrieved: Unretrieved | None = None
     categories: Categories | None = None
+    has_grades: bool = True
+
+    def check_grades(self, path: StrPath) -> None:
+        """Raise InputError that names the file if the documents have no grades."""
+        if not self.has_grades:
+            raise InputError(
+                f"{path}: no column of grades; expected one, such as 'label', to train or evaluate. Name it with "
+                "label= (--label); for converted data, when they are converted"
+            )
 
     @abstractmethod
     def read(self, backend: Backend | None = None) -> Queries:

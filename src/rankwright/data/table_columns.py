@@ -24,6 +24,7 @@ _MEANINGS = {
     "weight": "query weight",
     "doc_weight": "document weight",
 }
+_DECIMAL_COMMA = re.compile(r"such as '[+-]?[0-9]+,[0-9]+'")
 _WEIGHTS = re.compile(r"(query|doc|document|sample)?[_ .-]?weights?", re.IGNORECASE)
 logger = logging.getLogger("rankwright")
 
@@ -117,7 +118,7 @@ def choose_columns(kinds: Mapping[str, ColumnKind], roles: ColumnRoles, where: s
     categorical = {name for name in features if kinds[name].is_category}
     categorical.update(expand_patterns(roles.categorical, features, "categorical", where))
     left_out = roles.ignore if wanted is None else ("*",)
-    columns = TableColumns(**chosen, features=features, categorical=frozenset(categorical), left_out=left_out)
+    columns = TableColumns(**chosen, features=features, categorical=frozenset(categorical), left_out=tuple(left_out))
     _check_kinds(kinds, columns, where)
     return columns
 
@@ -165,13 +166,21 @@ def _check_kinds(kinds: Mapping[str, ColumnKind], columns: TableColumns, where: 
     plain = [name for name in columns.features if name not in columns.categorical]
     bad = [f"{name!r} ({kinds[name].name})" for name in plain if kinds[name].kind != "number"]
     if bad:
+        if any(_DECIMAL_COMMA.search(text) for text in bad):
+            raise InputError(
+                f"{where}: numbers with decimal commas: {', '.join(bad[:8])}. Write them with points, such as by "
+                "pandas.read_csv(file, sep=';', decimal=',').to_csv(...)"
+            )
         raise InputError(
             f"{where}: no numbers, and no role: {', '.join(bad[:8])}{' and others' if len(bad) > 8 else ''}. Leave "
             f"columns out with {_option('ignore')}, or name them with {_option('docid')} or {_option('categorical')}"
         )
     for name in columns.numbers:
         if kinds[name].kind != "number":
-            raise InputError(f"{where}: the column {name!r} is {kinds[name].name}; expected numbers")
+            raise InputError(
+                f"{where}: the column {name!r} is {kinds[name].name}; expected numbers. Write it as numbers, or name "
+                f"another column with {_option(next(role for role in _MEANINGS if getattr(columns, role) == name))}"
+            )
     for name in (*columns.ids, *sorted(columns.categorical)):
         if kinds[name].kind == "other":
             raise InputError(f"{where}: the column {name!r} is {kinds[name].name}; expected whole numbers or text")

@@ -52,7 +52,7 @@ class TableSource(RowSource):
         if features is not None:
             roles = _ask_for_features(files, roles, features, categories, owner)
         self.columns = _choose_same_columns(files, roles)
-        self.features = self.columns.features
+        self.features, self.has_grades = self.columns.features, self.columns.label is not None
         if features is None and self.columns.categorical:
             categories = self._collect_categories()
         self.categories = categories

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -208,6 +209,10 @@ def write_run(queries: Queries, scores: Floats, path: StrPath, *, tag: str = "ra
     with write_atomic(path) as file:
         for query, rows in zip(queries.qid, ranked, strict=True):
             if len(set(names[rows].tolist())) < len(rows):
-                raise InputError(f"two documents of query {query} have one id; expected each document once")
+                [(twice, _)] = Counter(names[rows].tolist()).most_common(1)
+                raise InputError(
+                    f"two documents of query {query} have the id {quote(twice)}; expected each document once. Keep one "
+                    "row of it, or name another column of ids (docid=, --docid)"
+                )
             for rank, row in enumerate(rows, 1):
                 file.write(f"{query} Q0 {names[row]} {rank} {float(scores[row])!r} {tag}\n")

@@ -50,7 +50,7 @@ def score_blocks(models: Sequence[Model], source: RowSource) -> Iterator[tuple[R
 def score_documents(
     models: Sequence[Model], paths: Sequence[StrPath], roles: ColumnRoles
 ) -> tuple[Queries, list[Floats]]:
-    """Return the documents of files without their features, and for each model their scores, by row.
+    """Return the judged documents of files without their features, and for each model their scores, by row.
 
     The files are read once for all models that have the same features.
     """
@@ -61,6 +61,7 @@ def score_documents(
         raise InputError(f"{paths[0]}: a pipe, which can be read once; expected a file, for models of other features")
     if not models:
         source = open_source(paths, roles)
+        source.check_grades(paths[0])
         documents = join_blocks(block.without_features() for block in source.read_blocks())
         return documents.replace(unretrieved=source.unretrieved), []
     scores: dict[int, list[Floats]] = {at: [] for at in range(len(models))}
@@ -74,6 +75,7 @@ def score_documents(
     queries = []
     for places in same.values():
         source = open_for_model(models[places[0]], paths, roles)
+        source.check_grades(paths[0])
         queries.append(join_blocks(keep_scores(source, places)).replace(unretrieved=source.unretrieved))
     return queries[0], [np.concatenate(parts) for parts in scores.values()]
 

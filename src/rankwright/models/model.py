@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError
+from rankwright.basics.errors import InputError, UnnamedFeaturesWarning, warn
 from rankwright.data.categories import Categories
 from rankwright.data.feature_numbers import name_features
 from rankwright.data.queries import Queries
@@ -99,11 +99,23 @@ class Model:
     def adapt(self, queries: Queries, first_row: int = 0) -> Queries:
         """Return documents as the scorer takes them: checked, categories in the model's numbers, and scaled."""
         check_features(queries, self.n_features, self.features, "the model was trained on")
+        if self.features is None and queries.features is not None:
+            self._warn_of_names(queries.features)
         if not self.scorer.allow_nan:
             check_complete(queries, "the documents", self.ranker, self.features, first_row)
         own = queries.replace(features=self.features) if queries.features is None and self.features else queries
         recoded = own.with_categories(self.categories, "the model was trained on")
         return recoded if self.scaling is None else self.scaling(recoded)
+
+    def _warn_of_names(self, names: tuple[str, ...]) -> None:
+        """Warn that columns with names are taken in their order, unless their names are the model's numbers."""
+        if names != tuple(map(str, range(1, len(names) + 1))):
+            some = ", ".join(map(repr, names[:4])) + (", ..." if len(names) > 4 else "")
+            warn(
+                f"the model was trained without names of features: the columns {some} are taken in their order. Check "
+                "it, and train on a table or a data frame, whose names a model keeps",
+                UnnamedFeaturesWarning,
+            )
 
     def _check_finite(self, scores: Floats, first_row: int) -> Floats:
         """Return the scores, or raise if some are not finite: their order would be arbitrary."""
@@ -143,11 +155,16 @@ def rank(queries: Queries, scores: Floats, k: int | None = None) -> dict[Any, ND
 
 def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | None, where: str) -> None:
     """Raise InputError if the features differ from the expected ones: in number or, where both are named, by name."""
+    is_named = names is not None and queries.features is not None
+    way_out = ". Choose columns by name: frame[list(model.features)], or features=model.features of rw.read"
+    way_out = way_out if is_named and "model" in where else ""
     if queries.n_features != n_features:
-        raise InputError(f"the documents have {queries.n_features} features; {where} {n_features}")
+        raise InputError(f"the documents have {queries.n_features} features; {where} {n_features}{way_out}")
     if names is not None and queries.features is not None and names != queries.features:
         at = next(i for i, (name, found) in enumerate(zip(names, queries.features, strict=True)) if name != found)
-        raise InputError(f"feature {at + 1} is called {queries.features[at]!r}; {where} {names[at]!r} in its place")
+        raise InputError(
+            f"feature {at + 1} is called {queries.features[at]!r}; {where} {names[at]!r} in its place{way_out}"
+        )
 
 
 def check_complete(
@@ -160,8 +177,8 @@ def check_complete(
         names = name_features(queries.features or features, queries.n_features)
         where = f"row {first_row + queries.caller_row(row)}, feature {names[column]}"
         raise InputError(
-            f"{what} contain NaN ({where}); {ranker} takes complete features only: fill them in, or use a ranker that "
-            f"takes NaN ({', '.join(NAN_RANKERS)})"
+            f"{what} contain NaN ({where}); {ranker} takes complete features only: fill them in, leave the feature "
+            f"out, or use a ranker that takes NaN ({', '.join(NAN_RANKERS)})"
         )
 
 

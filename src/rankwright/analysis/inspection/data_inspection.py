@@ -26,7 +26,7 @@ from rankwright.analysis.inspection.set_findings import (
     find_shared_rows,
     find_shifts,
 )
-from rankwright.basics.errors import InspectionWarning, warn
+from rankwright.basics.errors import InputError, InspectionWarning, warn
 from rankwright.data.queries import Categories, Queries
 from rankwright.runtime.backends import Backend, resolve
 
@@ -66,6 +66,11 @@ def inspect(queries: Queries, against: Queries | None = None, *, backend: Backen
     >>> [finding.kind for finding in inspect(leaking).findings if finding.severity == "problem"]
     ['label-leak']
     """
+    for given in (queries, queries if against is None else against):
+        if not isinstance(given, Queries):
+            raise InputError(
+                f"found a {type(given).__name__}; expected Queries: rw.read(file), rw.Queries.from_frame(frame)"
+            )
     backend = resolve(backend)
     own = _scan_set(queries, backend)
     other = None if against is None else _scan_set(against, backend, queries.categories)

@@ -27,20 +27,20 @@ def find_feature_faults(facts: FeatureFacts, sample: DocumentSample) -> Iterator
     constant = facts.is_constant & many
     for kind, flags in (("constant-feature", constant), ("empty-feature", facts.is_empty)):
         if flags.any():
-            yield make_finding(kind, _count_features(flags, facts), facts.name(flags))
+            yield make_finding(kind, _format_features_with(flags, facts), facts.name(flags))
     missing = (facts.missing > 0) & ~facts.is_empty
     if missing.any():
         most = int(np.argmax(np.where(missing, facts.missing, 0)))
         share = f"most in {facts.names[most]}: {facts.missing[most] / facts.n_docs:.1%} of the documents"
-        yield make_finding("missing-values", f"{_count_features(missing, facts)}; {share}", facts.name(missing))
+        yield make_finding("missing-values", f"{_format_features_with(missing, facts)}; {share}", facts.name(missing))
     within = (facts.varying == 0) & ~constant & ~facts.is_empty & bool(facts.n_docs > facts.n_queries)
     if within.any():
-        yield make_finding("query-feature", _count_features(within, facts), facts.name(within))
+        yield make_finding("query-feature", _format_features_with(within, facts), facts.name(within))
     yield from _find_codes(facts, sample)
     yield from _find_outliers(facts)
 
 
-def _count_features(flags: NDArray[np.bool_], facts: FeatureFacts) -> str:
+def _format_features_with(flags: NDArray[np.bool_], facts: FeatureFacts) -> str:
     """Return how many features have a flag as text, with their names."""
     return f"{int(flags.sum()):,} of {len(flags):,} features: {list_names(facts.name(flags))}"
 

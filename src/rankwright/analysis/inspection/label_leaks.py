@@ -77,7 +77,7 @@ def _count(columns: Floats, pairs: _GradedPairs) -> PairOrders:
 
 
 def _sort_by_grade(sample: DocumentSample) -> _GradedPairs:
-    """Return the documents sorted by query and descending grade; some of those with lower ones below are chosen."""
+    """Return the documents sorted by query and descending grade; a sample of those above a lower grade is chosen."""
     assert sample.y is not None
     query = sample.query_of_row
     order = np.lexsort((-sample.y, query))

@@ -121,12 +121,12 @@ def find_query_faults(facts: QueryFacts, qid: NDArray[Any]) -> Iterator[Finding]
         ("single-document", facts.single),
     ):
         if flags.any():
-            yield make_finding(kind, _count_queries(flags, qid), qid[flags][:100].tolist())
+            yield make_finding(kind, _format_queries_with(flags, qid), qid[flags][:100].tolist())
     if facts.tied.sum() > _TIED_SHARE * n:
-        yield make_finding("tied-top-grades", _count_queries(facts.tied, qid), qid[facts.tied][:100].tolist())
+        yield make_finding("tied-top-grades", _format_queries_with(facts.tied, qid), qid[facts.tied][:100].tolist())
 
 
-def _count_queries(flags: NDArray[np.bool_], qid: NDArray[Any]) -> str:
+def _format_queries_with(flags: NDArray[np.bool_], qid: NDArray[Any]) -> str:
     """Return how many queries have a flag as text, with their ids."""
     count, examples = int(flags.sum()), list_names(qid[flags][:3].tolist())
     return f"{count:,} of {len(flags):,} queries ({count / len(flags):.1%}), such as {examples}"

@@ -20,14 +20,14 @@ def find_copied_rows(queries: Queries, row_keys: Ints) -> Iterator[Finding]:
     n = np.bincount(group)
     if (n > 1).any():
         alike = order[(n > 1)[group]]
-        what = _count_documents(alike, query, queries)
+        what = _format_documents(alike, query, queries)
         yield make_finding("duplicated-rows", f"{what} have the features of another one of their query")
         if queries.has_grades:
             y = queries.y[order]
             begins = np.concatenate([[0], np.cumsum(n)[:-1]])
             mixed = np.maximum.reduceat(y, begins) > np.minimum.reduceat(y, begins)
             if mixed.any():
-                what = _count_documents(order[mixed[group]], query, queries)
+                what = _format_documents(order[mixed[group]], query, queries)
                 yield make_finding("contradictory-rows", f"{what} equal another one that has another grade")
     yield from _find_copied_ids(queries, query)
 
@@ -46,7 +46,7 @@ def _find_copied_ids(queries: Queries, query: Ints) -> Iterator[Finding]:
         yield make_finding("duplicated-docids", what, np.unique(where)[:100].tolist())
 
 
-def _count_documents(rows: Ints, query: Ints, queries: Queries) -> str:
+def _format_documents(rows: Ints, query: Ints, queries: Queries) -> str:
     """Return as text how many documents these are, of how many queries."""
     at = np.unique(query[rows])
     share = f"{len(rows):,} documents ({len(rows) / queries.n_docs:.1%})"

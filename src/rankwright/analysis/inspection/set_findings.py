@@ -168,7 +168,7 @@ def measure_distance(first: Floats, second: Floats) -> float:
 
 
 def _explain_lost(first: InspectedSet, second: InspectedSet, i: int, j: int) -> str | None:
-    """Return how a feature varies in one set only, or None if it varies in both or in neither."""
+    """Return how a feature varies in one set only; None if it does not, or if chance may explain it."""
     dead = [facts.is_constant[at] or facts.is_empty[at] for facts, at in ((first.facts, i), (second.facts, j))]
     if dead[0] == dead[1]:
         return None

@@ -1,0 +1,147 @@
+"""Ordinary mistakes with data: each is an error or a warning of one line that names the way out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rankwright as rw
+from rankwright.cli import run
+
+QUERIES = rw.make_queries(12, n_docs=6, n_features=3, random_state=0)
+NAMES = ("bm25", "clicks", "price")
+
+
+def make_frame() -> pd.DataFrame:
+    """Return the queries as a data frame with names of columns."""
+    frame = pd.DataFrame(QUERIES.X.astype(float), columns=list(NAMES))
+    return frame.assign(qid=QUERIES.row_qid, label=QUERIES.y)
+
+
+class TestColumnNames:
+    @pytest.mark.parametrize("role", ["ignore", "features", "categorical"])
+    def test_takes_one_name_as_a_text(self, role: str, tmp_path: Path) -> None:
+        make_frame().to_csv(tmp_path / "a.csv", index=False)
+        one, several = (rw.read(tmp_path / "a.csv", **{role: value}) for value in ("clicks", ["clicks"]))
+        framed = rw.Queries.from_frame(make_frame(), **{role: "clicks"})  # type: ignore[arg-type]
+        assert one.features == several.features == framed.features
+
+    @pytest.mark.parametrize(("role", "value"), [("qid", 3), ("label", ["label"]), ("ignore", [3]), ("features", 7)])
+    def test_refuses_what_is_no_name(self, role: str, value: object, tmp_path: Path) -> None:
+        make_frame().to_csv(tmp_path / "a.csv", index=False)
+        with pytest.raises(rw.InputError, match=re.escape(f"{role}={value!r}; expected ")):
+            rw.read(tmp_path / "a.csv", **{role: value})  # type: ignore[arg-type]
+
+    def test_names_decimal_commas(self, tmp_path: Path) -> None:
+        make_frame().to_csv(tmp_path / "a.csv", index=False, sep=";", decimal=",")
+        with pytest.raises(
+            rw.InputError, match=r"decimal commas: 'bm25' .* pandas.read_csv\(file, sep=';', decimal=','"
+        ):
+            rw.read(tmp_path / "a.csv")
+
+    def test_names_the_way_out_for_grades_that_are_words(self, tmp_path: Path) -> None:
+        make_frame().assign(label="good").to_csv(tmp_path / "a.csv", index=False)
+        with pytest.raises(
+            rw.InputError, match=r"'good'; expected numbers. Write it as numbers, .* label= \(--label\)"
+        ):
+            rw.read(tmp_path / "a.csv")
+
+    def test_checks_the_number_of_features_of_tables(self, tmp_path: Path) -> None:
+        make_frame().to_csv(tmp_path / "a.csv", index=False)
+        assert rw.read(tmp_path / "a.csv", n_features=3).n_features == 3
+        with pytest.raises(rw.InputError, match=r"a.csv: 3 columns of features; expected 5"):
+            rw.read(tmp_path / "a.csv", n_features=5)
+
+
+@pytest.mark.parametrize(
+    ("call", "way_out"),
+    [
+        (lambda: rw.read(["a.csv"]), r"rw.read\(\*files\)"),  # type: ignore[arg-type]
+        (lambda: rw.read(make_frame()), "rw.Queries.from_frame"),
+        (lambda: rw.inspect("a.csv"), r"rw.read\(file\)"),  # type: ignore[arg-type]
+        (lambda: rw.inspect(QUERIES, make_frame()), "rw.Queries.from_frame"),
+    ],
+)
+def test_names_the_function_that_takes_what_was_given(call, way_out: str) -> None:
+    with pytest.raises(rw.InputError, match=way_out):
+        call()
+
+
+class TestModels:
+    def test_warns_where_a_model_without_names_scores_a_table(self, tmp_path: Path, capsys) -> None:
+        model = rw.Regression().fit(QUERIES.X, QUERIES.y, qid=QUERIES.row_qid)
+        rw.save(model, tmp_path / "m.json")
+        make_frame()[[*NAMES[::-1], "qid"]].to_csv(tmp_path / "a.csv", index=False)
+        with pytest.warns(
+            rw.UnnamedFeaturesWarning, match="columns 'price', 'clicks', 'bm25' are taken in their order"
+        ):
+            model.predict(rw.read(tmp_path / "a.csv"))
+        files = ["--model", tmp_path / "m.json", "--data", tmp_path / "a.csv", "--out", tmp_path / "s.txt"]
+        assert run(["predict", *map(str, files)]) == 0
+        assert capsys.readouterr().err.count("are taken in their order") == 1
+        with pytest.warns(UserWarning, match="names") as found:
+            model.predict(make_frame()[list(NAMES)])
+        assert len(found) == 1  # not scikit-learn's beside ours
+        model.predict(QUERIES)  # without names there is nothing to warn of
+        model.predict(QUERIES.replace(features=("1", "2", "3")))
+
+    def test_names_the_way_out_for_frames_with_other_columns(self) -> None:
+        frame = make_frame()
+        model = rw.Regression().fit(frame[list(NAMES)], QUERIES.y, qid=QUERIES.row_qid).to_model()
+        for other in (frame, frame[list(NAMES[::-1])]):
+            with pytest.raises(rw.InputError, match=r"frame\[list\(model.features\)\]"):
+                model.predict(other)
+
+    @pytest.mark.parametrize("name", ["a.csv", "a.rwq"])
+    def test_refuses_to_evaluate_without_grades_before_scoring(self, name: str, tmp_path: Path, capsys) -> None:
+        frame = make_frame()
+        rw.save(rw.Regression().fit(frame[list(NAMES)], QUERIES.y, qid=QUERIES.row_qid), tmp_path / "m.json")
+        bare = frame.drop(columns="label").assign(bm25=np.nan)  # scoring would fail by this
+        bare.to_csv(tmp_path / "a.csv", index=False)
+        rw.convert(tmp_path / "a.csv", out=tmp_path / "a.rwq")
+        for command in (["evaluate", "--data"], ["fit", "regression", "--model", str(tmp_path / "x.json"), "--train"]):
+            model = ["--model", str(tmp_path / "m.json")] if command[0] == "evaluate" else []
+            assert run([*command, str(tmp_path / name), *model]) == 2
+            assert f"{name}: no column of grades" in capsys.readouterr().err
+        assert not (tmp_path / "x.json").exists()
+
+
+class TestWriting:
+    @pytest.mark.parametrize("lost", ["weight", "doc_weight", "features"])
+    def test_letor_text_refuses_what_it_cannot_hold(self, lost: str, tmp_path: Path) -> None:
+        values = {"weight": np.ones(12), "doc_weight": np.ones(QUERIES.n_docs), "features": NAMES}
+        queries = QUERIES.replace(**{lost: values[lost]})
+        with pytest.raises(rw.InputError, match=rf"queries.replace\({lost}=None\), .* rw.write_queries"):
+            rw.write_letor(queries, tmp_path / "a.txt")
+        assert not (tmp_path / "a.txt").exists()
+        rw.write_letor(queries.replace(**{lost: None}), tmp_path / "a.txt")
+
+    def test_converted_folders_agree_on_grades_and_weights(self, tmp_path: Path) -> None:
+        rw.write_queries(QUERIES, tmp_path / "a.rwq")
+        for name, lost in {"y": "grades", "weight": "query weights"}.items():
+            other = QUERIES.replace(y=None) if name == "y" else QUERIES.replace(weight=np.ones(12))
+            rw.write_queries(other, tmp_path / "b.rwq")
+            for order in (["a.rwq", "b.rwq"], ["b.rwq", "a.rwq"]):
+                with pytest.raises(rw.InputError, match=rf"rwq has {lost}, .*rwq has none"):
+                    rw.read(*(tmp_path / file for file in order))
+
+    def test_runs_name_the_document_that_occurs_twice(self, tmp_path: Path) -> None:
+        queries = QUERIES.replace(docid=np.array(["same"] * QUERIES.n_docs))
+        with pytest.raises(rw.InputError, match=r"have the id 'same'; .* Keep one row of it"):
+            rw.write_run(queries, queries.y, tmp_path / "a.run")
+
+    def test_runs_name_the_way_out_for_ids_with_spaces(self, tmp_path: Path) -> None:
+        queries = QUERIES.replace(qid=np.array([f"two words {i}" for i in range(12)]))
+        with pytest.raises(rw.InputError, match=r"has spaces or '#'\. Use ids without them"):
+            rw.write_run(queries, queries.y, tmp_path / "a.run")
+
+
+def test_group_sizes_say_what_they_add_up_to() -> None:
+    with pytest.raises(rw.InputError, match="add up to 66; expected the 69 rows"):
+        rw.Queries.from_arrays(QUERIES.X, QUERIES.y, group=[6] * 11)
+    with pytest.raises(rw.InputError, match="expected the size of each query"):
+        rw.Queries.from_arrays(QUERIES.X, QUERIES.y, group=[6.5] * 11)
