@@ -34,6 +34,7 @@ class CsvFile(TableFile):
 
     def __init__(self, path: StrPath) -> None:
         super().__init__(path)
+        self.text_size = self.path.stat().st_size
         require("pyarrow")
         from pyarrow import csv as arrow_csv
 

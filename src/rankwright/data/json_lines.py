@@ -24,6 +24,7 @@ class JsonLinesFile(TableFile):
 
     def __init__(self, path: StrPath) -> None:
         super().__init__(path)
+        self.text_size = self.path.stat().st_size
         pa = require("pyarrow")
         from pyarrow import json as arrow_json
 

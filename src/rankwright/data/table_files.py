@@ -35,6 +35,8 @@ class TableFile(ABC):
         The columns, in the order of the file.
     n_rows : int, optional
         The number of rows, where it is known before the file is read.
+    text_size : int
+        The size of a text file in bytes; 0 if it is no text.
     has_types : bool
         Whether the file says of which type the values of a column are. In text, ids are integers where each is
         written as one.
@@ -42,6 +44,7 @@ class TableFile(ABC):
 
     kinds: dict[str, ColumnKind]
     n_rows: int | None = None
+    text_size = 0
     has_types = True
 
     def __init__(self, path: StrPath) -> None:

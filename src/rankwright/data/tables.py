@@ -109,7 +109,7 @@ class TableSource(RowSource):
         for file in self.files:
             tables.append(None if file.n_rows is not None else [])
             if file.n_rows is None:
-                if free is not None and _MAX_GROWTH * file.path.stat().st_size > free:
+                if free is not None and _MAX_GROWTH * file.text_size > free:
                     self._check_memory(file, rows + (file.count_lines() or 0), free)
                 for table in file.read(self.columns):
                     tables[-1].append(table)  # type: ignore[union-attr]
