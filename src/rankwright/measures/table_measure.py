@@ -234,14 +234,12 @@ class TableMeasure(Measure):
 
 def _make_tie_keys(ties: str, queries: Queries) -> Floats:
     """Return for each document the key by which documents with equal scores are sorted, ascending."""
-    rows = np.arange(queries.n_docs, dtype=np.float64)
     if ties == "pessimistic":
         return queries.y
-    if ties == "reverse":
-        return -rows
     if ties == "docid":
         return -queries.docid_ranks.astype(np.float64)
-    return rows
+    rows = np.arange(queries.n_docs, dtype=np.float64)
+    return -rows if ties == "reverse" else rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -49,10 +49,9 @@ class Lambdas(MeasureObjective):
     def prepare(self, queries: Queries) -> RankingObjective:
         """Compute gains, ideals and discounts."""
         measure = parse_measure(self.measure).for_training()
-        prepared = measure.prepare(queries)
         if not measure.has_arrays:
-            return PreparedSwapLambdas(prepared, queries.y, queries.query_weight)
-        return PreparedLambdas(prepared, prepare_gains(measure, queries)[0])
+            return PreparedSwapLambdas(measure.prepare(queries), queries.y, queries.query_weight)
+        return PreparedLambdas(measure.prepare(queries).tie_keys, prepare_gains(measure, queries)[0])
 
 
 class RankingObjective(PreparedObjective):
@@ -74,14 +73,14 @@ class RankingObjective(PreparedObjective):
 class PreparedLambdas(RankingObjective):
     """The LambdaRank loss, prepared for some queries and a built-in measure."""
 
-    measure: PreparedMeasure
+    tie_keys: Floats  # documents with equal scores are ranked by these
     data: MeasureArrays
 
     def fix_ranking(self, scores: Floats) -> FixedLambdas:
         """Return the loss with the changes of the ranking by these scores, ties broken pessimistically."""
         scores = check_scores(scores, len(self.data.gain))
         order, indptr = np.arange(len(scores)), self.data.indptr
-        sort_rows(scores, self.measure.tie_keys, indptr, 0, len(indptr) - 1, order)
+        sort_rows(scores, self.tie_keys, indptr, 0, len(indptr) - 1, order)
         return FixedLambdas(self.data, order)
 
 

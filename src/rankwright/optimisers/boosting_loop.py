@@ -26,11 +26,9 @@ class AdditiveScores:
     """
 
     def __init__(self, queries: Queries, measure: Measure, backend: Backend) -> None:
-        nothing = np.zeros((queries.n_docs, 1))
-        self.landscape = Landscape.of_prepared(
-            MatrixColumns(nothing), measure.prepare(queries), queries.query_weight, backend
-        )
-        self.point = self.landscape.evaluate(np.zeros(1))
+        nothing = MatrixColumns(np.empty((queries.n_docs, 0)))
+        self.landscape = Landscape.of_prepared(nothing, measure.prepare(queries), queries.query_weight, backend)
+        self.point = self.landscape.evaluate(np.zeros(0))
         _ = self.landscape.max_value  # found once, for all that is turned from it
 
     @property

@@ -62,12 +62,18 @@ def estimate_bins(size: DataSize, max_bins: int | None) -> float:
     return (1 if max_bins < 256 else 2 if max_bins < 65_536 else VALUE) * size.n_values
 
 
-def estimate_trees(size: DataSize, num_leaves: int, params: Mapping[str, Any]) -> float:
-    """Return the bytes that LightGBM takes: a sample of the documents, the bin of each value, and histograms."""
+def estimate_trees(size: DataSize, num_leaves: int, params: Mapping[str, Any], per_doc: int) -> float:
+    """Return the bytes that LightGBM takes: a sample of the documents, the bin of each value, and histograms.
+
+    The sample is freed before the first tree, so it counts only as far as it is larger than what trees need: the bytes
+    of each document, given as ``per_doc``, and histograms.
+    """
     sample = min(size.n_docs, int(params.get("bin_construct_sample_cnt", 200_000)))
     max_bin = int(params.get("max_bin", 255))
-    histograms = _HISTOGRAM * min(num_leaves, size.n_docs) * (max_bin + 1)
-    return (1 if max_bin < 256 else 2) * size.n_values + size.n_features * (_SAMPLED * sample + histograms)
+    histograms = _HISTOGRAM * min(num_leaves, size.n_docs) * (max_bin + 1) * size.n_features
+    later = per_doc * size.n_docs + histograms
+    before = size.n_features * _SAMPLED * sample
+    return (1 if max_bin < 256 else 2) * size.n_values + max(before, later) - per_doc * size.n_docs
 
 
 def check_memory(ranker: Ranker, size: DataSize, more: float = 0.0) -> None:

@@ -16,6 +16,7 @@ from rankwright.basics.optional_imports import require
 from rankwright.basics.synonyms import find_synonym
 from rankwright.data.categories import list_categorical
 from rankwright.data.queries import Queries
+from rankwright.optimisers.functional_gradient import round_for_exact_sums
 from rankwright.scorers.lightgbm_text import Forest, are_valid_names
 
 _OF_RANKERS = (
@@ -72,7 +73,6 @@ LIGHTGBM_NAMES = (
     "histogram_pool_size",
 )
 _NUMBERS = ("feature_fraction", "feature_fraction_bynode", "bagging_fraction", "bagging_freq")
-_GRID = 23  # bits
 _OF_NATIVE = ("sigmoid", "lambdarank_truncation_level", "lambdarank_norm")
 
 
@@ -166,7 +166,9 @@ class RegressionTree:
             )
             data.construct()
             can_split = any(data.feature_num_bin(i) > 1 for i in range(queries.n_features))
-            return TreeGrower(data, lgb.Booster(params, data), can_split, self.is_random)
+            booster = lgb.Booster(params, data)
+            data.label = None  # LightGBM has a copy of its own
+            return TreeGrower(data, booster, can_split, self.is_random)
 
 
 class TreeGrower:
@@ -179,10 +181,11 @@ class TreeGrower:
     def fit(self, gradient: Floats, curvature: Floats) -> Forest | None:
         """Return the tree along a gradient; a leaf has -learning_rate * sum of gradients / sum of curvatures.
 
+        Values in single precision are taken as they are: they were rounded before.
         With the negative residuals as gradients and ones as curvatures it is the least squares tree of the residuals.
         Where no split gains enough it is None, or a single leaf if another round may find a split.
         """
-        target = round_for_exact_sums(gradient), round_for_exact_sums(curvature)
+        target = [each if each.dtype == np.float32 else round_for_exact_sums(each) for each in (gradient, curvature)]
         return self._update(fobj=lambda scores, data: target)
 
     def fit_own_objective(self) -> Forest | None:
@@ -220,22 +223,6 @@ class TreeGrower:
             tree = Forest.from_text(self.booster.model_to_string(num_iteration=1, start_iteration=self.n_trees))
             self.n_trees += 1
         return tree if self.is_random or tree.trees[0].n_splits else None
-
-
-def round_for_exact_sums(values: Floats) -> Floats:
-    """Round values to whole multiples (at most 2^23) of one power of two, in single precision, so that sums are exact.
-
-    LightGBM adds them up in double precision, which is then exact: no tree depends on the order of the documents.
-
-    >>> round_for_exact_sums(np.array([1.0, 1e-9, -0.3])).tolist()
-    [1.0, 0.0, -0.2999999523162842]
-    """
-    highest = float(np.abs(values).max(initial=0.0))
-    if highest == 0.0 or not np.isfinite(highest):
-        return values.astype(np.float32)
-    unit = 2.0 ** (np.ceil(np.log2(highest)) - _GRID)
-    rounded: Floats = (np.rint(values / unit) * unit).astype(np.float32)
-    return rounded
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -60,6 +60,8 @@ class DirectRankTrees(TreeRanker):
     >>> all(after["train"] >= before["train"] for before, after in zip(history, history[1:]))
     True
     """
+
+    bytes_per_doc: ClassVar[int] = 220
 
     weight_range: tuple[float, float] | None = (0.1, 0.5)
     interval_point: str = "auto"

@@ -17,7 +17,7 @@ from rankwright.objectives.base import Objective
 from rankwright.optimisers.ascent import ClimbRules
 from rankwright.optimisers.boosting_loop import AdditiveScores
 from rankwright.optimisers.columns import TreeColumns
-from rankwright.optimisers.functional_gradient import FunctionalGradient, compute_residuals
+from rankwright.optimisers.functional_gradient import FunctionalGradient, compute_residuals, round_for_exact_sums
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import StepChoice
 from rankwright.optimisers.polishing import polish_weights
@@ -58,13 +58,25 @@ class TreeStages(ABC):
         self, train: Queries, valid: Queries | None, measure: Measure, weak: RegressionTree, backend: Backend
     ) -> None:
         self.queries, self.valid_queries, self.weak, self.backend = train, valid, weak, backend
-        self.train = AdditiveScores(train, measure.for_training(), backend)
-        self.valid = None if valid is None else AdditiveScores(valid, measure, backend)
+        self.measure = measure
         self.trees: list[Forest] = []
 
     @abstractmethod
     def choose(self) -> GrownTree | None:
-        """Return the next tree; None where nothing is left to gain."""
+        """Return the next tree; None where nothing is left to gain.
+
+        It asks for ``growing`` first: LightGBM needs more memory to bin documents than to grow trees.
+        """
+
+    @cached_property
+    def train(self) -> AdditiveScores:
+        """Return the scores of the training documents, and the mean measure by them."""
+        return AdditiveScores(self.queries, self.measure.for_training(), self.backend)
+
+    @cached_property
+    def valid(self) -> AdditiveScores | None:
+        """Return the scores of the validation documents, and the mean measure by them; None if there are none."""
+        return None if self.valid_queries is None else AdditiveScores(self.valid_queries, self.measure, self.backend)
 
     @property
     def objective_of_lightgbm(self) -> dict[str, Any]:
@@ -169,20 +181,31 @@ class GradientStages(TreeStages):
 
     def __init__(self, *setting: Any, objective: Objective, n_warmup_trees: int = 0) -> None:
         super().__init__(*setting)
-        self.n_warmup_trees = n_warmup_trees
-        self.gradient = FunctionalGradient(self.queries, objective, self.backend)
+        self.objective, self.n_warmup_trees = objective, n_warmup_trees
+
+    @cached_property
+    def gradient(self) -> FunctionalGradient:
+        """Return the objective as a function of the scores."""
+        return FunctionalGradient(self.queries, self.objective, self.backend)
 
     def choose(self) -> GrownTree | None:
         """Return the tree along the gradient, or of least squares at the start and where there is no gradient."""
+        growing = self.growing
+        loss, target = self._find_target()
+        tree = None if target is None else growing.fit(*target)
+        return None if tree is None else GrownTree(tree, None, {"loss": loss})
+
+    def _find_target(self) -> tuple[float, tuple[Floats, Floats] | None]:
+        """Return the loss, and the gradients and curvatures for the next tree; None at an optimum."""
         point = self.train.point
         found = self.gradient(point, (self.weak.seed, len(self.trees)))
-        is_flat = not found.gradient.any()
-        if is_flat and (point.spread > 0.0 or found.loss == 0.0):
-            return None  # an optimum
-        is_start = is_flat or len(self.trees) < self.n_warmup_trees
-        target = compute_residuals(self.queries, self.train.scores) if is_start else self.gradient.make_target(found)
-        tree = self.growing.fit(*target)
-        return None if tree is None else GrownTree(tree, None, {"loss": found.loss})
+        loss, is_flat = sum(part.loss for part in found), not any(part.gradient.any() for part in found)
+        if is_flat and (point.spread > 0.0 or loss == 0.0):
+            return loss, None
+        if is_flat or len(self.trees) < self.n_warmup_trees:
+            gradient, curvature = compute_residuals(self.queries, self.train.scores)
+            return loss, (round_for_exact_sums(gradient), round_for_exact_sums(curvature))
+        return loss, self.gradient.make_target(found)
 
 
 class SearchedStages(TreeStages):
@@ -203,7 +226,8 @@ class SearchedStages(TreeStages):
 
     def choose(self) -> GrownTree | None:
         """Return the least squares tree of the residuals, and its weight."""
-        tree = self.growing.fit(*compute_residuals(self.queries, self.train.scores))
+        growing = self.growing
+        tree = growing.fit(*compute_residuals(self.queries, self.train.scores))
         if tree is None:
             return None
         if tree.trees[0].n_splits == 0:

@@ -88,7 +88,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"num_leaves": (5, 10, 31)}
     nested_names: ClassVar[Mapping[str, Collection[str]]] = {"lightgbm_params": LIGHTGBM_NAMES}
     grows_native: ClassVar[bool] = False
-    bytes_per_doc: ClassVar[int] = 200
+    bytes_per_doc: ClassVar[int] = 150
 
     scale: str | None = None
     n_estimators: int = 100
@@ -110,7 +110,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
 
     def _more_memory(self, size: DataSize) -> float:
         polished = self.n_estimators * size.n_docs * (1 if self.num_leaves <= 256 else 2) if self.polish_rounds else 0
-        return polished + estimate_trees(size, self.num_leaves, self.lightgbm_params or {})
+        return polished + estimate_trees(size, self.num_leaves, self.lightgbm_params or {}, self.bytes_per_doc)
 
     def _rate(self) -> float:
         """Return the factor that LightGBM multiplies the values of a tree by."""

@@ -1,0 +1,101 @@
+"""Data larger than memory: every command under a limit on private memory that is smaller than the data.
+
+Run ``python -m benchmarks.limits --gigabytes 4 --limit 2``. It is not part of ``python -m benchmarks``: it writes more
+than twice the size of the data to the disk, and takes minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import rankwright as rw
+from benchmarks.report import Row, Table, proc_field, publish
+from benchmarks.timing import THREADS, medians, take_turns
+from rankwright.basics.optional_imports import require
+from rankwright.rankers import find_ranker
+
+FEATURES, _PIECE, _PER_QUERY = 136, 50_000, 100
+RANKERS: dict[str, dict[str, Any]] = {
+    "Regression": {},
+    "ListNet": {"max_iter": 5},
+    "RankBoost": {"n_estimators": 5},
+    "LambdaMART": {"n_estimators": 5},
+}
+
+
+class Finished(NamedTuple):
+    """A command that has ended: its seconds, its exit status, the most private memory it had, and its last line."""
+
+    seconds: float
+    status: int
+    peak: int
+    last_line: str
+
+
+def write_table(path: Path, n_docs: int) -> None:
+    """Write judged documents to a Parquet file, piece by piece."""
+    pyarrow, parquet = require("pyarrow"), require("pyarrow.parquet")
+    rng = np.random.default_rng(0)
+    coef = rng.normal(size=FEATURES) / np.sqrt(FEATURES)
+    names = [f"f{i}" for i in range(1, FEATURES + 1)]
+    schema = pyarrow.schema(
+        [("qid", pyarrow.int64()), ("label", pyarrow.int8()), *((name, pyarrow.float32()) for name in names)]
+    )
+    with parquet.ParquetWriter(path, schema, compression="none", use_dictionary=False) as writer:
+        for start in range(0, n_docs, _PIECE):
+            rows = np.arange(start, min(start + _PIECE, n_docs))
+            X = rng.standard_normal((len(rows), FEATURES), dtype=np.float32)
+            X[:, : FEATURES // 4] = np.round(4 * X[:, : FEATURES // 4])  # few different values
+            X[:, FEATURES // 2 :] = np.maximum(X[:, FEATURES // 2 :], 0)  # many zeros
+            y = np.clip(np.floor(1.2 * (X @ coef + rng.normal(size=len(rows))) + 1), 0, 4).astype(np.int8)
+            writer.write_table(pyarrow.table([rows // _PER_QUERY, y, *np.ascontiguousarray(X.T)], schema=schema))
+
+
+def run_limited(command: list[str], limit: float) -> Finished:
+    """Run the command line of Rankwright with at most so many bytes of private memory (RLIMIT_DATA)."""
+
+    def set_limit() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (int(limit), int(limit)))
+
+    peak, start = 0, time.perf_counter()
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rankwright", *command], stdout=output, stderr=output, preexec_fn=set_limit
+        )
+        while process.poll() is None:
+            found = proc_field(f"/proc/{process.pid}/status", "VmData")
+            peak = max(peak, 1024 * int(found.split()[0]) if found else 0)
+            time.sleep(0.01)
+        output.seek(0)
+        lines = output.read().strip().splitlines()
+    return Finished(time.perf_counter() - start, process.returncode, peak, lines[-1] if lines else "")
+
+
+def list_commands(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield each command with its name in the report; each uses the files of those before."""
+    table, data = str(folder / "data.parquet"), str(folder / "data.rwq")
+    yield "convert", ["convert", table, "--out", data]
+    yield "inspect", ["inspect", data]
+    for name, params in RANKERS.items():
+        model = str(folder / f"{name}.json")
+        settings = [word for key, value in params.items() for word in ("--set", f"{key}={value}")]
+        yield f"fit {name}", ["fit", name.lower(), "--train", data, "--model", model, *settings]
+        yield f"predict, {name}", ["predict", "--model", model, "--data", data, "--out", str(folder / "scores.txt")]
+        yield f"evaluate, {name}", ["evaluate", "--model", model, "--data", data]
+    model = str(folder / "Regression.json")
+    yield "predict from Parquet", ["predict", "--model", model, "--data", table, "--out", str(folder / "scores.txt")]
+    scaled = str(folder / "scaled.json")
+    yield "fit ListNet, scale=query", ["fit", "listnet", "--train", data, "--model", scaled, "--set", "scale=query"]
