@@ -9,13 +9,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ import numpy as np
 import rankwright as rw
 from benchmarks.report import Row, Table, proc_field, publish
 from benchmarks.timing import THREADS, medians, take_turns
+from rankwright.basics.array_types import Floats
 from rankwright.basics.optional_imports import require
 from rankwright.rankers import find_ranker
 
@@ -99,3 +100,61 @@ def list_commands(folder: Path) -> Iterator[tuple[str, list[str]]]:
     yield "predict from Parquet", ["predict", "--model", model, "--data", table, "--out", str(folder / "scores.txt")]
     scaled = str(folder / "scaled.json")
     yield "fit ListNet, scale=query", ["fit", "listnet", "--train", data, "--model", scaled, "--set", "scale=query"]
+
+
+def measure_commands(folder: Path, gigabytes: float, limit: float) -> Table:
+    """Run every command under the limit, and report its memory."""
+    n_docs = int(gigabytes * 1e9 / (4 * FEATURES))
+    write_table(folder / "data.parquet", n_docs)
+    rows = []
+    for name, command in list_commands(folder):
+        done = run_limited(command, limit * 1e9)
+        ending = "" if done.status == 0 else f"; status {done.status}: {done.last_line[:120]}"
+        rows.append(Row(name, f"{done.peak / 1e9:.2f} GB, {done.seconds:.0f} s{ending}"))
+    title = f"Larger than memory: {gigabytes:g} GB under {limit:g} GB"
+    notes = [
+        f"{n_docs:,} documents x {FEATURES} features, made; each command is a process under RLIMIT_DATA.",
+        "Figures: the most private memory (VmData), with that of the process itself, and seconds.",
+        f"Settings: {json.dumps(RANKERS)}.",
+        "LambdaMART is fitted only if it needs no more than is left; its model is missing otherwise.",
+    ]
+    return Table(title, rows, notes)
+
+
+def compare_with_memory(folder: Path) -> Table:
+    """Compare fits of mapped data with those of the same data in memory: their scores, and their time."""
+    mapped = rw.read(folder / "data.rwq")
+    in_memory = mapped.with_X(mapped.X.copy())
+    rows = []
+    for name, params in RANKERS.items():
+        make = partial(find_ranker(name), **params, backend=rw.Threads(THREADS))
+        same = len({hash_scores(make().fit(each).predict(mapped)) for each in (mapped, in_memory)}) == 1
+        fits = {"mapped": partial(make().fit, mapped), "memory": partial(make().fit, in_memory)}
+        seconds = medians(take_turns(fits, repetitions=3))
+        ratio = seconds["mapped"] / seconds["memory"]
+        figure = f"{seconds['mapped']:.2f} s mapped, {seconds['memory']:.2f} s in memory"
+        rows.append(Row(name, figure, f"{ratio:.2f}", "the same scores, to the bit", same))
+    size = f"{mapped.n_docs:,} documents x {mapped.n_features} features"
+    return Table("Mapped data against data in memory", rows, [f"{size}, in the page cache; {THREADS} threads."])
+
+
+def hash_scores(scores: Floats) -> str:
+    """Return a checksum of scores."""
+    return hashlib.sha256(scores.tobytes()).hexdigest()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.limits", description="Commands under a memory limit.")
+    parser.add_argument("--gigabytes", type=float, default=1.0, help="the size of the features")
+    parser.add_argument("--limit", type=float, default=0.8, help="the private memory of each command, in gigabytes")
+    parser.add_argument("--compare", action="store_true", help="also fit the data in memory, and compare")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        publish([lambda: iter([measure_commands(folder, options.gigabytes, options.limit)])])
+        if options.compare:
+            print(compare_with_memory(folder).markdown())
+
+
+if __name__ == "__main__":
+    main()
