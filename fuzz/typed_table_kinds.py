@@ -137,6 +137,8 @@ class Parquet(Table):
             rows, types = table.to_pylist(), dict(zip(table.schema.names, table.schema.types, strict=True))
         except Exception:
             raise Undecidable from None
+        if parquet.read_metadata(io.BytesIO(data)).num_rows != len(rows):
+            raise Undecidable
         if not data.startswith(b"PAR1") or not NAMES - {"docid"} <= set(types) <= NAMES or not rows:
             raise Undecidable
         if any(not (pa.types.is_floating(types[name]) or pa.types.is_int32(types[name])) for name in FEATURES):

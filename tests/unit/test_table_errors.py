@@ -261,3 +261,13 @@ def test_the_error_says_whose_feature_is_missing(tmp_path, capsys):
     assert run(["fit", "singlefeature", *files[:2], "--model", str(tmp_path / "m.json")]) == 0
     assert run(["predict", "--model", str(tmp_path / "m.json"), "--data", files[3], "--out", str(tmp_path / "s")]) == 2
     assert "valid.csv: no column 'b', a feature of the model; there are" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text", ["null\n", '{"qid": 1, "a": 1}\nnull\n', '{"qid": 1, "a": 1} null {"qid": 1, "a": 1}\n']
+)
+def test_null_in_place_of_an_object(tmp_path, text):
+    """pyarrow would end the process."""
+    (tmp_path / "t.jsonl").write_text(text)
+    with pytest.raises(rw.InputError, match=r"t.jsonl:\d: "):
+        rw.read(tmp_path / "t.jsonl")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -17,6 +18,7 @@ from rankwright.data.table_files import TableFile, cut_tables
 from rankwright.data.table_texts import count_lines, open_text, read_head
 
 _BLOCK = 1 << 22
+_NO_OBJECT = re.compile(rb"(?m)^[ \t\r]*[^{ \t\r\n]|\}[ \t\r]*null")  # pyarrow crashes on null in place of an object
 
 
 class JsonLinesFile(TableFile):
@@ -72,6 +74,8 @@ class JsonLinesFile(TableFile):
         }
         try:
             block.decode("utf-8")  # pyarrow does not look
+            if _NO_OBJECT.search(block) and _find_bad_line(block, schema, line):
+                raise pa.ArrowInvalid
             table = self._json.read_json(pa.BufferReader(block), **options)
             n_lines = block.count(b"\n")
             if table.num_rows != n_lines:  # a last line may have no end, and pyarrow takes objects over several lines

@@ -130,6 +130,8 @@ class TableSource(RowSource):
                 X = np.empty((table.num_rows, len(self.columns.features)), np.float32)
                 yield self._make_block(file, table, row, X, Serial())
                 row += len(X)
+            if file.n_rows is not None and row != file.n_rows:
+                raise InputError(f"{file.name}: damaged: {row} rows; expected {file.n_rows}, as it says itself")
             if row == 0:
                 raise InputError(f"{file.name}: no rows; expected at least one document")
 
