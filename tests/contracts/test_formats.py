@@ -243,7 +243,7 @@ def test_tables_without_grades_predict(parts, tmp_path, capsys, name):
     capsys.readouterr()
     for command in ("evaluate", "compare"):
         assert cli.run([command, "--model", str(model), "--data", str(path)]) == 2
-        assert "these documents have no grades" in capsys.readouterr().err
+        assert f"{name}: no column of grades; expected one" in capsys.readouterr().err
 
 
 def test_the_documentation_has_the_same_table():

@@ -53,6 +53,8 @@ class TestColumnNames:
     def test_checks_the_number_of_features_of_tables(self, tmp_path: Path) -> None:
         make_frame().to_csv(tmp_path / "a.csv", index=False)
         assert rw.read(tmp_path / "a.csv", n_features=3).n_features == 3
+        with pytest.raises(rw.InputError, match="n_features=-1; expected a whole number"):
+            rw.read(tmp_path / "a.csv", n_features=-1)
         with pytest.raises(rw.InputError, match=r"a.csv: 3 columns of features; expected 5"):
             rw.read(tmp_path / "a.csv", n_features=5)
 
@@ -108,6 +110,14 @@ class TestModels:
             assert run([*command, str(tmp_path / name), *model]) == 2
             assert f"{name}: no column of grades" in capsys.readouterr().err
         assert not (tmp_path / "x.json").exists()
+
+
+def test_experiments_refuse_documents_without_grades_before_they_start(tmp_path: Path, capsys) -> None:
+    make_frame().drop(columns="label").to_csv(tmp_path / "a.csv", index=False)
+    options = ["--data", tmp_path / "a.csv", "--rankers", "regression", "--out", tmp_path / "results"]
+    assert run(["experiment", *map(str, options)]) == 2
+    assert "a.csv: no column of grades" in capsys.readouterr().err
+    assert not (tmp_path / "results").exists()
 
 
 class TestWriting:

@@ -12,6 +12,7 @@ from rankwright.data.categories import Categories
 from rankwright.data.column_roles import ColumnRoles
 from rankwright.data.file_formats import LETOR, TABLE_FILES, find_format_by_name, recognise_format
 from rankwright.data.group_files import GroupSource, check_all_groups, find_group_file, list_files_beside
+from rankwright.data.letor import check_n_features
 from rankwright.data.letor_source import LetorSource
 from rankwright.data.mapped import MappedSource
 from rankwright.data.mapped_header import is_mapped
@@ -100,6 +101,7 @@ def open_source(
     """
     if not paths:
         raise InputError("no file to read; expected at least one")
+    check_n_features(n_features)
     for path in paths:
         if not isinstance(path, str | PathLike):
             hint = "rw.read(*files)" if isinstance(path, list | tuple) else "rw.Queries.from_frame takes data frames"

@@ -138,7 +138,9 @@ class DocumentFiles(CutQueries):
         return open_source(self.file, self.columns).read(Serial())
 
     def _count_queries(self, most: int) -> int:
-        return open_source(self.file, self.columns).count_queries(most)
+        source = open_source(self.file, self.columns)
+        source.check_grades(self.file[0])
+        return source.count_queries(most)
 
 
 @dataclass(frozen=True, kw_only=True)
