@@ -209,7 +209,7 @@ def test_measures_of_ones_own_may_look_at_them():
 
 
 def test_letor_text_cannot_hold_them(tmp_path):
-    queries = make()
+    queries = make().replace(weight=None, features=None)
     with pytest.raises(rw.InputError, match=r"documents that no run found; .* queries.replace\(unretrieved=None\)"):
         rw.write_letor(queries, tmp_path / "x.txt")
     rw.write_letor(queries.replace(unretrieved=None), tmp_path / "x.txt")
