@@ -34,7 +34,7 @@ def judgments(tmp_path):
         "\ufeffQuery_ID;Doc-Id;LABEL\r\nrambo;7555;4\r\nrambo;1370;3\r\n\r\n rocky ii ;1366;-2\r\n",
         "query\tdocument_id\trelevance\nrambo\t7555\t4\nrambo\t1370\t3\nrocky ii\t1366\t0",
         "# made by hand\n\nquery,docid,rating\nrambo,7555,4\nrambo,1370,3\nrocky ii,1366,0\n",
-        gzip.compress(b"query,docid,rating\nrambo,7555,4\nrambo,1370,3\nrocky ii,1366,0\n"),
+        gzip.compress(b"query,docid,rating\nrambo,7555,4\nrambo,1370,3\nrocky ii,1366,0\n", mtime=0),
     ],
 )
 def test_csv(judgments, text):
