@@ -155,3 +155,11 @@ def test_group_sizes_say_what_they_add_up_to() -> None:
         rw.Queries.from_arrays(QUERIES.X, QUERIES.y, group=[6] * 11)
     with pytest.raises(rw.InputError, match="expected the size of each query"):
         rw.Queries.from_arrays(QUERIES.X, QUERIES.y, group=[6.5] * 11)
+
+
+def test_a_second_column_of_grades_is_not_a_feature_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("qid,label,other,bm25\n1,1,0,2.5\n1,0,1,1.5\n")
+    with pytest.warns(rw.InspectionWarning, match="'label' among the features may be grades too.*--ignore"):
+        assert rw.read(tmp_path / "a.csv", label="other").features == ("label", "bm25")
+    for chosen in ({"ignore": "label"}, {"features": ["bm25"]}):  # without a warning
+        assert rw.read(tmp_path / "a.csv", label="other", **chosen).features == ("bm25",)

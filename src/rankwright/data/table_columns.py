@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from glob import escape
 from typing import Any, Literal, NamedTuple
 
-from rankwright.basics.errors import InputError, make_printable, suggest
+from rankwright.basics.errors import InputError, InspectionWarning, make_printable, suggest, warn
 from rankwright.data.column_roles import ColumnRoles
 
 _USUAL_NAMES = {
@@ -187,7 +187,12 @@ def _check_kinds(kinds: Mapping[str, ColumnKind], columns: TableColumns, where: 
 
 
 def log_choice(columns: TableColumns, roles: ColumnRoles, where: str) -> None:
-    """Write to the log which columns were chosen by their names."""
+    """Write to the log which columns were chosen by their names; warn if a second column of grades is a feature."""
+    others = [name for name in columns.features if _simplify(name) in _USUAL_NAMES["label"]]
+    if others and roles.label is not None and roles.features is None:
+        found = f"{where}: the grades are {roles.label!r}, and {_join(others)} among the features may be grades too"
+        way_out = f"Leave them out with {_option('ignore')}, or list {_option('features')}"
+        warn(make_printable(f"{found}, which give the label away. {way_out}"), InspectionWarning)
     by_name = [role for role in _USUAL_NAMES if getattr(roles, role) is None and getattr(columns, role) is not None]
     said = [f"{_MEANINGS[role]} {getattr(columns, role)!r}" for role in by_name]
     if columns.label is None:
