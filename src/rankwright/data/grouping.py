@@ -101,23 +101,20 @@ def as_grades(y: ArrayLike, n_docs: int) -> Floats:
 
 def as_weights(weight: ArrayLike | None, n_queries: int) -> Floats | None:
     """Return one weight per query as an array, or None; raise InputError if one is negative or not finite."""
-    if weight is None:
-        return None
-    weights = np.array(weight, dtype=np.float64)
-    if weights.shape != (n_queries,):
-        raise InputError(f"weight has shape {weights.shape}; there are {n_queries} queries")
-    _check_weights(weights, "weight")
-    return weights
+    return None if weight is None else _convert_weights(weight, n_queries, "weight", f"there are {n_queries} queries")
 
 
 def as_doc_weights(weight: ArrayLike | None, n_docs: int) -> Floats | None:
     """Return one weight per document as an array, or None; raise InputError if one is negative or not finite."""
-    if weight is None:
-        return None
+    return None if weight is None else _convert_weights(weight, n_docs, "doc_weight", f"X has {n_docs} rows")
+
+
+def _convert_weights(weight: ArrayLike, n: int, name: str, expected: str) -> Floats:
+    """Return ``n`` weights as an array; raise InputError if their number or one of them is wrong."""
     weights = np.array(weight, dtype=np.float64)
-    if weights.shape != (n_docs,):
-        raise InputError(f"doc_weight has shape {weights.shape}; X has {n_docs} rows")
-    _check_weights(weights, "doc_weight")
+    if weights.shape != (n,):
+        raise InputError(f"{name} has shape {weights.shape}; {expected}")
+    _check_weights(weights, name)
     return weights
 
 

@@ -107,14 +107,17 @@ class TableSource(RowSource):
         self._check_memory(self.files[0], rows, free)
         tables: list[list[Any] | None] = []
         for file in self.files:
-            tables.append(None if file.n_rows is not None else [])
-            if file.n_rows is None:
-                if free is not None and _MAX_GROWTH * file.text_size > free:
-                    self._check_memory(file, rows + (file.count_lines() or 0), free)
-                for table in file.read(self.columns):
-                    tables[-1].append(table)  # type: ignore[union-attr]
-                    rows += table.num_rows
-                    self._check_memory(file, rows, free)
+            if file.n_rows is not None:
+                tables.append(None)
+                continue
+            if free is not None and _MAX_GROWTH * file.text_size > free:
+                self._check_memory(file, rows + (file.count_lines() or 0), free)
+            found = []
+            for table in file.read(self.columns):
+                found.append(table)
+                rows += table.num_rows
+                self._check_memory(file, rows, free)
+            tables.append(found)
         return tables
 
     def _check_memory(self, file: TableFile, rows: int, free: int | None) -> None:
